@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -19,6 +21,8 @@ const (
 	lockLease = 5 * time.Second
 	// renewal is how often it renews them. A response that was cancelled ends then.
 	renewal = time.Second
+	// renewTimeout limits how long a renewal waits for the store: less than a lease, so that another can follow.
+	renewTimeout = 5 * time.Second
 	// claimInterval is how often a replica looks for responses that another one has accepted or left behind.
 	claimInterval = time.Second
 	// busyWait is how long a response waits for a conversation that another one has.
@@ -103,16 +107,24 @@ func (t *turn) object(r *openai.Response) object {
 	return o
 }
 
-// storedHeaders returns the headers that are stored until the model has been asked. The client's credentials are among
-// them only if the store is encrypted.
+// storedHeaders returns the headers that are stored until the model has been asked. Without encryption they are only those
+// that are known to be no credentials.
 func (s *Service) storedHeaders(headers http.Header) http.Header {
 	kept := http.Header{}
 	for name, values := range headers {
-		if passedOn(name) && (s.Options.Store.Keys != nil || name != "Authorization" && name != "Cookie") {
+		if passedOn(name) && (s.Options.Store.Keys != nil || harmless(name)) {
 			kept[name] = values
 		}
 	}
 	return kept
+}
+
+func harmless(name string) bool {
+	switch name {
+	case "Traceparent", "Tracestate", "User-Agent", "Accept-Language", "Openai-Organization", "Openai-Project":
+		return true
+	}
+	return strings.HasPrefix(name, "X-Harmony-")
 }
 
 // answerQueued answers with the queued response, or with its stream.
@@ -138,10 +150,18 @@ func (s *Service) makeInBackground(ctx context.Context, st *store.Store) {
 			return
 		case slots <- struct{}{}:
 		}
-		j, err := st.Claim(ctx, s.replica, lease)
+		// Each claim has a name of its own, so that a replica that claims what it has itself makes it once only.
+		j, err := st.Claim(ctx, newID("maker"), lease)
 		if j != nil {
 			s.work.Go(func() {
 				defer func() { <-slots }()
+				defer func() {
+					// As in net/http, a fault costs its own response only. Another replica ends it when the lease has.
+					if fault := recover(); fault != nil {
+						s.log.Error("a response in the background was not made", "response", j.ID, "reason", fault, "stack",
+							string(debug.Stack()))
+					}
+				}()
 				s.perform(ctx, st, j, err)
 			})
 			continue
@@ -149,6 +169,7 @@ func (s *Service) makeInBackground(ctx context.Context, st *store.Store) {
 		<-slots
 		if err != nil && ctx.Err() == nil {
 			s.log.Warn("no response can be claimed", "error", err)
+			s.awaitStore(ctx, st)
 		}
 		select {
 		case <-s.draining:
@@ -157,6 +178,28 @@ func (s *Service) makeInBackground(ctx context.Context, st *store.Store) {
 			return
 		case <-s.kick:
 		case <-time.After(claimInterval):
+		}
+	}
+}
+
+// settle is how long after an outage of the store nothing is claimed, so that those who make responses renew them first.
+const settle = 3 * renewal
+
+// awaitStore waits until the store answers again, and until its responses have been renewed.
+func (s *Service) awaitStore(ctx context.Context, st *store.Store) {
+	for wait := claimInterval; ; {
+		select {
+		case <-s.stopping:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		if wait == settle {
+			return
+		}
+		if st.Ping(ctx) == nil {
+			wait = settle
 		}
 	}
 }

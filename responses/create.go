@@ -105,6 +105,10 @@ func (s *Service) past(ctx context.Context, c *caller, t *turn) (past *store.Pas
 		past, err := st.Chain(ctx, c.tenant, r.previous, s.within(c))
 		return past, none, s.failure(err, "previous_response_id", previousNotFound(r.previous))
 	}
+	if r.background { // its maker waits for the conversation
+		past, err := st.Peek(ctx, c.tenant, r.conversation)
+		return past, none, s.failure(err, "conversation", notFound("Conversation", r.conversation))
+	}
 	past, err := st.Lock(ctx, c.tenant, r.conversation, t.id, lockLease, s.within(c))
 	if err != nil {
 		return nil, none, s.failure(err, "conversation", notFound("Conversation", r.conversation))

@@ -82,7 +82,7 @@ func (s *Service) failure(err error, param string, notFound *openai.Error) *open
 		return badRequest(contract.CodeInvalidValue, param, "The response has not ended. Wait until it has.")
 	case errors.Is(err, store.ErrQueueFull):
 		return errOverloaded("too many responses of yours in the background, which are not done")
-	case errors.Is(err, store.ErrLocked):
+	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrLost):
 		return errBusy()
 	case errors.As(err, &large):
 		return badRequest(contract.CodeContextLengthExceeded, param, fmt.Sprintf(

@@ -59,15 +59,21 @@ type itemReader struct {
 	tenant  store.Tenant
 	// bound is what sealed texts are bound to. Without a model, reasoning is not opened.
 	bound *seal.Bound
+	// share pays for the items that are referred to. total is the size of those and of the items before, and references
+	// how many there are.
+	share      *share
+	total      int64
+	references int
 	// seen are the ids of the items before, so that each item of a list has its own.
 	seen map[string]bool
 }
 
 // newItemReader returns a reader of items that follow others.
 func (s *Service) newItemReader(c *caller, bound *seal.Bound, past []store.Item) *itemReader {
-	r := &itemReader{service: s, tenant: c.tenant, bound: bound, seen: make(map[string]bool, len(past))}
+	r := &itemReader{service: s, tenant: c.tenant, share: c.share, bound: bound, seen: make(map[string]bool, len(past))}
 	for i := range past {
 		r.seen[past[i].ID] = true
+		r.total += int64(len(past[i].Body))
 	}
 	return r
 }
@@ -144,6 +150,17 @@ func orNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
+// maxReferences is how many references to stored items a request may have. Each is a query.
+const maxReferences = 1000
+
+// pay takes memory for an item that is referred to. All of a request are held to the limit of a conversation.
+func (r *itemReader) pay(size int64) error {
+	if r.total += size; r.total > r.service.bodyLimit {
+		return &store.TooLargeError{Bytes: r.total}
+	}
+	return r.share.take(size)
+}
+
 // referred returns the stored item that an item refers to.
 func (r *itemReader) referred(ctx context.Context, at, id string) (store.Item, *openai.Error) {
 	missing := badRequest(contract.CodeInvalidValue, at, "Item with id "+quote(id)+" not found. Items are not persisted when "+
@@ -152,9 +169,16 @@ func (r *itemReader) referred(ctx context.Context, at, id string) (store.Item, *
 	if failure != nil {
 		return store.Item{}, failure
 	}
+	if r.references++; r.references > maxReferences {
+		return store.Item{}, badRequest(contract.CodeInvalidValue, at, fmt.Sprintf("Invalid '%s': more than %d references. "+
+			"Send the items themselves.", at, maxReferences))
+	}
 	item, err := st.Item(ctx, r.tenant, id)
+	if err == nil {
+		err = r.pay(int64(len(item.Body)))
+	}
 	if err != nil {
-		return item, r.service.failure(err, at, missing)
+		return store.Item{}, r.service.failure(err, at, missing)
 	}
 	r.seen[id] = true
 	return item, nil

@@ -48,8 +48,15 @@ func (m *maker) run(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		if ctx.Err() == nil {
+		var large *store.TooLargeError
+		var corrupt *store.CorruptError
+		switch {
+		case ctx.Err() != nil:
+		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGap), errors.As(err, &large), errors.As(err, &corrupt):
 			m.fail(ctx, s.failure(err, "previous_response_id", notFound("Conversation", m.turn.request.conversation)).Message)
+		default: // the store's fault: any replica tries again
+			s.log.Warn("a response in the background could not be begun; trying again", "response", m.job.ID, "error", err)
+			m.ignoreLost(m.store.Release(ctx, m.job, busyWait))
 		}
 		return
 	}
@@ -92,10 +99,13 @@ func (m *maker) keep(work context.Context, cancel context.CancelCauseFunc) {
 			return
 		case <-flush.C:
 		}
-		stored, err := m.flush(work)
+		// A transaction that is cut while it commits may have happened. So it has a time of its own.
+		ctx, done := context.WithTimeout(context.WithoutCancel(work), renewTimeout)
+		stored, err := m.flush(ctx)
 		if err == nil && !stored && m.service.now().Sub(renewed) >= renewal {
-			stored, err = true, m.store.Renew(work, m.job, lease)
+			stored, err = true, m.store.Renew(ctx, m.job, lease)
 		}
+		done()
 		switch {
 		case errors.Is(err, store.ErrLost):
 			cancel(err)
@@ -158,7 +168,7 @@ func (m *maker) finish(ctx context.Context, end *outcome, last *event) {
 	t := m.turn
 	o := &store.Outcome{Status: end.status, Object: end.stored, Output: t.kept(end.output, end), Events: m.waiting,
 		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end), JoinConversation: end.status == statusCompleted}
-	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+	for wait := firstRetry; ; wait = min(2*wait, renewal) { // soon, before another replica takes the response over
 		ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 		err := m.store.Finish(ctx, m.job, o)
 		cancel()

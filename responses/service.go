@@ -108,8 +108,6 @@ type Service struct {
 	accessLog    accessLog
 	metrics      *metrics
 	now          func() time.Time
-	// replica is the name under which this process holds leases.
-	replica string
 	// database is nil until the store has answered for the first time.
 	database atomic.Pointer[store.Store]
 	// reached is closed when the store has answered.
@@ -172,7 +170,7 @@ func New(o Options) *Service {
 	s := &Service{
 		Options: o, sockets: socket.NewServer(o.Sockets, o.Log), recent: newRecent(o.BodyLimit, o.Memory),
 		draining: make(chan struct{}), gateway: strings.TrimSuffix(o.Gateway, "/"), bodyLimit: o.BodyLimit, memory: memory{limit: o.Memory}, sealKeys: o.SealKeys,
-		sealLifetime: o.SealLifetime, log: o.Log, now: o.Now, replica: newID("replica"),
+		sealLifetime: o.SealLifetime, log: o.Log, now: o.Now,
 		kick: make(chan struct{}, 1), stopping: make(chan struct{}), reached: make(chan struct{}),
 		client: &http.Client{
 			// The gateway limits how long an answer may take. A redirect would be somebody else's answer.

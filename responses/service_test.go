@@ -226,6 +226,41 @@ func TestOverload(t *testing.T) {
 	f.wants(404, "", "GET", "/v1/responses/resp_0", "")
 }
 
+// TestReferences: stored items that a request refers to are held to the limits of memory and of a conversation, however
+// often it refers to one.
+func TestReferences(t *testing.T) {
+	f := start(t, Options{BodyLimit: 100 << 10, Memory: 8 << 20})
+	_, body := f.do("POST", "/v1/conversations", `{"items":[{"role":"user","content":"`+strings.Repeat("x", 30<<10)+`"}]}`)
+	var c struct{ ID string }
+	if err := json.Unmarshal([]byte(body), &c); err != nil {
+		t.Fatal(err)
+	}
+	_, body = f.do("GET", "/v1/conversations/"+c.ID+"/items", "")
+	var items struct {
+		First string `json:"first_id"`
+	}
+	if err := json.Unmarshal([]byte(body), &items); err != nil || items.First == "" {
+		t.Fatal(body)
+	}
+	refer := func(n int) string {
+		return `{"model":"m","input":[` + strings.TrimSuffix(strings.Repeat(`{"type":"item_reference","id":"`+items.First+`"},`, n), ",") +
+			`]}`
+	}
+	if status, body := f.do("POST", "/v1/responses", refer(2)); status != 200 {
+		t.Errorf("%d %s", status, body)
+	}
+	f.wants(400, "context_length_exceeded", "POST", "/v1/responses", refer(4))
+	_, body = f.do("POST", "/v1/conversations", `{"items":[{"role":"user","content":"x"}]}`)
+	if err := json.Unmarshal([]byte(body), &c); err != nil {
+		t.Fatal(err)
+	}
+	_, body = f.do("GET", "/v1/conversations/"+c.ID+"/items", "")
+	if err := json.Unmarshal([]byte(body), &items); err != nil {
+		t.Fatal(err)
+	}
+	f.wants(400, "invalid_value", "POST", "/v1/responses", refer(maxReferences+1))
+}
+
 // TestClientLeft: a response whose client takes no more of its stream is cancelled, though nothing else says that it has
 // left.
 func TestClientLeft(t *testing.T) {

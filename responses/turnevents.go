@@ -27,6 +27,9 @@ func (t *turn) take(e *event) (*outcome, error) {
 	if err := json.Unmarshal(e.data, &body); err != nil {
 		return nil, err
 	}
+	if body.Response == nil {
+		return nil, errors.New("an event without its response")
+	}
 	if t.compaction != nil {
 		body.Sequence = mustMarshal(t.sequence)
 	}

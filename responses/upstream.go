@@ -43,7 +43,8 @@ func passedOn(name string) bool {
 	switch name {
 	case "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 		"Content-Length", "Content-Type", "Accept-Encoding", "Expect", "Host", "X-Envoy-Expected-Rq-Timeout-Ms",
-		"X-Forwarded-Proto", "X-Envoy-Attempt-Count", "X-Request-Id":
+		"X-Forwarded-Proto", "X-Envoy-Attempt-Count", "X-Request-Id", "Proxy-Authorization", "Proxy-Authenticate",
+		"Idempotency-Key", "X-Idempotency-Key": // with the last two, Go sends a request again by itself
 		return false
 	}
 	return !strings.HasPrefix(name, "Sec-Websocket-") && !strings.HasPrefix(strings.ToLower(name), contract.InternalHeaderPrefix)

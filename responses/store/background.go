@@ -156,7 +156,9 @@ func (s *Store) AppendEvents(ctx context.Context, j *Job, e Events, lease time.D
 }
 
 func (s *Store) insertEvents(ctx context.Context, tx *sql.Tx, key, first, last int64, body []byte) error {
-	_, err := s.exec(ctx, tx, "INSERT INTO events (response, first, last, body) VALUES (?, ?, ?, ?)", key, first, last, body)
+	_, err := s.exec(ctx, tx, "INSERT INTO events (response, first, last, body) VALUES (?, ?, ?, ?) "+
+		// They may be there: a commit whose answer was lost is tried again, perhaps with more events.
+		"ON CONFLICT (response, first) DO UPDATE SET last = excluded.last, body = excluded.body", key, first, last, body)
 	return err
 }
 
@@ -187,7 +189,11 @@ func (s *Store) Finish(ctx context.Context, j *Job, o *Outcome) error {
 	}
 	return s.change(ctx, func(tx *sql.Tx) error {
 		past := Past{previous: j.previous}
-		if o.JoinConversation {
+		held, err := s.unlock(ctx, tx, j.conversation, j.ID)
+		if err != nil {
+			return err
+		}
+		if o.JoinConversation && held { // else it was deleted, or another response has it
 			past.conversation = j.conversation
 		}
 		if err := s.dropReasoning(ctx, tx, &Record{DropReasoning: o.DropReasoning}, &past); err != nil {
@@ -197,7 +203,7 @@ func (s *Store) Finish(ctx context.Context, j *Job, o *Outcome) error {
 		if o.Compacted {
 			sum, bytes = "?", size(o.Output)
 		}
-		err := s.owned(ctx, tx, j, "status = ?, object = ?, request = NULL, owner = '', compacted = ?, chain_bytes = "+sum,
+		err = s.owned(ctx, tx, j, "status = ?, object = ?, request = NULL, owner = '', compacted = ?, chain_bytes = "+sum,
 			o.Status, object, o.Compacted, bytes)
 		if err != nil {
 			return err
@@ -207,9 +213,6 @@ func (s *Store) Finish(ctx context.Context, j *Job, o *Outcome) error {
 				return err
 			}
 		}
-		if err := s.unlock(ctx, tx, j.conversation, j.ID); err != nil {
-			return err
-		}
 		if err := s.insertTurn(ctx, tx, j.Tenant, j.key, past, nil, o.Output, o.Compacted); err != nil || len(o.Events.Body) == 0 {
 			return err
 		}
@@ -217,10 +220,11 @@ func (s *Store) Finish(ctx context.Context, j *Job, o *Outcome) error {
 	})
 }
 
-// joinConversation adds the input of a response to its conversation.
+// joinConversation adds the input of a response to its conversation, behind what has been added since it was stored.
 func (s *Store) joinConversation(ctx context.Context, tx *sql.Tx, response int64, conversation sql.NullInt64) error {
 	total := int64(0)
-	err := s.each(ctx, tx, "UPDATE items SET conversation = ? WHERE response = ? RETURNING bytes",
+	err := s.each(ctx, tx, `INSERT INTO items (tenant, id, type, response, conversation, output, bytes, body)
+		SELECT tenant, id, type, response, ?, output, bytes, body FROM items WHERE response = ? ORDER BY key RETURNING bytes`,
 		[]any{conversation, response}, func(rows *sql.Rows) error {
 			n := int64(0)
 			err := rows.Scan(&n)
@@ -228,6 +232,9 @@ func (s *Store) joinConversation(ctx context.Context, tx *sql.Tx, response int64
 			return err
 		})
 	if err != nil {
+		return err
+	}
+	if _, err := s.exec(ctx, tx, "DELETE FROM items WHERE response = ? AND conversation IS NULL", response); err != nil {
 		return err
 	}
 	return s.grow(ctx, tx, conversation, total)

@@ -124,7 +124,7 @@ func (s *Store) list(ctx context.Context, t Tenant, before string, beforeArgs []
 		}
 		if len(list.Items) == page.Limit || page.MaxBytes > 0 && total >= page.MaxBytes {
 			list.More = true
-			return nil
+			return errEnough
 		}
 		total += int64(len(item.Body))
 		body, err := s.open(itemRecord, t, item.ID, item.Body)
@@ -132,8 +132,14 @@ func (s *Store) list(ctx context.Context, t Tenant, before string, beforeArgs []
 		list.Items = append(list.Items, item)
 		return err
 	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return list, err
 }
+
+// errEnough ends the reading of a page.
+var errEnough = errors.New("the page is full")
 
 // ErrNoAfter means that the list has no item with the id [Page.After].
 var ErrNoAfter = errors.New("the list has no such item")

@@ -228,16 +228,25 @@ func (s *Store) Unlock(ctx context.Context, p *Past, owner string) error {
 	if p.unlocked {
 		return nil
 	}
-	return s.unlock(ctx, s.db, p.conversation, owner)
+	_, err := s.unlock(ctx, s.db, p.conversation, owner)
+	return err
 }
 
-func (s *Store) unlock(ctx context.Context, q queries, conversation sql.NullInt64, owner string) error {
+// unlock gives a conversation back, and reports whether owner had it. No conversation is one that everybody has.
+func (s *Store) unlock(ctx context.Context, q queries, conversation sql.NullInt64, owner string) (held bool, err error) {
 	if !conversation.Valid {
-		return nil
+		return true, nil
 	}
-	_, err := s.exec(ctx, q, "UPDATE conversations SET lock_owner = '', lock_until = 0 WHERE key = ? AND lock_owner = ?",
+	n, err := s.exec(ctx, q, "UPDATE conversations SET lock_owner = '', lock_until = 0 WHERE key = ? AND lock_owner = ?",
 		conversation, owner)
-	return err
+	return n == 1, err
+}
+
+// Peek returns the past of a response that will continue a conversation later: it has no items.
+func (s *Store) Peek(ctx context.Context, t Tenant, id string) (*Past, error) {
+	p := &Past{}
+	err := s.row(ctx, s.db, "SELECT key FROM conversations WHERE tenant = ? AND id = ?", []any{t[:], id}, &p.conversation)
+	return p, err
 }
 
 // InConversation reports whether the past is that of a conversation.

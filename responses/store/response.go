@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
 	"time"
 )
@@ -55,11 +56,23 @@ type Record struct {
 	Compacted bool
 }
 
-// Insert stores a response that has ended, with its items, and adds the items to its conversation. It gives the
+func lostUnless(held bool) error {
+	if held {
+		return nil
+	}
+	return ErrLost
+}
+
+// Insert stores a response that has ended, with its items, and adds the items to its conversation. The error is [ErrLost]
+// if the response no longer has the lock of its conversation, or if that was deleted. It gives the
 // conversation back if the response has its lock, so that a client with the answer can ask on.
 func (s *Store) Insert(ctx context.Context, t Tenant, r *Record) error {
 	err := s.change(ctx, func(tx *sql.Tx) error {
 		past := r.past()
+		// First, so that nobody else can change or delete the conversation until the turn is in it.
+		if held, err := s.unlock(ctx, tx, past.conversation, r.ID); err != nil || !held {
+			return errors.Join(err, lostUnless(held))
+		}
 		if err := s.dropReasoning(ctx, tx, r, &past); err != nil {
 			return err
 		}
@@ -67,10 +80,7 @@ func (s *Store) Insert(ctx context.Context, t Tenant, r *Record) error {
 		if err != nil {
 			return err
 		}
-		if err := s.insertTurn(ctx, tx, t, key, past, r.Input, r.Output, r.Compacted); err != nil {
-			return err
-		}
-		return s.unlock(ctx, tx, past.conversation, r.ID)
+		return s.insertTurn(ctx, tx, t, key, past, r.Input, r.Output, r.Compacted)
 	})
 	if err == nil && r.Past != nil {
 		r.Past.unlocked = true

@@ -90,7 +90,6 @@ func background(f *fixture) {
 		past, err := f.Lock(f.ctx, alice, "c", tt.id, time.Minute, store.AtMost(1<<20))
 		f.must(err)
 		f.enqueue(tt.id, past)
-		f.must(f.Unlock(f.ctx, past, tt.id))
 		o := outcome(tt.id)
 		o.JoinConversation = tt.join
 		f.must(f.Finish(f.ctx, f.claim("one"), o))
@@ -261,6 +260,50 @@ func reasoning(f *fixture) {
 	f.wantIDs(past.Items, "q_1 a_1 q_2 a_2 q_3 a_3")
 }
 
+// fence checks that a turn joins its conversation only while it has the lock, and behind what came before.
+func fence(f *fixture) {
+	c := &store.Conversation{ID: "c", Metadata: []byte("{}"), CreatedAt: time.UnixMilli(5)}
+	f.must(f.CreateConversation(f.ctx, alice, c, nil))
+	slow, err := f.Lock(f.ctx, alice, "c", "slow", time.Second, store.AtMost(1<<20))
+	f.must(err)
+	f.pass(2 * time.Second)
+	quick, err := f.Lock(f.ctx, alice, "c", "quick", time.Minute, store.AtMost(1<<20))
+	f.must(err)
+	f.wants(f.Insert(f.ctx, alice, turn("slow", slow)), store.ErrLost)
+	f.must(f.Insert(f.ctx, alice, turn("quick", quick)))
+	_, _, err = f.Get(f.ctx, alice, "slow")
+	f.wants(err, store.ErrNotFound)
+
+	// Responses in the background wait for the conversation. Their inputs stand before their own outputs.
+	for _, id := range []string{"b1", "b2"} {
+		past, err := f.Peek(f.ctx, alice, "c")
+		f.must(err)
+		f.enqueue(id, past)
+	}
+	for _, id := range []string{"b1", "b2"} {
+		j := f.claim(id)
+		_, err := f.Lock(f.ctx, alice, "c", j.ID, time.Minute, store.AtMost(1<<20))
+		f.must(err)
+		o := outcome(j.ID)
+		o.JoinConversation = true
+		f.must(f.Finish(f.ctx, j, o))
+	}
+	list, err := f.ConversationItems(f.ctx, alice, "c", store.Page{Limit: 100, Ascending: true})
+	f.must(err)
+	f.wantIDs(list.Items, "q_quick r_quick a_quick q_b1 a_b1 q_b2 a_b2")
+	inputs, err := f.InputItems(f.ctx, alice, "b2", store.Page{Limit: 10})
+	f.must(err)
+	f.wantIDs(inputs.Items, "q_b2")
+
+	// A conversation that was deleted meanwhile keeps nothing.
+	late, err := f.Lock(f.ctx, alice, "c", "late", time.Minute, store.AtMost(1<<20))
+	f.must(err)
+	f.must(f.DeleteConversation(f.ctx, alice, "c"))
+	f.wants(f.Insert(f.ctx, alice, turn("late", late)), store.ErrLost)
+	_, err = f.Item(f.ctx, alice, "q_late")
+	f.wants(err, store.ErrNotFound)
+}
+
 // turns checks that tenants take turns, and that one of them cannot fill the queue.
 func turns(f *fixture) {
 	put := func(t store.Tenant, id string, most int) error {
@@ -317,7 +360,7 @@ func compacted(f *fixture) {
 
 	c := &store.Conversation{ID: "conv", CreatedAt: time.UnixMilli(f.now.Load()), Metadata: []byte("{}")}
 	f.must(f.CreateConversation(f.ctx, alice, c, []store.Item{item("old", "message", "hi")}))
-	past, err = f.Lock(f.ctx, alice, "conv", "me", time.Minute, store.AtMost(1<<20))
+	past, err = f.Lock(f.ctx, alice, "conv", "5", time.Minute, store.AtMost(1<<20))
 	f.must(err)
 	r = turn("5", past)
 	r.Compacted = true

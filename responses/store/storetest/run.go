@@ -37,7 +37,7 @@ func Run(t *testing.T, fresh func(t *testing.T) store.Options) {
 		"chain": chain, "long chain": longChain, "gap": gap, "tenants": tenants, "paging": paging,
 		"conversation": conversation, "lock": lock, "background": background, "lease": lease, "cancel": cancel,
 		"events": events, "retention": retention, "reasoning": reasoning, "keys": keys, "corrupt": corrupt,
-		"migrations": migrations, "compacted": compacted, "turns": turns, "many": many, "delete and export": deleteAndExport,
+		"migrations": migrations, "compacted": compacted, "turns": turns, "fence": fence, "many": many, "delete and export": deleteAndExport,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fixture{t: t, ctx: t.Context(), options: fresh(t), now: &atomic.Int64{}}
@@ -287,11 +287,11 @@ func conversation(f *fixture) {
 	c := &store.Conversation{ID: "c", Metadata: []byte(`{"a":"b"}`), CreatedAt: time.UnixMilli(5)}
 	f.must(f.CreateConversation(f.ctx, alice, c, []store.Item{item("i1", "message", "hi"), item("i2", "message", "ho")}))
 	f.must(f.AddItems(f.ctx, alice, "c", []store.Item{item("i3", "message", "hum")}))
-	past, err := f.Lock(f.ctx, alice, "c", "me", time.Minute, store.AtMost(1<<20))
+	past, err := f.Lock(f.ctx, alice, "c", "1", time.Minute, store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(past.Items, "i1 i2 i3")
 	f.must(f.Insert(f.ctx, alice, turn("1", past)))
-	f.must(f.Unlock(f.ctx, past, "me"))
+	f.must(f.Unlock(f.ctx, past, "1"))
 	l, err := f.ConversationItems(f.ctx, alice, "c", store.Page{Limit: 3})
 	f.must(err)
 	f.wantIDs(l.Items, "a_1 r_1 q_1")
@@ -310,7 +310,7 @@ func conversation(f *fixture) {
 	f.must(err)
 	_, _, err = f.Get(f.ctx, alice, "1")
 	f.wants(err, store.ErrNotFound)
-	past, err = f.Lock(f.ctx, alice, "c", "me", time.Minute, store.AtMost(1<<20))
+	past, err = f.Lock(f.ctx, alice, "c", "2", time.Minute, store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(past.Items, "i1 i3 q_1 r_1 a_1")
 	f.must(f.Insert(f.ctx, alice, turn("2", past)))

@@ -47,6 +47,8 @@ CREATE TABLE responses (
 );
 CREATE UNIQUE INDEX responses_by_id ON responses (tenant, id);
 CREATE INDEX responses_by_previous ON responses (previous) WHERE previous IS NOT NULL;
+CREATE INDEX responses_by_conversation ON responses (conversation) WHERE conversation IS NOT NULL;
+CREATE INDEX responses_streamed ON responses (created_at) WHERE streamed;
 CREATE INDEX responses_by_expiry ON responses (expires_at);
 CREATE INDEX responses_running ON responses (place, key) WHERE request IS NOT NULL;
 CREATE INDEX responses_of_tenant ON responses (tenant, place) WHERE request IS NOT NULL;

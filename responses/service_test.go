@@ -229,8 +229,8 @@ func TestOverload(t *testing.T) {
 // TestReferences: stored items that a request refers to are held to the limits of memory and of a conversation, however
 // often it refers to one.
 func TestReferences(t *testing.T) {
-	f := start(t, Options{BodyLimit: 100 << 10, Memory: 8 << 20})
-	_, body := f.do("POST", "/v1/conversations", `{"items":[{"role":"user","content":"`+strings.Repeat("x", 30<<10)+`"}]}`)
+	f := start(t, Options{BodyLimit: 400 << 10, Memory: 8 << 20})
+	_, body := f.do("POST", "/v1/conversations", `{"items":[{"role":"user","content":"`+strings.Repeat("x", 130<<10)+`"}]}`)
 	var c struct{ ID string }
 	if err := json.Unmarshal([]byte(body), &c); err != nil {
 		t.Fatal(err)

@@ -246,6 +246,7 @@ func TestDatabaseBack(t *testing.T) {
 	}
 	f.sim.Release()
 	server.Start()
+	f.answers("responses/" + begun.id) // connections of before the kill may fail once more
 	if r := f.await(begun.id); r.Status != "completed" || r.text() != "answer one" {
 		t.Errorf("%+v", r)
 	}
@@ -323,5 +324,17 @@ func TestMigrationCut(t *testing.T) {
 	one := f.create(`"input":"first question"`)
 	if r := f.create(`"input":"second question","previous_response_id":"` + one.ID + `"`); r.text() != "answer two" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// answers waits until a GET is not answered 503.
+func (g *gateway) answers(path string) {
+	g.t.Helper()
+	for end := time.Now().Add(lab.Patience); ; time.Sleep(20 * time.Millisecond) {
+		if a := lab.Do(g.client, "GET", g.url+"/v1/"+path, nil, nil); a.Err == nil && a.Status != 503 {
+			return
+		} else if time.Now().After(end) {
+			g.t.Fatalf("%d, %v: %s", a.Status, a.Err, a.Body)
+		}
 	}
 }

@@ -69,7 +69,7 @@ func (n *session) Create(ctx context.Context, lane string, frame []byte, send fu
 	s, c := n.service, n.caller
 	o := &observed{began: s.now(), route: frameRoute, id: n.headers.Get("x-request-id"), status: http.StatusOK}
 	defer s.observe(o)
-	c.share = &share{of: &s.memory}
+	c.share = &share{of: s.memory, tenant: c.tenant}
 	leave, failure := s.enter(&c)
 	defer leave()
 	if failure == nil && c.share.take(int64(len(frame))) != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -28,7 +29,8 @@ func (s *Service) caller(r *http.Request) *caller {
 	if s.TenantHeader != "" {
 		value = r.Header.Get(s.TenantHeader)
 	}
-	return &caller{tenant: store.TenantOf(value), tenantValue: value, share: &share{of: &s.memory}}
+	tenant := store.TenantOf(value)
+	return &caller{tenant: tenant, tenantValue: value, share: &share{of: s.memory, tenant: tenant}}
 }
 
 // bound returns what sealed texts of the caller's are bound to. model is empty for a list that has no model.
@@ -125,6 +127,9 @@ func (s *Service) enter(c *caller) (leave func(), failure *openai.Error) {
 	return leave, nil
 }
 
+// bodyTimeout is how long a body may take to arrive. The gateway has held most of them until they were whole.
+const bodyTimeout = time.Minute
+
 // body reads the body of a request, if there is memory for it.
 func (s *Service) body(w http.ResponseWriter, r *http.Request, c *caller) ([]byte, *openai.Error) {
 	size := r.ContentLength
@@ -137,6 +142,13 @@ func (s *Service) body(w http.ResponseWriter, r *http.Request, c *caller) ([]byt
 	if c.share.take(size) != nil {
 		return nil, errOverloaded("no memory for another request now")
 	}
+	// A body that comes slowly must not keep the memory that waits for it.
+	connection := http.NewResponseController(w)
+	if err := connection.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil {
+		s.log.Debug("a body has no deadline", "error", err)
+	} else {
+		defer func() { _ = connection.SetReadDeadline(time.Time{}) }() // else it would end the request while it is answered
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.bodyLimit))
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
@@ -145,6 +157,7 @@ func (s *Service) body(w http.ResponseWriter, r *http.Request, c *caller) ([]byt
 	if err != nil {
 		return nil, badRequest(contract.CodeInvalidRequest, "", "The body could not be read.")
 	}
+	c.share.give(size - int64(len(body)))
 	return body, nil
 }
 

@@ -138,7 +138,7 @@ func (m *metrics) lookUp(c chan<- prometheus.Metric) {
 		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
 	gauge(inFlightDesc, float64(m.service.inFlight.Load()))
-	gauge(memoryDesc, float64(m.service.memory.taken.Load()))
+	gauge(memoryDesc, float64(m.service.memory.inUse()))
 	gauge(socketsDesc, float64(m.service.sockets.Open()))
 	st := m.service.database.Load()
 	if st == nil {

@@ -100,7 +100,7 @@ type Service struct {
 	gateway      string
 	client       *http.Client
 	bodyLimit    int64
-	memory       memory
+	memory       *memory
 	tenants      tenants
 	sealKeys     *seal.Keys
 	sealLifetime time.Duration
@@ -169,7 +169,7 @@ func New(o Options) *Service {
 	o.Sockets = o.sockets()
 	s := &Service{
 		Options: o, sockets: socket.NewServer(o.Sockets, o.Log), recent: newRecent(o.BodyLimit, o.Memory),
-		draining: make(chan struct{}), gateway: strings.TrimSuffix(o.Gateway, "/"), bodyLimit: o.BodyLimit, memory: memory{limit: o.Memory}, sealKeys: o.SealKeys,
+		draining: make(chan struct{}), gateway: strings.TrimSuffix(o.Gateway, "/"), bodyLimit: o.BodyLimit, memory: newMemory(&o), sealKeys: o.SealKeys,
 		sealLifetime: o.SealLifetime, log: o.Log, now: o.Now,
 		kick: make(chan struct{}, 1), stopping: make(chan struct{}), reached: make(chan struct{}),
 		client: &http.Client{

@@ -1,10 +1,12 @@
 package responses
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -226,6 +228,28 @@ func TestOverload(t *testing.T) {
 	f.wants(404, "", "GET", "/v1/responses/resp_0", "")
 }
 
+// TestSlowBody: a body that comes in pieces is waited for, and has its memory meanwhile.
+func TestSlowBody(t *testing.T) {
+	f := start(t, Options{})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const body = `{"model":"m","input":"x"}`
+	if _, err := fmt.Fprintf(conn, "POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body[:5]); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() bool { return f.s.memory.inUse() > 0 })
+	if _, err := io.WriteString(conn, body[5:]); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || answer.StatusCode != 200 {
+		t.Fatal(answer, err)
+	}
+}
+
 // TestReferences: stored items that a request refers to are held to the limits of memory and of a conversation, however
 // often it refers to one.
 func TestReferences(t *testing.T) {
@@ -270,7 +294,7 @@ func TestClientLeft(t *testing.T) {
 		t.Fatal(failure)
 	}
 	status := ""
-	turn := f.s.newTurn(request, &caller{share: &share{of: &f.s.memory}}, http.Header{})
+	turn := f.s.newTurn(request, &caller{share: &share{of: f.s.memory}}, http.Header{})
 	failure = turn.deliver(t.Context(), func(*event) error { return io.ErrClosedPipe },
 		func(end *outcome) *openai.Error { status = end.status; return nil })
 	if failure != nil || status != statusCancelled {
@@ -294,6 +318,10 @@ func TestTenantsShare(t *testing.T) {
 	s.tenants.leave(other)
 	if !s.tenants.enter(one, s.mostOfTenant()) || len(s.tenants.running) != 1 {
 		t.Errorf("%v", s.tenants.running)
+	}
+	m := newMemory(&Options{Memory: 100, TenantHeader: "x-tenant"})
+	if !m.change(one, 50) || m.change(one, 1) || !m.change(other, 50) || m.change(other, 1) || !m.change(one, -50) || m.inUse() != 50 {
+		t.Errorf("%+v", m.tenants)
 	}
 	if most := New(Options{InFlight: 4}).mostOfTenant(); most != 4 {
 		t.Errorf("the only tenant has %d requests", most)
@@ -320,9 +348,9 @@ func TestMemory(t *testing.T) {
 		}
 	}
 	// The memory is given back after the answer.
-	for end := time.Now().Add(10 * time.Second); f.s.memory.taken.Load() != 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); f.s.memory.inUse() != 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d bytes are taken, and no request runs", f.s.memory.taken.Load())
+			t.Fatalf("%d bytes are taken, and no request runs", f.s.memory.inUse())
 		}
 	}
 }

@@ -246,7 +246,7 @@ func TestDatabaseBack(t *testing.T) {
 	}
 	f.sim.Release()
 	server.Start()
-	f.answers("responses/" + begun.id) // connections of before the kill may fail once more
+	f.untilAnswered("responses/" + begun.id) // connections of before the kill may fail once more
 	if r := f.await(begun.id); r.Status != "completed" || r.text() != "answer one" {
 		t.Errorf("%+v", r)
 	}
@@ -327,8 +327,8 @@ func TestMigrationCut(t *testing.T) {
 	}
 }
 
-// answers waits until a GET is not answered 503.
-func (g *gateway) answers(path string) {
+// untilAnswered waits until a GET is not answered 503.
+func (g *gateway) untilAnswered(path string) {
 	g.t.Helper()
 	for end := time.Now().Add(lab.Patience); ; time.Sleep(20 * time.Millisecond) {
 		if a := lab.Do(g.client, "GET", g.url+"/v1/"+path, nil, nil); a.Err == nil && a.Status != 503 {

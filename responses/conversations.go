@@ -129,7 +129,7 @@ func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request, c *
 func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *caller,
 	st *store.Store) *openai.Error {
 	id, query := r.PathValue("id"), r.URL.Query()
-	p, failure := page(query)
+	p, failure := page(query, c)
 	if failure != nil {
 		return failure
 	}

@@ -173,9 +173,15 @@ const (
 	maxPage     = 100
 )
 
-// page reads the parameters of a list.
-func page(q url.Values) (store.Page, *openai.Error) {
-	p := store.Page{After: q.Get("after"), Limit: defaultPage, MaxBytes: DefaultBodyLimit}
+// pageBytes is the size of the items after which a page ends, though there may be more.
+const pageBytes = 1 << 20
+
+// page reads the parameters of a list, and takes the memory for it.
+func page(q url.Values, c *caller) (store.Page, *openai.Error) {
+	p := store.Page{After: q.Get("after"), Limit: defaultPage, MaxBytes: pageBytes}
+	if c.share.take(pageBytes) != nil {
+		return p, errOverloaded("no memory for another list now")
+	}
 	if limit := q.Get("limit"); limit != "" {
 		n, err := strconv.Atoi(limit)
 		if err != nil || n < 1 || n > maxPage {

@@ -82,7 +82,7 @@ type deleted struct {
 func (s *Service) listInputItems(w http.ResponseWriter, r *http.Request, c *caller,
 	st *store.Store) *openai.Error {
 	id, query := r.PathValue("id"), r.URL.Query()
-	p, failure := page(query)
+	p, failure := page(query, c)
 	if failure != nil {
 		return failure
 	}

@@ -88,12 +88,21 @@ func (s *Store) removeConversation(ctx context.Context, tx *sql.Tx, key int64) e
 	return nil
 }
 
-// AddItems adds items to a conversation.
+// AddItems adds items to a conversation. The error is [ErrLocked] while a response is made for it.
 func (s *Store) AddItems(ctx context.Context, t Tenant, id string, items []Item) error {
 	return s.change(ctx, func(tx *sql.Tx) error {
 		c, err := s.findConversation(ctx, tx, t, id)
 		if err != nil {
 			return err
+		}
+		// The response that has the lock would follow them, and not know them.
+		locked := false
+		if err := s.row(ctx, tx, "SELECT lock_until > ? FROM conversations WHERE key = ?", []any{s.millis(), c.key},
+			&locked); err != nil {
+			return err
+		}
+		if locked {
+			return ErrLocked
 		}
 		return s.add(ctx, tx, t, c.key, items)
 	})

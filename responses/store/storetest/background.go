@@ -295,6 +295,13 @@ func fence(f *fixture) {
 	f.must(err)
 	f.wantIDs(inputs.Items, "q_b2")
 
+	// Nothing is added while a response is made, which would not know it.
+	busy, err := f.Lock(f.ctx, alice, "c", "busy", time.Minute, store.AtMost(1<<20))
+	f.must(err)
+	f.wants(f.AddItems(f.ctx, alice, "c", []store.Item{item("x", "message", "x")}), store.ErrLocked)
+	f.must(f.Unlock(f.ctx, busy, "busy"))
+	f.must(f.AddItems(f.ctx, alice, "c", []store.Item{item("x", "message", "x")}))
+
 	// A conversation that was deleted meanwhile keeps nothing.
 	late, err := f.Lock(f.ctx, alice, "c", "late", time.Minute, store.AtMost(1<<20))
 	f.must(err)

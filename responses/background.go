@@ -107,8 +107,8 @@ func (t *turn) object(r *openai.Response) object {
 	return o
 }
 
-// storedHeaders returns the headers that are stored until the model has been asked. Without encryption they are only those
-// that are known to be no credentials.
+// storedHeaders returns the headers that are stored until the model has been asked. Without encryption they are only
+// those that are known to be no credentials.
 func (s *Service) storedHeaders(headers http.Header) http.Header {
 	kept := http.Header{}
 	for name, values := range headers {
@@ -182,7 +182,8 @@ func (s *Service) makeInBackground(ctx context.Context, st *store.Store) {
 	}
 }
 
-// settle is how long after an outage of the store nothing is claimed, so that those who make responses renew them first.
+// settle is how long after an outage of the store nothing is claimed, so that those who make responses renew them
+// first.
 const settle = 3 * renewal
 
 // awaitStore waits until the store answers again, and until its responses have been renewed.

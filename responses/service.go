@@ -183,7 +183,8 @@ func New(o Options) *Service {
 	return s
 }
 
-// sockets returns the limits of connections. Requests that wait there take at most a quarter of the memory on top of it.
+// sockets returns the limits of connections. Requests that wait there take at most a quarter of the memory on top of
+// it.
 func (o *Options) sockets() socket.Limits {
 	l := o.Sockets
 	l.Frame = o.BodyLimit

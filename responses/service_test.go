@@ -285,8 +285,8 @@ func TestReferences(t *testing.T) {
 	f.wants(400, "invalid_value", "POST", "/v1/responses", refer(maxReferences+1))
 }
 
-// TestClientLeft: a response whose client takes no more of its stream is cancelled, though nothing else says that it has
-// left.
+// TestClientLeft: a response whose client takes no more of its stream is cancelled, though nothing else says that it
+// has left.
 func TestClientLeft(t *testing.T) {
 	f := start(t, Options{})
 	request, failure := parseRequest([]byte(`{"model":"m","input":"x","stream":true}`))

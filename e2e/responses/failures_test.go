@@ -233,8 +233,8 @@ func TestDatabaseGone(t *testing.T) {
 	}
 }
 
-// TestDatabaseBack kills PostgreSQL under a response in the background, and starts it again. The client's stream is cut;
-// the response is made all the same, and the stream is whole when it is resumed.
+// TestDatabaseBack kills PostgreSQL under a response in the background, and starts it again. The client's stream is
+// cut; the response is made all the same, and the stream is whole when it is resumed.
 func TestDatabaseBack(t *testing.T) {
 	server := lab.StartPostgres(t)
 	f := startFleet(t, "wazero", server.Database("back"), "", 1, held())

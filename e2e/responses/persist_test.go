@@ -10,8 +10,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// TestPersist checks what is kept of a turn with a call and of the turn with its answer, for each setting. The reasoning
-// of a turn is in the prompt until its answer, if it is stored.
+// TestPersist checks what is kept of a turn with a call and of the turn with its answer, for each setting. The
+// reasoning of a turn is in the prompt until its answer, if it is stored.
 func TestPersist(t *testing.T) {
 	const call = `"tools":[{"type":"function","name":"f","parameters":{"type":"object"}}],`
 	for _, tt := range []struct {

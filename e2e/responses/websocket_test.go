@@ -346,8 +346,8 @@ func TestWebSocketLeft(t *testing.T) {
 	})
 }
 
-// TestWebSocketIdle: the service asks a client that says nothing whether it is there. With HARMONY_RESPONSES_ALL nothing
-// happens for longer than a stream without an upgrade may last, 31 s where servers may be silent for one.
+// TestWebSocketIdle: the service asks a client that says nothing whether it is there. With HARMONY_RESPONSES_ALL
+// nothing happens for longer than a stream without an upgrade may last, 31 s where servers may be silent for one.
 func TestWebSocketIdle(t *testing.T) {
 	awaited := 1
 	if os.Getenv("HARMONY_RESPONSES_ALL") != "" {

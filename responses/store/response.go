@@ -63,8 +63,8 @@ func lostUnless(held bool) error {
 	return ErrLost
 }
 
-// Insert stores a response that has ended, with its items, and adds the items to its conversation. The error is [ErrLost]
-// if the response no longer has the lock of its conversation, or if that was deleted. It gives the
+// Insert stores a response that has ended, with its items, and adds the items to its conversation. The error is
+// [ErrLost] if the response no longer has the lock of its conversation, or if that was deleted. It gives the
 // conversation back if the response has its lock, so that a client with the answer can ask on.
 func (s *Store) Insert(ctx context.Context, t Tenant, r *Record) error {
 	err := s.change(ctx, func(tx *sql.Tx) error {

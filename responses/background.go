@@ -112,7 +112,8 @@ func (t *turn) object(r *openai.Response) object {
 func (s *Service) storedHeaders(headers http.Header) http.Header {
 	kept := http.Header{}
 	for name, values := range headers {
-		if passedOn(name) && (s.Options.Store.Keys != nil || harmless(name)) {
+		if passedOn(name) && (s.Options.Store.Keys != nil || harmless(name) ||
+			name == http.CanonicalHeaderKey(s.TenantHeader)) {
 			kept[name] = values
 		}
 	}

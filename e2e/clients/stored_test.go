@@ -39,7 +39,8 @@ func TestStoredClients(t *testing.T) {
 			if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, url := lab.StartUpWith(t, nil, "--host", gateway.host, "--config", config)
+			// The store is encrypted: else it would not keep the clients' headers for what is made in the background.
+			_, url := lab.StartUpWith(t, []string{"HARMONY_STORE_KEYS=" + lab.SealKey}, "--host", gateway.host, "--config", config)
 			for _, c := range storedClients {
 				t.Run(c.name, func(t *testing.T) {
 					run := c.run(t, programs, url+"/v1")

@@ -159,7 +159,7 @@ func (s *Service) makeInBackground(ctx context.Context, st *store.Store) {
 				defer func() {
 					// As in net/http, a fault costs its own response only. Another replica ends it when the lease has.
 					if fault := recover(); fault != nil {
-						s.log.Error("a response in the background was not made", "response", j.ID, "reason", fault, "stack",
+						s.Log.Error("a response in the background was not made", "response", j.ID, "reason", fault, "stack",
 							string(debug.Stack()))
 					}
 				}()
@@ -169,7 +169,7 @@ func (s *Service) makeInBackground(ctx context.Context, st *store.Store) {
 		}
 		<-slots
 		if err != nil && ctx.Err() == nil {
-			s.log.Warn("no response can be claimed", "error", err)
+			s.Log.Warn("no response can be claimed", "error", err)
 			s.awaitStore(ctx, st)
 		}
 		select {
@@ -189,19 +189,10 @@ const settle = 3 * renewal
 
 // awaitStore waits until the store answers again, and until its responses have been renewed.
 func (s *Service) awaitStore(ctx context.Context, st *store.Store) {
-	for wait := claimInterval; ; {
-		select {
-		case <-s.stopping:
-			return
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-		}
-		if wait == settle {
-			return
-		}
+	for s.pause(ctx, claimInterval) {
 		if st.Ping(ctx) == nil {
-			wait = settle
+			s.pause(ctx, settle)
+			return
 		}
 	}
 }
@@ -216,7 +207,7 @@ func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, un
 	m.turn = request.turn(s, j.ID)
 	switch {
 	case unreadable != nil:
-		s.log.Error("a response in the background cannot be read", "response", j.ID, "reason", unreadable)
+		s.Log.Error("a response in the background cannot be read", "response", j.ID, "reason", unreadable)
 		m.resume(ctx)
 		m.fail(ctx, "What is stored of the request cannot be read.")
 	case j.Begun:

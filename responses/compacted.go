@@ -42,10 +42,10 @@ func (s *Service) compactionForClient(item *store.Item, bound *seal.Bound) json.
 	}
 	delete(fields, hiddenText)
 	sealed := []byte(clearPrefix + base64.RawURLEncoding.EncodeToString([]byte(payload)))
-	if s.sealKeys != nil {
-		b, err := s.sealKeys.Seal(nil, []byte(payload), compactionBound(bound), s.now().Add(s.sealLifetime).Unix())
+	if s.SealKeys != nil {
+		b, err := s.SealKeys.Seal(nil, []byte(payload), compactionBound(bound), s.Now().Add(s.SealLifetime).Unix())
 		if err != nil {
-			s.log.Error("a compaction was not sealed", "error", err)
+			s.Log.Error("a compaction was not sealed", "error", err)
 		}
 		sealed = b
 	}
@@ -77,10 +77,10 @@ func (r *itemReader) openPayload(sealed string) ([]byte, error) {
 	if text, isClear := strings.CutPrefix(sealed, clearPrefix); isClear {
 		return base64.RawURLEncoding.DecodeString(text)
 	}
-	if s.sealKeys == nil {
+	if s.SealKeys == nil {
 		return nil, errors.New("this gateway has no keys")
 	}
-	return s.sealKeys.Open([]byte(sealed), compactionBound(r.bound), s.now().Unix())
+	return s.SealKeys.Open([]byte(sealed), compactionBound(r.bound), s.Now().Unix())
 }
 
 // expand returns what the model gets for a compaction.

@@ -67,7 +67,7 @@ type session struct {
 // Create implements [socket.Handler].
 func (n *session) Create(ctx context.Context, lane string, frame []byte, send func([]byte) error) *openai.Error {
 	s, c := n.service, n.caller
-	o := &observed{began: s.now(), route: frameRoute, id: n.headers.Get("x-request-id"), status: http.StatusOK}
+	o := &observed{began: s.Now(), route: frameRoute, id: n.headers.Get("x-request-id"), status: http.StatusOK}
 	defer s.observe(o)
 	c.share = &share{of: s.memory, tenant: c.tenant}
 	leave, failure := s.enter(&c)

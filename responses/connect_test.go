@@ -234,7 +234,7 @@ func TestConnectionWithoutStore(t *testing.T) {
 func TestServeDrains(t *testing.T) {
 	f := start(t, Options{})
 	f.hold = make(chan struct{})
-	o := Options{WebSocket: true, Gateway: f.s.gateway, Store: store.Options{URL: filepath.Join(t.TempDir(), "r.db")}}
+	o := Options{WebSocket: true, Gateway: f.s.Gateway, Store: store.Options{URL: filepath.Join(t.TempDir(), "r.db")}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,13 @@ func checkMetadata(raw json.RawMessage) *openai.Error {
 	return nil
 }
 
-func writeConversation(w http.ResponseWriter, c *store.Conversation) *openai.Error {
+// writeConversation answers with a conversation, or with the error of the store. missing is the error for a record that
+// does not exist.
+func (s *Service) writeConversation(w http.ResponseWriter, c *store.Conversation, err error,
+	missing *openai.Error) *openai.Error {
+	if err != nil {
+		return s.failure(err, "", missing)
+	}
 	return writeJSON(w, mustMarshal(struct {
 		ID        string          `json:"id"`
 		Object    string          `json:"object"`
@@ -86,21 +92,16 @@ func (s *Service) createConversation(w http.ResponseWriter, r *http.Request, c *
 	if failure != nil {
 		return failure
 	}
-	created := &store.Conversation{ID: newID("conv"), CreatedAt: s.now(), Metadata: body.Metadata}
-	if err := st.CreateConversation(r.Context(), c.tenant, created, items); err != nil {
-		return s.failure(err, "", errStore())
-	}
-	return writeConversation(w, created)
+	created := &store.Conversation{ID: newID("conv"), CreatedAt: s.Now(), Metadata: body.Metadata}
+	err := st.CreateConversation(r.Context(), c.tenant, created, items)
+	return s.writeConversation(w, created, err, errStore())
 }
 
 func (s *Service) getConversation(w http.ResponseWriter, r *http.Request, c *caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
 	found, err := st.GetConversation(r.Context(), c.tenant, id)
-	if err != nil {
-		return s.failure(err, "", notFound("Conversation", id))
-	}
-	return writeConversation(w, found)
+	return s.writeConversation(w, found, err, notFound("Conversation", id))
 }
 
 func (s *Service) updateConversation(w http.ResponseWriter, r *http.Request, c *caller,
@@ -111,10 +112,7 @@ func (s *Service) updateConversation(w http.ResponseWriter, r *http.Request, c *
 		return failure
 	}
 	changed, err := st.SetMetadata(r.Context(), c.tenant, id, body.Metadata)
-	if err != nil {
-		return s.failure(err, "", notFound("Conversation", id))
-	}
-	return writeConversation(w, changed)
+	return s.writeConversation(w, changed, err, notFound("Conversation", id))
 }
 
 func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request, c *caller,
@@ -172,8 +170,5 @@ func (s *Service) deleteItem(w http.ResponseWriter, r *http.Request, c *caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("item")
 	changed, err := st.DeleteItem(r.Context(), c.tenant, r.PathValue("id"), id)
-	if err != nil {
-		return s.failure(err, "", notFound("Item", id))
-	}
-	return writeConversation(w, changed)
+	return s.writeConversation(w, changed, err, notFound("Item", id))
 }

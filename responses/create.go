@@ -80,14 +80,14 @@ func (t *turn) store(ctx context.Context, st *store.Store, c *caller, r *store.R
 func (s *Service) newTurn(request *request, c *caller, headers http.Header) *turn {
 	c.model = request.model
 	return &turn{
-		service: s, request: request, headers: headers, bound: c.bound(request.model), share: c.share, id: newID("resp"), created: s.now(),
+		service: s, request: request, headers: headers, bound: c.bound(request.model), share: c.share, id: newID("resp"), created: s.Now(),
 		sealing: request.store && s.seals(request),
 	}
 }
 
 // seals reports whether the reasoning is hidden from the client, so that only the gateway's sealed text of it is left.
 func (s *Service) seals(r *request) bool {
-	return s.sealKeys != nil && s.HidesReasoning(r.model) && !r.includesValue(includeSealed)
+	return s.SealKeys != nil && s.HidesReasoning(r.model) && !r.includesValue(includeSealed)
 }
 
 // past returns what a turn continues. unlock gives its conversation back.
@@ -130,7 +130,7 @@ func (s *Service) holdLock(ctx context.Context, st *store.Store, past *store.Pas
 				return
 			case <-tick.C:
 				if err := st.RenewLock(ctx, past, owner, lockLease); err != nil && ctx.Err() == nil {
-					s.log.Warn("the lock of a conversation was not renewed", "error", err)
+					s.Log.Warn("the lock of a conversation was not renewed", "error", err)
 				}
 			}
 		}
@@ -141,7 +141,7 @@ func (s *Service) holdLock(ctx context.Context, st *store.Store, past *store.Pas
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 		defer cancel()
 		if err := st.Unlock(ctx, past, owner); err != nil {
-			s.log.Warn("a conversation was not unlocked", "error", err)
+			s.Log.Warn("a conversation was not unlocked", "error", err)
 		}
 	}
 }
@@ -237,7 +237,7 @@ func (t *turn) finish(ctx context.Context, end *outcome, last *event, send func(
 	}
 	t.service.metrics.finished(end.status)
 	if err := send(last); err != nil && ctx.Err() == nil {
-		t.service.log.Debug("the client did not take the end of its stream", "response", t.id, "error", err)
+		t.service.Log.Debug("the client did not take the end of its stream", "response", t.id, "error", err)
 	}
 }
 
@@ -288,7 +288,7 @@ func (s *Service) countInput(w http.ResponseWriter, r *http.Request, c *caller) 
 	defer answer.Body.Close()
 	w.Header().Set("content-type", "application/json")
 	if _, err := io.Copy(w, answer.Body); err != nil && !errors.Is(err, context.Canceled) {
-		s.log.Debug("an answer was not passed on whole", "error", err)
+		s.Log.Debug("an answer was not passed on whole", "error", err)
 	}
 	return nil
 }

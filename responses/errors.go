@@ -86,13 +86,13 @@ func (s *Service) failure(err error, param string, notFound *openai.Error) *open
 		return errBusy()
 	case errors.As(err, &large):
 		return badRequest(contract.CodeContextLengthExceeded, param, fmt.Sprintf(
-			"The stored conversation has %d bytes, and a request may have %d. Begin a new one.", large.Bytes, s.bodyLimit))
+			"The stored conversation has %d bytes, and a request may have %d. Begin a new one.", large.Bytes, s.BodyLimit))
 	case errors.As(err, &corrupt):
-		s.log.Error("a stored record cannot be read", "record", corrupt.Record, "reason", corrupt.Err)
+		s.Log.Error("a stored record cannot be read", "record", corrupt.Record, "reason", corrupt.Err)
 		return &openai.Error{Status: http.StatusInternalServerError, Type: contract.ServerErrorType,
 			Code: codeStoredDataInvalid, Message: "What is stored cannot be read. Ask the operator; the log has the record."}
 	}
-	s.log.Warn("the store failed", "error", err)
+	s.Log.Warn("the store failed", "error", err)
 	return errStore()
 }
 

@@ -29,7 +29,7 @@ func (s *Service) follow(w http.ResponseWriter, r *http.Request, st *store.Store
 		batches, ended, err := st.EventsAfter(r.Context(), c.tenant, id, after)
 		if err != nil {
 			if r.Context().Err() == nil {
-				s.log.Warn("a stream that is followed was cut", "response", id, "error", err)
+				s.Log.Warn("a stream that is followed was cut", "response", id, "error", err)
 			}
 			panic(http.ErrAbortHandler) // the client sees that the stream was cut, and resumes it
 		}

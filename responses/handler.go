@@ -133,11 +133,11 @@ const bodyTimeout = time.Minute
 // body reads the body of a request, if there is memory for it.
 func (s *Service) body(w http.ResponseWriter, r *http.Request, c *caller) ([]byte, *openai.Error) {
 	size := r.ContentLength
-	if size > s.bodyLimit {
-		return nil, errTooLarge(s.bodyLimit)
+	if size > s.BodyLimit {
+		return nil, errTooLarge(s.BodyLimit)
 	}
 	if size < 0 {
-		size = s.bodyLimit
+		size = s.BodyLimit
 	}
 	if c.share.take(size) != nil {
 		return nil, errOverloaded("no memory for another request now")
@@ -145,14 +145,14 @@ func (s *Service) body(w http.ResponseWriter, r *http.Request, c *caller) ([]byt
 	// A body that comes slowly must not keep the memory that waits for it.
 	connection := http.NewResponseController(w)
 	if err := connection.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil {
-		s.log.Debug("a body has no deadline", "error", err)
+		s.Log.Debug("a body has no deadline", "error", err)
 	} else {
 		defer func() { _ = connection.SetReadDeadline(time.Time{}) }() // else it would end the request while it is answered
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.bodyLimit))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.BodyLimit))
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		return nil, errTooLarge(s.bodyLimit)
+		return nil, errTooLarge(s.BodyLimit)
 	}
 	if err != nil {
 		return nil, badRequest(contract.CodeInvalidRequest, "", "The body could not be read.")

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -155,7 +156,7 @@ const maxReferences = 1000
 
 // pay takes memory for an item that is referred to. All of a request are held to the limit of a conversation.
 func (r *itemReader) pay(size int64) error {
-	if r.total += size; r.total > r.service.bodyLimit {
+	if r.total += size; r.total > r.service.BodyLimit {
 		return &store.TooLargeError{Bytes: r.total}
 	}
 	return r.share.take(size)
@@ -188,11 +189,11 @@ func (r *itemReader) referred(ctx context.Context, at, id string) (store.Item, *
 // outlives the key that sealed it.
 func (r *itemReader) unseal(at string, fields map[string]json.RawMessage) *openai.Error {
 	sealed := ""
-	if json.Unmarshal(orNull(fields["encrypted_content"]), &sealed) != nil || sealed == "" || r.service.sealKeys == nil ||
+	if json.Unmarshal(orNull(fields["encrypted_content"]), &sealed) != nil || sealed == "" || r.service.SealKeys == nil ||
 		r.bound.Model == "" {
 		return nil
 	}
-	text, err := r.service.sealKeys.Open([]byte(sealed), *r.bound, r.service.now().Unix())
+	text, err := r.service.SealKeys.Open([]byte(sealed), *r.bound, r.service.Now().Unix())
 	if err != nil {
 		return openai.InvalidEncryptedContent(at+".encrypted_content", "The encrypted content of '"+at+"' cannot be opened: "+
 			err.Error()+". Send the conversation again without this item.")
@@ -280,10 +281,10 @@ func forModel(item *store.Item) []json.RawMessage {
 func (s *Service) forClient(item *store.Item, bound *seal.Bound, include []string) json.RawMessage {
 	switch {
 	case item.Type == typeReasoning:
-		return s.reasoningForClient(item, bound, contains(include, includeSealed))
+		return s.reasoningForClient(item, bound, slices.Contains(include, includeSealed))
 	case item.Type == typeCompaction:
 		return s.compactionForClient(item, bound)
-	case item.Type == typeMessage && !contains(include, includeLogprobs):
+	case item.Type == typeMessage && !slices.Contains(include, includeLogprobs):
 		return withoutLogprobs(item.Body)
 	}
 	return item.Body
@@ -295,15 +296,6 @@ const (
 	includeLogprobs = "message.output_text.logprobs"
 )
 
-func contains(list []string, value string) bool {
-	for _, v := range list {
-		if v == value {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *Service) reasoningForClient(item *store.Item, bound *seal.Bound, sealed bool) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(item.Body, &fields) != nil {
@@ -314,8 +306,8 @@ func (s *Service) reasoningForClient(item *store.Item, bound *seal.Bound, sealed
 		text = reasoningText(fields)
 	}
 	delete(fields, hiddenText)
-	if sealed && s.sealKeys != nil && bound.Model != "" {
-		b, err := s.sealKeys.Seal(nil, []byte(text), *bound, s.now().Add(s.sealLifetime).Unix())
+	if sealed && s.SealKeys != nil && bound.Model != "" {
+		b, err := s.SealKeys.Seal(nil, []byte(text), *bound, s.Now().Add(s.SealLifetime).Unix())
 		if err == nil {
 			fields["encrypted_content"] = mustMarshal(string(b))
 		}

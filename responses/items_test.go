@@ -97,7 +97,7 @@ func TestHiddenReasoning(t *testing.T) {
 	s := New(Options{SealKeys: testKeys(t)})
 	c := &caller{tenantValue: "acme"}
 	bound := c.bound("m")
-	sealed, err := s.sealKeys.Seal(nil, []byte("secret thought"), *bound, s.now().Unix()+60)
+	sealed, err := s.SealKeys.Seal(nil, []byte("secret thought"), *bound, s.Now().Unix()+60)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestHiddenReasoning(t *testing.T) {
 	if err := json.Unmarshal(s.forClient(&items[0], bound, []string{includeSealed}), &carried); err != nil || carried.Text != "" {
 		t.Errorf("%+v, %v", carried, err)
 	}
-	if text, err := s.sealKeys.Open([]byte(carried.Sealed), *bound, s.now().Unix()); err != nil ||
+	if text, err := s.SealKeys.Open([]byte(carried.Sealed), *bound, s.Now().Unix()); err != nil ||
 		string(text) != "secret thought" {
 		t.Errorf("%q, %v", text, err)
 	}
@@ -168,7 +168,7 @@ func TestCompaction(t *testing.T) {
 		if _, failure := s.newItemReader(c, c.bound("m"), nil).read(t.Context(), "input", []json.RawMessage{again}); failure != nil {
 			t.Error(failure)
 		}
-		if s.sealKeys == nil {
+		if s.SealKeys == nil {
 			continue
 		}
 		other := (&caller{tenantValue: "other"}).bound("m")

@@ -37,7 +37,7 @@ func (m *maker) run(ctx context.Context) {
 	if err == nil && m.turn.request.conversation != "" {
 		var locked *store.Past
 		locked, err = m.store.Lock(ctx, m.job.Tenant, m.turn.request.conversation, m.job.ID, lockLease,
-			store.AtMost(s.bodyLimit))
+			store.AtMost(s.BodyLimit))
 		if errors.Is(err, store.ErrLocked) {
 			m.ignoreLost(m.store.Release(ctx, m.job, busyWait))
 			return
@@ -55,7 +55,7 @@ func (m *maker) run(ctx context.Context) {
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGap), errors.As(err, &large), errors.As(err, &corrupt):
 			m.fail(ctx, s.failure(err, "previous_response_id", notFound("Conversation", m.turn.request.conversation)).Message)
 		default: // the store's fault: any replica tries again
-			s.log.Warn("a response in the background could not be begun; trying again", "response", m.job.ID, "error", err)
+			s.Log.Warn("a response in the background could not be begun; trying again", "response", m.job.ID, "error", err)
 			m.ignoreLost(m.store.Release(ctx, m.job, busyWait))
 		}
 		return
@@ -92,7 +92,7 @@ func (m *maker) run(ctx context.Context) {
 func (m *maker) keep(work context.Context, cancel context.CancelCauseFunc) {
 	flush := time.NewTicker(flushInterval)
 	defer flush.Stop()
-	renewed := m.service.now()
+	renewed := m.service.Now()
 	for {
 		select {
 		case <-work.Done():
@@ -102,7 +102,7 @@ func (m *maker) keep(work context.Context, cancel context.CancelCauseFunc) {
 		// A transaction that is cut while it commits may have happened. So it has a time of its own.
 		ctx, done := context.WithTimeout(context.WithoutCancel(work), renewTimeout)
 		stored, err := m.flush(ctx)
-		if err == nil && !stored && m.service.now().Sub(renewed) >= renewal {
+		if err == nil && !stored && m.service.Now().Sub(renewed) >= renewal {
 			stored, err = true, m.store.Renew(ctx, m.job, lease)
 		}
 		done()
@@ -111,9 +111,9 @@ func (m *maker) keep(work context.Context, cancel context.CancelCauseFunc) {
 			cancel(err)
 			return
 		case err != nil && work.Err() == nil:
-			m.service.log.Warn("a response in the background was not stored; trying again", "response", m.job.ID, "error", err)
+			m.service.Log.Warn("a response in the background was not stored; trying again", "response", m.job.ID, "error", err)
 		case stored:
-			renewed = m.service.now()
+			renewed = m.service.Now()
 		}
 	}
 }
@@ -169,8 +169,8 @@ func (m *maker) finish(ctx context.Context, end *outcome, last *event) {
 	o := &store.Outcome{Status: end.status, Object: end.stored, Output: t.kept(end.output, end), Events: m.waiting,
 		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end), JoinConversation: end.status == statusCompleted}
 	for wait := firstRetry; ; wait = min(2*wait, renewal) { // soon, before another replica takes the response over
-		ctx, cancel := context.WithTimeout(ctx, saveTimeout)
-		err := m.store.Finish(ctx, m.job, o)
+		attempt, cancel := context.WithTimeout(ctx, renewTimeout)
+		err := m.store.Finish(attempt, m.job, o)
 		cancel()
 		if err == nil {
 			m.service.metrics.finished(end.status)
@@ -178,11 +178,9 @@ func (m *maker) finish(ctx context.Context, end *outcome, last *event) {
 		if err == nil || errors.Is(err, store.ErrLost) {
 			return
 		}
-		m.service.log.Warn("a response that has ended was not stored; trying again", "response", m.job.ID, "error", err)
-		select {
-		case <-m.service.stopping:
+		m.service.Log.Warn("a response that has ended was not stored; trying again", "response", m.job.ID, "error", err)
+		if !m.service.pause(ctx, wait) {
 			return
-		case <-time.After(wait):
 		}
 	}
 }
@@ -199,10 +197,7 @@ func (m *maker) fail(ctx context.Context, message string) {
 		for name, value := range t.last {
 			o[name] = value
 		}
-		for _, kind := range []string{"response.created", "response.in_progress"} {
-			m.add(&event{kind: kind, data: lifecycle(kind, t.sequence, mustMarshal(o))})
-			t.sequence++
-		}
+		_ = t.open(o, func(e *event) error { m.add(e); return nil })
 	}
 	end, last, _ := t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: message})
 	m.finish(ctx, end, last)
@@ -218,7 +213,7 @@ func (m *maker) resume(ctx context.Context) {
 	for ended := false; !ended; {
 		batches, last, err := m.store.EventsAfter(ctx, m.job.Tenant, m.job.ID, m.next-1)
 		if err != nil {
-			m.service.log.Warn("the events of a response cannot be read", "response", m.job.ID, "error", err)
+			m.service.Log.Warn("the events of a response cannot be read", "response", m.job.ID, "error", err)
 			break
 		}
 		for i := range batches {
@@ -249,6 +244,6 @@ func (m *maker) takeItems(events []byte) {
 // ignoreLost logs an error, unless it is that the response is another's.
 func (m *maker) ignoreLost(err error) {
 	if err != nil && !errors.Is(err, store.ErrLost) {
-		m.service.log.Warn("a response in the background was not given back", "response", m.job.ID, "error", err)
+		m.service.Log.Warn("a response in the background was not given back", "response", m.job.ID, "error", err)
 	}
 }

@@ -92,7 +92,7 @@ func (s *share) release() {
 // within returns a limit of what is read from the store for a request: it may not be larger than a request's body, and
 // there must be memory for it.
 func (s *Service) within(c *caller) store.Limit {
-	atMost := store.AtMost(s.bodyLimit)
+	atMost := store.AtMost(s.BodyLimit)
 	return func(bytes int64) error {
 		if err := atMost(bytes); err != nil {
 			return err

@@ -17,7 +17,7 @@ const (
 
 // watched calls a handler, counts its request, and logs it.
 func (s *Service) watched(w http.ResponseWriter, r *http.Request, c *caller, handle func(http.ResponseWriter)) {
-	began := s.now()
+	began := s.Now()
 	a := &answer{ResponseWriter: w, status: http.StatusOK}
 	defer func() { // also after a handler that has cut its stream by a panic
 		o := &observed{began: began, route: r.Pattern, id: r.Header.Get("x-request-id"), model: c.model, status: a.status,
@@ -40,7 +40,7 @@ type observed struct {
 
 // observe counts and logs what has been handled.
 func (s *Service) observe(o *observed) {
-	took := s.now().Sub(o.began)
+	took := s.Now().Sub(o.began)
 	s.metrics.answered(o.route, o.status, took)
 	s.accessLog.write(&logLine{Time: o.began.UTC(), RequestID: openai.Clip(o.id, maxLogged), Route: o.route, Status: o.status,
 		DurationMS: took.Milliseconds(), BytesSent: o.bytes, Model: openai.Clip(o.model, maxLogged)})

@@ -19,13 +19,10 @@ func (t *turn) prewarm(ctx context.Context, send func(*event) error, save func(*
 	usage := response.Usage
 	response.Usage = nil
 	t.last = t.object(response)
-	for _, kind := range []string{"response.created", "response.in_progress"} {
-		if err := send(&event{kind: kind, data: lifecycle(kind, t.sequence, mustMarshal(t.last))}); err != nil {
-			return nil // the connection has ended
-		}
-		t.sequence++
+	if err := t.open(t.last, send); err != nil {
+		return nil // the connection has ended
 	}
-	response.Status, response.CompletedAt, response.Usage = statusCompleted, t.service.now().Unix(), usage
+	response.Status, response.CompletedAt, response.Usage = statusCompleted, t.service.Now().Unix(), usage
 	end := t.end(statusCompleted, t.object(response))
 	const kind = "response.completed"
 	t.finish(ctx, end, &event{kind: kind, data: lifecycle(kind, t.sequence, end.object)}, send, save)

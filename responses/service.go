@@ -97,17 +97,11 @@ type Options struct {
 // Service is the responses service.
 type Service struct {
 	Options
-	gateway      string
-	client       *http.Client
-	bodyLimit    int64
-	memory       *memory
-	tenants      tenants
-	sealKeys     *seal.Keys
-	sealLifetime time.Duration
-	log          *slog.Logger
-	accessLog    accessLog
-	metrics      *metrics
-	now          func() time.Time
+	client    *http.Client
+	memory    *memory
+	tenants   tenants
+	accessLog accessLog
+	metrics   *metrics
 	// database is nil until the store has answered for the first time.
 	database atomic.Pointer[store.Store]
 	// reached is closed when the store has answered.
@@ -129,30 +123,15 @@ type Service struct {
 
 // New returns a service. It answers requests for what is stored 503 until [Service.Run] has reached the store.
 func New(o Options) *Service {
-	for _, d := range []struct{ value, standard *time.Duration }{
-		{&o.Retention, new(DefaultRetention)},
-		{&o.EventRetention, new(DefaultEventRetention)},
-		{&o.SealLifetime, new(time.Duration(contract.DefaultSealLifetimeS) * time.Second)},
-	} {
-		if *d.value == 0 {
-			*d.value = *d.standard
-		}
-	}
-	if o.BodyLimit == 0 {
-		o.BodyLimit = DefaultBodyLimit
-	}
-	if o.Memory == 0 {
-		o.Memory = DefaultMemory
-	}
-	if o.Queue == 0 {
-		o.Queue = DefaultQueue
-	}
-	if o.Background == 0 {
-		o.Background = DefaultBackground
-	}
-	if o.InFlight == 0 {
-		o.InFlight = DefaultInFlight
-	}
+	o.Gateway = strings.TrimSuffix(o.Gateway, "/")
+	o.Retention = cmp.Or(o.Retention, DefaultRetention)
+	o.EventRetention = cmp.Or(o.EventRetention, DefaultEventRetention)
+	o.SealLifetime = cmp.Or(o.SealLifetime, time.Duration(contract.DefaultSealLifetimeS)*time.Second)
+	o.BodyLimit = cmp.Or(o.BodyLimit, DefaultBodyLimit)
+	o.Memory = cmp.Or(o.Memory, DefaultMemory)
+	o.Queue = cmp.Or(o.Queue, DefaultQueue)
+	o.Background = cmp.Or(o.Background, DefaultBackground)
+	o.InFlight = cmp.Or(o.InFlight, DefaultInFlight)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -168,10 +147,9 @@ func New(o Options) *Service {
 	}
 	o.Sockets = o.sockets()
 	s := &Service{
-		Options: o, sockets: socket.NewServer(o.Sockets, o.Log), recent: newRecent(o.BodyLimit, o.Memory),
-		draining: make(chan struct{}), gateway: strings.TrimSuffix(o.Gateway, "/"), bodyLimit: o.BodyLimit, memory: newMemory(&o), sealKeys: o.SealKeys,
-		sealLifetime: o.SealLifetime, log: o.Log, now: o.Now,
-		kick: make(chan struct{}, 1), stopping: make(chan struct{}), reached: make(chan struct{}),
+		Options: o, memory: newMemory(&o), sockets: socket.NewServer(o.Sockets, o.Log),
+		recent: newRecent(o.BodyLimit, o.Memory), kick: make(chan struct{}, 1), reached: make(chan struct{}),
+		draining: make(chan struct{}), stopping: make(chan struct{}),
 		client: &http.Client{
 			// The gateway limits how long an answer may take. A redirect would be somebody else's answer.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -236,7 +214,7 @@ func (s *Service) Run(ctx context.Context) error {
 // reach opens the store. It tries again while the database does not answer.
 func (s *Service) reach(ctx context.Context) error {
 	o := s.Options.Store
-	o.Now, o.Observe = s.now, s.metrics.operation
+	o.Now, o.Observe = s.Now, s.metrics.operation
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		st, err := store.Open(ctx, o)
 		if err == nil {
@@ -248,14 +226,22 @@ func (s *Service) reach(ctx context.Context) error {
 		if errors.As(err, &setup) {
 			return err
 		}
-		s.log.Warn("the store does not answer; trying again", "error", err, "wait", wait)
-		select {
-		case <-ctx.Done():
+		s.Log.Warn("the store does not answer; trying again", "error", err, "wait", wait)
+		if !s.pause(ctx, wait) {
 			return nil
-		case <-s.stopping:
-			return nil
-		case <-time.After(wait):
 		}
+	}
+}
+
+// pause waits, and reports false if the service or ctx ends meanwhile.
+func (s *Service) pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-s.stopping:
+		return false
+	case <-time.After(d):
+		return true
 	}
 }
 
@@ -287,23 +273,17 @@ func (s *Service) Ready(ctx context.Context) error {
 const expiryInterval = time.Minute
 
 func (s *Service) expire(ctx context.Context, st *store.Store) {
-	tick := time.NewTicker(expiryInterval)
-	defer tick.Stop()
 	for {
-		removed, err := st.Expire(ctx, s.now().Add(-s.EventRetention))
+		removed, err := st.Expire(ctx, s.Now().Add(-s.EventRetention))
 		s.metrics.expired.Add(float64(removed))
 		switch {
 		case err != nil && ctx.Err() == nil:
-			s.log.Warn("what has expired was not removed", "error", err)
+			s.Log.Warn("what has expired was not removed", "error", err)
 		case removed > 0:
-			s.log.Info("removed expired responses", "responses", removed)
+			s.Log.Info("removed expired responses", "responses", removed)
 		}
-		select {
-		case <-ctx.Done():
+		if !s.pause(ctx, expiryInterval) {
 			return
-		case <-s.stopping:
-			return
-		case <-tick.C:
 		}
 	}
 }

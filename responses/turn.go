@@ -83,7 +83,7 @@ func (t *turn) run(ctx context.Context, emit func(*event) error) (*outcome, *eve
 	if !t.lost || t.shown() || ctx.Err() != nil || !t.service.Retries(t.request.model) {
 		return end, last, failure
 	}
-	t.service.log.Warn("the answer was lost before the client saw any of it; asking once more", "response", t.id)
+	t.service.Log.Warn("the answer was lost before the client saw any of it; asking once more", "response", t.id)
 	t.begun, t.sequence, t.output, t.summary, t.compactionShown = min(t.sequence, lifecycleEvents), 0, nil, nil, false
 	end, last, failure = t.ask(ctx, emit)
 	if failure != nil && t.begun > 0 {

@@ -171,7 +171,7 @@ func (t *turn) broken(ctx context.Context, err error) (*outcome, *event, *openai
 	if errors.Is(err, errNoMemory) {
 		return t.synthesize(statusFailed, errOverloaded("no memory for the rest of the answer"))
 	}
-	t.service.log.Warn("the stream of a response was cut", "response", t.id, "error", err)
+	t.service.Log.Warn("the stream of a response was cut", "response", t.id, "error", err)
 	return t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError,
 		Message: "The model's server ended the stream before the answer was complete. Try again."})
 }
@@ -188,6 +188,17 @@ func (t *turn) synthesize(status string, failure *openai.Error) (*outcome, *even
 	}
 	end := t.end(status, o)
 	return end, &event{kind: "response.failed", data: lifecycle("response.failed", t.sequence, end.object)}, nil
+}
+
+// open sends the events with which a stream begins, of the service's own making.
+func (t *turn) open(o object, send func(*event) error) error {
+	for _, kind := range []string{"response.created", "response.in_progress"} {
+		if err := send(&event{kind: kind, data: lifecycle(kind, t.sequence, mustMarshal(o))}); err != nil {
+			return err
+		}
+		t.sequence++
+	}
+	return nil
 }
 
 // lifecycle returns the data of an event with a whole object.

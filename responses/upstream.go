@@ -52,7 +52,7 @@ func passedOn(name string) bool {
 
 // post sends a plain request to the gateway. The answer has the status 200, or is an error.
 func (s *Service) post(ctx context.Context, path string, headers http.Header, body []byte) (*http.Response, *openai.Error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.gateway+path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Gateway+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, s.unreachable(err)
 	}
@@ -76,7 +76,7 @@ func (s *Service) post(ctx context.Context, path string, headers http.Header, bo
 
 func (s *Service) unreachable(err error) *openai.Error {
 	if !errors.Is(err, context.Canceled) {
-		s.log.Warn("the gateway cannot be asked", "error", err)
+		s.Log.Warn("the gateway cannot be asked", "error", err)
 	}
 	return &openai.Error{Status: http.StatusBadGateway, Type: contract.ServerErrorType,
 		Code: contract.CodeServerUnavailable, Message: "The model cannot be asked now. Try again."}

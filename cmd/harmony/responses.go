@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -135,10 +135,7 @@ func newService(c *config.Config, gateway string, log *slog.Logger) (*responses.
 	if err != nil {
 		return nil, err
 	}
-	if gateway == "" || r.Gateway != "" {
-		gateway = r.Gateway
-	}
-	if gateway == "" {
+	if gateway = cmp.Or(r.Gateway, gateway); gateway == "" {
 		if gateway, err = gatewayOf(c); err != nil {
 			return nil, err
 		}
@@ -223,12 +220,12 @@ func (u *up) listenForService() error {
 	return nil
 }
 
-// start runs the service. address is the gateway's.
-func (s *upService) start(c *config.Config, address string, log *slog.Logger) (err error) {
+// start runs the service. gateway is that of [newService].
+func (s *upService) start(c *config.Config, gateway string, log *slog.Logger) (err error) {
 	if s == nil {
 		return nil
 	}
-	if s.service, err = newService(c, "http://"+address, log); err != nil {
+	if s.service, err = newService(c, gateway, log); err != nil {
 		return usageError{err}
 	}
 	s.ended, s.done = make(chan error, 1), make(chan struct{})
@@ -296,16 +293,12 @@ func serviceBeside(file string, log *slog.Logger) (*upService, error) {
 	if err != nil || c.Validate() != nil || !c.ResponsesService.Runs() {
 		return nil, nil
 	}
-	gateway, err := gatewayOf(c)
-	if err != nil && c.ResponsesService.Gateway == "" {
-		return nil, usageError{err}
-	}
 	l, err := listenOn(c.ResponsesService.ListenAddress(), "responses_service.listen")
 	if err != nil {
 		return nil, err
 	}
 	s := &upService{listener: l}
-	if err := s.start(c, strings.TrimPrefix(gateway, "http://"), log); err != nil {
+	if err := s.start(c, "", log); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	go func() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,6 +70,20 @@ func (f *tenantFlags) tenant() (store.Tenant, error) {
 	return store.TenantOf(f.name), nil
 }
 
+// open opens the store of a configuration's responses service, and returns it with the tenant.
+func (f *tenantFlags) open(ctx context.Context, file string) (*store.Store, store.Tenant, error) {
+	t, err := f.tenant()
+	if err != nil {
+		return nil, t, err
+	}
+	o, err := storeOf(file)
+	if err != nil {
+		return nil, t, err
+	}
+	s, err := store.Open(ctx, o)
+	return s, t, storeError(err)
+}
+
 func exportCommand(file *string) *cobra.Command {
 	var tenant tenantFlags
 	c := &cobra.Command{
@@ -76,17 +91,9 @@ func exportCommand(file *string) *cobra.Command {
 		Short: "Print everything that a tenant has stored, as JSON lines",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := tenant.tenant()
+			s, t, err := tenant.open(cmd.Context(), *file)
 			if err != nil {
 				return err
-			}
-			o, err := storeOf(*file)
-			if err != nil {
-				return err
-			}
-			s, err := store.Open(cmd.Context(), o)
-			if err != nil {
-				return storeError(err)
 			}
 			defer s.Close()
 			lines := json.NewEncoder(cmd.OutOrStdout())
@@ -121,17 +128,9 @@ func deleteCommand(file *string) *cobra.Command {
 		Short: "Remove everything that a tenant has stored",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := tenant.tenant()
+			s, t, err := tenant.open(cmd.Context(), *file)
 			if err != nil {
 				return err
-			}
-			o, err := storeOf(*file)
-			if err != nil {
-				return err
-			}
-			s, err := store.Open(cmd.Context(), o)
-			if err != nil {
-				return storeError(err)
 			}
 			defer s.Close()
 			n, err := s.DeleteTenant(cmd.Context(), t)

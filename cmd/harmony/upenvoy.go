@@ -147,7 +147,7 @@ func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlan
 		}
 		about += "\nstatistics: http://" + stats + envoy.StatsPath
 	}
-	if err := u.service.start(u.config, address, u.eventLog()); err != nil {
+	if err := u.service.start(u.config, "http://"+address, u.eventLog()); err != nil {
 		return err
 	}
 	u.printReady(address, about)

@@ -103,7 +103,7 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 		return err
 	}
 	defer s.Stop()
-	if err := u.service.start(u.config, s.Address(), u.eventLog()); err != nil {
+	if err := u.service.start(u.config, "http://"+s.Address(), u.eventLog()); err != nil {
 		return err
 	}
 	defer u.service.stop()

@@ -17,20 +17,27 @@ func (s *Service) connect(w http.ResponseWriter, r *http.Request) {
 	c := s.caller(r)
 	s.watched(w, r, c, func(w http.ResponseWriter) {
 		failure := s.checkOrigin(r)
-		switch {
-		case failure != nil:
-		case !s.connected.enter(c.tenant, s.mostOf(s.Sockets.Connections)):
-			failure = errOverloaded("too many connections of yours now")
-		default:
-			defer s.connected.leave(c.tenant)
-			n := &session{service: s, caller: *c, headers: r.Header, lanes: map[string]*remembered{}}
-			failure = s.sockets.Serve(w, r, n)
-			s.recent.drop(n)
+		if failure == nil {
+			failure = s.serveSession(w, r, c)
 		}
 		if failure != nil {
 			writeError(w, failure)
 		}
 	})
+}
+
+// serveSession serves a connection until it ends, if there may be another.
+func (s *Service) serveSession(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+	switch s.connected.take(c.tenant, 1) {
+	case exhausted:
+		return errOverloaded("too many connections now")
+	case tenantExhausted:
+		return errOverloaded("too many connections of yours now")
+	}
+	defer s.connected.give(c.tenant, 1)
+	n := &session{service: s, caller: *c, headers: r.Header, lanes: map[string]*remembered{}}
+	defer s.recent.drop(n)
+	return s.sockets.Serve(w, r, n)
 }
 
 // checkOrigin refuses pages of other hosts. A browser lets any page open a connection, and asks nobody first.

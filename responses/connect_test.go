@@ -182,7 +182,7 @@ func TestConnectionMemory(t *testing.T) {
 	close(f.hold)
 	w.answer()
 	w.answer()
-	await(t, func() bool { return f.s.memory.inUse() == 0 && f.s.inFlight.Load() == 0 })
+	await(t, func() bool { return f.s.memory.inUse() == 0 && f.s.inFlight.inUse() == 0 })
 }
 
 // TestConnectionOfPage: a page may connect to its own host and where the configuration says so.

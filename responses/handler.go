@@ -110,21 +110,16 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request, handle handler) 
 
 // enter counts a request until leave is called. It returns an error if there are too many.
 func (s *Service) enter(c *caller) (leave func(), failure *openai.Error) {
-	counted := false
-	leave = func() {
+	switch s.inFlight.take(c.tenant, 1) {
+	case exhausted:
+		return func() {}, errOverloaded("too many requests now")
+	case tenantExhausted:
+		return func() {}, errOverloaded("too many requests of yours now")
+	}
+	return func() {
 		c.share.release()
-		s.inFlight.Add(-1)
-		if counted {
-			s.tenants.leave(c.tenant)
-		}
-	}
-	if s.inFlight.Add(1) > int64(s.InFlight) {
-		return leave, errOverloaded("too many requests now")
-	}
-	if counted = s.tenants.enter(c.tenant, s.mostOfTenant()); !counted {
-		return leave, errOverloaded("too many requests of yours now")
-	}
-	return leave, nil
+		s.inFlight.give(c.tenant, 1)
+	}, nil
 }
 
 // bodyTimeout is how long a body may take to arrive. The gateway has held most of them until they were whole.

@@ -3,7 +3,6 @@ package responses
 import (
 	"errors"
 	"net/http"
-	"sync"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -14,49 +13,10 @@ import (
 // are sent.
 const copies = 6
 
-// memory is what the texts of all requests may take together, and those of one tenant. What a request takes beside them
-// is small, and [Options.InFlight] limits it.
-type memory struct {
-	limit, ofTenant int64
-
-	mu      sync.Mutex
-	taken   int64
-	tenants map[store.Tenant]int64
-}
-
-// newMemory returns the memory of a service. Where tenants are told apart, none can have more than half.
-func newMemory(o *Options) *memory {
-	m := &memory{limit: o.Memory, ofTenant: o.Memory, tenants: map[store.Tenant]int64{}}
-	if o.TenantHeader != "" {
-		m.ofTenant /= 2
-	}
-	return m
-}
-
-// change takes memory, or gives it back if n is negative, and reports whether there was enough.
-func (m *memory) change(t store.Tenant, n int64) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if n > 0 && (m.taken+n > m.limit || m.tenants[t]+n > m.ofTenant) {
-		return false
-	}
-	m.taken += n
-	if m.tenants[t] += n; m.tenants[t] == 0 {
-		delete(m.tenants, t)
-	}
-	return true
-}
-
-// inUse returns how much is taken, in bytes.
-func (m *memory) inUse() int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.taken
-}
-
-// share is what one request has of a [memory].
+// share is what one request has of the memory for texts. What a request takes beside its texts is small, and
+// [Options.InFlight] limits it.
 type share struct {
-	of     *memory
+	of     *quota
 	tenant store.Tenant
 	taken  int64
 }
@@ -70,7 +30,7 @@ func (s *share) take(size int64) error {
 	if s == nil {
 		return nil
 	}
-	if !s.of.change(s.tenant, copies*size) {
+	if s.of.take(s.tenant, copies*size) != granted {
 		return errNoMemory
 	}
 	s.taken += copies * size
@@ -79,13 +39,13 @@ func (s *share) take(size int64) error {
 
 // give gives back the memory of a text that has turned out to be smaller.
 func (s *share) give(size int64) {
-	s.of.change(s.tenant, -copies*size)
+	s.of.give(s.tenant, copies*size)
 	s.taken -= copies * size
 }
 
 // release gives back everything.
 func (s *share) release() {
-	s.of.change(s.tenant, -s.taken)
+	s.of.give(s.tenant, s.taken)
 	s.taken = 0
 }
 

@@ -137,7 +137,7 @@ func (m *metrics) lookUp(c chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	gauge(inFlightDesc, float64(m.service.inFlight.Load()))
+	gauge(inFlightDesc, float64(m.service.inFlight.inUse()))
 	gauge(memoryDesc, float64(m.service.memory.inUse()))
 	gauge(socketsDesc, float64(m.service.sockets.Open()))
 	st := m.service.database.Load()

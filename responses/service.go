@@ -97,19 +97,16 @@ type Options struct {
 // Service is the responses service.
 type Service struct {
 	Options
-	client    *http.Client
-	memory    *memory
-	tenants   tenants
-	accessLog accessLog
-	metrics   *metrics
+	client *http.Client
+	// memory is what the texts of requests take, inFlight the requests, and connected the connections.
+	memory, inFlight, connected *quota
+	accessLog                   accessLog
+	metrics                     *metrics
 	// database is nil until the store has answered for the first time.
 	database atomic.Pointer[store.Store]
 	// reached is closed when the store has answered.
-	reached  chan struct{}
-	inFlight atomic.Int64
-	sockets  *socket.Server
-	// connected counts the connections.
-	connected tenants
+	reached chan struct{}
+	sockets *socket.Server
 	// recent are the responses that connections remember.
 	recent *recent
 	// kick wakes the makers of responses in the background.
@@ -147,7 +144,8 @@ func New(o Options) *Service {
 	}
 	o.Sockets = o.sockets()
 	s := &Service{
-		Options: o, memory: newMemory(&o), sockets: socket.NewServer(o.Sockets, o.Log),
+		Options: o, memory: newQuota(&o, o.Memory), inFlight: newQuota(&o, int64(o.InFlight)),
+		connected: newQuota(&o, int64(o.Sockets.Connections)), sockets: socket.NewServer(o.Sockets, o.Log),
 		recent: newRecent(o.BodyLimit, o.Memory), kick: make(chan struct{}, 1), reached: make(chan struct{}),
 		draining: make(chan struct{}), stopping: make(chan struct{}),
 		client: &http.Client{

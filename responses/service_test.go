@@ -308,22 +308,31 @@ func TestTenantsShare(t *testing.T) {
 	one, other := store.TenantOf("one"), store.TenantOf("other")
 	for _, tt := range []struct {
 		tenant store.Tenant
-		want   bool
-	}{{one, true}, {one, true}, {one, false}, {other, true}} {
-		if got := s.tenants.enter(tt.tenant, s.mostOfTenant()); got != tt.want {
+		want   verdict
+	}{{one, granted}, {one, granted}, {one, tenantExhausted}, {other, granted}} {
+		if got := s.inFlight.take(tt.tenant, 1); got != tt.want {
 			t.Errorf("%v, want %v", got, tt.want)
 		}
 	}
-	s.tenants.leave(one)
-	s.tenants.leave(other)
-	if !s.tenants.enter(one, s.mostOfTenant()) || len(s.tenants.running) != 1 {
-		t.Errorf("%v", s.tenants.running)
+	s.inFlight.give(one, 1)
+	s.inFlight.give(other, 1)
+	if s.inFlight.take(one, 1) != granted || len(s.inFlight.tenants) != 1 {
+		t.Errorf("%v", s.inFlight.tenants)
 	}
-	m := newMemory(&Options{Memory: 100, TenantHeader: "x-tenant"})
-	if !m.change(one, 50) || m.change(one, 1) || !m.change(other, 50) || m.change(other, 1) || !m.change(one, -50) || m.inUse() != 50 {
+	m := newQuota(&Options{TenantHeader: "x-tenant"}, 100)
+	for _, tt := range []struct {
+		tenant store.Tenant
+		n      int64
+		want   verdict
+	}{{one, 50, granted}, {one, 1, tenantExhausted}, {other, 50, granted}, {other, 1, exhausted}} {
+		if got := m.take(tt.tenant, tt.n); got != tt.want {
+			t.Errorf("%v, want %v", got, tt.want)
+		}
+	}
+	if m.give(one, 50); m.inUse() != 50 {
 		t.Errorf("%+v", m.tenants)
 	}
-	if most := New(Options{InFlight: 4}).mostOfTenant(); most != 4 {
+	if most := New(Options{InFlight: 4}).inFlight.ofTenant; most != 4 {
 		t.Errorf("the only tenant has %d requests", most)
 	}
 }

@@ -41,7 +41,7 @@ type ResponsesService struct {
 	MemoryLimit Size `yaml:"memory_limit"`
 	// MaxConnections is how many connections a replica has to its database. 0 is the default.
 	MaxConnections int `yaml:"max_connections" jsonschema:"minimum=0,maximum=1000"`
-	// AccessLog is the file to which a replica writes a line for each request. Empty: there is no access log.
+	// AccessLog is the file of the access log: a line for each request. Empty: no log is written.
 	AccessLog string `yaml:"access_log"`
 	// Stores reports whether the service keeps responses and conversations. Absent: true. HostedTools reports whether it
 	// runs tools. Absent: true, and false for the product's own.

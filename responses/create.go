@@ -80,7 +80,8 @@ func (t *turn) store(ctx context.Context, st *store.Store, c *caller, r *store.R
 func (s *Service) newTurn(request *request, c *caller, headers http.Header) *turn {
 	c.model = request.model
 	return &turn{
-		service: s, request: request, headers: headers, bound: c.bound(request.model), share: c.share, id: newID("resp"), created: s.Now(),
+		service: s, request: request, headers: headers, bound: c.bound(request.model), share: c.share,
+		id: newID("resp"), created: s.Now(),
 		sealing: request.store && s.seals(request),
 	}
 }

@@ -86,9 +86,7 @@ func (g *Gateway) newExchange(api string) *Exchange {
 // Begin begins the exchange of a request. It returns nil for a request that the gateway does not handle. path may have
 // a query.
 func (g *Gateway) Begin(method, path string) *Exchange {
-	if at := strings.IndexByte(path, '?'); at >= 0 {
-		path = path[:at]
-	}
+	path = pathOf(path)
 	if g.misconfigured {
 		return g.beginMisconfigured(path)
 	}

@@ -1,0 +1,260 @@
+package toolserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/harmonyedge/harmonyedge/responses/egress"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 20 * time.Second
+
+// newPool returns a pool that is closed when the test ends. Nothing of it is left then.
+func newPool(t *testing.T, limits Limits) *Pool {
+	t.Helper()
+	p := NewPool(limits, nil, slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { closePool(t, p) })
+	return p
+}
+
+func closePool(t *testing.T, p *Pool) {
+	t.Helper()
+	p.Close()
+	if p.ending != 0 || len(p.sessions) != 0 {
+		t.Errorf("%d sessions have not ended", p.ending+len(p.sessions))
+	}
+	if taken := p.places.taken; taken != 0 {
+		t.Errorf("%d places are taken", taken)
+	}
+	eventually(t, "what was read is given back", func() bool {
+		p.memory.mu.Lock()
+		defer p.memory.mu.Unlock()
+		return p.memory.taken == 0 && len(p.memory.tenants) == 0
+	})
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !f(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			stacks := make([]byte, 1<<20)
+			t.Fatalf("it never came: %s\n%s", what, stacks[:runtime.Stack(stacks, true)])
+		}
+	}
+}
+
+// wait waits for an event.
+func wait[T any](t *testing.T, what string, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		t.Fatal("it never came: " + what)
+	}
+	return v
+}
+
+// schema has its members in an order that no map has.
+const schema = `{"type":"object","properties":{"zebra":{"type":"string"},"apple":{"type":"integer"}},"required":["zebra"]}`
+
+// toolbox is an MCP server, made with the SDK.
+type toolbox struct {
+	*mcp.Server
+	// running gets an event when the tool wait has begun, and stopped when its context has ended.
+	running, stopped chan struct{}
+	mu               sync.Mutex
+	calls            []string
+}
+
+func newToolbox(options *mcp.ServerOptions) *toolbox {
+	b := &toolbox{mcp.NewServer(&mcp.Implementation{Name: "toolbox", Version: "1"}, options), make(chan struct{}, 100),
+		make(chan struct{}, 100), sync.Mutex{}, nil}
+	text := func(s string) *mcp.CallToolResult {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
+	}
+	add := func(name string, f func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error)) {
+		b.AddTool(&mcp.Tool{Name: name, Description: "It is " + name + ".", InputSchema: json.RawMessage(schema),
+			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: name == "echo"}},
+			func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				b.mu.Lock()
+				b.calls = append(b.calls, name)
+				b.mu.Unlock()
+				return f(ctx, r)
+			})
+	}
+	add("echo", func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return text(fmt.Sprintf("%s %v", r.Params.Arguments, r.Params.Meta["client_id"])), nil
+	})
+	add("fail", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		r := text("no zebra")
+		r.IsError = true
+		return r, nil
+	})
+	add("wait", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		b.running <- struct{}{}
+		<-ctx.Done()
+		b.stopped <- struct{}{}
+		return nil, ctx.Err()
+	})
+	add("ask", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		_, sampling := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1})
+		_, roots := r.Session.ListRoots(ctx, nil)
+		_, elicitation := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "?"})
+		return text(fmt.Sprintf("ping: %t, sampling: %t, roots: %t, elicitation: %t", r.Session.Ping(ctx, nil) == nil,
+			sampling == nil, roots == nil, elicitation == nil)), nil
+	})
+	return b
+}
+
+func (b *toolbox) called() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.Join(b.calls, " ")
+}
+
+// serve serves a handler, and sees each request first.
+func serve(t *testing.T, h http.Handler, see func(*http.Request)) *Server {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if see != nil {
+			see(r)
+		}
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return &Server{Label: "test", URL: s.URL + "/mcp", Private: true}
+}
+
+func (b *toolbox) streamable(o *mcp.StreamableHTTPOptions) http.Handler {
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return b.Server }, o)
+}
+
+// rpc is a message as a server reads it.
+type rpc struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// rude is a server that speaks streamable HTTP up to the handshake, and leaves the rest to a function.
+func rude(f func(w http.ResponseWriter, r *http.Request, m *rpc)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m := &rpc{}
+		if r.Method != http.MethodPost {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		data, err := io.ReadAll(r.Body)
+		if err != nil || json.Unmarshal(data, m) != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		switch m.Method {
+		case "server/discover":
+			answer(w, m.ID, `"error":{"code":-32601,"message":"Method not found"}`)
+		case methodInitialize:
+			answer(w, m.ID,
+				`"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"rude","version":"1"}}`)
+		case "notifications/initialized":
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			f(w, r, m)
+		}
+	})
+}
+
+// answer writes a JSON-RPC answer with this member.
+func answer(w http.ResponseWriter, id json.RawMessage, member string) {
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, id, member)
+}
+
+func textResult(text string) string {
+	b, _ := json.Marshal(text)
+	return `"result":{"content":[{"type":"text","text":` + string(b) + `}]}`
+}
+
+func call(name string) *Call { return &Call{Name: name, Arguments: json.RawMessage(`{"zebra":"z"}`)} }
+
+// mustCall calls a tool and returns its text.
+func mustCall(t *testing.T, p *Pool, s *Server, name string) string {
+	t.Helper()
+	r, err := p.Call(t.Context(), s, "", call(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Text
+}
+
+// fails reports whether an error is of a type, and has none of what must not be told.
+func fails[E error](t *testing.T, err error) (e E) {
+	t.Helper()
+	if !errors.As(err, &e) {
+		t.Errorf("the error is %v (%T), want a %T", err, err, e)
+		return e
+	}
+	for _, secret := range []string{"127.0.0.1", "secret", "/mcp"} {
+		if strings.Contains(err.Error(), secret) {
+			t.Errorf("the error %q tells %q", err, secret)
+		}
+	}
+	return e
+}
+
+// log is a log in memory.
+type memoryLog struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements [io.Writer].
+func (l *memoryLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *memoryLog) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func mustGuard(t *testing.T, allow ...string) *egress.Guard {
+	t.Helper()
+	g, err := egress.NewGuard(allow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestMain runs the tests, or one of the servers that tests start as processes.
+func TestMain(m *testing.M) {
+	if mode := os.Getenv("TOOLSERVER_PROCESS"); mode != "" {
+		runProcess(mode)
+		return
+	}
+	os.Exit(m.Run())
+}

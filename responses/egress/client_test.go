@@ -266,8 +266,8 @@ func raw(t *testing.T, f func(c net.Conn)) string {
 
 func TestEndlessHeaders(t *testing.T) {
 	for name, head := range map[string]string{
-		"many lines":  "X-A: " + strings.Repeat("a", 1000) + "\r\n",
-		"one line":    strings.Repeat("a", 1000),
+		"many lines":   "X-A: " + strings.Repeat("a", 1000) + "\r\n",
+		"one line":     strings.Repeat("a", 1000),
 		"100 for ever": "",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,4 +31,6 @@ func (e *RedirectError) Error() string {
 type EncodingError struct{}
 
 // Error implements the error interface.
-func (*EncodingError) Error() string { return "the server sent a compressed answer, which it was not asked for" }
+func (*EncodingError) Error() string {
+	return "the server sent a compressed answer, which it was not asked for"
+}

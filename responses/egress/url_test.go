@@ -10,15 +10,15 @@ func TestParseURL(t *testing.T) {
 	for raw, want := range map[string]string{
 		"https://mcp.example.com/mcp":             "https://mcp.example.com/mcp",
 		"HTTPS://MCP.Example.COM:443/Mcp?a=b%20c": "https://mcp.example.com/Mcp?a=b%20c",
-		"http://a:80":                             "http://a",
-		"http://a:443/":                           "http://a:443/",
-		"https://a:":                              "https://a",
-		"https://xn--bcher-kva.example/%2F":       "https://xn--bcher-kva.example/%2F",
-		"http://127.0.0.1:8001/mcp":               "http://127.0.0.1:8001/mcp",
-		"http://[::1]:8001/":                      "http://[::1]:8001/",
-		"http://[2001:DB8:0::1]/":                 "http://[2001:db8::1]/",
-		"http://my_tools.svc.cluster.local/":      "http://my_tools.svc.cluster.local/",
-		"http://1a.example":                       "http://1a.example",
+		"http://a:80":                        "http://a",
+		"http://a:443/":                      "http://a:443/",
+		"https://a:":                         "https://a",
+		"https://xn--bcher-kva.example/%2F":  "https://xn--bcher-kva.example/%2F",
+		"http://127.0.0.1:8001/mcp":          "http://127.0.0.1:8001/mcp",
+		"http://[::1]:8001/":                 "http://[::1]:8001/",
+		"http://[2001:DB8:0::1]/":            "http://[2001:db8::1]/",
+		"http://my_tools.svc.cluster.local/": "http://my_tools.svc.cluster.local/",
+		"http://1a.example":                  "http://1a.example",
 	} {
 		u, err := ParseURL(raw)
 		if err != nil {

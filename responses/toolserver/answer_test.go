@@ -49,7 +49,7 @@ func TestBadAnswers(t *testing.T) {
 		answer func(http.ResponseWriter, *http.Request, *rpc)
 		want   func(*testing.T, error)
 	}{
-		"401":               {status(401, "secret"), isStatus(401)},
+		"401": {status(401, "secret"), isStatus(401)},
 		"403 with an error": {status(403, `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"secret"}}`),
 			isStatus(403)},
 		"418":               {status(418, ""), isStatus(418)},
@@ -59,8 +59,8 @@ func TestBadAnswers(t *testing.T) {
 		"307":               {status(307, ""), isStatus(307)},
 		"400 with an error": {status(400, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`),
 			isProtocol(-32602, "no")},
-		"HTML":              {status(200, "<html>secret"), isProtocol(0, "not JSON")},
-		"202":               {status(202, ""), isProtocol(0, "not JSON")},
+		"HTML": {status(200, "<html>secret"), isProtocol(0, "not JSON")},
+		"202":  {status(202, ""), isProtocol(0, "not JSON")},
 		"an error": {func(w http.ResponseWriter, _ *http.Request, m *rpc) {
 			answer(w, m.ID, `"error":{"code":-32004,"message":"`+strings.Repeat("ü", 1000)+`"}`)
 		}, isProtocol(-32004, "üüü")},
@@ -69,8 +69,10 @@ func TestBadAnswers(t *testing.T) {
 			fmt.Fprint(w, `{"content":[]}`)
 		}, isProtocol(0, "JSON-RPC")},
 		"no result": {func(w http.ResponseWriter, _ *http.Request, m *rpc) { answer(w, m.ID, `"x":1`) }, isProtocol(0, "")},
-		"a result of another form": {func(w http.ResponseWriter, _ *http.Request, m *rpc) { answer(w, m.ID,
-			`"result":[1]`) }, isProtocol(0, "cannot be read")},
+		"a result of another form": {func(w http.ResponseWriter, _ *http.Request, m *rpc) {
+			answer(w, m.ID,
+				`"result":[1]`)
+		}, isProtocol(0, "cannot be read")},
 		"input is wanted": {func(w http.ResponseWriter, _ *http.Request, m *rpc) {
 			answer(w, m.ID,
 				`"result":{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"?"}}}}`)
@@ -85,10 +87,14 @@ func TestBadAnswers(t *testing.T) {
 			fmt.Fprint(w, `{"jsonrpc":`)
 			panic(http.ErrAbortHandler)
 		}, isLost},
-		"aborted":           {func(http.ResponseWriter, *http.Request, *rpc) { panic(http.ErrAbortHandler) }, isLost},
-		"an empty stream":   {func(w http.ResponseWriter, _ *http.Request, _ *rpc) { events(w) }, isLost},
-		"an aborted stream": {func(w http.ResponseWriter, _ *http.Request, _ *rpc) { events(w); fmt.Fprint(w,
-			": x\n\ndata: {"); panic(http.ErrAbortHandler) }, isLost},
+		"aborted":         {func(http.ResponseWriter, *http.Request, *rpc) { panic(http.ErrAbortHandler) }, isLost},
+		"an empty stream": {func(w http.ResponseWriter, _ *http.Request, _ *rpc) { events(w) }, isLost},
+		"an aborted stream": {func(w http.ResponseWriter, _ *http.Request, _ *rpc) {
+			events(w)
+			fmt.Fprint(w,
+				": x\n\ndata: {")
+			panic(http.ErrAbortHandler)
+		}, isLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPool(t, Limits{})
@@ -188,7 +194,7 @@ func TestLargeEvents(t *testing.T) {
 	for name, part := range map[string]string{"a line": "a", "comments": ": x\n\n", "lines": "data: [\n",
 		"answers to nobody": `data: {"jsonrpc":"2.0","id":77,"result":{}}` + "\n\n"} {
 		t.Run(name, func(t *testing.T) {
-			p := newPool(t, Limits{Message: 1 << 20, Call: 5 * time.Second})
+			p := newPool(t, Limits{Message: 1 << 20, Call: 3 * time.Second})
 			var written atomic.Int64
 			done := make(chan struct{})
 			called := make(chan struct{})
@@ -233,7 +239,7 @@ func TestLargeEvents(t *testing.T) {
 // gone.
 func TestSlowAnswers(t *testing.T) {
 	for name, begin := range map[string]func(http.ResponseWriter){
-		"JSON": func(w http.ResponseWriter) { w.Header().Set("Content-Type", "application/json") },
+		"JSON":   func(w http.ResponseWriter) { w.Header().Set("Content-Type", "application/json") },
 		"events": events,
 	} {
 		t.Run(name, func(t *testing.T) {

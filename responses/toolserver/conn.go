@@ -123,7 +123,8 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	size := 0
 	switch m := m.(type) {
 	case *jsonrpc.Request:
-		size = len(m.Params)
+		// Nothing that a server asks is done, so the SDK need not decode it.
+		size, m.Params = len(m.Params), json.RawMessage("{}")
 	case *jsonrpc.Response:
 		size = len(m.Result)
 		c.answered(m)

@@ -81,4 +81,6 @@ type LimitError struct {
 }
 
 // Error implements the error interface.
-func (e *LimitError) Error() string { return fmt.Sprintf("too many %s: the limit is %d", e.What, e.Limit) }
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("too many %s: the limit is %d", e.What, e.Limit)
+}

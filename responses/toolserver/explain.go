@@ -51,6 +51,8 @@ func (s *session) explain(ctx context.Context, x *exchange) error {
 		return failure
 	case ctx.Err() != nil:
 		return cause(ctx, ctx.Err())
+	case errors.Is(context.Cause(s.work), ErrClosed):
+		return ErrClosed
 	case s.fault() != nil:
 		return s.fault()
 	}

@@ -18,7 +18,7 @@ type Limits struct {
 	Sessions int
 	// SessionCalls is how many calls of a session run at once. Others wait.
 	SessionCalls int
-	// Memory is the size of all messages that are received at once.
+	// Memory is the size of all messages that are received at once. To decode them takes some times that for a moment.
 	Memory int64
 	// Idle is how long a session is kept without a call. ListingLife is how long a list of tools is kept.
 	Idle, ListingLife time.Duration
@@ -40,7 +40,7 @@ func (l Limits) OrDefaults() Limits {
 		value    *int64
 		standard int64
 	}{
-		{&l.Message, 4 << 20}, {&l.Result, 64 << 10}, {&l.Listing, 1 << 20}, {&l.Memory, 256 << 20},
+		{&l.Message, 4 << 20}, {&l.Result, 64 << 10}, {&l.Listing, 1 << 20}, {&l.Memory, 64 << 20},
 	} {
 		if *n.value == 0 {
 			*n.value = n.standard

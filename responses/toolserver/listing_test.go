@@ -46,16 +46,22 @@ func TestBadLists(t *testing.T) {
 		result func(page int) string
 		want   func(*testing.T, error)
 	}{
-		"pages without end":   {func(i int) string { return fmt.Sprintf(`{"tools":[%s],"nextCursor":"%d"}`, tool(i), i) },
+		"pages without end": {func(i int) string { return fmt.Sprintf(`{"tools":[%s],"nextCursor":"%d"}`, tool(i), i) },
 			isLimit},
-		"empty pages":         {func(i int) string { return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, i) }, isLimit},
-		"the same page":       {func(i int) string { return `{"tools":[],"nextCursor":"a"}` }, isProtocol},
-		"a long cursor":       {func(i int) string { return `{"tools":[],"nextCursor":"` + strings.Repeat("a",
-			2000) + `"}` }, isProtocol},
-		"many tools":          {func(i int) string { return `{"tools":[` + strings.Repeat(tool(i)+",",
-			600) + tool(i) + `]}` }, isLimit},
-		"large":               {func(i int) string { return `{"tools":[{"name":"a","description":"` + strings.Repeat("a",
-			2<<20) + `"}]}` }, isLimit},
+		"empty pages":   {func(i int) string { return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, i) }, isLimit},
+		"the same page": {func(i int) string { return `{"tools":[],"nextCursor":"a"}` }, isProtocol},
+		"a long cursor": {func(i int) string {
+			return `{"tools":[],"nextCursor":"` + strings.Repeat("a",
+				2000) + `"}`
+		}, isProtocol},
+		"many tools": {func(i int) string {
+			return `{"tools":[` + strings.Repeat(tool(i)+",",
+				600) + tool(i) + `]}`
+		}, isLimit},
+		"large": {func(i int) string {
+			return `{"tools":[{"name":"a","description":"` + strings.Repeat("a",
+				2<<20) + `"}]}`
+		}, isLimit},
 		"not an array":        {func(i int) string { return `{"tools":{"a":1}}` }, isProtocol},
 		"not an object":       {func(i int) string { return `"a"` }, isProtocol},
 		"a cursor of numbers": {func(i int) string { return `{"tools":[],"nextCursor":1}` }, isProtocol},
@@ -225,8 +231,10 @@ func TestListForMany(t *testing.T) {
 
 // The lists of many servers do not fill the memory: the oldest are forgotten.
 func TestListsAreForgotten(t *testing.T) {
-	s := serve(t, rude(func(w http.ResponseWriter, _ *http.Request, m *rpc) { answer(w, m.ID,
-		`"result":{"tools":[]}`) }), nil)
+	s := serve(t, rude(func(w http.ResponseWriter, _ *http.Request, m *rpc) {
+		answer(w, m.ID,
+			`"result":{"tools":[]}`)
+	}), nil)
 	p := newPool(t, Limits{Sessions: 3})
 	for i := range 10 {
 		if _, err := p.Tools(t.Context(), s, fmt.Sprint(i)); err != nil {

@@ -98,38 +98,35 @@ func TestNoCallRunsTwice(t *testing.T) {
 	}
 }
 
-// A server that was restarted is asked again, on a new connection.
-func TestServerRestarts(t *testing.T) {
+// count returns how many sessions there are.
+func (p *Pool) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.sessions)
+}
+
+// The stream of a server of the older kind ends between two calls. The next call has a new one.
+func TestStreamEnds(t *testing.T) {
 	box := newToolbox(nil)
-	for name, h := range map[string]http.Handler{"streamable": box.streamable(nil),
-		"events": mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return box.Server }, nil)} {
-		t.Run(name, func(t *testing.T) {
-			var mu sync.Mutex
-			cancels := map[int]context.CancelFunc{}
-			s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				ctx, cancel := context.WithCancel(r.Context())
-				mu.Lock()
-				cancels[len(cancels)] = cancel
-				mu.Unlock()
-				h.ServeHTTP(w, r.WithContext(ctx))
-			}), nil)
-			p := newPool(t, Limits{})
-			mustCall(t, p, s, "echo")
-			mu.Lock()
-			for _, cancel := range cancels {
+	h := mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return box.Server }, nil)
+	end := make(chan struct{})
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		go func() {
+			select {
+			case <-end:
 				cancel()
+			case <-ctx.Done():
 			}
-			mu.Unlock()
-			if name == "events" {
-				eventually(t, "the end of the session", func() bool {
-					p.mu.Lock()
-					defer p.mu.Unlock()
-					return len(p.sessions) == 0
-				})
-			}
-			mustCall(t, p, s, "echo")
-		})
-	}
+		}()
+		h.ServeHTTP(w, r.WithContext(ctx))
+	}), nil)
+	p := newPool(t, Limits{})
+	mustCall(t, p, s, "echo")
+	end <- struct{}{}
+	eventually(t, "the end of the session", func() bool { return p.count() == 0 })
+	mustCall(t, p, s, "echo")
 }
 
 func TestSessionsAreShared(t *testing.T) {
@@ -144,7 +141,7 @@ func TestSessionsAreShared(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := len(p.sessions); n != 1 {
+	if n := p.count(); n != 1 {
 		t.Errorf("there are %d sessions", n)
 	}
 	if _, err := p.Call(t.Context(), s, "b", call("x")); err != nil {
@@ -155,7 +152,7 @@ func TestSessionsAreShared(t *testing.T) {
 	if _, err := p.Call(t.Context(), &other, "b", call("x")); err != nil {
 		t.Error(err)
 	}
-	if n := len(p.sessions); n != 3 {
+	if n := p.count(); n != 3 {
 		t.Errorf("there are %d sessions", n)
 	}
 }
@@ -183,9 +180,11 @@ func TestCallsWait(t *testing.T) {
 	wait(t, "a call", running)
 	wait(t, "a call", running)
 	// Who waits can leave.
-	p.limits.Call = time.Millisecond
-	_, err := p.Call(t.Context(), s, "", call("x"))
-	fails[*TimeoutError](t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := p.Call(ctx, s, "", call("x")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("it is %v", err)
+	}
 	close(finish)
 	all.Wait()
 	if most.Load() != 2 {
@@ -216,7 +215,7 @@ func TestSessionsAreLimited(t *testing.T) {
 	if err := errors.Join(idle("a", "2"), idle("a", "3"), idle("a", "4")); err != nil {
 		t.Error(err)
 	}
-	if n := len(p.sessions); n != 2 {
+	if n := p.count(); n != 2 {
 		t.Errorf("one tenant has %d sessions", n)
 	}
 	busy("a", "5")
@@ -320,11 +319,7 @@ func TestClose(t *testing.T) {
 	}
 	wait(t, "a call", box.running)
 	wait(t, "a call", box.running)
-	eventually(t, "three sessions", func() bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return len(p.sessions) == 3
-	})
+	eventually(t, "three sessions", func() bool { return p.count() == 3 })
 	closePool(t, p)
 	for range 3 {
 		if err := wait(t, "the end of a call", errs); !errors.Is(err, ErrClosed) {

@@ -22,17 +22,17 @@ type Result struct {
 
 // content is one of a result's contents, of any type.
 type content struct {
-	Type        string    `json:"type"`
-	Text        string    `json:"text,omitempty"`
-	URI         string    `json:"uri,omitempty"`
-	Name        string    `json:"name,omitempty"`
-	Title       string    `json:"title,omitempty"`
-	Description string    `json:"description,omitempty"`
-	MIMEType    string    `json:"mimeType,omitempty"`
-	Data        string    `json:"data,omitempty"`
-	Blob        string    `json:"blob,omitempty"`
-	Resource    *content  `json:"resource,omitempty"`
-	Bytes       *int      `json:"bytes,omitempty"`
+	Type        string   `json:"type"`
+	Text        string   `json:"text,omitempty"`
+	URI         string   `json:"uri,omitempty"`
+	Name        string   `json:"name,omitempty"`
+	Title       string   `json:"title,omitempty"`
+	Description string   `json:"description,omitempty"`
+	MIMEType    string   `json:"mimeType,omitempty"`
+	Data        string   `json:"data,omitempty"`
+	Blob        string   `json:"blob,omitempty"`
+	Resource    *content `json:"resource,omitempty"`
+	Bytes       *int     `json:"bytes,omitempty"`
 }
 
 // readResult reads a result as the server wrote it.

@@ -9,7 +9,7 @@ func TestValidate(t *testing.T) {
 	for _, s := range []Server{
 		{URL: "https://a/mcp"},
 		{URL: "http://127.0.0.1:8001", Transport: SSE, Headers: http.Header{"authorization": {"Bearer a"},
-		"Cookie": {"a=b"}}},
+			"Cookie": {"a=b"}}},
 		{Command: []string{"a", ""}, Environment: []string{"A=", "B=c=d"}, Transport: Stdio},
 	} {
 		if err := s.Validate(); err != nil {
@@ -42,8 +42,8 @@ func TestKeys(t *testing.T) {
 	for i, s := range []Server{
 		{URL: "https://a"}, {URL: "https://b"}, {URL: "https://a", Transport: SSE}, {URL: "https://a", Private: true},
 		{URL: "https://a", Headers: http.Header{"A": {"b"}}}, {URL: "https://a", Headers: http.Header{"A": {"c"}}},
-		{URL: "https://a", Headers: http.Header{"A": {"b", "c"}}}, {URL: "https://a", Headers: http.Header{"A": {"b"},
-		"C": {}}},
+		{URL: "https://a", Headers: http.Header{"A": {"b", "c"}}},
+		{URL: "https://a", Headers: http.Header{"A": {"b"}, "C": {}}},
 		{URL: "https://a", Headers: http.Header{"A": {"b"}, "C": {"d"}}},
 		{Command: []string{"a", "b"}}, {Command: []string{"a b"}}, {Command: []string{"a"}, Environment: []string{"b"}},
 		{Command: []string{"ab"}},

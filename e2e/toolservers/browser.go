@@ -64,20 +64,20 @@ func (b *browsers) call(client, tool string, raw json.RawMessage) (string, error
 type browserArguments struct {
 	query, pattern string
 	// address is what a string as id is taken for.
-	address        *string
-	id             int
-	cursor         int
-	loc, lines     int
-	viewSource     bool
+	address    *string
+	id         int
+	cursor     int
+	loc, lines int
+	viewSource bool
 }
 
 func readBrowserArguments(tool string, raw json.RawMessage) (a browserArguments, err error) {
 	var given struct {
-		Query, Pattern      *string
-		ID                  json.RawMessage
-		Cursor, Loc         whole
-		Lines               whole `json:"num_lines"`
-		ViewSource          bool  `json:"view_source"`
+		Query, Pattern *string
+		ID             json.RawMessage
+		Cursor, Loc    whole
+		Lines          whole `json:"num_lines"`
+		ViewSource     bool  `json:"view_source"`
 	}
 	given.Cursor, given.Loc, given.Lines = -1, -1, -1
 	if err := json.Unmarshal(raw, &given); err != nil {

@@ -11,9 +11,9 @@ import (
 
 // ContainerOutputs is what the commands of tests write.
 var ContainerOutputs = map[string]string{
-	"echo hello":      "hello\n",
+	"echo hello":       "hello\n",
 	"bash -lc ls /mnt": "data.csv\n",
-	"true":            "",
+	"true":             "",
 }
 
 // execSchema has the arguments that vLLM's description of the tool container.exec names. There is no reference server.

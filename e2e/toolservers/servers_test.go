@@ -14,7 +14,9 @@ import (
 // transports are those by which a server can be reached.
 var transports = map[string]func(*Server) mcp.Transport{
 	"streamable HTTP": func(s *Server) mcp.Transport { return &mcp.StreamableClientTransport{Endpoint: s.Streamable()} },
-	"SSE":             func(s *Server) mcp.Transport { return &mcp.SSEClientTransport{Endpoint: s.SSE()} },
+	"SSE": func(s *Server) mcp.Transport {
+		return &mcp.SSEClientTransport{Endpoint: s.SSE(), MaxEventSize: -1} // a flood is to be received
+	},
 }
 
 func connect(t *testing.T, transport mcp.Transport) *mcp.ClientSession {

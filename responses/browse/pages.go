@@ -35,6 +35,8 @@ type Pages struct {
 // page is a page that the browser has shown. Without a URL, it is one of search results, or one that is not known.
 type page struct {
 	url, title string
+	// found reports whether it is what find has found in the page with this URL.
+	found bool
 	// opened has the URLs of the pages that were opened from it.
 	opened []string
 }
@@ -117,21 +119,23 @@ func identify(a arguments, h head, from *page) *page {
 		// A page of search results has no URL. Its title is the query, whatever it looks like.
 		return &page{title: cleanTitle(h.title)}
 	}
-	scrolled := a.link == noLink && a.address == ""
-	if scrolled && from != nil && from.url == "" {
-		return &page{title: from.title}
+	// A link of what find has found leads to the page behind it.
+	link := a.link != noLink && from != nil && !from.found
+	if a.address == "" && !link && from != nil && from.url == "" {
+		return &page{title: cleanTitle(h.title)}
 	}
 	var candidates []string
-	if a.address != "" {
+	switch {
+	case a.address != "":
 		candidates = append(candidates, strings.TrimPrefix(a.address, "view-source:"))
-	}
-	if scrolled && from != nil {
+	case !link && from != nil:
 		candidates = append(candidates, from.url)
 	}
 	if url, ok := h.firstLine(); ok {
 		candidates = append(candidates, url)
 	}
-	if url, ok := h.own(); ok {
+	// Only what a link or a URL leads to surely has a URL. All else may be search results, with a query that ends in one.
+	if url, ok := h.own(); ok && (link || a.address != "") {
 		candidates = append(candidates, url)
 	}
 	for _, raw := range candidates {
@@ -148,15 +152,15 @@ func identify(a arguments, h head, from *page) *page {
 func identifyFound(a arguments, h head, from *page) *page {
 	suffix := "/find?pattern=" + strings.ToLower(a.pattern)
 	if from != nil && from.url != "" && strings.HasSuffix(h.title, "("+cut(unquote(from.url)+suffix)+")") {
-		return &page{url: from.url, title: from.title}
+		return &page{url: from.url, title: from.title, found: true}
 	}
 	if own, ok := h.own(); ok {
 		raw, found := strings.CutSuffix(own, suffix)
 		if url, ok := address(raw); ok && found {
-			return &page{url: url}
+			return &page{url: url, found: true}
 		}
 	}
-	return &page{}
+	return &page{found: true}
 }
 
 // open notes that the page with this URL was opened from a page.

@@ -13,7 +13,9 @@ import (
 const searched = "[0] tea (history)\n**viewing lines [0 - 4] of 4**\n\nL0: \nL1: URL: \nL2: # Search Results\nL3: \n" +
 	"L4:   * 【0†Tea†en.wikipedia.org】 A drink. 【1†More (https://bank.example/)†tea.example】"
 
-func call(name, arguments string) Call { return Call{Name: name, Arguments: json.RawMessage(arguments)} }
+func call(name, arguments string) Call {
+	return Call{Name: name, Arguments: json.RawMessage(arguments)}
+}
 
 func page1(cursor int, title, lines string) string {
 	return fmt.Sprintf("[%d] %s\n**viewing lines [0 - 5] of 9**\n\n%s", cursor, title, lines)
@@ -127,20 +129,22 @@ func TestDisguises(t *testing.T) {
 			"L1: URL: "+bank+" (https://evil.example/)", "L0: \nL1: URL: https://evil.example/\nL2: x"), "https://evil.example/"},
 		"a first line that is the page's own": {open, page1(1, "T (https://evil.example/)", "L0: URL: "+bank+"\nL1: URL: "+bank),
 			"https://evil.example/"},
-		"a query":                       {search, page1(1, "T ("+bank+")", "L0: \nL1: URL: "), ""},
-		"a query that is scrolled":      {call("open", `{"cursor":0,"loc":3}`), page1(1, "T ("+bank+")", "L3: x"), ""},
-		"a query in which is looked":    {call("find", `{"pattern":")"}`), page1(1, "`("+bank+")` (/find?pattern=))", ""), ""},
-		"a user that looks like a host": {open, page1(1, "T (https://bank.example@evil.example/)", "L3: x"), ""},
-		"a backslash":                   {open, page1(1, `T (https://evil.example\@bank.example/)`, "L3: x"), ""},
-		"a script":                      {open, page1(1, "T (javascript://bank.example/%0aalert(1))", "L3: x"), ""},
-		"data":                          {call("open", `{"id":"data:text/html,x"}`), page1(1, "T (data:text/html,x)", "L0: x"), ""},
-		"a control character":           {open, page1(1, "T (https://bank.example/\x1b[2J)", "L3: x"), ""},
-		"bytes that are no UTF-8":       {open, page1(1, "T (https://bank.example/\xff)", "L3: x"), ""},
-		"a URL that was cut":            {open, page1(1, "T ("+bank+strings.Repeat("x", 1000)+"...)", "L3: x"), ""},
-		"a URL that is too long":        {open, page1(1, "T (https://bank.example/"+strings.Repeat("x", maxURL)+")", "L3: x"), ""},
-		"a bracket in the host":         {open, page1(1, "T (https://a](javascript:alert.example/)", "L3: x"), ""},
-		"no port":                       {open, page1(1, "T (https://bank.example:x/)", "L3: x"), ""},
-		"a zone":                        {open, page1(1, "T (https://[fe80::1%25eth0]/)", "L3: x"), ""},
+		"a query":                              {search, page1(1, "T ("+bank+")", "L0: \nL1: URL: "), ""},
+		"a query that is scrolled":             {call("open", `{"cursor":0,"loc":3}`), page1(1, "T ("+bank+")", "L3: x"), ""},
+		"a query in which is looked":           {call("find", `{"pattern":")"}`), page1(1, "`("+bank+")` (/find?pattern=))", ""), ""},
+		"a query, of a page that is not known": {call("open", `{"cursor":-2,"loc":3}`), page1(1, "T ("+bank+")", "L3: x"), ""},
+		"a link of a page that is not known":   {call("open", `{"cursor":7,"id":0}`), page1(1, "T ("+bank+")", "L3: x"), ""},
+		"a user that looks like a host":        {open, page1(1, "T (https://bank.example@evil.example/)", "L3: x"), ""},
+		"a backslash":                          {open, page1(1, `T (https://evil.example\@bank.example/)`, "L3: x"), ""},
+		"a script":                             {open, page1(1, "T (javascript://bank.example/%0aalert(1))", "L3: x"), ""},
+		"data":                                 {call("open", `{"id":"data:text/html,x"}`), page1(1, "T (data:text/html,x)", "L0: x"), ""},
+		"a control character":                  {open, page1(1, "T (https://bank.example/\x1b[2J)", "L3: x"), ""},
+		"bytes that are no UTF-8":              {open, page1(1, "T (https://bank.example/\xff)", "L3: x"), ""},
+		"a URL that was cut":                   {open, page1(1, "T ("+bank+strings.Repeat("x", 1000)+"...)", "L3: x"), ""},
+		"a URL that is too long":               {open, page1(1, "T (https://bank.example/"+strings.Repeat("x", maxURL)+")", "L3: x"), ""},
+		"a bracket in the host":                {open, page1(1, "T (https://a](javascript:alert.example/)", "L3: x"), ""},
+		"no port":                              {open, page1(1, "T (https://bank.example:x/)", "L3: x"), ""},
+		"a zone":                               {open, page1(1, "T (https://[fe80::1%25eth0]/)", "L3: x"), ""},
 	} {
 		var p Pages
 		p.Shown(search, page1(0, "T ("+bank+")", "L0: \nL1: URL: "))
@@ -152,12 +156,25 @@ func TestDisguises(t *testing.T) {
 	}
 }
 
+// TestFoundInSearch has a link of what find has found in search results: it leads to the search results, and their query
+// may look like a URL.
+func TestFoundInSearch(t *testing.T) {
+	const query = "T (https://bank.example/)"
+	var p Pages
+	p.Shown(call("search", `{"query":"`+query+`"}`), page1(0, query, "L0: \nL1: URL: "))
+	p.Shown(call("find", `{"pattern":"x"}`), page1(1, "Find results for text: `x` in `"+query+"` (/find?pattern=x)", ""))
+	p.Shown(call("open", `{"id":0}`), page1(2, query, "L4: x"))
+	if got := p.at(2).url; got != "" {
+		t.Error(got)
+	}
+}
+
 // TestHeads has results that show no page.
 func TestHeads(t *testing.T) {
 	for _, result := range []string{"", "No pages to access!", "[", "[1]", "[1] ", "[1] T", "[1] T\n**viewing lines", "[x] T\n" +
 		"**viewing lines [0 - 1] of 1**\n\n", "[-1] T\n**viewing lines [0 - 1] of 1**\n\n", "[1] T\n**viewing lines [0 - 1]**\n\n",
 		"[99999999999999999999] T\n**viewing lines [0 - 1] of 1**\n\n", " [1] T\n**viewing lines [0 - 1] of 1**\n\n",
-		"[1] T\n**viewing lines [0 - 1] of 1**", "[1] " + strings.Repeat("T", maxHead) + "\n**viewing lines [0 - 1] of 1**\n\n",
+		"[1] T\n**viewing lines [0 - 1] of 1**", "[1] " + strings.Repeat("T", maxHead+1) + "\n**viewing lines [0 - 1] of 1**\n\n",
 		"[1] T\n**viewing lines [0 - 1] of 1**\n\n\n**viewing lines [bad"} {
 		var p Pages
 		p.Shown(call("open", `{"id":"https://a.example/"}`), result)

@@ -87,6 +87,7 @@ type Options struct {
 	Sockets   socket.Limits
 	// Origins are the origins of other hosts whose pages may open connections. Browsers send the origin of a page.
 	Origins []string
+	Tools   ToolOptions
 	Log     *slog.Logger
 	// AccessLog gets a line of JSON for each request. Nil: there is no access log.
 	AccessLog io.Writer
@@ -129,6 +130,7 @@ func New(o Options) *Service {
 	o.Queue = cmp.Or(o.Queue, DefaultQueue)
 	o.Background = cmp.Or(o.Background, DefaultBackground)
 	o.InFlight = cmp.Or(o.InFlight, DefaultInFlight)
+	o.Tools = o.Tools.orDefaults()
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -75,7 +75,7 @@ func loadService(file string) (*config.Config, error) {
 	}
 	c, err := config.Load(file)
 	if err == nil {
-		err = c.Validate()
+		err = config.Locate(c.Validate(), file)
 	}
 	if err == nil && c.ResponsesService.Store == "" {
 		err = fmt.Errorf("%s has no responses_service.store; write a file's path, or postgres://HOST/DATABASE", file)
@@ -140,6 +140,10 @@ func newService(c *config.Config, gateway string, log *slog.Logger) (*responses.
 			return nil, err
 		}
 	}
+	tools, err := toolOptions(c)
+	if err != nil {
+		return nil, err
+	}
 	accessLog, err := openAccessLog(r.AccessLog)
 	if err != nil {
 		return nil, err
@@ -158,7 +162,7 @@ func newService(c *config.Config, gateway string, log *slog.Logger) (*responses.
 		HidesReasoning: func(model string) bool { return hidden[model] },
 		Retries:        func(model string) bool { return retried[model] },
 		BodyLimit:      int64(c.BodyLimit), Background: r.Background, InFlight: r.MaxRequests, Memory: int64(r.MemoryLimit), Log: log,
-		WebSocket: r.ServesWebSocket(), Origins: c.CORSOrigins,
+		WebSocket: r.ServesWebSocket(), Origins: c.CORSOrigins, Tools: tools,
 		AccessLog: accessLog,
 	}), nil
 }

@@ -57,6 +57,9 @@ func (c *Config) Resolve() (*Resolved, error) {
 			p.Models = append(p.Models, m)
 		}
 	}
+	if e := c.checkServicePresent(); e != nil {
+		return nil, e
+	}
 	r.FilterJSON = filterconfig.AppendJSON(nil, c.Filter())
 	// The filter's own parser has the final word.
 	if _, err := filterconfig.Parse(r.FilterJSON); err != nil {

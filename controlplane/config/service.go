@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"reflect"
 	"strings"
 	"time"
 
@@ -43,8 +44,10 @@ type ResponsesService struct {
 	MaxConnections int `yaml:"max_connections" jsonschema:"minimum=0,maximum=1000"`
 	// AccessLog is the file of the access log: a line for each request. Empty: no log is written.
 	AccessLog string `yaml:"access_log"`
-	// Stores reports whether the service keeps responses and conversations. Absent: true. HostedTools reports whether it
-	// runs tools. Absent: true, and false for the product's own.
+	// Tools are the tools that the product's own service runs.
+	Tools Tools `yaml:"tools"`
+	// Stores reports whether the service keeps responses and conversations. Absent: true. HostedTools reports whether a
+	// service of your own runs tools. Absent: true.
 	Stores      *bool `yaml:"stores"`
 	HostedTools *bool `yaml:"hosted_tools"`
 	// WebSocket reports whether clients may connect by WebSocket, in the API's mode for that. Absent: the product's own
@@ -85,10 +88,10 @@ func (s *ResponsesService) ListenAddress() string { return cmp.Or(s.Listen, Defa
 // Runs reports whether the program that reads the file runs the service.
 func (s *ResponsesService) Runs() bool { return s.Store != "" && s.URL == "" }
 
-// runsTools reports whether the service runs tools. The product's own runs none.
+// runsTools reports whether the service gets requests because of their tools: to run those, or to refuse them.
 func (s *ResponsesService) runsTools() bool {
 	if s.Store != "" {
-		return false
+		return s.Tools.Served() || s.Tools.Others == contract.HostedToolsRefuse
 	}
 	return enabled(s.HostedTools)
 }
@@ -116,17 +119,7 @@ func (c *Config) checkService(r *Resolved) *Error {
 	}
 	s := &c.ResponsesService
 	if s.Address() == "" {
-		if *s != (ResponsesService{}) {
-			return &Error{Field: "responses_service", Reason: "has no url and no store; write url: http://host:port for a " +
-				"service of your own, store: FILE for this one, or leave the block out"}
-		}
-		for i := range c.Models {
-			if c.Models[i].Relay != contract.RelayOff {
-				return &Error{Field: fmt.Sprintf("models[%d].relay", i), Reason: "needs the responses service; write " +
-					"responses_service with store: FILE, or relay: off"}
-			}
-		}
-		return nil
+		return s.Tools.check() // flags may still add a store
 	}
 	e := s.checkOwn()
 	if e != nil {
@@ -155,19 +148,38 @@ func (c *Config) checkService(r *Resolved) *Error {
 	return nil
 }
 
+// checkServicePresent returns an error if the configuration has settings of the service, or a need of it, and no service.
+func (c *Config) checkServicePresent() *Error {
+	if c.ResponsesService.Address() != "" {
+		return nil
+	}
+	if !reflect.DeepEqual(c.ResponsesService, ResponsesService{}) {
+		return &Error{Field: "responses_service", Reason: "has no url and no store; write url: http://host:port for a " +
+			"service of your own, store: FILE for this one, or leave the block out"}
+	}
+	for i := range c.Models {
+		if c.Models[i].Relay != contract.RelayOff {
+			return &Error{Field: fmt.Sprintf("models[%d].relay", i), Reason: "needs the responses service; write " +
+				"responses_service with store: FILE, or relay: off"}
+		}
+	}
+	return nil
+}
+
 // checkOwn checks the settings of the product's own service.
 func (s *ResponsesService) checkOwn() *Error {
 	if s.Store == "" {
 		own := *s
 		own.URL, own.Stores, own.HostedTools, own.WebSocket = "", nil, nil, nil
-		if own != (ResponsesService{}) {
+		if !reflect.DeepEqual(own, ResponsesService{}) {
 			return &Error{Field: "responses_service", Reason: "has settings of the service that needs a store; write store: " +
 				"FILE, or leave them out"}
 		}
 		return nil
 	}
-	if s.HostedTools != nil && *s.HostedTools {
-		return &Error{Field: "responses_service.hosted_tools", Reason: "this service runs no tools; leave it out"}
+	if s.HostedTools != nil && *s.HostedTools != s.runsTools() {
+		return &Error{Field: "responses_service.hosted_tools", Reason: fmt.Sprintf("is %t, and tools says which tools this "+
+			"service runs; leave it out", *s.HostedTools)}
 	}
 	if u, err := url.Parse(s.Store); err == nil && u.User != nil {
 		if _, has := u.User.Password(); has {
@@ -211,7 +223,10 @@ func (s *ResponsesService) checkOwn() *Error {
 				"for the default", n.value, n.max)}
 		}
 	}
-	return s.Persist.check()
+	if e := s.Persist.check(); e != nil {
+		return e
+	}
+	return s.Tools.check()
 }
 
 func (p *Persist) check() *Error {

@@ -48,10 +48,11 @@ func TestOwnService(t *testing.T) {
 // TestOwnServiceRefused has settings that are wrong, with the beginning of what is said of each.
 func TestOwnServiceRefused(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
-		{"listen: 127.0.0.1:1", ": has no url and no store"},
 		{"url: http://h:1, listen: 127.0.0.1:1", ": has settings of the service that needs a store"},
 		{"url: http://h:1, persist: {reasoning: keep}", ": has settings of the service that needs a store"},
-		{"store: r.db, hosted_tools: true", ".hosted_tools: this service runs no tools"},
+		{"store: r.db, hosted_tools: true", ".hosted_tools: is true, and tools says which tools this service runs"},
+		{"store: r.db, hosted_tools: false, tools: {allow: [h]}", ".hosted_tools: is false, and tools says"},
+		{"url: http://h:1, tools: {allow: [h]}", ": has settings of the service that needs a store"},
 		{"store: r.db, stores: false", ": gets no requests"},
 		{"store: 'postgres://u:secret@h/d'", ".store: has a password"},
 		{"store: r.db, listen: 127.0.0.1:0", ".listen: 127.0.0.1:0 has no fixed port"},
@@ -78,6 +79,31 @@ func TestOwnServiceRefused(t *testing.T) {
 		want := "h.yaml:1: responses_service" + tt.want
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "u:secret") {
 			t.Errorf("%s:\ngot  %v\nwant %s", tt.in, err, want)
+		}
+	}
+}
+
+// TestServiceAbsent checks that a file without a service is accepted, since a flag may add one, and that a configuration
+// is not.
+func TestServiceAbsent(t *testing.T) {
+	for _, tt := range []struct{ service, relay, want string }{
+		{"responses_service: {listen: '127.0.0.1:1'}", "off", "responses_service: has no url and no store"},
+		{"responses_service: {tools: {allow: [h]}}", "off", "responses_service: has no url and no store"},
+		{"responses_service: {persist: {}, tools: {}}", "off", ""},
+		{"", "finish", "models[0].relay: needs the responses service"},
+	} {
+		c, err := Parse("h.yaml", []byte(tt.service+"\nmodels: [{name: m, relay: "+tt.relay+
+			", servers: ['vllm=http://h:1']}]\n"))
+		if err != nil {
+			t.Errorf("%s: %v", tt.service, err)
+			continue
+		}
+		if err := c.Validate(); (err == nil) != (tt.want == "") || err != nil && !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%s:\ngot  %v\nwant %s", tt.service, err, tt.want)
+		}
+		c.ResponsesService.Store = "r.db"
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s, with a store: %v", tt.service, err)
 		}
 	}
 }

@@ -179,6 +179,37 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// TestToolsOfChart checks that the Secrets with headers are mounted, and that MCP servers are within reach.
+func TestToolsOfChart(t *testing.T) {
+	objects := read(t, render(t, chartFolder(), "testdata/values/everything.yaml"))
+	pod := objects.find(t, "Deployment", "-responses").at("spec", "template", "spec")
+	secrets := map[string]string{}
+	for _, v := range pod.list("volumes") {
+		secrets[fmt.Sprint(v["name"])] = fmt.Sprint(v.at("secret")["secretName"])
+	}
+	mounted := false
+	for _, m := range pod.list("containers")[0].list("volumeMounts") {
+		if m["mountPath"] == "/run/time/" {
+			mounted = m["readOnly"] == true && secrets[fmt.Sprint(m["name"])] == "time"
+		}
+	}
+	if !mounted {
+		t.Errorf("the Secret is not mounted: %v", pod)
+	}
+	egress := fmt.Sprint(objects.find(t, "NetworkPolicy", "-responses").at("spec")["egress"])
+	if !strings.Contains(egress, "10.0.1.5/32") || !strings.Contains(egress, "kubernetes.io/metadata.name:tools") {
+		t.Errorf("the egress is %s", egress)
+	}
+	objects = read(t, render(t, chartFolder(), "testdata/values/responses.yaml"))
+	open := false
+	for _, rule := range objects.find(t, "NetworkPolicy", "-responses").at("spec").list("egress") {
+		open = open || len(rule) == 0
+	}
+	if !open {
+		t.Error("without rules of the database, MCP servers are out of reach")
+	}
+}
+
 // object is a part of an object, as YAML has it.
 type object map[string]any
 

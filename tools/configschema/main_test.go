@@ -83,6 +83,17 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		{"events, wrong", strings.Replace(model, "%", "answers: {events: some}", 1), false},
 		{"choices", strings.Replace(model, "%", "answers: {max_choices: 129}", 1), false},
 		{"hosted tools, wrong", "hosted_tools: run", false},
+		{"tools", tools("servers: [{label: a, url: 'http://h', headers_file: h}, {label: b, command: [x], " +
+			"environment: {A: b}}], allow: [h], browser: a, others: refuse, time: 1m, result_limit: 1KiB"), true},
+		{"tools, a wrong label", tools("servers: [{label: 1, url: 'http://h'}]"), false},
+		{"tools, a label with a dot", tools("servers: [{label: a.b, url: 'http://h'}]"), false},
+		{"tools, a wrong transport", tools("servers: [{label: a, url: 'http://h', transport: stdio}]"), false},
+		{"tools, a wrong approval", tools("servers: [{label: a, url: 'http://h', require_approval: once}]"), false},
+		{"tools, a command of one word", tools("servers: [{label: a, command: x}]"), false},
+		{"tools, a variable that is a list", tools("servers: [{label: a, command: [x], environment: {A: []}}]"), false},
+		{"tools, an unknown key", tools("headers: {}"), false},
+		{"tools, others", tools("others: run"), false},
+		{"tools, rounds", tools("rounds: 1001"), false},
 	} {
 		var value any
 		if err := yaml.Unmarshal([]byte(tt.text), &value); err != nil {
@@ -95,6 +106,9 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		}
 	}
 }
+
+// tools returns a file with tools of the responses service.
+func tools(settings string) string { return "responses_service: {store: r.db, tools: {" + settings + "}}" }
 
 func compile(t *testing.T) *jsonschema.Schema {
 	t.Helper()

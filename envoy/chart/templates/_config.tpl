@@ -59,6 +59,7 @@ is named http, the first one with TLS https. */ -}}
 {{- $_ := set $ports (toString $port) true -}}
 {{- end -}}
 {{- include "harmony.checkResponses" . -}}
+{{- include "harmony.checkTools" . -}}
 {{- include "harmony.checkSecrets" (dict "root" . "config" $config) -}}
 {{- include "harmony.checkTLS" . -}}
 {{- end -}}
@@ -78,6 +79,22 @@ is named http, the first one with TLS https. */ -}}
 {{- range include "harmony.listeners" . | fromJsonArray -}}{{- if eq .name "http" -}}{{- $plain = true -}}{{- end -}}{{- end -}}
 {{- if and .Values.responses.enabled (not $plain) (not $given.gateway) -}}
 {{- fail "the responses service asks the models at a listener without TLS, and config has none: add one, or set config.responses_service.gateway" -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Fails if a server of tools has a file of headers that is in no mount of the responses service. */ -}}
+{{- define "harmony.checkTools" -}}
+{{- $v := .Values.responses -}}
+{{- $tools := (.Values.config.responses_service | default dict).tools | default dict -}}
+{{- range ternary $tools.servers (list) $v.enabled -}}
+{{- $file := toString (.headers_file | default "") -}}
+{{- $found := or (not $file) (and (not (hasPrefix "/" $file)) (hasKey $.Values.configFiles $file)) -}}
+{{- range concat $v.secretMounts $v.extraVolumeMounts -}}
+{{- if hasPrefix (printf "%s/" (trimSuffix "/" (.path | default .mountPath | toString))) (printf "%s/" $file) -}}{{- $found = true -}}{{- end -}}
+{{- end -}}
+{{- if not $found -}}
+{{- fail (printf "config.responses_service.tools.servers: %s is in no mount of the responses service: add {secret: SECRET, path: %s} to responses.secretMounts" $file (dir $file)) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 

@@ -1,0 +1,22 @@
+package responses
+
+import (
+	"testing"
+	"time"
+)
+
+// TestToolOptions checks the defaults of a service, and that settings stay.
+func TestToolOptions(t *testing.T) {
+	o := New(Options{}).Tools
+	if o.Rounds != 32 || o.Time != 10*time.Minute || o.CallTime != time.Minute || o.ResultLimit != 64<<10 || o.Parallel != 8 {
+		t.Errorf("the defaults are %+v", o)
+	}
+	o = New(Options{Tools: ToolOptions{Rounds: 1, Time: 2, CallTime: 3, ResultLimit: 4, Parallel: 5,
+		Servers: []ToolServer{{Label: "a"}, {Label: "b", URL: "http://b"}}}}).Tools
+	if o.Rounds != 1 || o.Time != 2 || o.CallTime != 3 || o.ResultLimit != 4 || o.Parallel != 5 {
+		t.Errorf("the settings are %+v", o)
+	}
+	if s := o.Server("b"); s == nil || s.URL != "http://b" || o.Server("c") != nil {
+		t.Errorf("b is %+v, c is %+v", s, o.Server("c"))
+	}
+}

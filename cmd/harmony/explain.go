@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
@@ -59,17 +60,27 @@ kinds. Tokens are counted from 0. Control characters and the like are escaped, a
 	flags.StringVar(&f.role, "role", "auto",
 		"`ROLE` of the message that the input continues: assistant, or none if it begins with <|start|>")
 	flags.BoolVar(&f.noIDs, "no-ids", false, "leave the tokens out, show texts only")
-	flags.StringVar(&f.color, "color", "auto",
-		"colours `WHEN`: always, never, or auto (on a terminal, unless NO_COLOR is set)")
-	flags.IntVar(&f.width, "width", 0, fmt.Sprintf(
-		"`COLUMNS` of a line, from %d (default: the terminal's, else %d)", explain.MinWidth, defaultWidth))
+	f.layout.add(flags)
 	return c
 }
 
 type explainFlags struct {
 	text, sse, noIDs bool
-	role, color      string
-	width            int
+	role             string
+	layout           layoutFlags
+}
+
+// layoutFlags say how a transcript is laid out.
+type layoutFlags struct {
+	color string
+	width int
+}
+
+func (f *layoutFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.color, "color", "auto",
+		"colours `WHEN`: always, never, or auto (on a terminal, unless NO_COLOR is set)")
+	flags.IntVar(&f.width, "width", 0, fmt.Sprintf(
+		"`COLUMNS` of a line, from %d (default: the terminal's, else %d)", explain.MinWidth, defaultWidth))
 }
 
 func (f *explainFlags) read(in io.Reader) ([]uint32, error) {
@@ -82,12 +93,13 @@ func (f *explainFlags) read(in io.Reader) ([]uint32, error) {
 	return explain.ReadIDs(in)
 }
 
-// options checks the flags, and takes the width and the colours from out where the flags leave them open.
+// options checks the flags.
 func (f *explainFlags) options(out io.Writer) (explain.Options, error) {
-	o := explain.Options{NoIDs: f.noIDs, Width: f.width}
 	if f.text && f.sse {
-		return o, errors.New("--text and --sse exclude each other; leave one out")
+		return explain.Options{}, errors.New("--text and --sse exclude each other; leave one out")
 	}
+	o, err := f.layout.options(out)
+	o.NoIDs = f.noIDs
 	switch f.role {
 	case "auto":
 	case "assistant":
@@ -97,6 +109,12 @@ func (f *explainFlags) options(out io.Writer) (explain.Options, error) {
 	default:
 		return o, fmt.Errorf("--role %s is not known; write assistant, none or auto", f.role)
 	}
+	return o, err
+}
+
+// options takes the width and the colours from out where the flags leave them open.
+func (f *layoutFlags) options(out io.Writer) (explain.Options, error) {
+	o := explain.Options{Width: f.width}
 	switch f.color {
 	case "auto":
 		o.Color = isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"

@@ -64,7 +64,7 @@ func responsesCommand() *cobra.Command {
 	c.PersistentFlags().StringVar(&file, "config", "", "configuration `FILE` (YAML) of the gateway")
 	c.Flags().StringVar(&status, "status", defaultResponsesStatus, "`ADDRESS` of /ready, /healthz and /metrics")
 	c.Flags().Var(&drain, "drain-time", "how long what runs may take to end after an interrupt")
-	c.AddCommand(migrateCommand(&file), exportCommand(&file), deleteCommand(&file))
+	c.AddCommand(showCommand(&file), migrateCommand(&file), exportCommand(&file), deleteCommand(&file))
 	return c
 }
 

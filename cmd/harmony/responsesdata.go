@@ -99,10 +99,7 @@ func exportCommand(file *string) *cobra.Command {
 			lines := json.NewEncoder(cmd.OutOrStdout())
 			lines.SetEscapeHTML(false)
 			return s.Export(cmd.Context(), t,
-				func(r *store.Response, input, output []store.Item) error {
-					return lines.Encode(map[string]any{"response": json.RawMessage(r.Object), "input": bodies(input),
-						"output": bodies(output)})
-				},
+				func(turn *store.Turn) error { return lines.Encode(turnLine(turn)) },
 				func(c *store.Conversation, items []store.Item) error {
 					return lines.Encode(map[string]any{"conversation": map[string]any{"id": c.ID,
 						"created_at": c.CreatedAt.Unix(), "metadata": json.RawMessage(c.Metadata)}, "items": bodies(items)})
@@ -111,6 +108,12 @@ func exportCommand(file *string) *cobra.Command {
 	}
 	tenant.add(c)
 	return c
+}
+
+// turnLine is a response as a line of JSON.
+func turnLine(turn *store.Turn) map[string]any {
+	return map[string]any{"response": json.RawMessage(turn.Object), "input": bodies(turn.Input),
+		"output": bodies(turn.Output)}
 }
 
 func bodies(items []store.Item) []json.RawMessage {

@@ -205,16 +205,21 @@ func (s *Store) Get(ctx context.Context, t Tenant, id string) (*Response, []Item
 }
 
 func (s *Store) find(ctx context.Context, q queries, t Tenant, id string) (*Response, error) {
-	r := &Response{ID: id}
+	return s.response(ctx, q, t, live, t[:], id, s.millis())
+}
+
+// response returns the response that meets a condition.
+func (s *Store) response(ctx context.Context, q queries, t Tenant, condition string, args ...any) (*Response, error) {
+	r := &Response{}
 	var created int64
 	var object []byte
-	err := s.row(ctx, q, "SELECT key, status, background, streamed, created_at, object FROM responses WHERE "+live,
-		[]any{t[:], id, s.millis()}, &r.key, &r.Status, &r.Background, &r.Streamed, &created, &object)
+	err := s.row(ctx, q, "SELECT key, id, status, background, streamed, created_at, object FROM responses WHERE "+condition,
+		args, &r.key, &r.ID, &r.Status, &r.Background, &r.Streamed, &created, &object)
 	if err != nil {
 		return nil, err
 	}
 	r.CreatedAt = time.UnixMilli(created)
-	r.Object, err = s.open(objectRecord, t, id, object)
+	r.Object, err = s.open(objectRecord, t, r.ID, object)
 	return r, err
 }
 

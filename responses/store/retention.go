@@ -77,7 +77,7 @@ func (s *Store) DeleteTenant(ctx context.Context, t Tenant) (c Counts, err error
 
 // Export calls each for everything that a tenant has stored: responses with their input and output, then conversations
 // with their items.
-func (s *Store) Export(ctx context.Context, t Tenant, response func(r *Response, input, output []Item) error,
+func (s *Store) Export(ctx context.Context, t Tenant, response func(*Turn) error,
 	conversation func(c *Conversation, items []Item) error) error {
 	ids := func(table string) (list []string, err error) {
 		err = s.each(ctx, s.db, "SELECT id FROM "+table+" WHERE tenant = ? ORDER BY key", []any{t[:]},
@@ -94,18 +94,14 @@ func (s *Store) Export(ctx context.Context, t Tenant, response func(r *Response,
 		return err
 	}
 	for _, id := range responses {
-		r, output, err := s.Get(ctx, t, id)
+		turn, err := s.Turn(ctx, t, id)
 		if errors.Is(err, ErrNotFound) {
 			continue // it has expired
 		}
 		if err != nil {
 			return err
 		}
-		input, err := s.items(ctx, s.db, t, "response = ? AND NOT output ORDER BY key", r.key)
-		if err != nil {
-			return err
-		}
-		if err := response(r, input, output); err != nil {
+		if err := response(turn); err != nil {
 			return err
 		}
 	}

@@ -37,7 +37,8 @@ func Run(t *testing.T, fresh func(t *testing.T) store.Options) {
 		"chain": chain, "long chain": longChain, "gap": gap, "tenants": tenants, "paging": paging,
 		"conversation": conversation, "lock": lock, "background": background, "lease": lease, "cancel": cancel,
 		"events": events, "retention": retention, "reasoning": reasoning, "keys": keys, "corrupt": corrupt,
-		"migrations": migrations, "compacted": compacted, "turns": turns, "fence": fence, "many": many, "delete and export": deleteAndExport,
+		"migrations": migrations, "compacted": compacted, "turns": turns, "fence": fence, "many": many,
+		"delete and export": deleteAndExport, "history": history,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fixture{t: t, ctx: t.Context(), options: fresh(t), now: &atomic.Int64{}}

@@ -141,8 +141,8 @@ func deleteAndExport(f *fixture) {
 	f.must(f.CreateConversation(f.ctx, alice, c, []store.Item{item("i1", "message", "hi")}))
 	exported := func(t store.Tenant) string {
 		var b strings.Builder
-		f.must(f.Export(f.ctx, t, func(r *store.Response, input, output []store.Item) error {
-			b.WriteString(r.ID + ": " + ids(input) + " -> " + ids(output) + "\n")
+		f.must(f.Export(f.ctx, t, func(turn *store.Turn) error {
+			b.WriteString(shownTurn(turn))
 			return nil
 		}, func(c *store.Conversation, items []store.Item) error {
 			b.WriteString(c.ID + string(c.Metadata) + ": " + ids(items) + "\n")

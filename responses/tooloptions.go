@@ -25,7 +25,7 @@ type ToolOptions struct {
 	// Servers are the configured MCP servers. Their labels differ.
 	Servers []ToolServer
 	// Allow are the places that server_url of a request may be at, in lower case: a host, *.host, scheme://host:port, an
-	// address or a range of addresses. Empty: none.
+	// address, a range of addresses, or * for every public host. Empty: none.
 	Allow []string
 	// Browser, Python and Container are the labels of the servers of gpt-oss's own tools. Empty: the tool is not served.
 	Browser, Python, Container string

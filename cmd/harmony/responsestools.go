@@ -85,7 +85,7 @@ func readHeaders(file string) (http.Header, error) {
 
 // ownHeaders are the headers of a request that the service sets itself.
 var ownHeaders = []string{"Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type",
-	"Host", "Keep-Alive", "Last-Event-Id", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+	"Expect", "Host", "Keep-Alive", "Last-Event-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
 func readHeader(line string) (name, value string, err error) {
 	name, value, ok := strings.Cut(line, ":")
@@ -97,7 +97,7 @@ func readHeader(line string) (name, value string, err error) {
 		return "", "", errors.New("has no value, or one with characters that a header cannot have; write Name: value")
 	}
 	name = textproto.CanonicalMIMEHeaderKey(name)
-	if slices.Contains(ownHeaders, name) || strings.HasPrefix(name, "Mcp-") {
+	if slices.Contains(ownHeaders, name) || strings.HasPrefix(name, "Mcp-") || strings.HasPrefix(name, "Proxy-") {
 		return "", "", errors.New("is a header that the service sets itself; remove the line")
 	}
 	return name, value, nil

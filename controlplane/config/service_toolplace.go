@@ -8,15 +8,21 @@ import (
 	"strings"
 )
 
+// everywhere is the place that stands for every public server.
+const everywhere = "*"
+
 // checkPlace returns what is wrong with a place that requests may name, or nothing.
 func checkPlace(text string) string {
+	if text == everywhere {
+		return ""
+	}
 	if strings.Contains(text, "://") {
 		return checkOrigin(text)
 	}
 	shown := redactUser(text)
 	if strings.Contains(text, "/") {
 		p, err := netip.ParsePrefix(text)
-		if err != nil {
+		if err != nil || p.Addr().Is4In6() {
 			return fmt.Sprintf("%q is not a range of addresses; write one such as 10.0.0.0/8, or a server as http://host:port",
 				shown)
 		}
@@ -29,7 +35,7 @@ func checkPlace(text string) string {
 		return ""
 	}
 	return fmt.Sprintf("%q is not a place; write a host (mcp.example.com), its subdomains (*.example.com), a server "+
-		"(http://10.0.0.5:8001), an address or a range (10.0.0.0/8)", shown)
+		"(http://10.0.0.5:8001), an address, a range (10.0.0.0/8), or * for every public host", shown)
 }
 
 // checkOrigin returns what is wrong with scheme://host:port, or nothing.
@@ -37,18 +43,24 @@ func checkOrigin(text string) string {
 	shown, _, _ := strings.Cut(redactUser(text), "?")
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || !isHost(u.Hostname()) && !isAddress(u.Hostname()):
+	case err != nil || !isServerURL(u):
 		return fmt.Sprintf("%q is not a server; write http://host:port or https://host", shown)
-	case u.Path != "" && u.Path != "/" || strings.ContainsAny(text, "@?#"):
+	case u.Path != "" || strings.ContainsAny(text, "@?#"):
 		return fmt.Sprintf("%q has more than a host and a port; write http://host:port or https://host, and every path there "+
 			"is allowed", shown)
 	}
 	return checkPort(shown, u.Port())
 }
 
+// isServerURL reports whether a URL is that of a host or an address, by HTTP.
+func isServerURL(u *url.URL) bool {
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Opaque == "" && (isHost(u.Hostname()) || isAddress(u.Hostname()))
+}
+
+// isAddress reports whether a text is an IP address. IPv4 has one form, so that no rule about it is passed by.
 func isAddress(text string) bool {
 	a, err := netip.ParseAddr(text)
-	return err == nil && a.Zone() == ""
+	return err == nil && a.Zone() == "" && !a.Is4In6()
 }
 
 // isHost reports whether a text is a host's name. A name whose last label is a number would be an address that is
@@ -60,7 +72,8 @@ func isHost(text string) bool {
 			return false
 		}
 	}
-	return len(text) <= 253 && strings.Trim(labels[len(labels)-1], "0123456789") != ""
+	last := strings.ToLower(labels[len(labels)-1])
+	return len(text) <= 253 && strings.Trim(last, "0123456789") != "" && !strings.HasPrefix(last, "0x")
 }
 
 // checkPort returns what is wrong with the port of a URL, or nothing. shown stands for the URL.

@@ -13,8 +13,8 @@ import (
 type Tools struct {
 	// Servers are MCP servers. A request names one by its label.
 	Servers []ToolServer `yaml:"servers"`
-	// Allow are the places that server_url of a request may be at: a host, *.host, scheme://host:port, an address or a
-	// range of addresses. Empty: none.
+	// Allow are the places that server_url of a request may be at: a host, *.host, scheme://host:port, an address, a range
+	// of addresses, or * for every public host. Empty: none.
 	Allow []string `yaml:"allow"`
 	// Browser is the label of the server behind web_search. Empty: none is.
 	Browser string `yaml:"browser"`

@@ -32,7 +32,7 @@ func TestTools(t *testing.T) {
 		{server + ", others: ignore", "hosted_tools: refuse", true, false},
 		{server + ", others: refuse", "hosted_tools: ignore", true, true},
 		{server + ", browser: a, python: a, container: a", "", true, false},
-		{"allow: [mcp.example.com, '*.example.org', 'http://10.0.0.5:8001', https://h/, 'http://[::1]:1', 10.0.0.5, '::1', " +
+		{"allow: [mcp.example.com, '*.example.org', 'http://10.0.0.5:8001', https://h, '*', 'http://[::1]:1', 10.0.0.5, '::1', " +
 			"10.0.0.0/8, 'fd00::/8', localhost, a_b.local]", "", true, false},
 		{"servers: [{label: a-B_9, url: 'https://h/mcp?key=1', transport: sse, headers_file: h, allowed_tools: [x, y/z], " +
 			"require_approval: always}, {label: b, url: 'http://127.0.0.1:8001', transport: streamable_http, " +
@@ -89,6 +89,10 @@ func TestToolsRefused(t *testing.T) {
 		{"servers: [{label: a, url: 'http://h:65536/?secret'}]", `servers[0].url: "http://h:65536/" has the port 65536`},
 		{"servers: [{label: a, url: 'http://u:secret@h/'}]", `servers[0].url: "http://…@h/" has a user name or a password`},
 		{"servers: [{label: a, url: 'ftp://u:secret@h/?secret'}]", `servers[0].url: "ftp://…@h/" is not a URL`},
+		{"servers: [{label: a, url: 'http://h/ö'}]", `servers[0].url: "http://h/ö" is not a URL`},
+		{"servers: [{label: a, url: 'http://h/\\'}]", `servers[0].url: "http://h/\\" is not a URL`},
+		{"servers: [{label: a, url: 'http://10.0.0.256/'}]", `servers[0].url: "http://10.0.0.256/" is not a URL`},
+		{"servers: [{label: a, url: 'http://h/" + strings.Repeat("a", 4096) + "'}]", `servers[0].url: "http://h/aaa`},
 		{"servers: [{label: a, url: 'http://h/#a'}]", `servers[0].url: "http://h/#a" has a fragment`},
 		{"servers: [{label: a, " + url + ", transport: stdio}]", `servers[0].transport: "stdio" is not known`},
 		{"servers: [{label: a, " + url + ", environment: {A: b}}]", "servers[0].environment: is for a command"},
@@ -106,7 +110,12 @@ func TestToolsRefused(t *testing.T) {
 		{"python: a", `python: there is no server with the label "a"`},
 		{"container: a", `container: there is no server with the label "a"`},
 		{"allow: ['']", `allow[0]: "" is not a place`},
-		{"allow: ['*']", `allow[0]: "*" is not a place`},
+		{"allow: ['*.']", `allow[0]: "*." is not a place`},
+		{"allow: ['*:1']", `allow[0]: "*:1" is not a place`},
+		{"allow: [h.0x7f]", `allow[0]: "h.0x7f" is not a place`},
+		{"allow: ['::ffff:10.0.0.1']", `allow[0]: "::ffff:10.0.0.1" is not a place`},
+		{"allow: ['::ffff:10.0.0.0/104']", `allow[0]: "::ffff:10.0.0.0/104" is not a range`},
+		{"allow: ['http://h/']", `allow[0]: "http://h/" has more than a host and a port`},
 		{"allow: [h, 'h:1']", `allow[1]: "h:1" is not a place`},
 		{"allow: ['a.*.b']", `allow[0]: "a.*.b" is not a place`},
 		{"allow: ['-a']", `allow[0]: "-a" is not a place`},
@@ -177,7 +186,7 @@ func FuzzTools(f *testing.F) {
 		tools := Tools{Servers: []ToolServer{{Label: label, URL: url}}, Browser: label, Allow: []string{place}}
 		e := tools.check()
 		if e == nil {
-			if !isLabel(label) || strings.Contains(url, "#") || strings.ContainsAny(place, " \\@?#") {
+			if !isLabel(label) || strings.ContainsAny(url, "#\\") || strings.ContainsAny(place, " \\@?#") {
 				t.Fatalf("accepted: %q, %q, %q", label, url, place)
 			}
 			return

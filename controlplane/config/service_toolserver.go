@@ -41,6 +41,9 @@ const (
 	ApprovalNever  = "never"
 )
 
+// maxToolURL is the length of the longest URL.
+const maxToolURL = 4096
+
 // check checks one server.
 func (s *ToolServer) check(fail failure) *Error {
 	if !isLabel(s.Label) {
@@ -118,7 +121,7 @@ func checkToolURL(text string) string {
 	shown, _, _ := strings.Cut(redactUser(text), "?")
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || u.Opaque != "" || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+	case err != nil || !isServerURL(u) || !printable(text) || strings.Contains(text, "\\") || len(text) > maxToolURL:
 		return fmt.Sprintf("%q is not a URL; write http://host:port/mcp or https://host/mcp", shown)
 	case u.User != nil:
 		return fmt.Sprintf("%q has a user name or a password, and this file is no place for secrets; write a header such as "+

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/responses/store"
+)
+
+// TestResponsesShow prints a stored response and its chain, and no other tenant's.
+func TestResponsesShow(t *testing.T) {
+	t.Setenv(store.KeysVariable, "")
+	t.Setenv("NO_COLOR", "1")
+	database := filepath.Join(t.TempDir(), "r.db")
+	file := writeFile(t, "c.yaml", oneModel+"responses_service: {store: '"+database+"'}\n")
+	s, err := store.Open(t.Context(), store.Options{URL: database})
+	if err != nil {
+		t.Fatal(err)
+	}
+	past := &store.Past{}
+	for _, turn := range []struct{ id, object, input, output string }{
+		{"resp_1", `{"id":"resp_1","model":"m","status":"completed"}`,
+			`{"id":"msg_1","type":"message","role":"user","content":[{"type":"input_text","text":"Hi \u001b[2J"}]}`,
+			`{"id":"rs_1","type":"reasoning","summary":[],"content":[],"harmony_text":"Thoughts."}`},
+		{"resp_2", `{"id":"resp_2","model":"m","status":"failed","previous_response_id":"resp_1"}`,
+			`{"id":"msg_2","type":"message","role":"user","content":[{"type":"input_text","text":"Time?"}]}`,
+			`{"id":"mcp_1","type":"mcp_call","server_label":"time","name":"now","arguments":"{}","output":"12:00"}`},
+	} {
+		err := s.Insert(t.Context(), store.TenantOf("acme"), &store.Record{Retention: time.Hour, Past: past,
+			Input:    []store.Item{{ID: turn.id + "i", Type: "message", Body: []byte(turn.input)}},
+			Output:   []store.Item{{ID: turn.id + "o", Type: "message", Body: []byte(turn.output)}},
+			Response: store.Response{ID: turn.id, Status: "completed", Object: []byte(turn.object)}})
+		if err == nil {
+			past, err = s.Chain(t.Context(), store.TenantOf("acme"), turn.id, store.AtMost(1<<20))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	const first = "== resp_1  m  completed\n#1 user  [msg_1]\n  | Hi \\x1b[2J\n#2 assistant  type reasoning  [rs_1]\n" +
+		"  harmony_text, which clients do not see:\n  | Thoughts.\n"
+	const second = "== resp_2  m  failed\n#N request  continues resp_1\n#N user  [msg_2]\n  | Time?\n" +
+		"#N assistant  type mcp_call  to time.now  [mcp_1]\n  | {}\n  output:\n  | 12:00\n"
+	numbered := func(text string, numbers ...string) string {
+		for _, n := range numbers {
+			text = strings.Replace(text, "#N", "#"+n, 1)
+		}
+		return text
+	}
+	for _, tt := range []struct {
+		args           string
+		code           int
+		stdout, stderr string
+	}{
+		{"resp_1 --tenant acme", 0, first, ""},
+		{"resp_2 --tenant acme", 0, numbered(second, "1", "2", "3"), ""},
+		{"resp_2 --tenant acme --chain", 0, first + numbered(second, "3", "4", "5"), ""},
+		{"resp_1 --tenant acme --json", 0, `{"input":[{"id":"msg_1","type":"message","role":"user","content":[{"type":` +
+			`"input_text","text":"Hi \u001b[2J"}]}],"output":[{"id":"rs_1","type":"reasoning","summary":[],"content":[],` +
+			`"harmony_text":"Thoughts."}],"response":{"id":"resp_1","model":"m","status":"completed"}}` + "\n", ""},
+		{"resp_1 --no-tenant", exitFailed, "", `"resp_1" is not stored for this tenant`},
+		{"resp_3 --tenant acme --chain", exitFailed, "", `"resp_3" is not stored for this tenant`},
+		{"--tenant acme", exitUsage, "", "0 ids are given; write the id of one response"},
+		{"a b --tenant acme", exitUsage, "", "2 ids are given"},
+		{"resp_1", exitUsage, "", "write --tenant VALUE, or --no-tenant"},
+		{"resp_1 --tenant acme --color some", exitUsage, "", "--color some is not known"},
+	} {
+		args := append([]string{"responses", "show", "--config", file}, strings.Fields(tt.args)...)
+		code, stdout, stderr := harmonyRun(args...)
+		if code != tt.code || stdout != tt.stdout || !strings.Contains(stderr, tt.stderr) || tt.stderr == "" && stderr != "" {
+			t.Errorf("%s: exit %d, %s\ngot\n%swant\n%s", tt.args, code, stderr, stdout, tt.stdout)
+		}
+	}
+}

@@ -25,3 +25,20 @@ func Example() {
 	//   | Hi
 	// 1 message, 5 tokens, no recoveries
 }
+
+// Messages that are not made of tokens are printed in the same layout.
+func ExampleTranscript() {
+	t := explain.NewTranscript(os.Stdout, explain.Options{Width: 80})
+	t.Heading("a conversation", "")
+	t.Message(&explain.Message{Author: "assistant", Fields: []explain.Field{{Name: "to", Value: "time.now"}},
+		Parts: []explain.Part{{Text: "{}"}, {Label: "output", Text: "12:00"}}})
+	if err := t.Flush(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// == a conversation
+	// #1 assistant  to time.now
+	//   | {}
+	//   output:
+	//   | 12:00
+}

@@ -93,16 +93,10 @@ func TestMissingHeadersFile(t *testing.T) {
 	folder := t.TempDir()
 	file := writeFile(t, "c.yaml", oneModel+"responses_service: {store: "+filepath.Join(folder, "r.db")+
 		", tools: {servers: [{label: a, url: 'http://h/', headers_file: "+filepath.Join(folder, "absent")+"}]}}\n")
-	for _, command := range []string{"responses", "up"} {
-		args := []string{command, "--config", file}
-		if command == "up" {
-			args = append(args, "--host", "wazero", "--listen", "127.0.0.1:0")
-		}
-		var out, failed bytes.Buffer
-		code := run(t.Context(), args, &out, &failed)
-		want := "responses_service.tools.servers[0].headers_file: open " + filepath.Join(folder, "absent")
-		if code != exitUsage || !strings.Contains(failed.String(), want) {
-			t.Errorf("%s: status %d, %s, want %s", command, code, &failed, want)
-		}
+	var out, failed bytes.Buffer
+	code := run(t.Context(), []string{"responses", "--config", file}, &out, &failed)
+	want := "responses_service.tools.servers[0].headers_file: open " + filepath.Join(folder, "absent")
+	if code != exitUsage || !strings.Contains(failed.String(), want) {
+		t.Errorf("status %d, %s, want %s", code, &failed, want)
 	}
 }

@@ -239,7 +239,6 @@ func TestRefusals(t *testing.T) {
 		{model("servers: [vllm=https://h]\npassthrough: http://h:443"), "is also a server of m"},
 		{"hosted_tools: run", `h.yaml:1: hosted_tools: "run" is not known; write ignore or refuse`},
 		{"responses_service: http://h:1", "h.yaml:1: "},
-		{"responses_service: {stores: false}", "h.yaml:1: responses_service: has no url"},
 		{"responses_service: {url: h:1}", "h.yaml:1: responses_service.url: \"h:1\" is not a URL"},
 		{"responses_service: {url: http://h:1, stores: false, hosted_tools: false}",
 			"h.yaml:1: responses_service: gets no requests"},

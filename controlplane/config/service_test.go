@@ -89,6 +89,7 @@ func TestServiceAbsent(t *testing.T) {
 	for _, tt := range []struct{ service, relay, want string }{
 		{"responses_service: {listen: '127.0.0.1:1'}", "off", "responses_service: has no url and no store"},
 		{"responses_service: {tools: {allow: [h]}}", "off", "responses_service: has no url and no store"},
+		{"responses_service: {websocket: false}", "off", "responses_service: has no url and no store"},
 		{"responses_service: {persist: {}, tools: {}}", "off", ""},
 		{"", "finish", "models[0].relay: needs the responses service"},
 	} {

@@ -86,9 +86,9 @@ func TestToolsRefused(t *testing.T) {
 		{"servers: [{label: a, url: 'http://:1'}]", `servers[0].url: "http://:1" is not a URL`},
 		{"servers: [{label: a, url: 'ftp://h'}]", `servers[0].url: "ftp://h" is not a URL`},
 		{"servers: [{label: a, url: 'http://h:0'}]", `servers[0].url: "http://h:0" has the port 0`},
-		{"servers: [{label: a, url: 'http://h:65536/?secret'}]", `servers[0].url: "http://h:65536/" has the port 65536`},
-		{"servers: [{label: a, url: 'http://u:secret@h/'}]", `servers[0].url: "http://…@h/" has a user name or a password`},
-		{"servers: [{label: a, url: 'ftp://u:secret@h/?secret'}]", `servers[0].url: "ftp://…@h/" is not a URL`},
+		{"servers: [{label: a, url: 'http://h:65536/?s3cret'}]", `servers[0].url: "http://h:65536/" has the port 65536`},
+		{"servers: [{label: a, url: 'http://u:s3cret@h/'}]", `servers[0].url: "http://…@h/" has a user name or a password`},
+		{"servers: [{label: a, url: 'ftp://u:s3cret@h/?s3cret'}]", `servers[0].url: "ftp://…@h/" is not a URL`},
 		{"servers: [{label: a, url: 'http://h/ö'}]", `servers[0].url: "http://h/ö" is not a URL`},
 		{"servers: [{label: a, url: 'http://h/\\'}]", `servers[0].url: "http://h/\\" is not a URL`},
 		{"servers: [{label: a, url: 'http://10.0.0.256/'}]", `servers[0].url: "http://10.0.0.256/" is not a URL`},
@@ -100,8 +100,8 @@ func TestToolsRefused(t *testing.T) {
 		{"servers: [{label: a, command: [x], headers_file: h}]", "servers[0].headers_file: is for a url"},
 		{"servers: [{label: a, command: ['', x]}]", "servers[0].command[0]: names no program"},
 		{`servers: [{label: a, command: [x, "a\0b"]}]`, "servers[0].command[1]: has a zero byte"},
-		{"servers: [{label: a, command: [x], environment: {'A=': secret}}]", `servers[0].environment: "A=" is not the name`},
-		{`servers: [{label: a, command: [x], environment: {A: "secret\0"}}]`, "servers[0].environment: A has a zero byte"},
+		{"servers: [{label: a, command: [x], environment: {'A=': s3cret}}]", `servers[0].environment: "A=" is not the name`},
+		{`servers: [{label: a, command: [x], environment: {A: "s3cret\0"}}]`, "servers[0].environment: A has a zero byte"},
 		{"servers: [{label: a, " + url + ", allowed_tools: []}]", "servers[0].allowed_tools: allows no tool"},
 		{"servers: [{label: a, " + url + ", allowed_tools: [x, '']}]", "servers[0].allowed_tools[1]: has no name"},
 		{"servers: [{label: a, " + url + ", require_approval: once}]", `servers[0].require_approval: "once" is not known`},
@@ -129,8 +129,8 @@ func TestToolsRefused(t *testing.T) {
 		{"allow: ['http://*.h']", `allow[0]: "http://*.h" is not a server`},
 		{"allow: ['http://h:0']", `allow[0]: "http://h:0" has the port 0`},
 		{"allow: ['http://h/mcp']", `allow[0]: "http://h/mcp" has more than a host and a port`},
-		{"allow: ['http://h?secret']", `allow[0]: "http://h" has more than a host and a port`},
-		{"allow: ['http://u:secret@h']", `allow[0]: "http://…@h" has more than a host and a port`},
+		{"allow: ['http://h?s3cret']", `allow[0]: "http://h" has more than a host and a port`},
+		{"allow: ['http://u:s3cret@h']", `allow[0]: "http://…@h" has more than a host and a port`},
 		{"others: drop", `others: "drop" is not known; write ignore or refuse`},
 		{"rounds: -1", "rounds: -1 is out of range"},
 		{"rounds: 1001", "rounds: 1001 is out of range; use 1 to 1000"},
@@ -138,13 +138,13 @@ func TestToolsRefused(t *testing.T) {
 		{"time: 25h", "time: 25h0m0s is out of range; use 1s to 24h"},
 		{"time: 1ms", "time: 1ms is out of range"},
 		{"call_time: 2h", "call_time: 2h0m0s is out of range; use 1s to 1h"},
-		{"result_limit: 1000", "result_limit: 1000 is out of range"},
+		{"result_limit: 1000", "result_limit: 1KB is out of range"},
 		{"result_limit: 17MiB", "result_limit: 17MiB is out of range"},
 		{"servers: [" + strings.Repeat("{label: a, "+url+"}, ", 1001) + "]", "servers: 1001 are too many"},
 	} {
 		_, err := Parse("h.yaml", withTools(tt.tools, ""))
 		want := "h.yaml:2: responses_service.tools." + tt.want
-		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s:\ngot  %v\nwant %s", tt.tools, err, want)
 		}
 	}

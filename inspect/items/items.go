@@ -113,10 +113,10 @@ func (i *item) parts(raw json.RawMessage) []explain.Part {
 		}
 	}
 	add("", contents(i.Content)...)
-	add("summary", contents(i.Summary)...)
 	if i.EncryptedContent != "" {
 		add("", fmt.Sprintf("(%d bytes of encrypted content)", len(i.EncryptedContent)))
 	}
+	add("summary", contents(i.Summary)...)
 	add("", text(i.Arguments), text(i.Input), text(i.Action), i.Code)
 	for _, t := range i.Tools {
 		add("", strings.TrimSuffix(t.Name+": "+t.Description, ": "))

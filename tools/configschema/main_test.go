@@ -108,7 +108,9 @@ func TestSchemaAndParserAgree(t *testing.T) {
 }
 
 // tools returns a file with tools of the responses service.
-func tools(settings string) string { return "responses_service: {store: r.db, tools: {" + settings + "}}" }
+func tools(settings string) string {
+	return "responses_service: {store: r.db, tools: {" + settings + "}}"
+}
 
 func compile(t *testing.T) *jsonschema.Schema {
 	t.Helper()

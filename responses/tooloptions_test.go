@@ -8,7 +8,8 @@ import (
 // TestToolOptions checks the defaults of a service, and that settings stay.
 func TestToolOptions(t *testing.T) {
 	o := New(Options{}).Tools
-	if o.Rounds != 32 || o.Time != 10*time.Minute || o.CallTime != time.Minute || o.ResultLimit != 64<<10 || o.Parallel != 8 {
+	if o.Rounds != 32 || o.Time != 10*time.Minute || o.CallTime != time.Minute || o.ResultLimit != 64<<10 ||
+		o.Parallel != 8 {
 		t.Errorf("the defaults are %+v", o)
 	}
 	o = New(Options{Tools: ToolOptions{Rounds: 1, Time: 2, CallTime: 3, ResultLimit: 4, Parallel: 5,

@@ -21,9 +21,9 @@ func showCommand(file *string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show ID --config FILE --tenant VALUE",
 		Short: "Print a stored response as a transcript: its messages, reasoning, calls and results",
-		Long: `Prints a stored response as a transcript: its input and output, item by item, with reasoning, calls of tools and
-their results. With --chain everything that it continues comes first. If the first response that is printed continues
-another one, that one is not stored any more.
+		Long: `Prints a stored response as a transcript: its input and output, with reasoning, calls of tools and their results.
+With --chain everything that it continues comes first. If the first response that is printed continues another one,
+that one is not stored any more.
 
 With --json it prints a line of JSON for each response, as export does. Control characters and the like are escaped in
 transcripts.`,

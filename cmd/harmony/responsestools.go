@@ -84,8 +84,8 @@ func readHeaders(file string) (http.Header, error) {
 }
 
 // ownHeaders are the headers of a request that the service sets itself.
-var ownHeaders = []string{"Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type",
-	"Expect", "Host", "Keep-Alive", "Last-Event-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+var ownHeaders = []string{"Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length",
+	"Content-Type", "Expect", "Host", "Keep-Alive", "Last-Event-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
 func readHeader(line string) (name, value string, err error) {
 	name, value, ok := strings.Cut(line, ":")

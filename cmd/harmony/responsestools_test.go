@@ -15,7 +15,7 @@ import (
 
 // TestToolOptions compares what the service is given with the file.
 func TestToolOptions(t *testing.T) {
-	headers := writeFile(t, "headers", "# the key of the time server\n\nAuthorization: Bearer s3cret\r\nx-team:  a \nX-Team: b\n")
+	headers := writeFile(t, "headers", "# the server's key\n\nAuthorization: Bearer s3cret\r\nx-team:  a \nX-Team: b\n")
 	file := writeFile(t, "c.yaml", oneModel+`hosted_tools: refuse
 responses_service:
   store: r.db

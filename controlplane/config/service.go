@@ -148,7 +148,8 @@ func (c *Config) checkService(r *Resolved) *Error {
 	return nil
 }
 
-// checkServicePresent returns an error if the configuration has settings of the service, or a need of it, and no service.
+// checkServicePresent returns an error if the configuration has settings of the service, or a need of it, and no
+// service.
 func (c *Config) checkServicePresent() *Error {
 	if c.ResponsesService.Address() != "" {
 		return nil

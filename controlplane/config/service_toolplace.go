@@ -46,15 +46,16 @@ func checkOrigin(text string) string {
 	case err != nil || !isServerURL(u):
 		return fmt.Sprintf("%q is not a server; write http://host:port or https://host", shown)
 	case u.Path != "" || strings.ContainsAny(text, "@?#"):
-		return fmt.Sprintf("%q has more than a host and a port; write http://host:port or https://host, and every path there "+
-			"is allowed", shown)
+		return fmt.Sprintf("%q has more than a host and a port; write http://host:port or https://host, and every path "+
+			"there is allowed", shown)
 	}
 	return checkPort(shown, u.Port())
 }
 
 // isServerURL reports whether a URL is that of a host or an address, by HTTP.
 func isServerURL(u *url.URL) bool {
-	return (u.Scheme == "http" || u.Scheme == "https") && u.Opaque == "" && (isHost(u.Hostname()) || isAddress(u.Hostname()))
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Opaque == "" &&
+		(isHost(u.Hostname()) || isAddress(u.Hostname()))
 }
 
 // isAddress reports whether a text is an IP address. IPv4 has one form, so that no rule about it is passed by.

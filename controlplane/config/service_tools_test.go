@@ -32,8 +32,8 @@ func TestTools(t *testing.T) {
 		{server + ", others: ignore", "hosted_tools: refuse", true, false},
 		{server + ", others: refuse", "hosted_tools: ignore", true, true},
 		{server + ", browser: a, python: a, container: a", "", true, false},
-		{"allow: [mcp.example.com, '*.example.org', 'http://10.0.0.5:8001', https://h, '*', 'http://[::1]:1', 10.0.0.5, '::1', " +
-			"10.0.0.0/8, 'fd00::/8', localhost, a_b.local]", "", true, false},
+		{"allow: [mcp.example.com, '*.example.org', 'http://10.0.0.5:8001', https://h, '*', 'http://[::1]:1', 10.0.0.5, " +
+			"'::1', 10.0.0.0/8, 'fd00::/8', localhost, a_b.local]", "", true, false},
 		{"servers: [{label: a-B_9, url: 'https://h/mcp?key=1', transport: sse, headers_file: h, allowed_tools: [x, y/z], " +
 			"require_approval: always}, {label: b, url: 'http://127.0.0.1:8001', transport: streamable_http, " +
 			"require_approval: never}, {label: c, command: [uvx, mcp-server-time, ''], environment: {A: '', B: 'x=y'}}]", "",

@@ -50,7 +50,8 @@ func (s *ToolServer) check(fail failure) *Error {
 		return fail("label", "%q is not a label; use a letter, and then up to 63 letters, digits, - and _", s.Label)
 	}
 	if (s.URL == "") == (len(s.Command) == 0) {
-		return fail("url", "%s needs either a url or a command; write url: http://host:port/mcp, or command: [PROGRAM]", s.Label)
+		return fail("url", "%s needs either a url or a command; write url: http://host:port/mcp, or command: [PROGRAM]",
+			s.Label)
 	}
 	if s.URL != "" {
 		if reason := checkToolURL(s.URL); reason != "" {

@@ -50,7 +50,8 @@ const ownMembers = "harmony_"
 func Message(raw json.RawMessage) *explain.Message {
 	var i item
 	if err := json.Unmarshal(raw, &i); err != nil {
-		return &explain.Message{Author: "unknown", Warning: "not an item of the API", Parts: []explain.Part{{Text: compact(raw)}}}
+		return &explain.Message{Author: "unknown", Warning: "not an item of the API",
+			Parts: []explain.Part{{Text: compact(raw)}}}
 	}
 	m := &explain.Message{Author: i.author(), Reference: i.ID}
 	if i.Status != "" && i.Status != "completed" {
@@ -59,9 +60,9 @@ func Message(raw json.RawMessage) *explain.Message {
 	if i.Type != "message" {
 		m.Fields = append(m.Fields, explain.Field{Name: "type", Value: i.Type})
 	}
-	m.Fields = append(m.Fields, explain.Field{Name: "phase", Value: i.Phase}, explain.Field{Name: "to", Value: i.recipient()},
-		explain.Field{Name: "call", Value: i.CallID}, explain.Field{Name: "approval of", Value: i.ApprovalRequest},
-		explain.Field{Name: "container", Value: i.Container})
+	m.Fields = append(m.Fields, explain.Field{Name: "phase", Value: i.Phase},
+		explain.Field{Name: "to", Value: i.recipient()}, explain.Field{Name: "call", Value: i.CallID},
+		explain.Field{Name: "approval of", Value: i.ApprovalRequest}, explain.Field{Name: "container", Value: i.Container})
 	m.Channel = i.channel()
 	m.Parts = append(i.parts(raw), hidden(raw)...)
 	return m

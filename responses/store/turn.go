@@ -31,7 +31,7 @@ func (s *Store) turn(ctx context.Context, t Tenant, r *Response) (*Turn, error) 
 }
 
 // Turns calls visit for a response and for all that it continues, the oldest first. An expired response stays in the
-// chain of one that has not expired. If the oldest is in a conversation, a turn without a response comes before it, whose
+// chain of one that has not expired. If the oldest is in a conversation, a turn without a response comes before it. Its
 // input is what was in the conversation before.
 func (s *Store) Turns(ctx context.Context, t Tenant, id string, visit func(*Turn) error) error {
 	r, err := s.find(ctx, s.db, t, id)
@@ -69,10 +69,11 @@ func (s *Store) Turns(ctx context.Context, t Tenant, id string, visit func(*Turn
 
 // chainKeys returns the keys of a response and of all that it continues, the oldest first.
 func (s *Store) chainKeys(ctx context.Context, key int64) (keys []int64, err error) {
-	err = s.each(ctx, s.db, chainOf("key = ?")+"SELECT key FROM chain ORDER BY key", []any{key}, func(rows *sql.Rows) error {
-		err := rows.Scan(&key)
-		keys = append(keys, key)
-		return err
-	})
+	err = s.each(ctx, s.db, chainOf("key = ?")+"SELECT key FROM chain ORDER BY key", []any{key},
+		func(rows *sql.Rows) error {
+			err := rows.Scan(&key)
+			keys = append(keys, key)
+			return err
+		})
 	return keys, err
 }

@@ -17,6 +17,9 @@ func (s *Store) Expire(ctx context.Context, events time.Time) (removed int64, er
 		(SELECT key FROM responses WHERE streamed AND created_at < ? AND request IS NULL)`, events.UnixMilli()); err != nil {
 		return 0, err
 	}
+	if err := s.expireApprovals(ctx); err != nil {
+		return 0, err
+	}
 	for {
 		n := int64(0)
 		err := s.change(ctx, func(tx *sql.Tx) error {
@@ -62,6 +65,9 @@ func (s *Store) DeleteTenant(ctx context.Context, t Tenant) (c Counts, err error
 	err = s.change(ctx, func(tx *sql.Tx) error {
 		if _, err := s.exec(ctx, tx, "DELETE FROM events WHERE response IN (SELECT key FROM responses WHERE tenant = ?)",
 			t[:]); err != nil {
+			return err
+		}
+		if _, err := s.exec(ctx, tx, "DELETE FROM approvals WHERE tenant = ?", t[:]); err != nil {
 			return err
 		}
 		for table, count := range map[string]*int64{"items": &c.Items, "responses": &c.Responses,

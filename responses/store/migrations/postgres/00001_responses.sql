@@ -76,7 +76,16 @@ CREATE TABLE events (
 	PRIMARY KEY (response, first)
 );
 
+-- Answers to questions for approval that have been used.
+CREATE TABLE approvals (
+	tenant  BYTEA NOT NULL,
+	id      TEXT NOT NULL,
+	used_at BIGINT NOT NULL,
+	PRIMARY KEY (tenant, id)
+);
+
 -- +goose Down
+DROP TABLE approvals;
 DROP TABLE events;
 DROP TABLE items;
 DROP TABLE responses;

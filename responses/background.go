@@ -40,6 +40,7 @@ type job struct {
 	Created                int64
 	Bound                  seal.Bound
 	Sealing, Triggered     bool
+	Approvals              []approval
 	// Queued is the object before the model was asked.
 	Queued object
 }
@@ -56,7 +57,7 @@ func (s *Service) enqueue(ctx context.Context, c *caller, t *turn, past *store.P
 	r := t.request
 	request := mustMarshal(job{Fields: r.fields, Model: r.model, Previous: r.previous, Conversation: r.conversation,
 		Stream: r.stream, Includes: r.includes, Headers: s.storedHeaders(t.headers), Created: t.created.Unix(),
-		Bound: *t.bound, Sealing: t.sealing, Triggered: t.triggered, Queued: t.last})
+		Bound: *t.bound, Sealing: t.sealing, Triggered: t.triggered, Approvals: t.approvals, Queued: t.last})
 	err := st.Enqueue(ctx, c.tenant, &store.Record{
 		Response: store.Response{ID: t.id, Status: store.Queued, Background: true, Streamed: r.stream, CreatedAt: t.created,
 			Object: mustMarshal(t.last)},
@@ -205,6 +206,7 @@ func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, un
 		unreadable = json.Unmarshal(j.Request, &request)
 	}
 	m.turn = request.turn(s, j.ID)
+	m.turn.owner = j.Tenant
 	switch {
 	case unreadable != nil:
 		s.Log.Error("a response in the background cannot be read", "response", j.ID, "reason", unreadable)
@@ -220,8 +222,12 @@ func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, un
 
 // turn returns the turn of a stored request.
 func (j *job) turn(s *Service, id string) *turn {
-	return &turn{service: s, headers: j.Headers, bound: &j.Bound, id: id, created: time.Unix(j.Created, 0), last: j.Queued,
-		sealing: j.Sealing, triggered: j.Triggered,
+	t := &turn{service: s, headers: j.Headers, bound: &j.Bound, id: id, created: time.Unix(j.Created, 0), last: j.Queued,
+		sealing: j.Sealing, triggered: j.Triggered, approvals: j.Approvals,
 		request: &request{fields: j.Fields, model: j.Model, previous: j.Previous, conversation: j.Conversation,
 			stream: j.Stream, background: true, store: true, includes: j.Includes}}
+	// The tools were read when the response was accepted. Without those that a new configuration has no more, the model
+	// answers as it can.
+	t.hosted, _ = s.takeTools(t.request)
+	return t
 }

@@ -177,44 +177,6 @@ func tail(items []json.RawMessage) int {
 	return at
 }
 
-// showCompaction gives the item to the client, as the first of the output.
-func (t *turn) showCompaction(emit func(*event) error) error {
-	t.compactionShown = true
-	for _, kind := range []string{"response.output_item.added", "response.output_item.done"} {
-		data := mustMarshal(struct {
-			Type     string          `json:"type"`
-			Sequence int64           `json:"sequence_number"`
-			Index    int             `json:"output_index"`
-			Item     json.RawMessage `json:"item"`
-		}{kind, t.sequence, 0, t.compaction})
-		if err := t.pass(&event{kind, data}, emit); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// renumber changes the numbers of an event that follows an item of the service's own.
-func (t *turn) renumber(e *event) error {
-	if t.compaction == nil {
-		return nil
-	}
-	var body map[string]json.RawMessage
-	if err := json.Unmarshal(e.data, &body); err != nil {
-		return err
-	}
-	if raw, has := body["output_index"]; has {
-		index := 0
-		if err := json.Unmarshal(raw, &index); err != nil {
-			return err
-		}
-		body["output_index"] = mustMarshal(index + 1)
-	}
-	body["sequence_number"] = mustMarshal(t.sequence)
-	e.data = mustMarshal(body)
-	return nil
-}
-
 // takeTrigger returns the items of the input without the one that asks for a compaction.
 func (t *turn) takeTrigger() []json.RawMessage {
 	list := t.request.input
@@ -247,7 +209,7 @@ func (t *turn) takeSummary(e *event, emit func(*event) error) error {
 			return err
 		}
 		t.compaction = t.service.newCompaction(string(mustMarshal(content{Summary: text})), t.bound)
-		return t.showCompaction(emit)
+		return t.showItem(t.compaction, emit)
 	case "response.incomplete":
 		return errNoSummary
 	}

@@ -130,7 +130,10 @@ func parseFrame(frame []byte) (*request, *openai.Error) {
 func (n *session) answer(ctx context.Context, c *caller, lane string, r *request,
 	send func(*event) error) *openai.Error {
 	s := n.service
-	t := s.newTurn(r, c, n.headers)
+	t, failure := s.newTurn(r, c, n.headers)
+	if failure != nil {
+		return failure
+	}
 	// The next request needs the reasoning, stored or not.
 	t.sealing = s.seals(r)
 	past, unlock, failure := n.past(ctx, c, t)

@@ -57,7 +57,9 @@ func (s *Service) begin(w http.ResponseWriter, r *http.Request, c *caller) (t *t
 	if failure != nil {
 		return nil, nil, nil, failure
 	}
-	t = s.newTurn(request, c, r.Header)
+	if t, failure = s.newTurn(request, c, r.Header); failure != nil {
+		return nil, nil, nil, failure
+	}
 	past, unlock, failure = s.past(r.Context(), c, t)
 	if failure != nil {
 		return nil, nil, nil, failure
@@ -77,13 +79,15 @@ func (t *turn) store(ctx context.Context, st *store.Store, c *caller, r *store.R
 }
 
 // newTurn returns a turn whose past and input are not read yet.
-func (s *Service) newTurn(request *request, c *caller, headers http.Header) *turn {
+func (s *Service) newTurn(request *request, c *caller, headers http.Header) (*turn, *openai.Error) {
 	c.model = request.model
+	tools, failure := s.takeTools(request)
 	return &turn{
-		service: s, request: request, headers: headers, bound: c.bound(request.model), share: c.share,
-		id: newID("resp"), created: s.Now(),
-		sealing: request.store && s.seals(request),
-	}
+		service: s, request: request, headers: headers, owner: c.tenant, bound: c.bound(request.model), share: c.share,
+		id: newID("resp"), created: s.Now(), hosted: tools,
+		// The next response needs the reasoning, and so does the next round.
+		sealing: (request.store || tools != nil) && s.seals(request),
+	}, failure
 }
 
 // seals reports whether the reasoning is hidden from the client, so that only the gateway's sealed text of it is left.
@@ -151,7 +155,9 @@ func (s *Service) holdLock(ctx context.Context, st *store.Store, past *store.Pas
 func (t *turn) readInput(ctx context.Context, c *caller, past *store.Past) (failure *openai.Error) {
 	t.past = past.Items
 	t.service.metrics.continued(past)
-	t.input, failure = t.service.newItemReader(c, t.bound, past.Items).read(ctx, "input", t.takeTrigger())
+	reader := t.service.newItemReader(c, t.bound, past.Items)
+	t.input, failure = reader.read(ctx, "input", t.takeTrigger())
+	t.approvals = reader.approvals
 	return failure
 }
 
@@ -281,6 +287,9 @@ func (s *Service) countInput(w http.ResponseWriter, r *http.Request, c *caller) 
 		return failure
 	}
 	defer unlock()
+	if failure := t.list(r.Context()); failure != nil {
+		return failure
+	}
 	t.sealing = false
 	answer, failure := s.post(r.Context(), contract.InputTokensPath, r.Header, t.body())
 	if failure != nil {

@@ -48,6 +48,8 @@ const (
 	codeStoreUnavailable   = "store_unavailable"
 	codeStoredDataInvalid  = "stored_data_unreadable"
 	codeServiceOverloaded  = "service_overloaded"
+	// codeInvalidPrompt is one of the few that a failed response can have.
+	codeInvalidPrompt = "invalid_prompt"
 )
 
 func errTooLarge(limit int64) *openai.Error {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -28,7 +27,10 @@ const (
 
 // hiddenText is the member of a stored item whose text its client may not see: reasoning, or a compacted conversation.
 // It is no member of the API.
-const hiddenText = "harmony_text"
+const hiddenText = hiddenPrefix + "text"
+
+// hiddenPrefix begins the names of members that only the service sees.
+const hiddenPrefix = "harmony_"
 
 // idPrefixes begin the ids of items, by type.
 var idPrefixes = map[string]string{
@@ -45,6 +47,12 @@ var idPrefixes = map[string]string{
 	"shell_call_output":       "sho",
 	"apply_patch_call":        "apc",
 	"apply_patch_call_output": "apco",
+	typeListTools:             "mcpl",
+	typeMCPCall:               "mcp",
+	typeApprovalRequest:       "mcpr",
+	typeApprovalResponse:      "mcpa",
+	typeSearchCall:            "ws",
+	typeCodeCall:              "ci",
 }
 
 // newID returns an id that nobody can guess.
@@ -67,14 +75,21 @@ type itemReader struct {
 	references int
 	// seen are the ids of the items before, so that each item of a list has its own.
 	seen map[string]bool
+	// questions are questions for approval that have been stored, by id. approvals are the answers to them.
+	questions map[string]*store.Item
+	approvals []approval
 }
 
 // newItemReader returns a reader of items that follow others.
 func (s *Service) newItemReader(c *caller, bound *seal.Bound, past []store.Item) *itemReader {
-	r := &itemReader{service: s, tenant: c.tenant, share: c.share, bound: bound, seen: make(map[string]bool, len(past))}
+	r := &itemReader{service: s, tenant: c.tenant, share: c.share, bound: bound, seen: make(map[string]bool, len(past)),
+		questions: map[string]*store.Item{}}
 	for i := range past {
 		r.seen[past[i].ID] = true
 		r.total += int64(len(past[i].Body))
+		if past[i].Type == typeApprovalRequest {
+			r.questions[past[i].ID] = &past[i]
+		}
 	}
 	return r
 }
@@ -107,7 +122,9 @@ func (r *itemReader) readOne(ctx context.Context, at string, raw json.RawMessage
 	if !storable(kind) {
 		return store.Item{}, badRequest(contract.CodeInvalidValue, at+".type", "Invalid '"+at+".type': unknown type.")
 	}
-	delete(fields, hiddenText) // no client may write it
+	for _, name := range []string{hiddenText, hiddenItems, hiddenClient} { // no client may write them
+		delete(fields, name)
+	}
 	_, hasRole := fields["role"]
 	switch {
 	case kind == "" && hasRole:
@@ -120,6 +137,12 @@ func (r *itemReader) readOne(ctx context.Context, at string, raw json.RawMessage
 		}
 	case kind == typeCompaction:
 		if failure := r.openCompaction(at, fields); failure != nil {
+			return store.Item{}, failure
+		}
+	case kind == typeApprovalRequest:
+		return r.readQuestion(ctx, at, id, fields)
+	case kind == typeApprovalResponse:
+		if failure := r.readAnswer(ctx, at, fields); failure != nil {
 			return store.Item{}, failure
 		}
 	case kind == typeTrigger:
@@ -221,7 +244,7 @@ func reasoningText(fields map[string]json.RawMessage) string {
 
 // complete adds the members that an item has when the API returns it.
 func complete(kind string, fields map[string]json.RawMessage) {
-	if kind != typeReasoning && kind != typeCompaction && isMissing(fields, "status") {
+	if hasStatus(kind) && isMissing(fields, "status") {
 		fields["status"] = json.RawMessage(`"completed"`)
 	}
 	switch kind {
@@ -243,6 +266,15 @@ func complete(kind string, fields map[string]json.RawMessage) {
 	}
 }
 
+// hasStatus reports whether items of a type have a status.
+func hasStatus(kind string) bool {
+	switch kind {
+	case typeReasoning, typeCompaction, typeListTools, typeApprovalRequest, typeApprovalResponse:
+		return false
+	}
+	return true
+}
+
 // isCommentary reports whether an item is what a model says before a call.
 func isCommentary(item *store.Item) bool {
 	var fields struct{ Role, Phase string }
@@ -253,83 +285,4 @@ func isCommentary(item *store.Item) bool {
 func isMissing(fields map[string]json.RawMessage, name string) bool {
 	raw, given := fields[name]
 	return !given || isNull(raw)
-}
-
-// forModel returns the item as the model's gateway gets it. A compaction is the items that it stands for.
-func forModel(item *store.Item) []json.RawMessage {
-	if !strings.Contains(string(item.Body), `"`+hiddenText+`"`) {
-		return []json.RawMessage{item.Body}
-	}
-	var fields map[string]json.RawMessage
-	text := ""
-	if json.Unmarshal(item.Body, &fields) != nil || fields[hiddenText] == nil ||
-		json.Unmarshal(fields[hiddenText], &text) != nil {
-		return []json.RawMessage{item.Body}
-	}
-	switch item.Type {
-	case typeCompaction:
-		return expand(text)
-	case typeReasoning:
-		fields["content"] = mustMarshal([]map[string]string{{"type": "reasoning_text", "text": text}})
-		delete(fields, "encrypted_content")
-	}
-	delete(fields, hiddenText)
-	return []json.RawMessage{mustMarshal(fields)}
-}
-
-// forClient returns the item as its client gets it. include lists the additions that the client asked for.
-func (s *Service) forClient(item *store.Item, bound *seal.Bound, include []string) json.RawMessage {
-	switch {
-	case item.Type == typeReasoning:
-		return s.reasoningForClient(item, bound, slices.Contains(include, includeSealed))
-	case item.Type == typeCompaction:
-		return s.compactionForClient(item, bound)
-	case item.Type == typeMessage && !slices.Contains(include, includeLogprobs):
-		return withoutLogprobs(item.Body)
-	}
-	return item.Body
-}
-
-// The values of include that stored items need.
-const (
-	includeSealed   = "reasoning.encrypted_content"
-	includeLogprobs = "message.output_text.logprobs"
-)
-
-func (s *Service) reasoningForClient(item *store.Item, bound *seal.Bound, sealed bool) json.RawMessage {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(item.Body, &fields) != nil {
-		return item.Body
-	}
-	text, hidden := "", fields[hiddenText]
-	if hidden == nil || json.Unmarshal(hidden, &text) != nil {
-		text = reasoningText(fields)
-	}
-	delete(fields, hiddenText)
-	if sealed && s.SealKeys != nil && bound.Model != "" {
-		b, err := s.SealKeys.Seal(nil, []byte(text), *bound, s.Now().Add(s.SealLifetime).Unix())
-		if err == nil {
-			fields["encrypted_content"] = mustMarshal(string(b))
-		}
-	}
-	return mustMarshal(fields)
-}
-
-// withoutLogprobs empties the logprobs of a message.
-func withoutLogprobs(body json.RawMessage) json.RawMessage {
-	if !strings.Contains(string(body), `"logprobs":[{`) {
-		return body
-	}
-	var fields map[string]json.RawMessage
-	var parts []map[string]json.RawMessage
-	if json.Unmarshal(body, &fields) != nil || json.Unmarshal(orNull(fields["content"]), &parts) != nil {
-		return body
-	}
-	for i := range parts {
-		if _, has := parts[i]["logprobs"]; has {
-			parts[i]["logprobs"] = json.RawMessage("[]")
-		}
-	}
-	fields["content"] = mustMarshal(parts)
-	return mustMarshal(fields)
 }

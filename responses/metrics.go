@@ -27,6 +27,7 @@ type metrics struct {
 	expired      prometheus.Counter
 	storeSeconds *prometheus.HistogramVec
 	storeErrors  *prometheus.CounterVec
+	tools        toolMetrics
 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -72,6 +73,7 @@ func newMetrics(s *Service) *metrics {
 		storeErrors: prometheus.NewCounterVec(counter("store_errors_total", "Operations that failed in the database."),
 			[]string{"operation"}),
 	}
+	m.tools = newToolMetrics()
 	for _, status := range statuses { // so that a counter is there before its first event
 		m.ended.WithLabelValues(status)
 	}
@@ -79,7 +81,8 @@ func newMetrics(s *Service) *metrics {
 }
 
 func (m *metrics) stored() []prometheus.Collector {
-	return []prometheus.Collector{m.requests, m.seconds, m.ended, m.turns, m.bytes, m.expired, m.storeSeconds, m.storeErrors}
+	return append([]prometheus.Collector{m.requests, m.seconds, m.ended, m.turns, m.bytes, m.expired, m.storeSeconds,
+		m.storeErrors}, m.tools.collectors()...)
 }
 
 // answered counts a request. route is the pattern of its path.

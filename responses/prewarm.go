@@ -31,7 +31,9 @@ func (t *turn) prewarm(ctx context.Context, send func(*event) error, save func(*
 
 // check checks the request, and returns the response with the number of its tokens.
 func (t *turn) check(ctx context.Context) (*openai.Response, *openai.Error) {
+	sealing := t.sealing
 	t.sealing = false
+	defer func() { t.sealing = sealing }()
 	if len(t.past)+len(t.input) == 0 {
 		// A client may only want its instructions and tools to be known. Every other request needs an item.
 		t.input = []store.Item{{Type: typeMessage, Body: []byte(`{"type":"message","role":"user","content":""}`)}}

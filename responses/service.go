@@ -15,8 +15,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/responses/egress"
 	"github.com/harmonyedge/harmonyedge/responses/socket"
 	"github.com/harmonyedge/harmonyedge/responses/store"
+	"github.com/harmonyedge/harmonyedge/responses/toolserver"
 )
 
 // The defaults of [Options].
@@ -110,6 +112,9 @@ type Service struct {
 	sockets *socket.Server
 	// recent are the responses that connections remember.
 	recent *recent
+	// guard knows which servers requests may name, and toolServers calls servers of tools.
+	guard       *egress.Guard
+	toolServers *toolserver.Pool
 	// kick wakes the makers of responses in the background.
 	kick chan struct{}
 	// draining is closed when no new work is begun, and stopping when the service ends.
@@ -158,6 +163,7 @@ func New(o Options) *Service {
 		},
 	}
 	s.accessLog.to, s.metrics = o.AccessLog, newMetrics(s)
+	s.openToolServers()
 	return s
 }
 

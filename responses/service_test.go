@@ -294,7 +294,7 @@ func TestClientLeft(t *testing.T) {
 		t.Fatal(failure)
 	}
 	status := ""
-	turn := f.s.newTurn(request, &caller{share: &share{of: f.s.memory}}, http.Header{})
+	turn, _ := f.s.newTurn(request, &caller{share: &share{of: f.s.memory}}, http.Header{})
 	failure = turn.deliver(t.Context(), func(*event) error { return io.ErrClosedPipe },
 		func(end *outcome) *openai.Error { status = end.status; return nil })
 	if failure != nil || status != statusCancelled {

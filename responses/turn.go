@@ -11,6 +11,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/responses/browse"
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )
 
@@ -22,11 +23,12 @@ const (
 	statusCancelled  = "cancelled"
 )
 
-// turn is a response that is being made.
+// turn is a response that is being made. The model is asked once, or in rounds while it calls tools of the service's.
 type turn struct {
 	service *Service
 	request *request
 	headers http.Header
+	owner   store.Tenant
 	bound   *seal.Bound
 	share   *share
 	id      string
@@ -35,20 +37,44 @@ type turn struct {
 	past, input []store.Item
 	// carried reports whether past is not in the store, because only a connection has it.
 	carried bool
-	// sealing reports whether the gateway is asked for the sealed reasoning only for the store. The client does not get
+	// sealing reports whether the gateway is asked for the sealed reasoning only for the service. The client does not get
 	// it.
 	sealing bool
 
-	// output holds the finished items, as the gateway has sent them.
+	// output holds the finished items: as the gateway has sent them, or of the service's own making.
 	output []json.RawMessage
 	// last is the newest object, without its output.
 	last object
-	// sequence is the number of events that the client has got.
+	// sequence is the number of events that the client has got, and index that of the items that have begun.
 	sequence int64
+	index    int
+	// opening is the number of events before the first one that shows something of the model's answer, or 0.
+	opening int64
+	// opened reports whether the events with which a stream begins are not the gateway's.
+	opened bool
 	// begun is the number of events that the client has from an earlier attempt.
 	begun int64
 	// lost reports whether the last attempt ended by a fault of the model's server.
 	lost bool
+
+	// hosted are the tools that the service runs, or nil. approvals are the answers to its questions for approval.
+	hosted    *hosted
+	approvals []approval
+	round     round
+	rounds    int
+	calls     int64
+	usage     usage
+	deadline  time.Time
+	// echo is the tools of the response, once echoed.
+	echo   json.RawMessage
+	echoed bool
+
+	// chain is the id by which servers of gpt-oss's own tools know the chain, pages are those that its browser has shown,
+	// and citing are the messages that may cite them, by id. cited are annotations that wait for the delta before them.
+	chain  string
+	pages  *browse.Pages
+	citing map[string]*citing
+	cited  []map[string]any
 
 	// triggered reports whether the request is for a compaction, and not for an answer.
 	triggered bool
@@ -57,8 +83,6 @@ type turn struct {
 	shortened  []json.RawMessage
 	// summary holds the finished items of the answer to a request for a compaction.
 	summary []json.RawMessage
-	// compactionShown reports whether the client has got the item.
-	compactionShown bool
 }
 
 // outcome is how a turn has ended.
@@ -69,43 +93,80 @@ type outcome struct {
 	output         []store.Item
 	// answered reports whether the output has a final answer.
 	answered bool
-	// code is that of a failed response's error.
-	code string
 }
 
-// run asks the model. It calls emit for each event but the last one, which it returns with the outcome. An error means
-// that the gateway has refused the request, and that there was no event.
+// ending is the last event of an answer of the gateway's.
+type ending struct {
+	kind   string
+	object object
+}
+
+// refusedError means that the gateway or the service has refused the request.
+type refusedError struct{ failure *openai.Error }
+
+// Error implements error.
+func (e *refusedError) Error() string { return e.failure.Message }
+
+// run makes the response. It calls emit for each event but the last one, which it returns with the outcome. An error
+// means that the request was refused, and that there was no event.
 func (t *turn) run(ctx context.Context, emit func(*event) error) (*outcome, *event, *openai.Error) {
-	if failure := t.compact(ctx); failure != nil {
-		return nil, nil, failure
+	for _, prepare := range []func(context.Context) *openai.Error{t.list, t.compact} {
+		if failure := prepare(ctx); failure != nil {
+			return nil, nil, failure
+		}
 	}
-	end, last, failure := t.ask(ctx, emit)
-	if !t.lost || t.shown() || ctx.Err() != nil || !t.service.Retries(t.request.model) {
-		return end, last, failure
+	if t.hosted != nil {
+		defer func() { t.service.metrics.tools.rounds.Observe(float64(t.rounds)) }()
+	}
+	if err := t.runApproved(ctx, emit); err != nil {
+		return t.broken(ctx, err)
+	}
+	for {
+		end, err := t.askRetrying(ctx, emit)
+		again := false
+		if err == nil {
+			again, err = t.runCalls(ctx, end, emit)
+		}
+		switch {
+		case err != nil:
+			return t.broken(ctx, err)
+		case !again:
+			o := t.end(end.object.text("status"), end.object)
+			return o, &event{kind: end.kind, data: lifecycle(end.kind, t.sequence, o.object)}, nil
+		}
+	}
+}
+
+// askRetrying asks the model, and once more if its answer was lost before the client has seen any of it.
+func (t *turn) askRetrying(ctx context.Context, emit func(*event) error) (*ending, error) {
+	sequence, index, finished := t.sequence, t.index, len(t.output)
+	t.opening, t.begun = 0, 0
+	end, err := t.ask(ctx, emit)
+	shown := t.request.stream && t.opening > 0 && t.sequence > t.opening
+	if !t.lost || shown || ctx.Err() != nil || !t.service.Retries(t.request.model) {
+		return end, err
 	}
 	t.service.Log.Warn("the answer was lost before the client saw any of it; asking once more", "response", t.id)
-	t.begun, t.sequence, t.output, t.summary, t.compactionShown = min(t.sequence, lifecycleEvents), 0, nil, nil, false
-	end, last, failure = t.ask(ctx, emit)
-	if failure != nil && t.begun > 0 {
-		t.sequence = t.begun
-		return t.synthesize(statusFailed, failure)
+	t.begun = t.sequence
+	if t.opening > 0 {
+		t.begun = min(t.sequence, t.opening)
 	}
-	return end, last, failure
+	t.sequence, t.index, t.output, t.summary = sequence, index, t.output[:finished], nil
+	end, err = t.ask(ctx, emit)
+	t.sequence = max(t.sequence, t.begun)
+	return end, err
 }
 
-// lifecycleEvents is the number of events before the first one that shows something of the answer.
-const lifecycleEvents = 2
-
-// shown reports whether the client has seen something of the answer.
-func (t *turn) shown() bool { return t.request.stream && t.sequence > lifecycleEvents }
-
 // ask sends the request once, and passes the events on.
-func (t *turn) ask(ctx context.Context, emit func(*event) error) (*outcome, *event, *openai.Error) {
-	t.lost = false
+func (t *turn) ask(ctx context.Context, emit func(*event) error) (*ending, error) {
+	t.lost, t.round = false, round{indexes: map[int]int{}}
+	if t.started() {
+		t.opening = t.sequence
+	}
 	answer, failure := t.service.post(ctx, contract.ResponsesPath, t.headers, t.body())
 	if failure != nil {
 		t.lost = failure.Code == contract.CodeServerError && failure.Status >= http.StatusInternalServerError
-		return nil, nil, failure
+		return nil, &refusedError{failure}
 	}
 	defer answer.Body.Close()
 	reader := newEventReader(answer.Body)
@@ -116,27 +177,53 @@ func (t *turn) ask(ctx context.Context, emit func(*event) error) (*outcome, *eve
 				continue
 			}
 		}
-		var end *outcome
+		var end object
 		if err == nil {
-			end, err = t.take(&e)
+			end, err = t.take(&e, emit)
 		}
 		if err != nil {
 			t.lost = !errors.Is(err, errNoMemory)
-			return t.broken(ctx, err)
+			return nil, err
 		}
 		if end != nil {
-			t.lost = end.status == statusFailed && end.code == contract.CodeServerError
-			return end, &e, nil
+			t.lost = end.text("status") == statusFailed && errorCode(end) == contract.CodeServerError
+			return &ending{e.kind, end}, nil
 		}
-		if err := t.pass(&e, emit); err != nil {
-			return t.broken(ctx, err)
-		}
-		if e.kind == "response.in_progress" && t.compaction != nil && !t.triggered {
-			if err := t.showCompaction(emit); err != nil {
-				return t.broken(ctx, err)
-			}
+		if err := t.deliverRound(&e, emit); err != nil {
+			return nil, err
 		}
 	}
+}
+
+// started reports whether the client has the events with which a stream begins.
+func (t *turn) started() bool { return t.rounds > 0 || t.opened }
+
+// deliverRound gives the client an event that it is to see, and after the first ones what the service has for it.
+func (t *turn) deliverRound(e *event, emit func(*event) error) error {
+	if e.kind == "" {
+		return nil
+	}
+	if err := t.pass(e, emit); err != nil {
+		return err
+	}
+	if e.kind == "response.in_progress" {
+		return t.showOwn(emit)
+	}
+	return t.showCited(emit)
+}
+
+// showOwn gives the client the items that come before the model's.
+func (t *turn) showOwn(emit func(*event) error) error {
+	if t.compaction != nil && !t.triggered {
+		if err := t.showItem(t.compaction, emit); err != nil {
+			return err
+		}
+	}
+	if err := t.showLists(emit); err != nil {
+		return err
+	}
+	t.opening = t.sequence
+	return nil
 }
 
 // pass gives an event to the client, if it does not have it from an earlier attempt.
@@ -159,17 +246,29 @@ func (t *turn) body() []byte {
 	if t.triggered {
 		return plain(summaryFields(fields), append(t.items(), summaryRequest()), true)
 	}
+	if t.hosted != nil {
+		fields = t.roundFields(fields)
+	}
 	return plain(fields, t.items(), true)
 }
 
-// items returns what the model is asked with: the past and the input, or what is left of them after a compaction.
+// items returns what the model is asked with: the past and the input, or what is left of them after a compaction, and
+// the output of the rounds before.
 func (t *turn) items() (items []json.RawMessage) {
-	if t.shortened != nil {
-		return t.shortened
+	items = append(items, t.shortened...)
+	if t.shortened == nil {
+		for _, list := range [][]store.Item{t.past, t.input} {
+			for i := range list {
+				items = append(items, forModel(&list[i])...)
+			}
+		}
 	}
-	for _, list := range [][]store.Item{t.past, t.input} {
-		for i := range list {
-			items = append(items, forModel(&list[i])...)
+	if t.hosted == nil {
+		return items
+	}
+	for _, raw := range t.output {
+		if item := itemOf(raw); item.Type != typeCompaction {
+			items = append(items, forModel(&item)...)
 		}
 	}
 	return items

@@ -4,45 +4,52 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )
 
-// take reads an event and changes it into the client's. It returns the outcome after the last event.
-func (t *turn) take(e *event) (*outcome, error) {
+// take reads an event and changes it into the client's. It returns the object of the last event. An event that the
+// client does not get has no kind afterwards.
+func (t *turn) take(e *event, emit func(*event) error) (object, error) {
 	switch e.kind {
 	case "response.created", "response.in_progress", "response.completed", "response.incomplete", "response.failed":
 	case "response.output_item.done", "response.output_item.added":
 		return nil, t.takeItem(e)
 	default:
+		if len(t.citing) > 0 {
+			if err := t.takeText(e, func(before *event) error { return t.passNumbered(before, emit) }); err != nil {
+				return nil, err
+			}
+		}
+		if e.kind == "" {
+			return nil, nil
+		}
 		return nil, t.renumber(e)
 	}
 	var body struct {
-		Type     string          `json:"type"`
-		Sequence json.RawMessage `json:"sequence_number"`
-		Response object          `json:"response"`
+		Response object `json:"response"`
 	}
 	if err := json.Unmarshal(e.data, &body); err != nil {
 		return nil, err
 	}
-	if body.Response == nil {
+	o := body.Response
+	if o == nil {
 		return nil, errors.New("an event without its response")
 	}
-	if t.compaction != nil {
-		body.Sequence = mustMarshal(t.sequence)
+	if o.text("status") != store.InProgress {
+		return o, nil
 	}
-	o := body.Response
+	if t.started() {
+		e.kind = ""
+		return nil, nil
+	}
 	t.own(o)
-	var end *outcome
-	if status := o.text("status"); status != store.InProgress {
-		end = t.end(status, o)
-	} else {
-		t.last = o
-	}
-	e.data = mustMarshal(body)
-	return end, nil
+	t.last = o
+	e.data = lifecycle(e.kind, t.sequence, mustMarshal(o))
+	return nil, nil
 }
 
 // own writes what only the service knows into an object of the gateway's.
@@ -56,55 +63,69 @@ func (t *turn) own(o object) {
 	if r.conversation != "" {
 		o["conversation"] = mustMarshal(map[string]string{"id": r.conversation})
 	}
+	t.ownTools(o)
 }
 
-// takeItem keeps a finished item, and removes from it what is only for the store.
+// takeItem keeps a finished item, and removes from it what is only for the service. A call of the service's tools is not
+// for the client: it is kept until the round has ended.
 func (t *turn) takeItem(e *event) error {
-	if e.kind == "response.output_item.added" && !t.sealing {
-		return t.renumber(e)
+	added := e.kind == "response.output_item.added"
+	if added && !t.sealing && !t.numbers() {
+		return nil
 	}
 	var body map[string]json.RawMessage
 	if err := json.Unmarshal(e.data, &body); err != nil {
 		return err
 	}
-	if e.kind == "response.output_item.done" {
-		if err := t.share.take(int64(len(body["item"]))); err != nil {
+	item := body["item"]
+	if !added {
+		if err := t.share.take(int64(len(item))); err != nil {
 			return err
 		}
-		t.output = append(t.output, body["item"])
 	}
-	if t.sealing {
-		body["item"] = withoutSealed(body["item"])
+	if t.numbers() {
+		if taken, err := t.takeNumbered(body, added); err != nil || taken {
+			e.kind = ""
+			return err
+		}
+	}
+	if added {
+		t.beginCiting(item)
+	} else {
+		item = t.citeItem(item)
+		t.output = append(t.output, item)
+	}
+	body["item"] = t.shown(item)
+	if t.sealing || t.numbers() {
 		e.data = mustMarshal(body)
 	}
-	return t.renumber(e)
+	return nil
 }
 
 // end returns the outcome of a turn whose last object is o, and changes o into the client's.
 func (t *turn) end(status string, o object) *outcome {
-	end := &outcome{status: status, code: errorCode(o)}
-	if t.compactionShown && status != statusCancelled {
-		t.output = append([]json.RawMessage{t.compaction}, t.output...)
-	}
+	t.own(o)
+	t.total(o)
+	end := &outcome{status: status}
+	shown := make([]json.RawMessage, 0, len(t.output))
 	for _, raw := range t.output {
 		end.output = append(end.output, t.storedItem(raw))
 		end.answered = end.answered || isAnswer(raw)
-	}
-	shown := t.output
-	if t.sealing {
-		shown = make([]json.RawMessage, len(t.output))
-		for i, raw := range t.output {
-			shown[i] = withoutSealed(raw)
-		}
-	}
-	if shown == nil {
-		shown = []json.RawMessage{}
+		shown = append(shown, t.shown(raw))
 	}
 	delete(o, "output")
 	end.stored = mustMarshal(o)
 	o["output"] = mustMarshal(shown)
 	end.object = mustMarshal(o)
 	return end
+}
+
+// shown returns a finished item as the client gets it.
+func (t *turn) shown(raw json.RawMessage) json.RawMessage {
+	if t.sealing {
+		raw = withoutSealed(raw)
+	}
+	return withoutHidden(raw, t.request.includes)
 }
 
 // errorCode returns the code of a response's error.
@@ -116,13 +137,14 @@ func errorCode(o object) string {
 
 // storedItem returns a finished item as it is stored: with the text that only the service can open.
 func (t *turn) storedItem(raw json.RawMessage) store.Item {
+	item := itemOf(raw)
+	if item.Type != typeReasoning && item.Type != typeCompaction {
+		return item
+	}
 	var fields map[string]json.RawMessage
-	item := store.Item{Body: raw}
 	if json.Unmarshal(raw, &fields) != nil {
 		return item
 	}
-	_ = json.Unmarshal(orNull(fields["id"]), &item.ID)
-	_ = json.Unmarshal(orNull(fields["type"]), &item.Type)
 	reader := itemReader{service: t.service, bound: t.bound}
 	switch item.Type {
 	case typeReasoning:
@@ -134,11 +156,16 @@ func (t *turn) storedItem(raw json.RawMessage) store.Item {
 		if reader.openCompaction("", fields) != nil {
 			return item
 		}
-	default:
-		return item
 	}
 	item.Body = mustMarshal(fields)
 	return item
+}
+
+// itemOf returns an item of the output as the store has it.
+func itemOf(raw json.RawMessage) store.Item {
+	var fields struct{ ID, Type string }
+	_ = json.Unmarshal(raw, &fields) // without a type, it is an item like any other
+	return store.Item{ID: fields.ID, Type: fields.Type, Body: raw}
 }
 
 // isAnswer reports whether an item is an answer on the final channel.
@@ -160,13 +187,22 @@ func withoutSealed(raw json.RawMessage) json.RawMessage {
 // broken ends a turn whose stream has ended too early: it is cancelled if its client or an operator has ended it, and
 // failed otherwise.
 func (t *turn) broken(ctx context.Context, err error) (*outcome, *event, *openai.Error) {
-	if t.sequence == 0 {
+	var refused *refusedError
+	isRefused := errors.As(err, &refused)
+	switch {
+	case t.sequence == 0 && isRefused:
+		return nil, nil, refused.failure
+	case t.sequence == 0:
 		return nil, nil, t.service.unreachable(err)
 	}
 	var left *leftError
 	if ctx.Err() != nil || errors.As(err, &left) {
 		t.output = nil
 		return t.synthesize(statusCancelled, nil)
+	}
+	if isRefused {
+		return t.synthesize(statusFailed, &openai.Error{Code: codeOfResponse(refused.failure.Status),
+			Message: refused.failure.Message})
 	}
 	if errors.Is(err, errNoMemory) {
 		return t.synthesize(statusFailed, errOverloaded("no memory for the rest of the answer"))
@@ -199,6 +235,17 @@ func (t *turn) open(o object, send func(*event) error) error {
 		t.sequence++
 	}
 	return nil
+}
+
+// codeOfResponse returns the code of a failed response for the status with which a round of it was refused.
+func codeOfResponse(status int) string {
+	switch {
+	case status == http.StatusTooManyRequests:
+		return contract.CodeRateLimitExceeded
+	case status < http.StatusInternalServerError:
+		return codeInvalidPrompt
+	}
+	return contract.CodeServerError
 }
 
 // lifecycle returns the data of an event with a whole object.

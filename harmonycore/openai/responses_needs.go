@@ -137,3 +137,6 @@ func ResponseNotFound(id string) *Error {
 		Message: "Response with id '" + clip(id) + "' not found.",
 	}
 }
+
+// ShownTool reports whether the model is shown tools of a type.
+func ShownTool(kind string) bool { return shownTool(kind) }

@@ -1,0 +1,149 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// hostedChoice is a request's tool choice. The gateway knows functions only, so what names a server stands for its
+// tools.
+type hostedChoice struct {
+	// raw is the choice as the client gets it back, or nil if the request has none.
+	raw json.RawMessage
+	// forced reports whether the first answer must be a call. The later ones need not be, or the loop would not end.
+	forced bool
+	// only are the tools that may be called, or nil for any.
+	only []chosenTool
+}
+
+// chosenTool is a tool that a choice names: one of the client's, or those of a server.
+type chosenTool struct {
+	at  string
+	raw json.RawMessage
+	// label and name are a server's, and its tool's or empty for all.
+	label, name string
+	builtin     string
+}
+
+// readChoice reads the tool choice of a request with tools that the service runs.
+func (h *hosted) readChoice(r *request) *openai.Error {
+	raw := r.fields["tool_choice"]
+	if raw == nil || isNull(raw) {
+		return nil
+	}
+	c := &h.choice
+	c.raw = raw
+	word := ""
+	if json.Unmarshal(raw, &word) == nil {
+		c.forced = word == "required"
+		return nil
+	}
+	var object struct {
+		Type, Mode string
+		Tools      []json.RawMessage
+	}
+	if json.Unmarshal(raw, &object) != nil {
+		return nil // the gateway reports what is wrong
+	}
+	list, at := []json.RawMessage{raw}, "tool_choice"
+	if object.Type == "allowed_tools" {
+		c.forced, list = object.Mode == "required", object.Tools
+	} else {
+		c.forced = true
+	}
+	c.only = []chosenTool{}
+	for i, raw := range list {
+		if object.Type == "allowed_tools" {
+			at = fmt.Sprintf("tool_choice.tools[%d]", i)
+		}
+		chosen, failure := h.readChosen(at, raw)
+		if failure != nil {
+			return failure
+		}
+		c.only = append(c.only, chosen)
+	}
+	return nil
+}
+
+func (h *hosted) readChosen(at string, raw json.RawMessage) (chosenTool, *openai.Error) {
+	var f toolFields
+	if json.Unmarshal(raw, &f) != nil {
+		return chosenTool{at: at, raw: raw}, nil
+	}
+	c := chosenTool{at: at, raw: raw, label: f.Label, name: f.Name}
+	if f.Type == "mcp" {
+		if h.server(f.Label) == nil {
+			return c, badRequest(contract.CodeInvalidValue, at, "Invalid value for '"+at+"': no tool has the label "+
+				quote(f.Label)+".")
+		}
+		return c, nil
+	}
+	c.label, c.name = "", ""
+	if c.builtin = builtinOf(f.Type); c.builtin != "" && h.builtins[c.builtin] == nil {
+		return c, badRequest(contract.CodeInvalidValue, at, "Invalid value for '"+at+"': 'tools' has no "+quote(f.Type)+".")
+	}
+	return c, nil
+}
+
+// forGateway returns the choice for a round, or nil for none. last reports whether the answer must not be a call.
+func (h *hosted) forGateway(round int, last bool) (json.RawMessage, *openai.Error) {
+	c := &h.choice
+	forced := c.forced && round == 0
+	switch {
+	case last:
+		return mustMarshal("none"), nil
+	case c.raw == nil:
+		return nil, nil
+	case c.only == nil && !c.forced:
+		return c.raw, nil
+	case c.only == nil:
+		return mustMarshal(mode(forced)), nil
+	}
+	tools := []json.RawMessage{}
+	for i := range c.only {
+		chosen, failure := h.functions(&c.only[i])
+		if failure != nil {
+			return nil, failure
+		}
+		tools = append(tools, chosen...)
+	}
+	if len(c.only) == 1 && c.only[0].label == "" && c.only[0].builtin == "" && forced && c.only[0].at == "tool_choice" {
+		return c.raw, nil // a function of the client's
+	}
+	return mustMarshal(map[string]any{"type": "allowed_tools", "mode": mode(forced), "tools": tools}), nil
+}
+
+func mode(forced bool) string {
+	if forced {
+		return "required"
+	}
+	return "auto"
+}
+
+// functions returns the functions that a chosen tool stands for.
+func (h *hosted) functions(c *chosenTool) ([]json.RawMessage, *openai.Error) {
+	named := func(kind, name string) json.RawMessage {
+		return mustMarshal(map[string]string{"type": kind, "name": name})
+	}
+	switch {
+	case c.builtin != "":
+		return []json.RawMessage{named("builtin", c.builtin)}, nil
+	case c.label == "":
+		return []json.RawMessage{c.raw}, nil
+	}
+	m := h.server(c.label)
+	tools := []json.RawMessage{}
+	for i := range m.tools {
+		if t := &m.tools[i]; t.shown != "" && (c.name == "" || c.name == t.Name) {
+			tools = append(tools, named("function", t.shown))
+		}
+	}
+	if len(tools) == 0 {
+		return nil, badRequest(contract.CodeInvalidValue, c.at, "Invalid value for '"+c.at+"': the MCP server "+
+			quote(c.label)+" offers no such tool.")
+	}
+	return tools, nil
+}

@@ -1,0 +1,321 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/responses/toolserver"
+)
+
+// The namespaces of gpt-oss's own tools.
+const (
+	browserNamespace   = "browser"
+	pythonNamespace    = "python"
+	containerNamespace = "container"
+)
+
+// hosted are the tools of a request that the service runs. A nil one has none.
+type hosted struct {
+	// declared holds all tools of the request, in its order.
+	declared []declaredTool
+	servers  []*mcpTools
+	// builtins are the servers of gpt-oss's own tools that the request offers, by namespace.
+	builtins map[string]*toolserver.Server
+	choice   hostedChoice
+	// parallel reports whether calls of one round may run at the same time.
+	parallel bool
+	// maxCalls is how many calls may run, or a negative number for any.
+	maxCalls int64
+}
+
+// declaredTool is a tool of a request.
+type declaredTool struct {
+	// raw is the tool without what is secret.
+	raw json.RawMessage
+	// ignored reports whether neither the model nor the client gets it.
+	ignored bool
+	// server or builtin is what it stands for. Both are empty for a tool that the client runs.
+	server  *mcpTools
+	builtin string
+}
+
+// client reports whether the client runs the tool itself.
+func (d *declaredTool) client() bool { return !d.ignored && d.server == nil && d.builtin == "" }
+
+// toolFields are the members of a tool that the service reads.
+type toolFields struct {
+	Type          string            `json:"type"`
+	Name          string            `json:"name"`
+	Label         string            `json:"server_label"`
+	URL           string            `json:"server_url"`
+	Connector     string            `json:"connector_id"`
+	Tunnel        string            `json:"tunnel_id"`
+	Description   string            `json:"server_description"`
+	Authorization string            `json:"authorization"`
+	Headers       map[string]string `json:"headers"`
+	Allowed       json.RawMessage   `json:"allowed_tools"`
+	Approval      json.RawMessage   `json:"require_approval"`
+	Filters       struct {
+		Domains []string `json:"allowed_domains"`
+	} `json:"filters"`
+}
+
+// takeTools reads the tools of a request, and removes from it what must not be stored. It returns nil if none of them is
+// for the service.
+func (s *Service) takeTools(r *request) (*hosted, *openai.Error) {
+	var list []json.RawMessage
+	if !s.Tools.Serves() || json.Unmarshal(orNull(r.fields["tools"]), &list) != nil || len(list) == 0 {
+		return nil, nil // the gateway reports what is wrong
+	}
+	h := &hosted{builtins: map[string]*toolserver.Server{}, parallel: true, maxCalls: -1}
+	others := false
+	for i, raw := range list {
+		tool, failure := s.readTool(h, fmt.Sprintf("tools[%d]", i), raw)
+		if failure != nil {
+			return nil, failure
+		}
+		others = others || !tool.client()
+		h.declared = append(h.declared, tool)
+	}
+	if !others {
+		return nil, nil
+	}
+	if failure := h.checkNamespaces(); failure != nil {
+		return nil, failure
+	}
+	for _, read := range []func(*request) *openai.Error{h.readLimits, h.readChoice} {
+		if failure := read(r); failure != nil {
+			return nil, failure
+		}
+	}
+	kept := make([]json.RawMessage, len(h.declared))
+	secret := false
+	for i := range h.declared {
+		kept[i] = h.declared[i].raw
+	}
+	for _, m := range h.servers {
+		secret = secret || m.secret
+	}
+	if secret && r.background {
+		return nil, badRequest(contract.CodeUnsupportedParameter, "background", "Unsupported parameter: a response in the "+
+			"background is stored before it is made, and 'authorization' and 'headers' of tools are never stored. Ask without "+
+			"'background', or for a server that the operator has set up.")
+	}
+	r.fields["tools"] = mustMarshal(kept)
+	return h, nil
+}
+
+func (s *Service) readTool(h *hosted, at string, raw json.RawMessage) (declaredTool, *openai.Error) {
+	var kind struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(raw, &kind) != nil {
+		return declaredTool{raw: raw}, nil // the gateway reports what is wrong
+	}
+	if kind.Type == "" || openai.ShownTool(kind.Type) {
+		return declaredTool{raw: raw}, nil
+	}
+	var f toolFields
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return declaredTool{}, badRequest(contract.CodeInvalidType, at, "Invalid type for a member of '"+at+"': "+
+			openai.Clip(typeReason(err), 2*maxQuoted)+".")
+	}
+	if namespace := s.Tools.builtin(&f); namespace != "" {
+		if len(f.Filters.Domains) > 0 {
+			return declaredTool{}, badRequest(contract.CodeUnsupportedParameter, at+".filters", "Unsupported parameter: '"+at+
+				".filters'. The browser of this gateway cannot be held to domains.")
+		}
+		h.builtins[namespace] = s.Tools.Server(s.Tools.labelOf(namespace)).server()
+		return declaredTool{raw: raw, builtin: namespace}, nil
+	}
+	if f.Type != "mcp" {
+		if s.Tools.RefuseOthers {
+			return declaredTool{}, openai.Unsupported(at+".type", "Unsupported tool: '"+openai.Clip(f.Type, maxQuoted)+
+				"' is not run here. Declare functions, and run them yourself.")
+		}
+		return declaredTool{raw: raw, ignored: true}, nil
+	}
+	m, failure := s.readMCPTool(at, &f)
+	if failure != nil {
+		return declaredTool{}, failure
+	}
+	if h.server(f.Label) != nil {
+		return declaredTool{}, badRequest(contract.CodeInvalidValue, at+".server_label", "Invalid '"+at+
+			".server_label': two tools have the label "+quote(f.Label)+".")
+	}
+	if len(h.servers) == maxServers {
+		return declaredTool{}, badRequest(contract.CodeInvalidValue, at, fmt.Sprintf("Invalid '%s': a request can name %d MCP "+
+			"servers.", at, maxServers))
+	}
+	h.servers = append(h.servers, m)
+	return declaredTool{raw: withoutSecrets(raw), server: m}, nil
+}
+
+// maxServers is how many MCP servers a request can name. Each is asked for its tools.
+const maxServers = 32
+
+// typeReason returns what is wrong with a member, without its value.
+func typeReason(err error) string {
+	if wrong, ok := err.(*json.UnmarshalTypeError); ok {
+		return "'" + wrong.Field + "' is " + wrong.Value
+	}
+	return "it is not JSON"
+}
+
+// withoutSecrets removes what is for the tool's server only.
+func withoutSecrets(raw json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return json.RawMessage("{}")
+	}
+	delete(fields, "authorization")
+	if _, given := fields["headers"]; given {
+		fields["headers"] = json.RawMessage("null")
+	}
+	return mustMarshal(fields)
+}
+
+// server returns the tools with a label, or nil.
+func (h *hosted) server(label string) *mcpTools {
+	if h == nil {
+		return nil
+	}
+	for _, m := range h.servers {
+		if m.label == label {
+			return m
+		}
+	}
+	return nil
+}
+
+// checkNamespaces refuses a namespace of the client's that has the name of a server.
+func (h *hosted) checkNamespaces() *openai.Error {
+	for i := range h.declared {
+		var f struct{ Type, Name string }
+		if !h.declared[i].client() || json.Unmarshal(h.declared[i].raw, &f) != nil || f.Type != "namespace" {
+			continue
+		}
+		if h.server(f.Name) != nil {
+			return badRequest(contract.CodeInvalidValue, fmt.Sprintf("tools[%d].name", i), fmt.Sprintf("Invalid 'tools[%d].name': "+
+				"the MCP server %s has this name too.", i, quote(f.Name)))
+		}
+	}
+	return nil
+}
+
+// readLimits reads what limits the calls.
+func (h *hosted) readLimits(r *request) *openai.Error {
+	var most *int64
+	if json.Unmarshal(orNull(r.fields["max_tool_calls"]), &most) == nil && most != nil && *most > 0 {
+		h.maxCalls = *most
+	}
+	_ = json.Unmarshal(orNull(r.fields["parallel_tool_calls"]), &h.parallel) // the gateway reports what is wrong
+	return nil
+}
+
+// plain returns the tools as the gateway gets them: those of the client, and those of the servers as namespaces.
+func (h *hosted) plain() []json.RawMessage {
+	tools := []json.RawMessage{}
+	shown := map[string]bool{}
+	for i := range h.declared {
+		d := &h.declared[i]
+		switch {
+		case d.client():
+			tools = append(tools, d.raw)
+		case d.server != nil:
+			if namespace := d.server.namespace(); namespace != nil {
+				tools = append(tools, namespace)
+			}
+		case d.builtin != "" && !shown[d.builtin]:
+			shown[d.builtin] = true
+			tools = append(tools, mustMarshal(map[string]string{"type": "builtin", "name": d.builtin}))
+		}
+	}
+	return tools
+}
+
+// echo returns the tools as the client gets them back. plain are those that the gateway has given back: it has one for
+// each that it was sent.
+func (h *hosted) echo(plain []json.RawMessage) []json.RawMessage {
+	tools := []json.RawMessage{}
+	shown := map[string]bool{}
+	next := func() (raw json.RawMessage) {
+		if len(plain) > 0 {
+			raw, plain = plain[0], plain[1:]
+		}
+		return raw
+	}
+	for i := range h.declared {
+		d := &h.declared[i]
+		switch {
+		case d.client():
+			if raw := next(); raw != nil {
+				tools = append(tools, raw)
+			}
+		case d.server != nil:
+			if d.server.namespace() != nil {
+				next()
+			}
+			tools = append(tools, d.server.echo(d.raw))
+		case d.builtin != "":
+			if !shown[d.builtin] {
+				shown[d.builtin] = true
+				next()
+			}
+			tools = append(tools, d.raw)
+		}
+	}
+	return tools
+}
+
+// headersOf checks the headers that a request has for a server.
+func headersOf(at string, f *toolFields) (http.Header, *openai.Error) {
+	headers := http.Header{}
+	size := len(f.Authorization)
+	for name, value := range f.Headers {
+		if size += len(name) + len(value); size > maxToolHeaders {
+			return nil, badRequest(contract.CodeInvalidValue, at+".headers", fmt.Sprintf("Invalid '%s.headers': more than %d "+
+				"bytes.", at, maxToolHeaders))
+		}
+		if !validHeader(name, value) {
+			return nil, badRequest(contract.CodeInvalidValue, at+".headers", "Invalid '"+at+".headers': "+quote(name)+
+				" is no header that a request can set.")
+		}
+		headers.Set(name, value)
+	}
+	if f.Authorization == "" {
+		return headers, nil
+	}
+	if headers.Get("Authorization") != "" {
+		return nil, badRequest(contract.CodeInvalidValue, at+".authorization", "Invalid '"+at+".authorization': the headers "+
+			"have an Authorization too. Write one of them.")
+	}
+	if !validHeader("Authorization", f.Authorization) {
+		return nil, badRequest(contract.CodeInvalidValue, at+".authorization", "Invalid '"+at+".authorization': it is no value "+
+			"of a header.")
+	}
+	headers.Set("Authorization", "Bearer "+f.Authorization)
+	return headers, nil
+}
+
+// maxToolHeaders is how large the headers for a server may be together, in bytes.
+const maxToolHeaders = 16 << 10
+
+// validHeader reports whether a request may set a header for a tool's server. The transport has the others.
+func validHeader(name, value string) bool {
+	token := name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+	})
+	if !token || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7F }) {
+		return false
+	}
+	lower := strings.ToLower(name)
+	return !strings.HasPrefix(lower, "mcp-") && !strings.HasPrefix(lower, "proxy-") && !slices.Contains([]string{"host",
+		"connection", "content-length", "content-type", "content-encoding", "accept", "accept-encoding", "transfer-encoding",
+		"te", "trailer", "upgrade", "keep-alive", "expect", "last-event-id"}, lower)
+}

@@ -1,0 +1,111 @@
+package responses
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/responses/store"
+)
+
+// forModel returns the item as the model's gateway gets it. A compaction is the items that it stands for, and so is a
+// call that the service has run. What is only between the service and its client is nothing.
+func forModel(item *store.Item) []json.RawMessage {
+	switch item.Type {
+	case typeListTools, typeApprovalRequest:
+		return nil
+	case typeMCPCall, typeSearchCall, typeCodeCall, typeApprovalResponse, typeMessage, typeCompaction, typeReasoning:
+	default:
+		return []json.RawMessage{item.Body}
+	}
+	var fields map[string]json.RawMessage
+	if !strings.Contains(string(item.Body), `"`+hiddenPrefix) || json.Unmarshal(item.Body, &fields) != nil {
+		return visibleForModel(item)
+	}
+	text := ""
+	hasText := fields[hiddenText] != nil && json.Unmarshal(fields[hiddenText], &text) == nil
+	var items []json.RawMessage
+	switch {
+	case fields[hiddenItems] != nil && json.Unmarshal(fields[hiddenItems], &items) == nil:
+		return items
+	case hasText && item.Type == typeCompaction:
+		return expand(text)
+	case hasText && item.Type == typeReasoning:
+		fields["content"] = mustMarshal([]map[string]string{{"type": "reasoning_text", "text": text}})
+		delete(fields, "encrypted_content")
+		delete(fields, hiddenText)
+		return []json.RawMessage{mustMarshal(fields)}
+	}
+	return visibleForModel(item)
+}
+
+// visibleForModel is [forModel] for an item of which there is no more than its client sees.
+func visibleForModel(item *store.Item) []json.RawMessage {
+	switch item.Type {
+	case typeApprovalResponse:
+		return nil // the call that follows has its result
+	case typeMCPCall:
+		return plainCall(item.Body)
+	}
+	return []json.RawMessage{item.Body}
+}
+
+// forClient returns the item as its client gets it. include lists the additions that the client asked for.
+func (s *Service) forClient(item *store.Item, bound *seal.Bound, include []string) json.RawMessage {
+	switch {
+	case item.Type == typeReasoning:
+		return s.reasoningForClient(item, bound, slices.Contains(include, includeSealed))
+	case item.Type == typeCompaction:
+		return s.compactionForClient(item, bound)
+	case item.Type == typeMessage && !slices.Contains(include, includeLogprobs):
+		return withoutLogprobs(withoutHidden(item.Body, include))
+	}
+	return withoutHidden(item.Body, include)
+}
+
+// The values of include that stored items need.
+const (
+	includeSealed   = "reasoning.encrypted_content"
+	includeLogprobs = "message.output_text.logprobs"
+	// includeCodeOutputs shows what code has printed.
+	includeCodeOutputs = "code_interpreter_call.outputs"
+)
+
+func (s *Service) reasoningForClient(item *store.Item, bound *seal.Bound, sealed bool) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(item.Body, &fields) != nil {
+		return item.Body
+	}
+	text, hidden := "", fields[hiddenText]
+	if hidden == nil || json.Unmarshal(hidden, &text) != nil {
+		text = reasoningText(fields)
+	}
+	delete(fields, hiddenText)
+	if sealed && s.SealKeys != nil && bound.Model != "" {
+		b, err := s.SealKeys.Seal(nil, []byte(text), *bound, s.Now().Add(s.SealLifetime).Unix())
+		if err == nil {
+			fields["encrypted_content"] = mustMarshal(string(b))
+		}
+	}
+	return mustMarshal(fields)
+}
+
+// withoutLogprobs empties the logprobs of a message.
+func withoutLogprobs(body json.RawMessage) json.RawMessage {
+	if !strings.Contains(string(body), `"logprobs":[{`) {
+		return body
+	}
+	var fields map[string]json.RawMessage
+	var parts []map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil || json.Unmarshal(orNull(fields["content"]), &parts) != nil {
+		return body
+	}
+	for i := range parts {
+		if _, has := parts[i]["logprobs"]; has {
+			parts[i]["logprobs"] = json.RawMessage("[]")
+		}
+	}
+	fields["content"] = mustMarshal(parts)
+	return mustMarshal(fields)
+}

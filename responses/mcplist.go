@@ -1,0 +1,122 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/responses/store"
+	"github.com/harmonyedge/harmonyedge/responses/toolserver"
+)
+
+// list asks the servers for their tools, as far as the conversation does not have them already.
+func (t *turn) list(ctx context.Context) *openai.Error {
+	if t.hosted == nil {
+		return nil
+	}
+	for _, m := range t.hosted.servers {
+		if m.tools != nil {
+			continue
+		}
+		tools, known := t.listed(m.label)
+		if !known {
+			var failure *openai.Error
+			if tools, failure = t.ask424(ctx, m); failure != nil {
+				return failure
+			}
+		}
+		size := 0
+		for i := range tools {
+			size += len(tools[i].Name) + len(tools[i].Description) + len(tools[i].InputSchema)
+		}
+		if t.share.take(int64(size)) != nil {
+			return errOverloaded("no memory for the tools of the request now")
+		}
+		m.offer(t.service, tools)
+		if !known {
+			m.item = m.listItem()
+		}
+	}
+	return nil
+}
+
+// ask424 asks a server for its tools. As OpenAI's API does, it answers 424 for a server that does not say them.
+func (t *turn) ask424(ctx context.Context, m *mcpTools) ([]toolserver.Tool, *openai.Error) {
+	s := t.service
+	tools, err := s.toolServers.Tools(ctx, m.to, t.tenant())
+	s.metrics.listedTools(m.metricLabel(), err)
+	if err == nil {
+		return tools, nil
+	}
+	if ctx.Err() == nil {
+		s.Log.Warn("the tools of an MCP server cannot be listed", "response", t.id, "server", m.metricLabel(), "error", err)
+	}
+	code := "server_error"
+	var http *toolserver.HTTPError
+	if errors.As(err, &http) {
+		code = "http_error"
+	}
+	return nil, &openai.Error{Status: 424, Type: "external_connector_error", Code: code, Param: "tools",
+		Message: "Error retrieving tool list from MCP server: " + quote(m.label) + ". " + err.Error()}
+}
+
+// listed returns the tools of the newest list of a label in the conversation.
+func (t *turn) listed(label string) ([]toolserver.Tool, bool) {
+	for _, list := range [][]store.Item{t.input, t.past} {
+		for i := len(list) - 1; i >= 0; i-- {
+			var item struct {
+				Label string       `json:"server_label"`
+				Tools []listedTool `json:"tools"`
+			}
+			if list[i].Type != typeListTools || json.Unmarshal(list[i].Body, &item) != nil || item.Label != label {
+				continue
+			}
+			tools := make([]toolserver.Tool, len(item.Tools))
+			for j, l := range item.Tools {
+				tools[j] = toolserver.Tool{Name: l.Name, InputSchema: l.Schema, ReadOnly: l.Annotations != nil && l.Annotations.ReadOnly}
+				if l.Description != nil {
+					tools[j].Description = *l.Description
+				}
+			}
+			return tools, true
+		}
+	}
+	return nil, false
+}
+
+// listedTool is a tool of an item with a list.
+type listedTool struct {
+	Name        string             `json:"name"`
+	Description *string            `json:"description"`
+	Schema      json.RawMessage    `json:"input_schema"`
+	Annotations *listedAnnotations `json:"annotations"`
+}
+
+type listedAnnotations struct {
+	ReadOnly bool `json:"read_only"`
+}
+
+// listItem returns the item that shows the client the tools.
+func (m *mcpTools) listItem() json.RawMessage {
+	tools := []listedTool{}
+	for i := range m.tools {
+		tool := &m.tools[i]
+		schema := tool.InputSchema
+		if len(schema) == 0 {
+			schema = json.RawMessage("{}")
+		}
+		tools = append(tools, listedTool{Name: tool.Name, Description: &tool.Description, Schema: schema,
+			Annotations: &listedAnnotations{tool.ReadOnly}})
+	}
+	return mustMarshal(struct {
+		ID    string       `json:"id"`
+		Type  string       `json:"type"`
+		Label string       `json:"server_label"`
+		Tools []listedTool `json:"tools"`
+	}{newID(idPrefixes[typeListTools]), typeListTools, m.label, tools})
+}
+
+// tenant returns what keeps the sessions of tenants apart.
+func (t *turn) tenant() string { return fmt.Sprintf("%x", t.owner[:]) }

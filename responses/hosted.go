@@ -73,16 +73,20 @@ func (s *Service) takeTools(r *request) (*hosted, *openai.Error) {
 		return nil, nil // the gateway reports what is wrong
 	}
 	h := &hosted{builtins: map[string]*toolserver.Server{}, parallel: true, maxCalls: -1}
-	others := false
+	runs, ignored := false, false
 	for i, raw := range list {
 		tool, failure := s.readTool(h, fmt.Sprintf("tools[%d]", i), raw)
 		if failure != nil {
 			return nil, failure
 		}
-		others = others || !tool.client()
+		runs = runs || tool.server != nil || tool.builtin != ""
+		ignored = ignored || tool.ignored
 		h.declared = append(h.declared, tool)
 	}
-	if !others {
+	if !runs {
+		if ignored {
+			r.fields["tools"] = mustMarshal(h.plain())
+		}
 		return nil, nil
 	}
 	if failure := h.checkNamespaces(); failure != nil {

@@ -100,3 +100,10 @@ func TestMissingHeadersFile(t *testing.T) {
 		t.Errorf("status %d, %s, want %s", code, &failed, want)
 	}
 }
+
+// TestToolTimeDefault: the route to the service waits for as long as its tools may take.
+func TestToolTimeDefault(t *testing.T) {
+	if config.DefaultToolTime != responses.DefaultToolTime {
+		t.Errorf("%v in the configuration, %v in the service", config.DefaultToolTime, responses.DefaultToolTime)
+	}
+}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -51,6 +52,12 @@ const (
 
 // Served reports whether the service runs any tool.
 func (t *Tools) Served() bool { return len(t.Servers) > 0 || len(t.Allow) > 0 }
+
+// DefaultToolTime is the default of [Tools.Time].
+const DefaultToolTime = 10 * time.Minute
+
+// TimeLimit returns how long one response may take with its tools.
+func (t *Tools) TimeLimit() time.Duration { return cmp.Or(time.Duration(t.Time), DefaultToolTime) }
 
 // RefusesOtherTools reports whether the service refuses tools that no server runs.
 func (c *Config) RefusesOtherTools() bool {

@@ -3,7 +3,9 @@ package xds
 import (
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
@@ -22,5 +24,34 @@ func TestPathsOfKinds(t *testing.T) {
 	rest := claimed(exactPath(contract.GeneratePath))
 	if rest.GetPath() != contract.GeneratePath || len(rest.Headers) != 1 || !rest.Headers[0].GetPresentMatch() {
 		t.Errorf("the route of other claimed requests matches %v", rest)
+	}
+}
+
+// TestServiceIdleTimeout: a response whose tools run may say nothing for as long as they may take.
+func TestServiceIdleTimeout(t *testing.T) {
+	for _, tt := range []struct {
+		tools config.Tools
+		want  time.Duration
+	}{
+		{config.Tools{}, 90 * time.Second},
+		{config.Tools{Allow: []string{"*"}}, 90*time.Second + config.DefaultToolTime},
+		{config.Tools{Allow: []string{"*"}, Time: config.Duration(time.Hour)}, 90*time.Second + time.Hour},
+	} {
+		c := example()
+		c.StallTimeout = config.Duration(time.Minute)
+		c.ResponsesService.Store, c.ResponsesService.Tools = "responses.db", tt.tools
+		r, err := build(c, testOptions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := r.ConnectionManager()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, route := range m.GetRouteConfig().VirtualHosts[0].Routes {
+			if got := route.GetRoute().GetIdleTimeout().AsDuration(); route.Name == "responses service" && got != tt.want {
+				t.Errorf("%+v: %v, want %v", tt.tools, got, tt.want)
+			}
+		}
 	}
 }

@@ -26,7 +26,12 @@ func (b *builder) serviceRoutes() []*routev3.Route {
 	}
 	match := prefix(contract.APIPrefix)
 	match.Headers = []*routev3.HeaderMatcher{chosen}
-	routes = append(routes, b.forward("responses service", match, ResponsesCluster))
+	forward := b.forward("responses service", match, ResponsesCluster)
+	if tools := &b.config.ResponsesService.Tools; tools.Served() {
+		// While its tools run, the service may have nothing to say.
+		forward.GetRoute().IdleTimeout = durationpb.New(b.idleTimeout() + tools.TimeLimit())
+	}
+	routes = append(routes, forward)
 	for _, r := range routes {
 		r.RequestHeadersToRemove = []string{contract.PoolHeader}
 	}

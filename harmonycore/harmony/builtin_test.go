@@ -11,8 +11,8 @@ import (
 
 // TestBuiltinTools compares the ids of a system message with what tools/harmonyvectors/builtin.py prints.
 func TestBuiltinTools(t *testing.T) {
-	const count, sum = 538, "7bff6b371f77950ce46f058a8e8aee542c6967c484466fd7421d630fa8179ff0"
-	system := &SystemContent{Tools: []Namespace{PythonTools(), BrowserTools()}}
+	const count, sum = 667, "3246d90a6817130b566997e7f0075ff6ef51358d0bee606ca1ec6fad16e095cd"
+	system := &SystemContent{Tools: []Namespace{PythonTools(), ContainerTools(), BrowserTools()}}
 	ids, err := NewRenderer(o200k.Tokenizer()).AppendMessage(
 		nil, &Message{Role: System, Content: []Content{{System: system}}})
 	if err != nil {

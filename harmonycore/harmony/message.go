@@ -71,7 +71,7 @@ type SystemContent struct {
 	// ConversationStartDate is printed as the current date, in the form YYYY-MM-DD.
 	ConversationStartDate Optional
 	Effort                Effort
-	// Tools are the built-in tools ([BrowserTools], [PythonTools]).
+	// Tools are the built-in tools ([BrowserTools], [ContainerTools], [PythonTools]).
 	Tools    []Namespace
 	Channels *ChannelConfig
 }

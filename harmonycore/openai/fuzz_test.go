@@ -82,6 +82,9 @@ func FuzzDecodeResponsesRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","input":[{"type":"shell_call","call_id":"c","action":{ "commands" : ["a \" b"] }},` +
 		`{"type":"shell_call_output","call_id":"c","output":[ {} ]},{"type":"mcp_call","name":"f","arguments":"{}",` +
 		`"error":{ "a":1 }},{"type":"x"},{"type":"web_search_call","action":{},"status":"failed"}]}`))
+	f.Add([]byte(`{"model":"m","input":"x","tools":[{"type":"builtin", "name":"browser"},{"type":"namespace","name":"n",` +
+		`"tools":[{"type":"custom","name":"python"}]},{"type":"builtin","name":"python"}],"tool_choice":` +
+		`{"type":"allowed_tools","mode":"required","tools":[{"type":"builtin","name":"python"}]}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := decodeResponses(body)
 		checkDecoded(t, body, r != nil, err)

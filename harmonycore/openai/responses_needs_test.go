@@ -34,7 +34,7 @@ func TestResponsesNeeds(t *testing.T) {
 			`"type":7},{}]`, kept},
 		{`"input":[{"role":"user","content":"Hi"},{"id":"msg_1","type":"item\u005freference"}]`, state},
 		{`"tools":[{"type":"function","name":"web_search"},{"type":"custom"},{"type":"local_shell"},{"type":"namespace",` +
-			`"tools":[]}]`, kept},
+			`"tools":[]},{"type":"builtin","name":"browser"}]`, kept},
 		{`"tools":[{"type":"function"},{"type":"mcp"},{"type":"web_search"}]`,
 			Needs{Store: true, HostedTool: "tools[1].type", HostedKind: "mcp"}},
 		{`"tools":[7,{},{"type":1},{"type":""},{"name":"a","type":"unheard_of"}]`,

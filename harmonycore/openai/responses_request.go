@@ -16,8 +16,10 @@ type ResponsesRequest struct {
 	UnknownItems int
 	// Dropped describes the parts of Input that were replaced by notes.
 	Dropped Dropped
-	// Tools are the functions and custom tools that the model may call, those in namespaces included.
+	// Tools are the tools that the model may call, those in namespaces included.
 	Tools []Tool
+	// BuiltIns are the names of the declared built-in tools, also of those that Choice removes from Tools.
+	BuiltIns []string
 	// Choice determines which of the tools must be called, if any. Tools that may not be called are not in Tools.
 	Choice ToolChoice
 	// Format is the form of the answer.

@@ -37,17 +37,17 @@ func (v value) toolFields(at string) (f toolFields, err *Error) {
 // shownTool reports whether the model is shown tools of a type. A server would have to run all others for the client.
 func shownTool(kind string) bool {
 	switch kind {
-	case typeFunction, typeCustom, typeLocalShell, "namespace":
+	case typeFunction, typeCustom, typeLocalShell, typeBuiltIn, "namespace":
 		return true
 	}
 	return false
 }
 
-// readTools reads functions and custom tools, alone or in namespaces, and the local shell. Tools that OpenAI runs
-// itself, such as web_search, are ignored and not echoed: agents send them to every server, and fail if they are
-// refused.
+// readTools reads functions and custom tools, alone or in namespaces, the local shell, and built-in tools. Tools that
+// OpenAI runs itself, such as web_search, are ignored and not echoed: agents send them to every server, and fail if
+// they are refused.
 func (r *ResponsesRequest) readTools(v value) *Error {
-	r.Tools, r.Echo.Tools, r.localShell, r.names = nil, "", false, nil
+	r.Tools, r.BuiltIns, r.Echo.Tools, r.localShell, r.names = nil, nil, "", false, nil
 	if !v.given() {
 		return nil
 	}
@@ -76,6 +76,9 @@ func (r *ResponsesRequest) readTools(v value) *Error {
 		case typeLocalShell:
 			echo = append(echo, `{"type":"local_shell"}`...)
 			return r.readLocalShell(at)
+		case typeBuiltIn:
+			echo = append(echo, v.compact()...)
+			return r.readBuiltIn(at, &f)
 		default:
 			echo = append(echo, v.compact()...)
 			return r.readNamespace(at, &f)

@@ -6,23 +6,23 @@ import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 type ToolChoice struct {
 	// Required reports whether the answer must be a call.
 	Required bool
-	// Name is the only tool that may be called, or empty for any. Custom reports whether it is a custom tool.
-	Name   string
-	Custom bool
+	// Name is the only tool that may be called, or empty for any. Custom reports whether it is a custom tool, and BuiltIn
+	// whether it is a built-in one.
+	Name            string
+	Custom, BuiltIn bool
 	// none and allowed remove tools before the model is shown them. A nil allowed keeps all.
 	none    bool
-	allowed *allowedTools
+	allowed allowedTools
 }
 
-// allowedTools holds names of tools. A value reports whether a tool of that name was found.
-type allowedTools struct{ functions, customs map[string]bool }
-
-func (a *allowedTools) set(custom bool) map[string]bool {
-	if custom {
-		return a.customs
-	}
-	return a.functions
+// kind returns the type of the named tool.
+func (c *ToolChoice) kind() string {
+	t := Tool{Custom: c.Custom, BuiltIn: c.BuiltIn}
+	return t.kind()
 }
+
+// allowedTools holds tools, each as type and name with a space between them. A value reports whether the tool was found.
+type allowedTools map[string]bool
 
 // maxToolChoice is the maximum length of a tool choice, in bytes of JSON. The Responses API repeats it three times in
 // the answer.
@@ -53,8 +53,8 @@ func (c *ToolChoice) read(param string, v value, nested bool) *Error {
 		at = join(param, kind)
 	}
 	switch {
-	case kind == typeFunction, kind == typeCustom:
-		c.Required, c.Custom = true, kind == typeCustom
+	case kind == typeFunction, kind == typeCustom, kind == typeBuiltIn && !nested:
+		c.Required, c.Custom, c.BuiltIn = true, kind == typeCustom, kind == typeBuiltIn
 		if !nested {
 			if at, inner, err = inner.chatShaped(param, kind); err != nil {
 				return err
@@ -68,17 +68,13 @@ func (c *ToolChoice) read(param string, v value, nested bool) *Error {
 	default:
 		// Responses has many more types, each for a tool that a server would run itself.
 		return Unsupported(join(param, "type"), "Unsupported value: '"+clip(kind)+"'. Supported values are: 'function', "+
-			"'custom', and 'allowed_tools'.")
+			"'custom', 'builtin', and 'allowed_tools'.")
 	}
 }
 
 // responsesJSON returns the choice of a named tool in the form in which Responses repeats it.
 func (c *ToolChoice) responsesJSON() string {
-	kind := typeFunction
-	if c.Custom {
-		kind = typeCustom
-	}
-	return `{"type":"` + kind + `","name":` + string(rawjson.AppendString(nil, c.Name)) + `}`
+	return `{"type":"` + c.kind() + `","name":` + string(rawjson.AppendString(nil, c.Name)) + `}`
 }
 
 // typed reads an object's type. inner is the object with the other members: with nested the member that is named like
@@ -190,21 +186,21 @@ func (c *ToolChoice) readAllowed(param string, v value, nested bool) *Error {
 	if c.none {
 		return notOneOf(join(param, "mode"), word, "'auto' and 'required'")
 	}
-	c.allowed = &allowedTools{functions: map[string]bool{}, customs: map[string]bool{}}
+	c.allowed = allowedTools{}
 	return tools.elements(join(param, "tools"), func(_ int, at string, v value) *Error {
 		kind, inner, err := v.typed(at, nested)
 		if err != nil {
 			return err
 		}
 		switch {
-		case kind == typeFunction, kind == typeCustom:
+		case kind == typeFunction, kind == typeCustom, kind == typeBuiltIn && !nested:
 		case kind == typeLocalShell && !nested:
-			c.allowed.functions[typeLocalShell] = false
+			c.allowed[typeFunction+" "+typeLocalShell] = false
 			return nil
 		case nested:
 			return notOneOf(join(at, "type"), kind, "'function' and 'custom'")
 		default:
-			return notOneOf(join(at, "type"), kind, "'function', 'custom', and 'local_shell'")
+			return notOneOf(join(at, "type"), kind, "'function', 'custom', 'builtin', and 'local_shell'")
 		}
 		if nested {
 			at = join(at, kind)
@@ -213,7 +209,7 @@ func (c *ToolChoice) readAllowed(param string, v value, nested bool) *Error {
 		if err := inner.toolRef(at, &name); err != nil {
 			return err
 		}
-		c.allowed.set(kind == typeCustom)[name] = false
+		c.allowed[kind+" "+name] = false
 		return nil
 	})
 }
@@ -226,16 +222,16 @@ func (c *ToolChoice) filter(tools []Tool) ([]Tool, *Error) {
 		return nil, nil
 	}
 	if c.allowed != nil {
-		missing := len(c.allowed.functions) + len(c.allowed.customs)
+		missing := len(c.allowed)
 		kept := tools[:0]
 		for i := range tools {
-			names := c.allowed.set(tools[i].Custom)
-			found, allowed := names[tools[i].Name]
+			tool := tools[i].kind() + " " + tools[i].Name
+			found, allowed := c.allowed[tool]
 			if !allowed {
 				continue
 			}
 			if !found {
-				names[tools[i].Name] = true
+				c.allowed[tool] = true
 				missing--
 			}
 			kept = append(kept, tools[i])
@@ -256,13 +252,16 @@ func (c *ToolChoice) filter(tools []Tool) ([]Tool, *Error) {
 		return tools, nil
 	}
 	for i := range tools {
-		if tools[i].Name == c.Name && tools[i].Custom == c.Custom {
+		if tools[i].Name == c.Name && tools[i].kind() == c.kind() {
 			return tools, nil
 		}
 	}
 	kind := "function"
-	if c.Custom {
+	switch {
+	case c.Custom:
 		kind = "custom tool"
+	case c.BuiltIn:
+		kind = "built-in tool"
 	}
 	return nil, Invalid(param, "Invalid value for '"+param+"': the "+kind+" '"+clip(c.Name)+"' is not one of 'tools'.")
 }

@@ -31,6 +31,8 @@ type Tool struct {
 	Grammar InputGrammar
 	// LocalShell reports whether this is local_shell of the Responses API, which the model sees as a function.
 	LocalShell bool
+	// BuiltIn reports whether this is a tool that gpt-oss is trained with. It then has only a Name.
+	BuiltIn bool
 	// Namespace is the group of the Responses API that the tool is in, or empty. NamespaceDescription is the group's
 	// description.
 	Namespace, NamespaceDescription string
@@ -38,6 +40,17 @@ type Tool struct {
 	Parameters []byte
 	// Strict asks that the arguments of every call match the schema.
 	Strict bool
+}
+
+// kind returns the tool's type in a tool choice.
+func (t *Tool) kind() string {
+	switch {
+	case t.BuiltIn:
+		return typeBuiltIn
+	case t.Custom:
+		return typeCustom
+	}
+	return typeFunction
 }
 
 // toolNames holds the names of a request's tools, each as namespace, dot and name. Neither of them can have a dot in

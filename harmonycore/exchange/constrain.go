@@ -3,6 +3,7 @@ package exchange
 import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
@@ -35,7 +36,8 @@ func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (
 	case structural:
 		scratch.tag = appendTag(scratch.tag[:0], c)
 		return scratch.tag, nil, nil
-	case c.Named && len(c.Calls) == 1:
+	case c.Named && len(c.Calls) == 1 && c.Calls[0].Channel == harmony.Commentary:
+		// The prompt can end with the header of a function's call, but of no other.
 		return nil, &c.Calls[0], nil
 	case c.Forced:
 		return nil, nil, errToolChoice(model.Kind.Facts().Name)
@@ -105,33 +107,36 @@ func appendAside(t *backend.Tag, channel string) {
 // noArguments is the schema of a function without arguments.
 const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
 
-// appendCall writes a call with arguments by their schema, or a custom tool's call with any text or a text by its
-// pattern, under each header that gpt-oss writes. The end of the call is optional: a server that takes <|call|> as a
+// appendCall writes a call with arguments by their schema, or a call of a tool that takes text, with any text or a text
+// by its pattern, under each header that gpt-oss writes. The end of the call is optional: a server that takes <|call|> as a
 // stop token, and not as text, appends it after the tag's text.
 func appendCall(t *backend.Tag, c *translate.CallConstraint) {
-	recipient := " to=functions." + c.Name
+	recipient := " to=" + c.Recipient
 	t.Sequence()
 	t.Or()
-	t.Const(markChannel + "commentary" + recipient)
-	t.Const(recipient + markChannel + "commentary")
+	t.Const(markChannel + c.Channel + recipient)
+	t.Const(recipient + markChannel + c.Channel)
 	t.Close()
-	switch {
-	case c.Pattern != "":
+	switch c.ContentType {
+	case "":
 		t.Const(markMessage)
-		t.Regex(c.Pattern)
-	case c.Custom:
-		t.Const(markMessage)
-		t.Text(markEnd, markStart, markChannel, markMessage, markCall)
-	default:
+	case "json":
 		t.Or()
 		t.Const(" " + markConstrain + "json" + markMessage)
 		t.Const(" json" + markMessage)
 		t.Close()
-		if c.Parameters == nil {
-			t.JSON(noArguments)
-		} else {
-			t.JSON(string(c.Parameters.AppendJSON(nil)))
-		}
+	default:
+		t.Const(" " + c.ContentType + markMessage)
+	}
+	switch {
+	case c.Pattern != "":
+		t.Regex(c.Pattern)
+	case c.Custom:
+		t.Text(markEnd, markStart, markChannel, markMessage, markCall)
+	case c.Parameters == nil:
+		t.JSON(noArguments)
+	default:
+		t.JSON(string(c.Parameters.AppendJSON(nil)))
 	}
 	t.Optional()
 	t.Const(markCall)

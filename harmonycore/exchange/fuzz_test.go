@@ -40,6 +40,12 @@ func FuzzRequest(f *testing.F) {
 				`"command":["ls"]},"status":"completed"},{"type":"local_shell_call_output","id":"c","output":"{}"},` +
 				`{"role":"user","content":"Hi"}],"truncation":"auto","tool_choice":"required"}`, true,
 		},
+		{
+			`{"model":"` + testModel + `","input":[{"role":"user","content":"Hi"},{"type":"function_call","call_id":"c",` +
+				`"name":"browser.open","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"x"},` +
+				`{"type":"custom_tool_call","call_id":"d","name":"python","input":"1"}],"tools":[{"type":"builtin",` +
+				`"name":"browser"},{"type":"builtin","name":"container"},{"type":"builtin","name":"python"}]}`, true,
+		},
 	} {
 		f.Add([]byte(seed.body), seed.responses)
 	}

@@ -61,7 +61,7 @@ func (a *modelRequest) render(r *translate.Request, param string, scratch *Scrat
 	continues := renderer.AppendHeader(nil, harmony.Assistant)
 	if called != nil {
 		from := len(continues)
-		continues = renderer.AppendCallHeader(continues, "functions."+called.Name, called.Custom)
+		continues = renderer.AppendCallHeader(continues, called.Recipient, called.Custom)
 		out.prefilled = continues[from:]
 	}
 	g := renderer.Begin(&r.Conversation, harmony.DropBeforeLastFinal)

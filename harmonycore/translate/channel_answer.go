@@ -83,10 +83,8 @@ func (t *turn) historyHeader(h harmony.Header, tool *shownTool) harmony.Header {
 	switch {
 	case tool != nil:
 		h = harmony.Header{
-			Role: harmony.Assistant, Recipient: functions + "." + tool.shown, Channel: harmony.Commentary, ContentType: "json",
-		}
-		if tool.custom {
-			h.ContentType = ""
+			Role: harmony.Assistant, Recipient: tool.recipient(), Channel: tool.channel(),
+			ContentType: tool.contentType(tool.custom),
 		}
 	case t.lane == finalLane:
 		h.Channel = harmony.Final

@@ -62,7 +62,7 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools, schemas), &in.Format)
 	for i := range in.Messages {
 		for j := range in.Messages[i].ToolCalls {
-			b.calls.add(in.Messages[i].ToolCalls[j].ID, in.Messages[i].ToolCalls[j].Name)
+			b.calls.add(in.Messages[i].ToolCalls[j].ID, calledTool{shown: in.Messages[i].ToolCalls[j].Name})
 		}
 	}
 	for i := first; i < len(in.Messages); i++ {
@@ -103,7 +103,7 @@ func (b *builder) chatMessage(m *openai.ChatMessage, i int) *openai.Error {
 		b.assistant(harmony.Commentary, m.Content)
 		for j := range m.ToolCalls {
 			c := &m.ToolCalls[j]
-			b.call(c.Name, c.Arguments, c.Custom)
+			b.call(calledTool{shown: c.Name}, c.Arguments, c.Custom)
 		}
 	case openai.RoleTool:
 		return b.result(m.ToolCallID, m.Content, "messages["+strconv.Itoa(i)+"].tool_call_id")

@@ -7,14 +7,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// Constraint is what the model's answer must be after the reasoning: a call of a function, or text of some form. The
-// zero value allows every answer.
+// Constraint is what the model's answer must be after the reasoning: a call of a tool, or text of some form. The zero
+// value allows every answer.
 type Constraint struct {
-	// Calls are the functions that may be called. It is empty if nothing constrains the answer.
+	// Calls are the tools that may be called. It is empty if nothing constrains the answer.
 	Calls []CallConstraint
 	// Forced reports whether the answer must be a call.
 	Forced bool
-	// Named reports whether Calls holds the one tool that the client named.
+	// Named reports whether Calls holds only the tool that the client named, or the methods of a built-in one.
 	Named bool
 	// Schema is the JSON schema of an answer that is not a call. At most one of Schema, Pattern, Grammar and Choices is
 	// set; none means any text. Pattern is a regular expression that the whole answer matches. Grammar is a grammar in
@@ -26,9 +26,11 @@ type Constraint struct {
 	StrictAt string
 }
 
-// CallConstraint is a function that may be called, under the name that the model sees.
+// CallConstraint is a tool that may be called.
 type CallConstraint struct {
-	Name string
+	// Recipient is the tool's full name, Channel the channel of its calls, and ContentType what their headers name as
+	// their content's type, if anything.
+	Recipient, Channel, ContentType string
 	// Custom reports whether the tool takes plain text. It then has no Parameters.
 	Custom bool
 	// Pattern is a regular expression that the whole input of a custom tool matches. Empty means any text.
@@ -63,16 +65,26 @@ func (s toolset) constraint(declared []openai.Tool, schemas []*harmony.Schema, c
 		return c
 	}
 	for i := range s {
-		if c.Named && (s[i].name != choice.Name || s[i].custom != choice.Custom) {
+		if c.Named && !s[i].chosen(choice) {
 			continue
 		}
 		c.Calls = append(c.Calls, CallConstraint{
-			Name: s[i].shown, Custom: s[i].custom, Pattern: patterns[i], Parameters: schemas[i]})
-		if c.Named {
+			Recipient: s[i].recipient(), Channel: s[i].channel(), ContentType: s[i].contentType(s[i].custom),
+			Custom: s[i].custom, Pattern: patterns[i], Parameters: schemas[i]})
+		if c.Named && !choice.BuiltIn {
 			break
 		}
 	}
 	return c
+}
+
+// chosen reports whether a choice names the tool, or the built-in tool that it is a method of.
+func (t *shownTool) chosen(choice *openai.ToolChoice) bool {
+	if choice.BuiltIn {
+		name, _, _ := strings.Cut(t.shown, ".")
+		return t.builtIn && name == choice.Name
+	}
+	return !t.builtIn && t.name == choice.Name && t.custom == choice.Custom
 }
 
 // enforceable rewrites the regular expression of the answer, if it has one, in a form that servers understand. It

@@ -17,7 +17,7 @@ func summary(c *Constraint) string {
 		b.WriteString(" named")
 	}
 	for _, call := range c.Calls {
-		b.WriteString(" " + call.Name)
+		b.WriteString(" " + strings.TrimPrefix(call.Recipient, "functions."))
 		if call.Parameters != nil {
 			b.WriteString("()")
 		}
@@ -33,7 +33,16 @@ func TestConstraints(t *testing.T) {
 		`"tools":[{"type":"function","name":"f"},{"type":"function","name":"g"}]}]`
 	const strict = `"tools":[{"type":"function","name":"f","strict":true},{"type":"function","name":"g"}]`
 	const format = `"text":{"format":{"type":"json_schema","name":"n","strict":true,"schema":{"a":1}}}`
+	const own = `"tools":[{"type":"builtin","name":"browser"},{"type":"function","name":"f"},{"type":"builtin",` +
+		`"name":"python"}]`
 	for _, tt := range []struct{ members, want string }{
+		{own, ""}, {`"tool_choice":"required",` + own, "forced browser.search() browser.open() browser.find() f python"},
+		{`"tool_choice":{"type":"builtin","name":"browser"},` + own,
+			"forced named browser.search() browser.open() browser.find()"},
+		{`"tool_choice":{"type":"builtin","name":"python"},` + own, "forced named python"},
+		{`"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"builtin","name":"python"},` +
+			`{"type":"function","name":"f"}]},` + own, "forced f python"},
+		{format + "," + own, ` browser.search() browser.open() browser.find() f python | {"a":1}text.format.strict`},
 		{tools, ""}, {`"tool_choice":"required",` + tools, "forced f() n__f g"},
 		{`"tool_choice":{"type":"function","name":"g"},` + tools, "forced named g"},
 		{`"tool_choice":{"type":"function","name":"f"},` + tools, "forced named f()"},

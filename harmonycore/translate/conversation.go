@@ -16,7 +16,8 @@ type builder struct {
 	calls pastCalls
 	made  int
 	// turns are the places where the conversation can be cut, if truncation is allowed.
-	turns turns
+	turns    turns
+	builtIns builtInTools
 	// dropCommentary reports whether the assistant's preambles are left out.
 	dropCommentary bool
 }
@@ -31,6 +32,7 @@ func (b *builder) head(m *contract.Model, env Env, effort harmony.Effort, instru
 			KnowledgeCutoff:       optional(m.System.KnowledgeCutoff),
 			ConversationStartDate: env.Date,
 			Effort:                effort,
+			Tools:                 b.builtIns.shown,
 			Channels: &harmony.ChannelConfig{
 				Valid:    []string{harmony.Analysis, harmony.Commentary, harmony.Final},
 				Required: true,
@@ -98,22 +100,22 @@ func (b *builder) assistant(channel string, parts []string) {
 	}
 }
 
-// call adds the next call of the history. Its content type is "json", as in the model's own chat template and in vLLM:
-// assistant to=functions.NAME<|channel|>commentary json<|message|>. The input of a custom tool has no content type
-// (RATIONALE.md#15).
-func (b *builder) call(shown, arguments string, custom bool) {
+// call adds the next call of the history. A function's content type is "json", as in the model's own chat template and
+// in vLLM: assistant to=functions.NAME<|channel|>commentary json<|message|>. The input of a custom tool has no content
+// type (RATIONALE.md#15). A built-in tool's is to=browser.search<|channel|>analysis code<|message|>.
+func (b *builder) call(tool calledTool, arguments string, custom bool) {
 	if b.made < len(b.calls.list) {
 		b.calls.list[b.made].message = len(b.messages)
 	}
 	b.made++
 	m := harmony.Message{
 		Role:      harmony.Assistant,
-		Recipient: harmony.Some(functions + "." + shown),
-		Channel:   harmony.Some(harmony.Commentary),
+		Recipient: harmony.Some(tool.recipient()),
+		Channel:   harmony.Some(tool.channel()),
 		Content:   harmony.Text(arguments),
 	}
-	if !custom {
-		m.ContentType = harmony.Some("json")
+	if kind := tool.contentType(custom); kind != "" {
+		m.ContentType = harmony.Some(kind)
 	}
 	b.messages = append(b.messages, m)
 }
@@ -126,16 +128,16 @@ func (b *builder) result(id string, parts []string, param string) *openai.Error 
 		return openai.Invalid(param, "Invalid '"+param+"': no call before it has this id.")
 	}
 	b.turns = b.turns.addResult(call.message)
-	b.addResult(call.shown, parts)
+	b.addResult(call.calledTool, parts)
 	return nil
 }
 
-func (b *builder) addResult(shown string, parts []string) {
+func (b *builder) addResult(tool calledTool, parts []string) {
 	b.messages = append(b.messages, harmony.Message{
 		Role:      harmony.Tool,
-		Name:      harmony.Some(functions + "." + shown),
+		Name:      harmony.Some(tool.recipient()),
 		Recipient: harmony.Some("assistant"),
-		Channel:   harmony.Some(harmony.Commentary),
+		Channel:   harmony.Some(tool.channel()),
 		Content:   harmony.Text(strings.Join(parts, "")),
 	})
 }

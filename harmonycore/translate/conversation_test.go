@@ -38,7 +38,11 @@ func dump(c *harmony.Conversation) string {
 			case c.System != nil:
 				b.WriteString("{" + c.System.ModelIdentity.Value + " " + c.System.KnowledgeCutoff.Value + " " +
 					c.System.ConversationStartDate.Value + " " + effortName(c.System.Effort) + " " +
-					strings.Join(c.System.Channels.Valid, "/") + "}")
+					strings.Join(c.System.Channels.Valid, "/"))
+				for _, n := range c.System.Tools {
+					b.WriteString(" " + n.Key)
+				}
+				b.WriteString("}")
 			case c.Developer != nil:
 				b.WriteString("{" + strings.ReplaceAll(c.Developer.Instructions.Value, "\n", "⏎"))
 				for _, n := range c.Developer.Tools {
@@ -332,11 +336,18 @@ assistant|final: no
 }
 
 func TestCalledTool(t *testing.T) {
-	set := toolset{{shown: "shell", name: "shell"}, {shown: "to_json", name: "to_json"}, {shown: "to_", name: "to_"}}
+	var set toolset
+	for _, name := range []string{"shell", "to_json", "to_"} {
+		set = append(set, shownTool{calledTool: calledTool{shown: name}, name: name})
+	}
+	set = append(set, shownTool{calledTool: calledTool{shown: "container.exec", builtIn: true}, name: "container.exec"})
 	tests := []struct{ recipient, want string }{
 		{"functions.shell", "shell"}, {"shell", "shell"}, {"functions.shelljson", "shell"}, {"shelljson", "shell"},
 		{"functions.to_json", "to_json"}, {"functions.other", ""}, {"browser.search", ""}, {"python", ""}, {"functions.", ""},
-		{"json", ""},
+		{"json", ""}, {"code", ""}, {"shellcode", ""}, {"functions.shellcode", ""},
+		{"container.exec", "container.exec"}, {"container.execcode", "container.exec"},
+		{"container.execjson", "container.exec"}, {"functions.container.exec", "container.exec"},
+		{"container", ""}, {"exec", ""}, {"container.exec.x", ""}, {"container.", ""},
 	}
 	for _, tt := range tests {
 		got := ""
@@ -366,7 +377,7 @@ func TestRouting(t *testing.T) {
 		{harmony.Header{Role: harmony.User, Recipient: "functions.f"}, reasoningLane},
 	}
 	for _, tt := range tests {
-		turn := turn{tools: toolset{{shown: "f", name: "f"}}}
+		turn := turn{tools: toolset{{calledTool: calledTool{shown: "f"}, name: "f"}}}
 		if tool := turn.open(tt.header); turn.lane != tt.want || (tool != nil) != (tt.want == callLane) {
 			t.Errorf("%+v: lane %d, tool %v", tt.header, turn.lane, tool)
 		}

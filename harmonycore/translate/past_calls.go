@@ -14,15 +14,16 @@ type pastCalls struct {
 	byID []int
 }
 
-// pastCall is a call: its id, the name that the model sees, and the index of its message.
+// pastCall is a call: its id, the tool, and the index of its message.
 type pastCall struct {
-	id, shown string
-	message   int
+	id string
+	calledTool
+	message int
 }
 
 // add adds a call. It must not be called after the first find.
-func (p *pastCalls) add(id, shown string) {
-	p.list = append(p.list, pastCall{id: id, shown: shown})
+func (p *pastCalls) add(id string, tool calledTool) {
+	p.list = append(p.list, pastCall{id: id, calledTool: tool})
 }
 
 // find returns the last call with this id among the first made calls, or nil.

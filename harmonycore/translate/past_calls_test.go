@@ -8,7 +8,7 @@ func TestPastCalls(t *testing.T) {
 		t.Errorf("found %+v among no calls", found)
 	}
 	for _, c := range [][2]string{{"b", "first"}, {"a", "second"}, {"b", "third"}, {"", "fourth"}, {"b", "fifth"}} {
-		calls.add(c[0], c[1])
+		calls.add(c[0], calledTool{shown: c[1]})
 	}
 	for _, tt := range []struct {
 		id   string

@@ -36,6 +36,7 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		return nil, err
 	}
 	r.MaxReasoning = reasoningLimit(m, in.Sampling.ThinkingBudget)
+	builtIns := newBuiltInTools(in)
 	r.tools = newToolset(in.Tools)
 	schemas := schemasOf(in.Tools)
 	r.Constraint = r.tools.constraint(in.Tools, schemas, &in.Choice, &in.Format)
@@ -48,7 +49,7 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		instructions = append(instructions, strings.Join(in.Input[first].Content, ""))
 		first++
 	}
-	b := builder{dropCommentary: m.DropCommentaryFromHistory}
+	b := builder{dropCommentary: m.DropCommentaryFromHistory, builtIns: builtIns}
 	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools, schemas), &in.Format)
 	if in.Truncate {
 		b.turns = turns{len(b.messages)}
@@ -56,7 +57,7 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 	renamed := r.tools.renamed()
 	for i := range in.Input {
 		if item := &in.Input[i]; item.Kind == openai.ItemCall {
-			b.calls.add(item.CallID, renamed.shown(item.Namespace, item.Name))
+			b.calls.add(item.CallID, b.called(item, renamed))
 		}
 	}
 	for i := first; i < len(in.Input); i++ {
@@ -75,10 +76,10 @@ func (b *builder) item(input []openai.InputItem, i int, r *Request, renamed rena
 	case openai.ItemReasoning:
 		return b.reasoning(item, at, r)
 	case openai.ItemCall:
-		shown := renamed.shown(item.Namespace, item.Name)
-		b.call(shown, item.Arguments, item.Custom)
+		tool := b.called(item, renamed)
+		b.call(tool, item.Arguments, item.Custom)
 		if item.Answered {
-			b.addResult(shown, item.Content)
+			b.addResult(tool, item.Content)
 		}
 	case openai.ItemCallOutput:
 		return b.result(item.CallID, item.Content, at+".call_id")

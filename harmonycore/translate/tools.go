@@ -11,9 +11,9 @@ import (
 // functions is the namespace in which gpt-oss is trained to find a client's functions.
 const functions = "functions"
 
-// shownTool is a declared function or custom tool under the name that the model sees.
+// shownTool is a declared tool under the name that the model sees.
 type shownTool struct {
-	shown           string
+	calledTool
 	name, namespace string
 	custom          bool
 	// localShell reports whether this is the API's own local shell, whose calls are items of their own.
@@ -29,7 +29,7 @@ const (
 	maxSchemas = 256 << 10
 )
 
-// toolset holds the tools that the model is shown, each under a name of its own. The model knows only one namespace, so
+// toolset holds the tools that the model is shown, each under a name of its own. All functions are in one namespace, so
 // the namespaces of the Responses API are flattened. A tool keeps its bare name unless another tool has the same one.
 // It is then NAMESPACE__NAME, with a number after it if that name is taken. A tool without a namespace always keeps its
 // name (RATIONALE.md#41).
@@ -48,7 +48,10 @@ func newToolset(declared []openai.Tool) toolset {
 		if t.Namespace != "" && times[t.Name] > 1 {
 			shown = unusedName(t.Namespace+"__"+t.Name, times)
 		}
-		tool := shownTool{shown: shown, name: t.Name, namespace: t.Namespace, custom: t.Custom, localShell: t.LocalShell}
+		tool := shownTool{
+			calledTool: calledTool{shown: shown, builtIn: t.BuiltIn},
+			name:       t.Name, namespace: t.Namespace, custom: t.Custom, localShell: t.LocalShell,
+		}
 		if size := len(t.Parameters); size <= maxSchema {
 			if room -= size; room >= 0 {
 				tool.schema = t.Parameters
@@ -110,8 +113,8 @@ func (s toolset) find(shown string) *shownTool {
 	return nil
 }
 
-// byRecipient returns the declared function that a recipient names, or nil. The recipient is functions.NAME or NAME
-// alone. Models sometimes append the content type "json" to either.
+// byRecipient returns the declared tool that a recipient names, or nil. The recipient is functions.NAME or NAME alone.
+// Models sometimes append the content type to either: "json", or "code" in a call of a built-in tool.
 func (s toolset) byRecipient(recipient string) *shownTool {
 	name := strings.TrimPrefix(recipient, functions+".")
 	if t := s.find(name); t != nil {
@@ -119,6 +122,11 @@ func (s toolset) byRecipient(recipient string) *shownTool {
 	}
 	if short, glued := strings.CutSuffix(name, "json"); glued {
 		return s.find(short)
+	}
+	if short, glued := strings.CutSuffix(name, codeType); glued {
+		if t := s.find(short); t != nil && t.builtIn {
+			return t
+		}
 	}
 	return nil
 }
@@ -141,13 +149,16 @@ func schemasOf(declared []openai.Tool) []*harmony.Schema {
 	return schemas
 }
 
-// namespaces returns the tools as the developer message prints them.
+// namespaces returns the functions as the developer message prints them. Built-in tools stand in the system message.
 func (s toolset) namespaces(declared []openai.Tool, schemas []*harmony.Schema) []harmony.Namespace {
 	if len(s) == 0 || len(s) != len(declared) || len(s) != len(schemas) {
 		return nil
 	}
 	list := make([]harmony.ToolDescription, 0, len(s))
 	for i := range s {
+		if s[i].builtIn {
+			continue
+		}
 		parameters := schemas[i]
 		if s[i].custom {
 			parameters, _ = harmony.ParseSchema([]byte(plainText))
@@ -155,6 +166,9 @@ func (s toolset) namespaces(declared []openai.Tool, schemas []*harmony.Schema) [
 		list = append(list, harmony.ToolDescription{
 			Name: s[i].shown, Description: describe(&declared[i]), Parameters: parameters,
 		})
+	}
+	if len(list) == 0 {
+		return nil
 	}
 	return []harmony.Namespace{
 		{Key: functions, Name: functions, Description: s.namespaceDescription(declared), Tools: list},

@@ -46,10 +46,10 @@ func (r *Request) newTurn() turn {
 	return t
 }
 
-// open chooses the lane of a message, first by its recipient and then by its channel. It returns the function that the
+// open chooses the lane of a message, first by its recipient and then by its channel. It returns the tool that the
 // message calls, or nil.
 //
-// Only declared functions can be called. A message to any other recipient is reasoning, or content if the operator has
+// Only declared tools can be called. A message to any other recipient is reasoning, or content if the operator has
 // configured that. A message in the name of another role is always reasoning. A message without a channel is the
 // answer: models write such messages when they lose the format, and the answer must not be lost.
 func (t *turn) open(h harmony.Header) *shownTool {
@@ -81,8 +81,8 @@ func (t *turn) open(h harmony.Header) *shownTool {
 
 // isBuiltIn reports whether a recipient is one of the tools that gpt-oss was trained with, or a method of one.
 func isBuiltIn(recipient string) bool {
-	namespace, _, _ := strings.Cut(recipient, ".")
-	return namespace == "browser" || namespace == "python" || namespace == "container"
+	name, _, _ := strings.Cut(recipient, ".")
+	return openai.IsBuiltIn(name)
 }
 
 // content counts content of the open message, and keeps arguments that are to be checked.

@@ -12,6 +12,7 @@ last final answer of the assistant is left out.
 """
 
 import json
+import pathlib
 import sys
 
 from openai_harmony import (
@@ -95,6 +96,42 @@ def result(name, text):
     author = Author.new(Role.TOOL, "functions." + name)
     message = Message.from_author_and_content(author, text)
     return message.with_recipient("assistant").with_channel("commentary")
+
+
+# What can be called of each of the model's own tools.
+BUILT_INS = {
+    "browser": ("browser.search", "browser.open", "browser.find"),
+    "container": ("container.exec",),
+    "python": ("python",),
+}
+# The reference has no container: what the model is told of it is the gateway's own.
+DESCRIBED = pathlib.Path(__file__).resolve().parents[3] / "harmonycore" / "harmony" / "builtin.json"
+
+
+def built_ins(body):
+    """The names of the declared built-in tools."""
+    return [t["name"] for t in body.get("tools") or [] if t["type"] == "builtin"]
+
+
+def with_built_ins(system, body):
+    """The system message with the built-in tools that the model is shown."""
+    for _, t in shown([(None, t) for t in body.get("tools") or []], body.get("tool_choice")):
+        if t == {"type": "builtin", "name": "browser"}:
+            system = system.with_browser_tool()
+        elif t == {"type": "builtin", "name": "python"}:
+            system = system.with_python_tool()
+        elif t["type"] == "builtin":
+            system = system.with_tools(ToolNamespaceConfig(**json.loads(DESCRIBED.read_text("utf-8"))[t["name"]]))
+    return system
+
+
+def own_call(recipient, text):
+    return assistant("analysis", text).with_recipient(recipient).with_content_type("code")
+
+
+def own_result(recipient, text):
+    message = Message.from_author_and_content(Author.new(Role.TOOL, recipient), text)
+    return message.with_recipient("assistant").with_channel("analysis")
 
 
 def response_format(form):
@@ -266,12 +303,13 @@ def packed(value):
 
 
 def declared_tools(tools):
-    """The tools of the Responses API that the model can be shown, each with its namespace; a local shell is one."""
+    """The tools of the Responses API that the model can be shown, each with its namespace; a local shell is one, and so is a
+    built-in tool."""
     out = []
     for t in tools:
         if t["type"] == "namespace":
             out += [(t["name"], inner) for inner in t["tools"]]
-        elif t["type"] in ("function", "custom") or t["type"] == "local_shell" and (None, t) not in out:
+        elif t["type"] in ("function", "custom", "builtin") or t["type"] == "local_shell" and (None, t) not in out:
             out.append((None, t))
     return out
 
@@ -303,8 +341,11 @@ def namespaces_say(body, offered, name_of):
 def responses(body):
     offered = shown(declared_tools(body.get("tools") or []), body.get("tool_choice"))
     name_of = shown_names(offered)
+    own = {recipient for name in built_ins(body) for recipient in BUILT_INS[name]}
     tools = []
     for namespace, t in offered:
+        if t["type"] == "builtin":
+            continue
         made = {"function": tool, "custom": custom_tool, "local_shell": local_shell}[t["type"]](t)
         made.name = name_of(namespace, made.name)
         tools.append(made)
@@ -326,6 +367,9 @@ def responses(body):
             text = "".join(p["text"] for p in item.get("content") or item.get("summary") or [])
             if text:
                 out.append(assistant("analysis", text))
+        elif kind in ("function_call", "custom_tool_call") and not item.get("namespace") and item["name"] in own:
+            names[item["call_id"]] = item["name"]
+            out.append(own_call(item["name"], item.get("arguments", item.get("input"))))
         elif kind == "function_call":
             names[item["call_id"]] = name = name_of(item.get("namespace"), item["name"])
             out.append(call(name, item["arguments"]))
@@ -333,7 +377,8 @@ def responses(body):
             names[item["call_id"]] = name = name_of(item.get("namespace"), item["name"])
             out.append(custom_call(name, item["input"]))
         elif kind in ("function_call_output", "custom_tool_call_output"):
-            out.append(result(names[item["call_id"]], flat(item["output"])))
+            name = names[item["call_id"]]
+            out.append((own_result if name in own else result)(name, flat(item["output"])))
         elif kind in OWN_CALLS:
             name, asked = OWN_CALLS[kind]
             if name == "local_shell" and isinstance(item[asked], dict):
@@ -382,6 +427,7 @@ def conversation_of(case):
     system = SystemContent.new().with_reasoning_effort(EFFORTS[effort or case["effort"]])
     if case.get("date"):
         system = system.with_conversation_start_date(case["date"])
+    system = with_built_ins(system, case["body"])
     history = without_old_analysis(history)
     if case.get("drop_commentary"):
         history = [m for m in history if m.channel != "commentary" or m.recipient]

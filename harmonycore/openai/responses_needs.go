@@ -103,7 +103,7 @@ func (n *Needs) readTools(v value) *Error {
 			return nil
 		}
 		kind, err := v.typeOf(at)
-		if kind != "" && !shownTool(kind) {
+		if kind != "" && !ShownTool(kind) {
 			n.HostedTool, n.HostedKind = join(at, "type"), kind
 		}
 		return err
@@ -137,6 +137,3 @@ func ResponseNotFound(id string) *Error {
 		Message: "Response with id '" + clip(id) + "' not found.",
 	}
 }
-
-// ShownTool reports whether the model is shown tools of a type.
-func ShownTool(kind string) bool { return shownTool(kind) }

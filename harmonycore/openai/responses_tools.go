@@ -34,8 +34,8 @@ func (v value) toolFields(at string) (f toolFields, err *Error) {
 	return f, err
 }
 
-// shownTool reports whether the model is shown tools of a type. A server would have to run all others for the client.
-func shownTool(kind string) bool {
+// ShownTool reports whether the model is shown tools of a type. A server would have to run all others for the client.
+func ShownTool(kind string) bool {
 	switch kind {
 	case typeFunction, typeCustom, typeLocalShell, typeBuiltIn, "namespace":
 		return true
@@ -60,7 +60,7 @@ func (r *ResponsesRequest) readTools(v value) *Error {
 		if err != nil {
 			return err
 		}
-		if !shownTool(f.kind) || f.kind == typeLocalShell && r.localShell { // a second local shell is ignored
+		if !ShownTool(f.kind) || f.kind == typeLocalShell && r.localShell { // a second local shell is ignored
 			return nil
 		}
 		if len(echo) > 1 {

@@ -38,7 +38,7 @@ func Run(t *testing.T, fresh func(t *testing.T) store.Options) {
 		"conversation": conversation, "lock": lock, "background": background, "lease": lease, "cancel": cancel,
 		"events": events, "retention": retention, "reasoning": reasoning, "keys": keys, "corrupt": corrupt,
 		"migrations": migrations, "compacted": compacted, "turns": turns, "fence": fence, "many": many,
-		"delete and export": deleteAndExport, "history": history,
+		"delete and export": deleteAndExport, "history": history, "approvals": approvals,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fixture{t: t, ctx: t.Context(), options: fresh(t), now: &atomic.Int64{}}

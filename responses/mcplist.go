@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/responses/store"
 	"github.com/harmonyedge/harmonyedge/responses/toolserver"
@@ -52,6 +53,10 @@ func (t *turn) ask424(ctx context.Context, m *mcpTools) ([]toolserver.Tool, *ope
 	}
 	if ctx.Err() == nil {
 		s.Log.Warn("the tools of an MCP server cannot be listed", "response", t.id, "server", m.metricLabel(), "error", err)
+	}
+	var wrong *toolserver.ServerError
+	if errors.As(err, &wrong) {
+		return nil, badRequest(contract.CodeInvalidValue, m.at, "Invalid '"+m.at+"': "+err.Error()+".")
 	}
 	code := "server_error"
 	var http *toolserver.HTTPError

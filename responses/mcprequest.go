@@ -57,6 +57,9 @@ func (s *Service) findServer(m *mcpTools, f *toolFields, headers http.Header) *o
 		m.configured, m.to = true, configured.server()
 		for name, values := range headers {
 			if m.to.Headers.Get(name) == "" { // the operator's own are not replaced
+				if m.to.Headers == nil {
+					m.to.Headers = http.Header{}
+				}
 				m.to.Headers[name] = values
 			}
 		}

@@ -106,11 +106,11 @@ func (t *turn) sendEach(emit func(*event) error, index int, id string, kinds ...
 
 // progress are the events of a type of call: before and after its arguments, and when the call has ended well or not.
 type progress struct {
-	before          []string
-	delta, done     string
-	after           []string
-	completed       string
-	failed          []string
+	before      []string
+	delta, done string
+	after       []string
+	completed   string
+	failed      []string
 	// argument is the member that done has the arguments in.
 	argument string
 }

@@ -14,12 +14,8 @@ func (o *ToolOptions) Serves() bool {
 
 // server returns the server as it is called. Its headers are the caller's to change.
 func (s *ToolServer) server() *toolserver.Server {
-	headers := s.Headers.Clone()
-	if headers == nil {
-		headers = map[string][]string{}
-	}
 	return &toolserver.Server{Label: s.Label, URL: s.URL, Command: s.Command, Environment: s.Environment,
-		Transport: toolserver.Transport(s.Transport), Headers: headers, Private: true}
+		Transport: toolserver.Transport(s.Transport), Headers: s.Headers.Clone(), Private: true}
 }
 
 // builtinOf returns the namespace of the tool of gpt-oss's own that a type of the API stands for, or an empty string.

@@ -12,7 +12,7 @@ import (
 // and as an expression.
 func FuzzCiter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > 2048 {
+		if len(text) > 512 {
 			return
 		}
 		p := known()

@@ -92,7 +92,8 @@ func readBrowserArguments(tool string, raw json.RawMessage) (a browserArguments,
 	if given.Pattern != nil {
 		a.pattern = *given.Pattern
 	}
-	a.id, a.cursor, a.loc, a.lines, a.viewSource = -1, int(given.Cursor), int(given.Loc), int(given.Lines), given.ViewSource
+	a.id, a.cursor, a.loc, a.lines = -1, int(given.Cursor), int(given.Loc), int(given.Lines)
+	a.viewSource = given.ViewSource
 	if len(given.ID) == 0 {
 		return a, nil
 	}

@@ -78,9 +78,8 @@ func TestScripts(t *testing.T) {
 }
 
 func TestPlain(t *testing.T) {
-	server := Plain(t, Tool{Name: "echo", ReadOnly: true}, Tool{Name: "broken", Answer: func(json.RawMessage) (*mcp.CallToolResult, error) {
-		return nil, io.ErrUnexpectedEOF
-	}})
+	broken := func(json.RawMessage) (*mcp.CallToolResult, error) { return nil, io.ErrUnexpectedEOF }
+	server := Plain(t, Tool{Name: "echo", ReadOnly: true}, Tool{Name: "broken", Answer: broken})
 	session := connect(t, transports["streamable HTTP"](server))
 	result, err := callTool(t.Context(), session, "echo", `{"a":1}`)
 	if err != nil || textOf(t, result) != `{"a":1}` {
@@ -157,7 +156,9 @@ func TestRude(t *testing.T) {
 
 // TestRefusals asks the servers that no session can be had with.
 func TestRefusals(t *testing.T) {
-	for manner, want := range map[Manner]int{Unauthorized: http.StatusUnauthorized, Redirects: http.StatusOK, NoMCP: http.StatusOK} {
+	for manner, want := range map[Manner]int{
+		Unauthorized: http.StatusUnauthorized, Redirects: http.StatusOK, NoMCP: http.StatusOK,
+	} {
 		server := Rude(t, manner)
 		for _, url := range []string{server.Streamable(), server.SSE()} {
 			response, err := http.Get(url)

@@ -40,8 +40,8 @@ func view(page *WebPage, cursor, loc, count int) (string, error) {
 		strings.Join(numbered[:end-loc], "\n")), nil
 }
 
-// fitting returns how many lines of a text are shown: those that begin within its first viewTokens tokens. all is what it
-// returns for a short text.
+// fitting returns how many lines of a text are shown: those that begin within its first viewTokens tokens. all is what
+// it returns for a short text.
 func fitting(text string, all int) int {
 	if utf8.RuneCountInString(text) <= viewTokens {
 		return all

@@ -8,8 +8,8 @@ import (
 // lineWidth is how long the browser's lines are, in characters.
 const lineWidth = 80
 
-// wrapLines breaks a text into lines as Python's textwrap does it for the browser: no character is dropped, so the lines
-// of a long one joined are the long one again.
+// wrapLines breaks a text into lines as Python's textwrap does it for the browser: no character is dropped, so the
+// lines of a long one joined are the long one again.
 func wrapLines(text string) []string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {

@@ -50,8 +50,8 @@ const (
 const (
 	// maxHeld is how long a marker may be, in characters.
 	maxHeld = 64
-	// maxLinked is how many bytes of links a text may get. A marker is short and a URL can be long, so an answer could grow
-	// without bound. Markers after that stay as they are.
+	// maxLinked is how many bytes of links a text may get. A marker is short and a URL can be long, so an answer could
+	// grow without bound. Markers after that stay as they are.
 	maxLinked = 256 << 10
 )
 

@@ -80,7 +80,8 @@ func checkCited(t *testing.T, text string, cited []Citation) {
 	t.Helper()
 	characters, end := []rune(text), 0
 	for _, c := range cited {
-		if c.Start < end || c.End <= c.Start || c.End > len(characters) || string(characters[c.Start:c.End]) != linkTo(c.URL) {
+		if c.Start < end || c.End <= c.Start || c.End > len(characters) ||
+			string(characters[c.Start:c.End]) != linkTo(c.URL) {
 			t.Errorf("no link at %+v of %q", c, text)
 			return
 		}

@@ -49,11 +49,11 @@ func FuzzCiter(f *testing.F) {
 	})
 }
 
-// FuzzShown has any call and result after a search and a page. Every action is one of OpenAI's, a URL is a web page's or
-// a cursor, and a citation's is one that cannot end its link.
+// FuzzShown has any call and result after a search and a page. Every action is one of OpenAI's, every page's URL is one
+// of the web, and none can end its link.
 func FuzzShown(f *testing.F) {
 	f.Add("open", `{"id":1}`, page1(2, "T (https://a.example/x)", "L0: \nL1: URL: https://a.example/x"))
-	f.Add("open", `{"id":"https://a.example/"}`, page1(1, "T (https://a.example/)", "L0: \nL1: URL: https://a.example/"))
+	f.Add("open", `{"id":"https://a.example/"}`, page1(1, "T (https://a.example/)", "L0: \nL1: x"))
 	f.Add("open", `{"cursor":1,"loc":9}`, page1(2, "P (https://a.example/)", "L9: x"))
 	f.Add("find", `{"pattern":"x"}`, page1(3, "Find (https://a.example//find?pattern=x)", ""))
 	f.Add("search", `{"query":"\ud800"}`, searched)
@@ -72,7 +72,8 @@ func FuzzShown(f *testing.F) {
 				continue
 			}
 			u, err := url.Parse(shown.url)
-			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || len(shown.url) > maxURL {
+			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+				len(shown.url) > maxURL {
 				t.Errorf("the URL of page %d: %q, %v", cursor, shown.url, err)
 			}
 			link, ok1 := strings.CutPrefix(linkTo(shown.url), " ([")

@@ -88,7 +88,7 @@ func (h head) before(url string) (title string, ok bool) {
 const maxURLLines = 128
 
 // firstLine returns the URL that the page's second line names, if the page is shown from its beginning and the head has
-// the same URL. Lines of more than 80 characters are broken, and where the URL ends is not written, so the head decides.
+// the same URL. Lines of more than 80 characters are broken, and where the URL ends is not written: the head decides.
 func (h head) firstLine() (url string, ok bool) {
 	rest, ok := strings.CutPrefix(h.lines, "L0: \nL1: URL: ")
 	if !ok {

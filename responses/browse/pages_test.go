@@ -33,19 +33,21 @@ func TestActions(t *testing.T) {
 	steps := []step{
 		{call("search", `{"query":"tea (history)","topn":5}`), searched,
 			`{"type":"search","query":"tea (history)","queries":["tea (history)"]}`, ""},
-		{call("find", `{"pattern":"Green"}`), "[1] Find results for text: `green` in `tea (history)` (/find?pattern=green)\n" +
-			"**viewing lines [0 - 0] of 0**\n\nL0: No `find` results for pattern: `green`",
+		{call("find", `{"pattern":"Green"}`), "[1] Find results for text: `green` in `tea (history)` " +
+			"(/find?pattern=green)\n**viewing lines [0 - 0] of 0**\n\nL0: No `find` results for pattern: `green`",
 			`{"type":"find_in_page","url":"cursor:0","pattern":"Green"}`, ""},
 		{call("open", `{"id":0,"cursor":0}`), page1(2, "Tea (Wikipedia) (https://en.wikipedia.org/wiki/Tea)",
 			"L0: \nL1: URL: https://en.wikipedia.org/wiki/Tea\nL2: # Tea"),
 			`{"type":"open_page","url":null}`, `{"type":"open_page","url":"https://en.wikipedia.org/wiki/Tea"}`},
 		{call("browser.find", `{"pattern":"Grün","cursor":2}`),
-			"[3] Find results for text: `grün` in `Tea (Wikipedia)` (https://en.wikipedia.org/wiki/Tea/find?pattern=grün)\n" +
-				"**viewing lines [0 - 0] of 0**\n\nL0: No `find` results for pattern: `grün`",
+			"[3] Find results for text: `grün` in `Tea (Wikipedia)` " +
+				"(https://en.wikipedia.org/wiki/Tea/find?pattern=grün)\n**viewing lines [0 - 0] of 0**\n\n" +
+				"L0: No `find` results for pattern: `grün`",
 			`{"type":"find_in_page","url":"https://en.wikipedia.org/wiki/Tea","pattern":"Grün"}`, ""},
 		// A URL of more than 80 characters is broken at hyphens.
-		{call("open", `{"id":4,"cursor":"2"}`), page1(4, "Tea ("+long+")", "L0: \nL1: URL: "+long[:70]+"\nL2: "+long[70:130]+
-			"\nL3: "+long[130:]+"\nL4: # Tea"), `{"type":"open_page","url":null}`, `{"type":"open_page","url":"` + long + `"}`},
+		{call("open", `{"id":4,"cursor":"2"}`), page1(4, "Tea ("+long+")", "L0: \nL1: URL: "+long[:70]+
+			"\nL2: "+long[70:130]+"\nL3: "+long[130:]+"\nL4: # Tea"),
+			`{"type":"open_page","url":null}`, `{"type":"open_page","url":"` + long + `"}`},
 		{call("open", `{"cursor":2,"loc":40}`), page1(5, "Tea (Wikipedia) (https://en.wikipedia.org/wiki/Tea)", "L40: x"),
 			`{"type":"open_page","url":"https://en.wikipedia.org/wiki/Tea"}`, ""},
 		{call("open", `{"id":9}`), "Invalid link id `9`.", `{"type":"open_page","url":null}`, ""},
@@ -55,7 +57,8 @@ func TestActions(t *testing.T) {
 			`{"type":"open_page","url":"https://shop.example/a%2Fb?q=caf%C3%A9%20(au%20lait)"}`, ""},
 		// Only the unquoted one is there: it is quoted again.
 		{call("open", `{"id":1,"loc":7}`), page1(7, "Naïve (https://bücher.example/naïve page)", "L7: x"),
-			`{"type":"open_page","url":null}`, `{"type":"open_page","url":"https://xn--bcher-kva.example/na%C3%AFve%20page"}`},
+			`{"type":"open_page","url":null}`,
+			`{"type":"open_page","url":"https://xn--bcher-kva.example/na%C3%AFve%20page"}`},
 		{call("find", `{"pattern":"x","cursor":99}`), "Cursor `99` is out of range. Available cursor indices: [0 - 7].",
 			`{"type":"find_in_page","url":"cursor:99","pattern":"x"}`, ""},
 		{call("open", `not JSON`), "", `{"type":"open_page","url":"https://xn--bcher-kva.example/na%C3%AFve%20page"}`, ""},
@@ -81,7 +84,9 @@ func TestActions(t *testing.T) {
 	if got := p.Sources(99); got != nil {
 		t.Error("sources of a page that was not shown:", got)
 	}
-	for cursor, title := range map[int]string{0: "tea (history)", 2: "Tea (Wikipedia)", 3: "Tea (Wikipedia)", 7: "Naïve"} {
+	for cursor, title := range map[int]string{
+		0: "tea (history)", 2: "Tea (Wikipedia)", 3: "Tea (Wikipedia)", 7: "Naïve",
+	} {
 		if got := p.at(cursor).title; got != title {
 			t.Errorf("title of page %d: %q", cursor, got)
 		}
@@ -113,38 +118,42 @@ func TestCursors(t *testing.T) {
 // TestDisguises has results of pages that try to be cited as another page. None may get that page's URL.
 func TestDisguises(t *testing.T) {
 	const bank = "https://bank.example/"
+	const evil = "https://evil.example/"
 	open, search := call("open", `{"id":1,"cursor":0}`), call("search", `{"query":"q"}`)
+	// scrolled is a page that is not shown from its beginning, first one that is.
+	scrolled := func(url string) string { return page1(1, "T ("+url+")", "L5: x") }
+	first := func(title, url string) string { return page1(1, title, "L0: \nL1: URL: "+url+"\nL2: x") }
 	for name, s := range map[string]struct {
 		call   Call
 		result string
 		url    string // what the page has instead
 	}{
-		"a title with a URL": {open, page1(1, "T ("+bank+") (https://evil.example/)", "L5: x"), ""},
-		"a title with a URL, and the page's first line": {open, page1(1, "T ("+bank+") (https://evil.example/)",
-			"L0: \nL1: URL: https://evil.example/\nL2: x"), "https://evil.example/"},
-		"a URL with a URL": {open, page1(1, "T (https://evil.example/x ("+bank+")", "L5: x"), ""},
-		"a URL with a URL, and the page's first line": {open, page1(1, "T (https://evil.example/x ("+bank+")",
-			"L0: \nL1: URL: https://evil.example/x%20("+bank+"\nL2: x"), "https://evil.example/x%20(" + bank},
-		"a title with the browser's second line": {open, page1(1, "T ("+bank+")\n**viewing lines [0 - 1] of 1**\n\nL0: \n"+
-			"L1: URL: "+bank+" (https://evil.example/)", "L0: \nL1: URL: https://evil.example/\nL2: x"), "https://evil.example/"},
-		"a first line that is the page's own": {open, page1(1, "T (https://evil.example/)", "L0: URL: "+bank+"\nL1: URL: "+bank),
-			"https://evil.example/"},
+		"a title with a URL":                            {open, page1(1, "T ("+bank+") ("+evil+")", "L5: x"), ""},
+		"a title with a URL, and the page's first line": {open, first("T ("+bank+") ("+evil+")", evil), evil},
+		"a URL with a URL":                              {open, scrolled(evil + " (" + bank), ""},
+		"a URL with a URL, and the page's first line": {
+			open, first("T ("+evil+"x ("+bank+")", evil+"x%20("+bank), evil + "x%20(" + bank},
+		"a title with the browser's second line": {open, first("T ("+bank+")\n**viewing lines [0 - 1] of 1**\n\n"+
+			"L0: \nL1: URL: "+bank+" ("+evil+")", evil), evil},
+		"a first line that is the page's own": {
+			open, page1(1, "T ("+evil+")", "L0: URL: "+bank+"\nL1: URL: "+bank), evil},
 		"a query":                              {search, page1(1, "T ("+bank+")", "L0: \nL1: URL: "), ""},
-		"a query that is scrolled":             {call("open", `{"cursor":0,"loc":3}`), page1(1, "T ("+bank+")", "L3: x"), ""},
-		"a query in which is looked":           {call("find", `{"pattern":")"}`), page1(1, "`("+bank+")` (/find?pattern=))", ""), ""},
-		"a query, of a page that is not known": {call("open", `{"cursor":-2,"loc":3}`), page1(1, "T ("+bank+")", "L3: x"), ""},
-		"a link of a page that is not known":   {call("open", `{"cursor":7,"id":0}`), page1(1, "T ("+bank+")", "L3: x"), ""},
-		"a user that looks like a host":        {open, page1(1, "T (https://bank.example@evil.example/)", "L3: x"), ""},
-		"a backslash":                          {open, page1(1, `T (https://evil.example\@bank.example/)`, "L3: x"), ""},
-		"a script":                             {open, page1(1, "T (javascript://bank.example/%0aalert(1))", "L3: x"), ""},
-		"data":                                 {call("open", `{"id":"data:text/html,x"}`), page1(1, "T (data:text/html,x)", "L0: x"), ""},
-		"a control character":                  {open, page1(1, "T (https://bank.example/\x1b[2J)", "L3: x"), ""},
-		"bytes that are no UTF-8":              {open, page1(1, "T (https://bank.example/\xff)", "L3: x"), ""},
-		"a URL that was cut":                   {open, page1(1, "T ("+bank+strings.Repeat("x", 1000)+"...)", "L3: x"), ""},
-		"a URL that is too long":               {open, page1(1, "T (https://bank.example/"+strings.Repeat("x", maxURL)+")", "L3: x"), ""},
-		"a bracket in the host":                {open, page1(1, "T (https://a](javascript:alert.example/)", "L3: x"), ""},
-		"no port":                              {open, page1(1, "T (https://bank.example:x/)", "L3: x"), ""},
-		"a zone":                               {open, page1(1, "T (https://[fe80::1%25eth0]/)", "L3: x"), ""},
+		"a query that is scrolled":             {call("open", `{"cursor":0,"loc":3}`), scrolled(bank), ""},
+		"a query in which is looked":           {
+			call("find", `{"pattern":")"}`), page1(1, "`("+bank+")` (/find?pattern=))", ""), ""},
+		"a query, of a page that is not known": {call("open", `{"cursor":-2,"loc":3}`), scrolled(bank), ""},
+		"a link of a page that is not known":   {call("open", `{"cursor":7,"id":0}`), scrolled(bank), ""},
+		"a user that looks like a host":        {open, scrolled("https://bank.example@evil.example/"), ""},
+		"a backslash":                          {open, scrolled(`https://evil.example\@bank.example/`), ""},
+		"a script":                             {open, scrolled("javascript://bank.example/%0aalert(1)"), ""},
+		"data":                                 {call("open", `{"id":"data:text/html,x"}`), scrolled("data:text/html,x"), ""},
+		"a control character":                  {open, scrolled(bank + "\x1b[2J"), ""},
+		"bytes that are no UTF-8":              {open, scrolled(bank + "\xff"), ""},
+		"a URL that was cut":                   {open, scrolled(bank + strings.Repeat("x", 1000) + "..."), ""},
+		"a URL that is too long":               {open, scrolled(bank + strings.Repeat("x", maxURL)), ""},
+		"a bracket in the host":                {open, scrolled("https://a](javascript:alert.example/"), ""},
+		"no port":                              {open, scrolled("https://bank.example:x/"), ""},
+		"a zone":                               {open, scrolled("https://[fe80::1%25eth0]/"), ""},
 	} {
 		var p Pages
 		p.Shown(search, page1(0, "T ("+bank+")", "L0: \nL1: URL: "))
@@ -156,8 +165,8 @@ func TestDisguises(t *testing.T) {
 	}
 }
 
-// TestFoundInSearch has a link of what find has found in search results: it leads to the search results, and their query
-// may look like a URL.
+// TestFoundInSearch has a link of what find has found in search results: it leads to the search results, whose query may
+// look like a URL.
 func TestFoundInSearch(t *testing.T) {
 	const query = "T (https://bank.example/)"
 	var p Pages
@@ -171,11 +180,13 @@ func TestFoundInSearch(t *testing.T) {
 
 // TestHeads has results that show no page.
 func TestHeads(t *testing.T) {
-	for _, result := range []string{"", "No pages to access!", "[", "[1]", "[1] ", "[1] T", "[1] T\n**viewing lines", "[x] T\n" +
-		"**viewing lines [0 - 1] of 1**\n\n", "[-1] T\n**viewing lines [0 - 1] of 1**\n\n", "[1] T\n**viewing lines [0 - 1]**\n\n",
-		"[99999999999999999999] T\n**viewing lines [0 - 1] of 1**\n\n", " [1] T\n**viewing lines [0 - 1] of 1**\n\n",
-		"[1] T\n**viewing lines [0 - 1] of 1**", "[1] " + strings.Repeat("T", maxHead+1) + "\n**viewing lines [0 - 1] of 1**\n\n",
-		"[1] T\n**viewing lines [0 - 1] of 1**\n\n\n**viewing lines [bad"} {
+	const view = "\n**viewing lines [0 - 1] of 1**\n\n"
+	for _, result := range []string{
+		"", "No pages to access!", "[", "[1]", "[1] ", "[1] T", "[1] T\n**viewing lines", "[x] T" + view, "[-1] T" + view,
+		"[1] T\n**viewing lines [0 - 1]**\n\n", "[99999999999999999999] T" + view, " [1] T" + view,
+		"[1] T\n**viewing lines [0 - 1] of 1**", "[1] " + strings.Repeat("T", maxHead+1) + view,
+		"[1] T" + view + "\n**viewing lines [bad",
+	} {
 		var p Pages
 		p.Shown(call("open", `{"id":"https://a.example/"}`), result)
 		if cursor, ok := Cursor(result); ok || len(p.pages) > 0 {
@@ -190,7 +201,8 @@ func TestHeads(t *testing.T) {
 func TestPagesAreBounded(t *testing.T) {
 	var p Pages
 	title := strings.Repeat("t ", 4000)
-	for i := range 3 * maxPages {
+	const shown = 3 * maxBytes / 1024
+	for i := range shown {
 		url := fmt.Sprintf("https://a.example/%d/%s", i, strings.Repeat("x", 900))
 		p.Shown(call("open", `{"id":"`+url+`"}`), page1(i, title+" ("+url+")", "L0: x"))
 		p.Shown(call("open", `{"id":1,"cursor":`+fmt.Sprint(i)+`}`), page1(i+1, title+" ("+url+"/)", "L0: x"))
@@ -202,7 +214,7 @@ func TestPagesAreBounded(t *testing.T) {
 			t.Fatalf("%d pages, %d in order, %d bytes, counted as %d", len(p.pages), len(p.order), total, p.bytes)
 		}
 	}
-	if p.at(lastPage) == nil || p.at(3*maxPages) == nil || p.at(0) != nil {
+	if p.at(lastPage) == nil || p.at(shown) == nil || p.at(0) != nil {
 		t.Error("the pages that were shown last must be known, the first ones forgotten")
 	}
 	for i := range 4 * maxPages {

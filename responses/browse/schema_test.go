@@ -3,13 +3,20 @@ package browse
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
+
+// actionSchemas are the names of the schemas of actions, by the actions' types.
+var actionSchemas = map[string]string{
+	"search": "WebSearchActionSearch", "open_page": "WebSearchActionOpenPage", "find_in_page": "WebSearchActionFind",
+}
 
 // schemas are OpenAI's, with the formats of texts checked.
 var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
@@ -27,7 +34,7 @@ var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
 		panic(err)
 	}
 	compiled := map[string]*jsonschema.Schema{}
-	for _, name := range []string{"WebSearchActionSearch", "WebSearchActionOpenPage", "WebSearchActionFind", "UrlCitationBody"} {
+	for _, name := range append(slices.Collect(maps.Values(actionSchemas)), "UrlCitationBody") {
 		compiled[name] = compiler.MustCompile("openai.json#/$defs/" + name)
 	}
 	return compiled
@@ -35,9 +42,8 @@ var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
 
 func checkAction(t *testing.T, action json.RawMessage) {
 	t.Helper()
-	for word, name := range map[string]string{`"search"`: "WebSearchActionSearch", `"open_page"`: "WebSearchActionOpenPage",
-		`"find_in_page"`: "WebSearchActionFind"} {
-		if strings.HasPrefix(string(action), `{"type":`+word) {
+	for word, name := range actionSchemas {
+		if strings.HasPrefix(string(action), `{"type":"`+word+`"`) {
 			checkSchema(t, name, action)
 			return
 		}

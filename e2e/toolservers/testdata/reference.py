@@ -3,8 +3,8 @@
     python reference.py GPT_OSS
 
 GPT_OSS is a copy of github.com/openai/gpt-oss; the files here were written at commit 7b58334. What it needs is in
-reference.txt. TIKTOKEN_ENCODINGS_BASE is the folder of o200k_base.tiktoken, as for tools/vectors.sh. Nothing is asked of
-the network: the browser's backend has the pages of web/.
+reference.txt. TIKTOKEN_ENCODINGS_BASE is the folder of o200k_base.tiktoken: tools/vectors.sh sets it. Nothing is asked
+of the network: the browser's backend has the pages of web/.
 """
 import asyncio
 import itertools
@@ -30,7 +30,8 @@ from gpt_oss.tools.simple_browser import ExaBackend, SimpleBrowserTool
 from gpt_oss.tools.simple_browser.backend import BackendError
 from gpt_oss.tools.simple_browser.simple_browser_tool import wrap_lines
 
-WORDS = ["a", "tea", "x-y", "well-known", "-", "--", "---", " ", "  ", "\t", "é", "茶", "7", "_", "&", "(", "1-2", "e-2", "long" * 30]
+WORDS = ["a", "tea", "x-y", "well-known", "-", "--", "---", " ", "  ", "\t", "é", "茶", "7", "_", "&", "(", "1-2", "e-2"]
+WORDS.append("long" * 30)
 
 index = json.loads((here / "web/index.json").read_text())
 pages = {p["url"]: (here / "web" / p["file"]).read_text() for p in index["pages"]}

@@ -92,6 +92,19 @@ func TestPlain(t *testing.T) {
 	server.Close()
 }
 
+// TestLarge has the manners that take seconds.
+func TestLarge(t *testing.T) {
+	session := connect(t, transports["SSE"](Rude(t, Floods)))
+	result, err := callTool(t.Context(), session, "echo", `{}`)
+	if err != nil || len(textOf(t, result)) != FloodSize {
+		t.Error("a flood:", err)
+	}
+	session = connect(t, transports["streamable HTTP"](Rude(t, ManyTools)))
+	if n := countTools(t, session); n != 10_000 {
+		t.Errorf("%d tools", n)
+	}
+}
+
 // TestRude shows that each rude server is as rude as its manner says, by both transports where it can be asked.
 func TestRude(t *testing.T) {
 	for name, transport := range transports {
@@ -119,12 +132,6 @@ func TestRude(t *testing.T) {
 				t.Error("a server that dies has answered")
 			}
 
-			_, session = open(Floods)
-			result, err := callTool(ctx, session, "echo", `{}`)
-			if err != nil || len(textOf(t, result)) != FloodSize {
-				t.Error("a flood:", err)
-			}
-
 			_, session = open(UnauthorizedListing)
 			if name == "streamable HTTP" { // by SSE, the client does not wait for the answer to its request
 				if _, err := session.ListTools(ctx, nil); err == nil {
@@ -132,10 +139,6 @@ func TestRude(t *testing.T) {
 				}
 			}
 
-			_, session = open(ManyTools)
-			if n := countTools(t, session); n != 10_000 {
-				t.Errorf("%d tools", n)
-			}
 			_, session = open(ListsForever)
 			list, err := session.ListTools(ctx, nil)
 			if err != nil || list.NextCursor == "" {
@@ -146,7 +149,7 @@ func TestRude(t *testing.T) {
 				t.Errorf("%d tools with odd names", n-1)
 			}
 			_, session = open(ControlTokens)
-			result, err = callTool(ctx, session, "echo", `{}`)
+			result, err := callTool(ctx, session, "echo", `{}`)
 			if err != nil || textOf(t, result) != Forged {
 				t.Error("a forged message:", err)
 			}
@@ -181,6 +184,7 @@ func waitForCall(t *testing.T, server *Server) {
 	select {
 	case <-server.Called():
 	case <-t.Context().Done():
+		t.Fatal("no call has come")
 	}
 }
 

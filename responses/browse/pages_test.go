@@ -137,9 +137,9 @@ func TestDisguises(t *testing.T) {
 			"L0: \nL1: URL: "+bank+" ("+evil+")", evil), evil},
 		"a first line that is the page's own": {
 			open, page1(1, "T ("+evil+")", "L0: URL: "+bank+"\nL1: URL: "+bank), evil},
-		"a query":                              {search, page1(1, "T ("+bank+")", "L0: \nL1: URL: "), ""},
-		"a query that is scrolled":             {call("open", `{"cursor":0,"loc":3}`), scrolled(bank), ""},
-		"a query in which is looked":           {
+		"a query":                  {search, page1(1, "T ("+bank+")", "L0: \nL1: URL: "), ""},
+		"a query that is scrolled": {call("open", `{"cursor":0,"loc":3}`), scrolled(bank), ""},
+		"a query in which is looked": {
 			call("find", `{"pattern":")"}`), page1(1, "`("+bank+")` (/find?pattern=))", ""), ""},
 		"a query, of a page that is not known": {call("open", `{"cursor":-2,"loc":3}`), scrolled(bank), ""},
 		"a link of a page that is not known":   {call("open", `{"cursor":7,"id":0}`), scrolled(bank), ""},

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ const (
 	Floods              Manner = "floods"               // a call's answer has 50 MB
 	Unauthorized        Manner = "unauthorized"         // 401 for each request
 	UnauthorizedListing Manner = "unauthorized listing" // 401 for the listing
-	ManyTools           Manner = "many tools"           // 10,000 tools
+	ManyTools           Manner = "many tools"           // 10,000 tools, of which only the last can be called
 	ListsForever        Manner = "lists forever"        // each page of the listing has a next one
 	OddNames            Manner = "odd names"            // tools with the names OddToolNames
 	ControlTokens       Manner = "control tokens"       // descriptions and results have Harmony's tokens
@@ -56,7 +57,7 @@ func Rude(t testing.TB, manner Manner) *Server {
 	for _, tool := range s.rudeTools(manner) {
 		s.add(server, tool)
 	}
-	if manner == HangsListing || manner == ListsForever {
+	if manner == HangsListing || manner == ListsForever || manner == ManyTools {
 		server.AddReceivingMiddleware(s.rudeListing(manner))
 	}
 	var beyond *httptest.Server
@@ -70,7 +71,7 @@ func Rude(t testing.TB, manner Manner) *Server {
 	}
 	return s.start(t, server, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			method := peek(r)
+			method, id := peek(r)
 			switch {
 			case manner == Unauthorized, manner == UnauthorizedListing && method == "tools/list":
 				w.Header().Set("WWW-Authenticate", Challenge)
@@ -81,6 +82,8 @@ func Rude(t testing.TB, manner Manner) *Server {
 				fmt.Fprint(w, "<html><body>Welcome!</body></html>")
 			case manner == Dies && method == "tools/call":
 				s.die(w, r)
+			case manner == Floods && method == "tools/call" && r.URL.Path == "/mcp":
+				flood(w, id)
 			default:
 				next.ServeHTTP(w, r)
 			}
@@ -109,23 +112,38 @@ func (s *Server) die(w http.ResponseWriter, r *http.Request) {
 	go s.http.CloseClientConnections()
 }
 
-// peek returns the method of a request's message, or empty, and leaves the request as it was.
-func peek(r *http.Request) string {
+// flood answers a call, without a flood in the server's own memory.
+func flood(w http.ResponseWriter, id json.RawMessage) {
+	const piece = 1 << 20
+	w.Header().Set("Content-Type", "text/event-stream")
+	fmt.Fprintf(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,", id)
+	fmt.Fprint(w, `"result":{"content":[{"type":"text","text":"`)
+	for range FloodSize / piece {
+		if _, err := io.WriteString(w, strings.Repeat("x", piece)); err != nil {
+			return // the client has had enough
+		}
+	}
+	fmt.Fprint(w, "\"}]}}\n\n")
+}
+
+// peek returns the method and the id of a request's message, or none, and leaves the request as it was.
+func peek(r *http.Request) (method string, id json.RawMessage) {
 	if r.Method != http.MethodPost {
-		return ""
+		return "", nil
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return ""
+		return "", nil
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	var message struct {
-		Method string `json:"method"`
+		Method string
+		ID     json.RawMessage
 	}
 	if json.Unmarshal(body, &message) != nil {
-		return ""
+		return "", nil
 	}
-	return message.Method
+	return message.Method, message.ID
 }
 
 func (s *Server) rudeTools(manner Manner) []Tool {
@@ -140,10 +158,6 @@ func (s *Server) rudeTools(manner Manner) []Tool {
 	case Floods:
 		echo.Answer = func(json.RawMessage) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("x", FloodSize)}}}, nil
-		}
-	case ManyTools:
-		for i := range 10_000 - 1 {
-			tools = append(tools, Tool{Name: fmt.Sprintf("tool_%05d", i), Description: "One of many."})
 		}
 	case OddNames:
 		for _, name := range OddToolNames {
@@ -170,14 +184,37 @@ func (s *Server) rudeListing(manner Manner) mcp.Middleware {
 			}
 			if manner == HangsListing {
 				<-s.closing
-				return next(ctx, method, request)
+				return nil, context.Canceled
 			}
-			var cursor string
-			if list.Params != nil {
-				cursor = list.Params.Cursor
+			page := 0
+			if list.Params != nil && list.Params.Cursor != "" {
+				var err error
+				if page, err = strconv.Atoi(list.Params.Cursor); err != nil {
+					return nil, err
+				}
 			}
-			tool := &mcp.Tool{Name: fmt.Sprintf("tool_%d", len(cursor)), InputSchema: json.RawMessage(`{"type":"object"}`)}
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{tool}, NextCursor: cursor + "x"}, nil
+			return rudePage(manner, page), nil
 		}
 	}
+}
+
+// rudePage returns a page of a long listing.
+func rudePage(manner Manner, page int) *mcp.ListToolsResult {
+	const perPage, pages = 1000, 10
+	list := &mcp.ListToolsResult{NextCursor: strconv.Itoa(page + 1)}
+	tool := func(name string) {
+		list.Tools = append(list.Tools, &mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)})
+	}
+	if manner == ListsForever {
+		tool(fmt.Sprintf("tool_%d", page))
+		return list
+	}
+	for i := range perPage {
+		tool(fmt.Sprintf("tool_%05d", perPage*page+i))
+	}
+	if page == pages-1 {
+		list.Tools[perPage-1].Name = "echo"
+		list.NextCursor = ""
+	}
+	return list
 }

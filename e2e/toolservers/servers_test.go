@@ -1,10 +1,12 @@
 package toolservers
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,8 +74,10 @@ func TestScripts(t *testing.T) {
 			}
 		}
 	}
-	if requests := python.Requests(); len(requests) == 0 || requests[0].Header.Get("Content-Type") == "" {
-		t.Errorf("requests that were noted: %+v", requests)
+	if !slices.ContainsFunc(python.Requests(), func(r Request) bool {
+		return r.Method == http.MethodPost && r.Path == "/mcp" && r.Header.Get("Content-Type") == "application/json"
+	}) {
+		t.Errorf("requests that were noted: %+v", python.Requests())
 	}
 }
 
@@ -92,14 +96,26 @@ func TestPlain(t *testing.T) {
 	server.Close()
 }
 
-// TestLarge has the manners that take seconds.
+// TestLarge has a flood, as it comes by HTTP, and a long listing.
 func TestLarge(t *testing.T) {
-	session := connect(t, transports["SSE"](Rude(t, Floods)))
-	result, err := callTool(t.Context(), session, "echo", `{}`)
-	if err != nil || len(textOf(t, result)) != FloodSize {
-		t.Error("a flood:", err)
+	response, err := http.Post(Rude(t, Floods).Streamable(), "application/json",
+		strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo"}}`))
+	if err != nil {
+		t.Fatal(err)
 	}
-	session = connect(t, transports["streamable HTTP"](Rude(t, ManyTools)))
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer struct{ Result struct{ Content []struct{ Text string } } }
+	if err := json.Unmarshal(bytes.TrimPrefix(body, []byte("event: message\ndata: ")), &answer); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(answer.Result.Content[0].Text); n != FloodSize {
+		t.Errorf("a flood of %d bytes", n)
+	}
+	session := connect(t, transports["streamable HTTP"](Rude(t, ManyTools)))
 	if n := countTools(t, session); n != 10_000 {
 		t.Errorf("%d tools", n)
 	}

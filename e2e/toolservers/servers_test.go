@@ -108,7 +108,9 @@ func TestLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var answer struct{ Result struct{ Content []struct{ Text string } } }
+	var answer struct {
+		Result struct{ Content []struct{ Text string } }
+	}
 	if err := json.Unmarshal(bytes.TrimPrefix(body, []byte("event: message\ndata: ")), &answer); err != nil {
 		t.Fatal(err)
 	}

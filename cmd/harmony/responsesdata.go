@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )
 
@@ -17,11 +20,17 @@ func storeOf(file string) (store.Options, error) {
 	if err != nil {
 		return store.Options{}, err
 	}
+	keys, err := storeKeys()
+	return store.Options{URL: c.ResponsesService.Store, Keys: keys}, err
+}
+
+// storeKeys returns the keys of the store.
+func storeKeys() (*seal.Keys, error) {
 	keys, err := keysOf(store.KeysVariable)
 	if err != nil {
-		return store.Options{}, usageError{err}
+		return nil, usageError{err}
 	}
-	return store.Options{URL: c.ResponsesService.Store, Keys: keys}, nil
+	return keys, nil
 }
 
 func migrateCommand(file *string) *cobra.Command {
@@ -52,31 +61,38 @@ this is for the way back, before an older program runs again. Stop every replica
 	return c
 }
 
-// tenantFlags name a tenant. A tenant without a name is that of requests without the tenant's header.
-type tenantFlags struct {
-	name string
-	none bool
+// dataFlags name a tenant and a store. A tenant without a name is that of requests without the tenant's header. Without
+// a store it is the configuration's.
+type dataFlags struct {
+	name  string
+	none  bool
+	store string
 }
 
-func (f *tenantFlags) add(c *cobra.Command) {
+func (f *dataFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.name, "tenant", "", "`VALUE` of the tenant's header (seal.tenant_header)")
 	c.Flags().BoolVar(&f.none, "no-tenant", false, "requests without that header")
+	c.Flags().StringVar(&f.store, "store", "", "`FILE` of the store, or postgres://HOST/DATABASE, in place of --config")
 }
 
-func (f *tenantFlags) tenant() (store.Tenant, error) {
+func (f *dataFlags) tenant() (store.Tenant, error) {
 	if (f.name == "") != f.none {
 		return store.Tenant{}, usageError{errors.New("write --tenant VALUE, or --no-tenant for requests without the header")}
 	}
 	return store.TenantOf(f.name), nil
 }
 
-// open opens the store of a configuration's responses service, and returns it with the tenant.
-func (f *tenantFlags) open(ctx context.Context, file string) (*store.Store, store.Tenant, error) {
+// open opens the store, which is that of the configuration's responses service unless a flag names it. It returns the
+// tenant too.
+func (f *dataFlags) open(ctx context.Context, file string) (*store.Store, store.Tenant, error) {
 	t, err := f.tenant()
 	if err != nil {
 		return nil, t, err
 	}
-	o, err := storeOf(file)
+	if f.store != "" && file != "" {
+		return nil, t, usageError{errors.New("--store and --config exclude each other; leave one out")}
+	}
+	o, err := f.options(file)
 	if err != nil {
 		return nil, t, err
 	}
@@ -84,14 +100,28 @@ func (f *tenantFlags) open(ctx context.Context, file string) (*store.Store, stor
 	return s, t, storeError(err)
 }
 
+func (f *dataFlags) options(file string) (o store.Options, err error) {
+	if f.store == "" {
+		return storeOf(file)
+	}
+	if !strings.Contains(f.store, "://") { // a new store would be made where there is none
+		if _, err := os.Stat(f.store); err != nil {
+			return o, usageError{fmt.Errorf("--store: %w", err)}
+		}
+	}
+	o.URL = f.store
+	o.Keys, err = storeKeys()
+	return o, err
+}
+
 func exportCommand(file *string) *cobra.Command {
-	var tenant tenantFlags
+	var data dataFlags
 	c := &cobra.Command{
 		Use:   "export --config FILE --tenant VALUE",
 		Short: "Print everything that a tenant has stored, as JSON lines",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, t, err := tenant.open(cmd.Context(), *file)
+			s, t, err := data.open(cmd.Context(), *file)
 			if err != nil {
 				return err
 			}
@@ -106,7 +136,7 @@ func exportCommand(file *string) *cobra.Command {
 				})
 		},
 	}
-	tenant.add(c)
+	data.add(c)
 	return c
 }
 
@@ -125,13 +155,13 @@ func bodies(items []store.Item) []json.RawMessage {
 }
 
 func deleteCommand(file *string) *cobra.Command {
-	var tenant tenantFlags
+	var data dataFlags
 	c := &cobra.Command{
 		Use:   "delete --config FILE --tenant VALUE",
 		Short: "Remove everything that a tenant has stored",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, t, err := tenant.open(cmd.Context(), *file)
+			s, t, err := data.open(cmd.Context(), *file)
 			if err != nil {
 				return err
 			}
@@ -145,6 +175,6 @@ func deleteCommand(file *string) *cobra.Command {
 			return nil
 		},
 	}
-	tenant.add(c)
+	data.add(c)
 	return c
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func showCommand(file *string) *cobra.Command {
-	var tenant tenantFlags
+	var data dataFlags
 	var layout layoutFlags
 	var chain, asJSON bool
 	c := &cobra.Command{
@@ -27,7 +27,7 @@ that one is not stored any more.
 
 With --json it prints a line of JSON for each response, as export does. Control characters and the like are escaped in
 transcripts.`,
-		Example: `  harmony responses show resp_5f1c --config config.yaml --no-tenant
+		Example: `  harmony responses show resp_5f1c --store responses.db --no-tenant
   harmony responses show resp_5f1c --config config.yaml --tenant acme --chain | less -R`,
 		Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,7 +35,7 @@ transcripts.`,
 			if err != nil {
 				return usageError{err}
 			}
-			s, t, err := tenant.open(cmd.Context(), *file)
+			s, t, err := data.open(cmd.Context(), *file)
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ transcripts.`,
 			return errors.Join(err, flush())
 		},
 	}
-	tenant.add(c)
+	data.add(c)
 	layout.add(c.Flags())
 	c.Flags().BoolVar(&chain, "chain", false, "print what the response continues too, the oldest first")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")

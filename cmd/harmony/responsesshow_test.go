@@ -61,6 +61,8 @@ func TestResponsesShow(t *testing.T) {
 		{"resp_1 --tenant acme --json", 0, `{"input":[{"id":"msg_1","type":"message","role":"user","content":[{"type":` +
 			`"input_text","text":"Hi \u001b[2J"}]}],"output":[{"id":"rs_1","type":"reasoning","summary":[],"content":[],` +
 			`"harmony_text":"Thoughts."}],"response":{"id":"resp_1","model":"m","status":"completed"}}` + "\n", ""},
+		{"resp_1 --tenant acme --store x.db", exitUsage, "", "--store and --config exclude each other"},
+		{"resp_1 --tenant acme --json=false --store absent.db", exitUsage, "", "--store: stat absent.db: no such file"},
 		{"resp_1 --no-tenant", exitFailed, "", `"resp_1" is not stored for this tenant`},
 		{"resp_3 --tenant acme --chain", exitFailed, "", `"resp_3" is not stored for this tenant`},
 		{"--tenant acme", exitUsage, "", "0 ids are given; write the id of one response"},
@@ -69,6 +71,9 @@ func TestResponsesShow(t *testing.T) {
 		{"resp_1 --tenant acme --color some", exitUsage, "", "--color some is not known"},
 	} {
 		args := append([]string{"responses", "show", "--config", file}, strings.Fields(tt.args)...)
+		if strings.Contains(tt.args, "--json") {
+			args = append([]string{"responses", "show", "--store", database}, strings.Fields(tt.args)...)
+		}
 		code, stdout, stderr := harmonyRun(args...)
 		if code != tt.code || stdout != tt.stdout || !strings.Contains(stderr, tt.stderr) || tt.stderr == "" && stderr != "" {
 			t.Errorf("%s: exit %d, %s\ngot\n%swant\n%s", tt.args, code, stderr, stdout, tt.stdout)

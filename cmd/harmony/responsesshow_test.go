@@ -50,30 +50,28 @@ func TestResponsesShow(t *testing.T) {
 		}
 		return text
 	}
+	flags := strings.NewReplacer("CONFIG", "--config "+file, "STORE", "--store "+database)
 	for _, tt := range []struct {
 		args           string
 		code           int
 		stdout, stderr string
 	}{
-		{"resp_1 --tenant acme", 0, first, ""},
-		{"resp_2 --tenant acme", 0, numbered(second, "1", "2", "3"), ""},
-		{"resp_2 --tenant acme --chain", 0, first + numbered(second, "3", "4", "5"), ""},
-		{"resp_1 --tenant acme --json", 0, `{"input":[{"id":"msg_1","type":"message","role":"user","content":[{"type":` +
+		{"CONFIG resp_1 --tenant acme", 0, first, ""},
+		{"CONFIG resp_2 --tenant acme", 0, numbered(second, "1", "2", "3"), ""},
+		{"CONFIG resp_2 --tenant acme --chain", 0, first + numbered(second, "3", "4", "5"), ""},
+		{"STORE resp_1 --tenant acme --json", 0, `{"input":[{"id":"msg_1","type":"message","role":"user","content":[{"type":` +
 			`"input_text","text":"Hi \u001b[2J"}]}],"output":[{"id":"rs_1","type":"reasoning","summary":[],"content":[],` +
 			`"harmony_text":"Thoughts."}],"response":{"id":"resp_1","model":"m","status":"completed"}}` + "\n", ""},
-		{"resp_1 --tenant acme --store x.db", exitUsage, "", "--store and --config exclude each other"},
-		{"resp_1 --tenant acme --json=false --store absent.db", exitUsage, "", "--store: stat absent.db: no such file"},
-		{"resp_1 --no-tenant", exitFailed, "", `"resp_1" is not stored for this tenant`},
-		{"resp_3 --tenant acme --chain", exitFailed, "", `"resp_3" is not stored for this tenant`},
-		{"--tenant acme", exitUsage, "", "0 ids are given; write the id of one response"},
-		{"a b --tenant acme", exitUsage, "", "2 ids are given"},
-		{"resp_1", exitUsage, "", "write --tenant VALUE, or --no-tenant"},
-		{"resp_1 --tenant acme --color some", exitUsage, "", "--color some is not known"},
+		{"CONFIG resp_1 --tenant acme --store x.db", exitUsage, "", "--store and --config exclude each other"},
+		{"resp_1 --tenant acme --store absent.db", exitUsage, "", "--store: stat absent.db: no such file"},
+		{"CONFIG resp_1 --no-tenant", exitFailed, "", `"resp_1" is not stored for this tenant`},
+		{"CONFIG resp_3 --tenant acme --chain", exitFailed, "", `"resp_3" is not stored for this tenant`},
+		{"CONFIG --tenant acme", exitUsage, "", "0 ids are given; write the id of one response"},
+		{"CONFIG a b --tenant acme", exitUsage, "", "2 ids are given"},
+		{"CONFIG resp_1", exitUsage, "", "write --tenant VALUE, or --no-tenant"},
+		{"CONFIG resp_1 --tenant acme --color some", exitUsage, "", "--color some is not known"},
 	} {
-		args := append([]string{"responses", "show", "--config", file}, strings.Fields(tt.args)...)
-		if strings.Contains(tt.args, "--json") {
-			args = append([]string{"responses", "show", "--store", database}, strings.Fields(tt.args)...)
-		}
+		args := append([]string{"responses", "show"}, strings.Fields(flags.Replace(tt.args))...)
 		code, stdout, stderr := harmonyRun(args...)
 		if code != tt.code || stdout != tt.stdout || !strings.Contains(stderr, tt.stderr) || tt.stderr == "" && stderr != "" {
 			t.Errorf("%s: exit %d, %s\ngot\n%swant\n%s", tt.args, code, stderr, stdout, tt.stdout)

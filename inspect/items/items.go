@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -43,8 +44,12 @@ type item struct {
 	} `json:"tools"`
 }
 
-// ownMembers begin the names of members that the service adds to stored items. Clients do not see them.
-const ownMembers = "harmony_"
+// ownMembers begin the names of members that the service adds to stored items. Clients do not see them. modelItems has
+// the items that the model gets in place of the item.
+const (
+	ownMembers = "harmony_"
+	modelItems = ownMembers + "items"
+)
 
 // Message returns an item as a message. What is no item of the API is shown as its JSON.
 func Message(raw json.RawMessage) *explain.Message {
@@ -150,12 +155,36 @@ func hidden(raw json.RawMessage) []explain.Part {
 		return nil
 	}
 	var all []explain.Part
-	for name, value := range members {
-		if t := text(value); strings.HasPrefix(name, ownMembers) && t != "" {
-			all = append(all, explain.Part{Label: name + ", which clients do not see", Text: t})
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		value := text(members[name])
+		switch {
+		case name == modelItems:
+			all = append(all, forModel(members[name])...)
+		case strings.HasPrefix(name, ownMembers) && value != "":
+			all = append(all, explain.Part{Label: name + ", which clients do not see", Text: value})
 		}
 	}
-	slices.SortFunc(all, func(a, b explain.Part) int { return cmp.Compare(a.Label, b.Label) })
+	return all
+}
+
+// forModel returns the texts of the items that the model gets.
+func forModel(raw json.RawMessage) []explain.Part {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return []explain.Part{{Label: modelItems, Text: compact(raw)}}
+	}
+	var all []explain.Part
+	for _, raw := range list {
+		var i item
+		if json.Unmarshal(raw, &i) != nil {
+			all = append(all, explain.Part{Label: modelItems, Text: compact(raw)})
+			continue
+		}
+		label := strings.TrimSpace("for the model, " + i.Type + " " + i.recipient())
+		for _, part := range i.parts(raw) {
+			all = append(all, explain.Part{Label: strings.TrimSpace(label + " " + part.Label), Text: part.Text})
+		}
+	}
 	return all
 }
 

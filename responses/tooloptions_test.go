@@ -21,3 +21,18 @@ func TestToolOptions(t *testing.T) {
 		t.Errorf("b is %+v, c is %+v", s, o.Server("c"))
 	}
 }
+
+// TestConfiguredServers checks that servers of the configuration can be asked, programs too.
+func TestConfiguredServers(t *testing.T) {
+	s := New(Options{Tools: ToolOptions{Servers: []ToolServer{{Label: "web", URL: "http://127.0.0.1:1"},
+		{Label: "program", Command: []string{"server"}, Environment: []string{"A=b"}}}}})
+	for _, label := range []string{"web", "program"} {
+		m, failure := s.readMCPTool("tools[0]", &toolFields{Label: label})
+		if failure != nil {
+			t.Fatalf("%s: %s", label, failure.Message)
+		}
+		if err := m.to.Validate(); err != nil {
+			t.Errorf("%s: %v", label, err)
+		}
+	}
+}

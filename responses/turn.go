@@ -131,6 +131,7 @@ func (t *turn) run(ctx context.Context, emit func(*event) error) (*outcome, *eve
 		case err != nil:
 			return t.broken(ctx, err)
 		case !again:
+			t.own(end.object)
 			o := t.end(end.object.text("status"), end.object)
 			return o, &event{kind: end.kind, data: lifecycle(end.kind, t.sequence, o.object)}, nil
 		}

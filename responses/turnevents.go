@@ -104,7 +104,6 @@ func (t *turn) takeItem(e *event) error {
 
 // end returns the outcome of a turn whose last object is o, and changes o into the client's.
 func (t *turn) end(status string, o object) *outcome {
-	t.own(o)
 	t.total(o)
 	end := &outcome{status: status}
 	shown := make([]json.RawMessage, 0, len(t.output))

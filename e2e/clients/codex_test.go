@@ -112,6 +112,7 @@ type codexEvent struct {
 	Type string
 	Item struct {
 		Type, Text, Status string
+		Query              string // a search's, or the URL of a page
 		Output             string `json:"aggregated_output"`
 	}
 	Usage struct {
@@ -146,6 +147,8 @@ func (c *codex) exec(t *testing.T, args ...string) []string {
 			}
 			continue
 		case "command_execution", "agent_message":
+		case "web_search":
+			e.Item.Text = e.Item.Query
 		default:
 			t.Errorf("an item of another kind: %s", line)
 		}

@@ -139,12 +139,12 @@ func endless(w io.Writer, part string, written *atomic.Int64, done chan<- struct
 			break
 		}
 	}
-	close(done)
+	done <- struct{}{}
 }
 
 // An answer of 50 MB is not read. The error has the limit.
 func TestLargeAnswers(t *testing.T) {
-	const limit = 1 << 20
+	const limit = 256 << 10
 	for name, write := range map[string]func(http.ResponseWriter, *rpc) string{
 		"JSON": func(w http.ResponseWriter, m *rpc) string {
 			w.Header().Set("Content-Type", "application/json")
@@ -170,7 +170,7 @@ func TestLargeAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPool(t, Limits{Message: limit})
 			var written atomic.Int64
-			done := make(chan struct{})
+			done := make(chan struct{}, 1)
 			s := serve(t, rude(func(w http.ResponseWriter, _ *http.Request, m *rpc) {
 				if m.Method == methodCall {
 					part := write(w, m)
@@ -178,7 +178,7 @@ func TestLargeAnswers(t *testing.T) {
 				}
 			}), nil)
 			_, err := p.Call(t.Context(), s, "", call("x"))
-			if e := fails[*LimitError](t, err); e != nil && (e.Limit != limit || !strings.Contains(e.Error(), "1048576")) {
+			if e := fails[*LimitError](t, err); e != nil && (e.Limit != limit || !strings.Contains(e.Error(), "262144")) {
 				t.Errorf("it is %v", e)
 			}
 			wait(t, "the end of the answer", done)
@@ -191,45 +191,62 @@ func TestLargeAnswers(t *testing.T) {
 
 // The same of a server that answers on one stream for the whole session.
 func TestLargeEvents(t *testing.T) {
-	for name, part := range map[string]string{"a line": "a", "comments": ": x\n\n", "lines": "data: [\n",
-		"answers to nobody": `data: {"jsonrpc":"2.0","id":77,"result":{}}` + "\n\n"} {
+	for name, part := range map[string]string{"a line": "a", "comments": ": " + strings.Repeat("x", 1000) + "\n\n",
+		"lines": "data: [\n"} {
 		t.Run(name, func(t *testing.T) {
-			p := newPool(t, Limits{Message: 1 << 20, Call: 3 * time.Second})
+			p := newPool(t, Limits{Message: 256 << 10})
 			var written atomic.Int64
-			done := make(chan struct{})
-			called := make(chan struct{})
-			box := newToolbox(nil)
-			h := mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return box.Server }, nil)
-			s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method != http.MethodGet {
-					h.ServeHTTP(w, r)
+			done := make(chan struct{}, 1)
+			s := serve(t, rudeEvents(func(w http.ResponseWriter, m *rpc) {
+				if len(done) == 0 && written.Load() == 0 {
+					endless(w, part, &written, done)
 					return
 				}
-				// The real stream goes on while another goroutine of the server writes to it.
-				ctx, cancel := context.WithCancel(r.Context())
-				go func() {
-					<-called
-					cancel()
-				}()
-				h.ServeHTTP(w, r.WithContext(ctx))
-				endless(w, part, &written, done)
+				fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,%s}\n\n", m.ID, textResult("ok"))
 			}), nil)
 			s.Transport = SSE
-			go func() {
-				<-box.running
-				close(called)
-			}()
-			_, err := p.Call(t.Context(), s, "", call("wait"))
-			if name == "answers to nobody" { // they are dropped as they come
-				if err == nil {
-					t.Error("there is an answer")
-				}
-				return
+			_, err := p.Call(t.Context(), s, "", call("x"))
+			if e := fails[*LimitError](t, err); e != nil && e.Limit != p.limits.Message {
+				t.Errorf("it is %v", e)
 			}
-			fails[*LimitError](t, err)
 			wait(t, "the end of the stream", done)
-			if n := written.Load(); n > 40<<20 {
+			if n := written.Load(); n > 30<<20 {
 				t.Errorf("%d bytes were read", n)
+			}
+			if text := mustCall(t, p, s, "x"); text != "ok" {
+				t.Errorf("the next session answers %s", text)
+			}
+		})
+	}
+}
+
+// A server of the older kind that hangs is connected to anew by the next call; one that has sent anything is not.
+func TestHangingStream(t *testing.T) {
+	for name, silent := range map[string]bool{"silent": true, "alive": false} {
+		t.Run(name, func(t *testing.T) {
+			var streams atomic.Int32
+			var calls atomic.Int32
+			s := serve(t, rudeEvents(func(w http.ResponseWriter, m *rpc) {
+				switch {
+				case calls.Add(1) > 1:
+					fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,%s}\n\n", m.ID, textResult("ok"))
+				case !silent:
+					fmt.Fprint(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n\n")
+				}
+			}), func(r *http.Request) {
+				if r.Method == http.MethodGet {
+					streams.Add(1)
+				}
+			})
+			s.Transport = SSE
+			p := newPool(t, Limits{})
+			p.limits.Call = 500 * time.Millisecond
+			_, err := p.Call(t.Context(), s, "", call("x"))
+			fails[*TimeoutError](t, err)
+			p.limits.Call = time.Minute
+			mustCall(t, p, s, "x")
+			if n := streams.Load(); n != 1 && !silent || n != 2 && silent {
+				t.Errorf("there were %d streams", n)
 			}
 		})
 	}
@@ -238,9 +255,9 @@ func TestLargeEvents(t *testing.T) {
 // A server that sends a byte now and then does not hold a call for longer than the limit, nor after its client has
 // gone.
 func TestSlowAnswers(t *testing.T) {
-	for name, begin := range map[string]func(http.ResponseWriter){
-		"JSON":   func(w http.ResponseWriter) { w.Header().Set("Content-Type", "application/json") },
-		"events": events,
+	for name, kind := range map[string]struct{ contentType, part string }{
+		"JSON":   {"application/json", " "},
+		"events": {"text/event-stream", ":\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ended := make(chan struct{}, 2)
@@ -249,10 +266,10 @@ func TestSlowAnswers(t *testing.T) {
 				if m.Method != methodCall {
 					return
 				}
-				begin(w)
+				w.Header().Set("Content-Type", kind.contentType)
 				began <- struct{}{}
 				for r.Context().Err() == nil {
-					fmt.Fprint(w, " \n")
+					fmt.Fprint(w, kind.part)
 					w.(http.Flusher).Flush()
 					select {
 					case <-r.Context().Done():

@@ -92,7 +92,7 @@ func (s *session) callOnce(ctx context.Context, params *mcp.CallToolParams) (*Re
 	switch {
 	case err == nil:
 		return readResult(answer, s.pool.limits.Result)
-	case ctx.Err() == nil && (x.refused() || !x.wasSent() && isConnectionError(err)):
+	case ctx.Err() == nil && (x.refused() || x.unseen()):
 		return nil, &brokenError{err}
 	}
 	return nil, err

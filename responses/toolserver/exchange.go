@@ -93,11 +93,11 @@ func (x *exchange) refused() bool {
 	return x.status == http.StatusNotFound || x.status == http.StatusBadRequest && !isProtocolError(x.failure)
 }
 
-// wasSent reports whether the server may have seen the request.
-func (x *exchange) wasSent() bool {
+// unseen reports whether the server cannot have seen the request, for a reason that a new session may not have.
+func (x *exchange) unseen() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.sent
+	return !x.sent && (x.failure == nil || isConnectionError(x.failure))
 }
 
 // receive counts bytes of the answer. The error is a [*LimitError].

@@ -79,13 +79,15 @@ type toolbox struct {
 	*mcp.Server
 	// running gets an event when the tool wait has begun, and stopped when its context has ended.
 	running, stopped chan struct{}
-	mu               sync.Mutex
-	calls            []string
+	// quit ends the tool wait too.
+	quit  chan struct{}
+	mu    sync.Mutex
+	calls []string
 }
 
 func newToolbox(options *mcp.ServerOptions) *toolbox {
 	b := &toolbox{mcp.NewServer(&mcp.Implementation{Name: "toolbox", Version: "1"}, options), make(chan struct{}, 100),
-		make(chan struct{}, 100), sync.Mutex{}, nil}
+		make(chan struct{}, 100), make(chan struct{}), sync.Mutex{}, nil}
 	text := func(s string) *mcp.CallToolResult {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 	}
@@ -109,9 +111,12 @@ func newToolbox(options *mcp.ServerOptions) *toolbox {
 	})
 	add("wait", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		b.running <- struct{}{}
-		<-ctx.Done()
+		select {
+		case <-ctx.Done():
+		case <-b.quit:
+		}
 		b.stopped <- struct{}{}
-		return nil, ctx.Err()
+		return nil, errors.New("stopped")
 	})
 	add("ask", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		_, sampling := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1})
@@ -184,11 +189,52 @@ func rude(f func(w http.ResponseWriter, r *http.Request, m *rpc)) http.Handler {
 	})
 }
 
+// rudeEvents is a server that speaks SSE up to the handshake, with one session, and leaves calls to a function, which
+// writes to the stream.
+func rudeEvents(f func(w http.ResponseWriter, m *rpc)) http.Handler {
+	messages := make(chan *rpc, 10)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			m := &rpc{}
+			if err := json.NewDecoder(r.Body).Decode(m); err != nil {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			messages <- m
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "event: endpoint\ndata: /messages\n\n")
+		for {
+			w.(http.Flusher).Flush()
+			select {
+			case <-r.Context().Done():
+				return
+			case m := <-messages:
+				switch m.Method {
+				case methodInitialize:
+					fmt.Fprintf(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"protocolVersion\":\"2025-06-18\","+
+						"\"capabilities\":{},\"serverInfo\":{\"name\":\"rude\",\"version\":\"1\"}}}\n\n", m.ID)
+				case methodCall:
+					f(w, m)
+				}
+			}
+		}
+	})
+}
+
 // answer writes a JSON-RPC answer with this member.
 func answer(w http.ResponseWriter, id json.RawMessage, member string) {
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, id, member)
 }
+
+// silent is a server that answers nothing.
+var silent = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // so that the server sees that the client leaves
+	<-r.Context().Done()
+})
 
 func textResult(text string) string {
 	b, _ := json.Marshal(text)

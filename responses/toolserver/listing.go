@@ -173,7 +173,7 @@ func (s *session) listTools(ctx context.Context) (tools []Tool, size int64, agai
 		if err == nil {
 			err = list.read(answer, seen, limits.Tools)
 		}
-		again = x.refused() || isConnectionError(err)
+		again = ctx.Err() == nil && (x.refused() || x.unseen() || isConnectionError(err))
 		x.close()
 		var limit *LimitError
 		switch {

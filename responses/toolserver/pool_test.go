@@ -308,7 +308,7 @@ func TestClose(t *testing.T) {
 	before := runtime.NumGoroutine()
 	streamable := serve(t, box.streamable(nil), nil)
 	older := serve(t, mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return box.Server }, nil), nil)
-	hanging := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), nil)
+	hanging := serve(t, silent, nil)
 	p := NewPool(Limits{}, nil, slog.New(slog.DiscardHandler))
 	errs := make(chan error)
 	for _, s := range []*Server{streamable, older, hanging} {
@@ -321,6 +321,7 @@ func TestClose(t *testing.T) {
 	wait(t, "a call", box.running)
 	eventually(t, "three sessions", func() bool { return p.count() == 3 })
 	closePool(t, p)
+	close(box.quit)
 	for range 3 {
 		if err := wait(t, "the end of a call", errs); !errors.Is(err, ErrClosed) {
 			t.Errorf("it ends with %v", err)
@@ -341,10 +342,10 @@ func TestClose(t *testing.T) {
 
 // A server that does not answer the handshake, or nobody there at all, is an error soon.
 func TestNobodyThere(t *testing.T) {
-	silent := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), nil)
+	server := serve(t, silent, nil)
 	p := newPool(t, Limits{Connect: 50 * time.Millisecond})
 	for _, transport := range []Transport{Any, StreamableHTTP, SSE} {
-		s := *silent
+		s := *server
 		s.Transport = transport
 		_, err := p.Call(t.Context(), &s, "", call("x"))
 		if e := fails[*TimeoutError](t, err); e != nil && e.What != whatConnecting {

@@ -106,7 +106,8 @@ func serveLines(f func(*rpc) string) {
 
 func program(mode string, environment ...string) *Server {
 	return &Server{Label: "program", Command: []string{os.Args[0]},
-		Environment: append(environment, "TOOLSERVER_PROCESS="+mode)}
+		// The race detector would wait for a second when the program ends.
+		Environment: append(environment, "TOOLSERVER_PROCESS="+mode, "GORACE=atexit_sleep_ms=0")}
 }
 
 // A process that dies, writes garbage or too much, or hangs, is an error. The next call has a new process.
@@ -153,7 +154,7 @@ func TestProcessDiesBetweenCalls(t *testing.T) {
 }
 
 func TestProcessCannotStart(t *testing.T) {
-	p := newPool(t, Limits{Connect: time.Second})
+	p := newPool(t, Limits{Connect: 3 * time.Second})
 	for name, s := range map[string]*Server{
 		"no such program": {Command: []string{"/nonexistent/secret-program"}},
 		"garbage":         program("garbage"),

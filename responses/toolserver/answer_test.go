@@ -75,7 +75,8 @@ func TestBadAnswers(t *testing.T) {
 		}, isProtocol(0, "cannot be read")},
 		"input is wanted": {func(w http.ResponseWriter, _ *http.Request, m *rpc) {
 			answer(w, m.ID,
-				`"result":{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"?"}}}}`)
+				`"result":{"resultType":"input_required","inputRequests":`+
+					`{"a":{"method":"elicitation/create","params":{"message":"?"}}}}`)
 		}, isProtocol(0, "input")},
 		"compressed": {func(w http.ResponseWriter, _ *http.Request, _ *rpc) {
 			w.Header().Set("Content-Encoding", "gzip")

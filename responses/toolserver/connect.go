@@ -73,17 +73,13 @@ func (x *exchange) isOtherTransport() bool {
 
 // handshake connects by one transport.
 func (s *session) handshake(t Transport, revision string, x *exchange) (*mcp.ClientSession, error) {
-	transport, err := s.transport(t)
-	if err != nil {
-		return nil, err
-	}
 	if t == SSE {
 		revision = handshakeVersion
 	}
 	s.version.Store(nil)
 	client := mcp.NewClient(implementation(), s.options())
 	client.AddReceivingMiddleware(s.refuse)
-	c, err := client.Connect(withExchange(s.ctx, x), &watched{transport, s, t},
+	c, err := client.Connect(withExchange(s.ctx, x), &watched{s.transport(t), s, t},
 		&mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		return nil, s.explainHandshake(x, err)
@@ -104,26 +100,22 @@ func (s *session) explainHandshake(x *exchange, err error) error {
 }
 
 // transport returns the SDK's transport.
-func (s *session) transport(t Transport) (mcp.Transport, error) {
+func (s *session) transport(t Transport) mcp.Transport {
 	if t == Stdio {
-		return &command{session: s}, nil
+		return &command{session: s}
 	}
 	limits := &s.pool.limits
 	if s.http == nil {
 		s.http = s.pool.guard.Client(egress.Options{Private: s.server.Private, Connect: limits.Connect, TLS: limits.Connect,
 			Header: limits.Call, Connections: limits.SessionCalls + maxAside})
 	}
-	w, err := newWire(s, t, s.http.Transport)
-	if err != nil {
-		return nil, err
-	}
-	client := &http.Client{Transport: w, CheckRedirect: s.http.CheckRedirect}
+	client := &http.Client{Transport: newWire(s, t, s.http.Transport), CheckRedirect: s.http.CheckRedirect}
 	if t == SSE {
 		// The limits of stream are those that clients are told.
-		return &mcp.SSEClientTransport{Endpoint: s.server.URL, HTTPClient: client, MaxEventSize: int(2 * limits.Message)}, nil
+		return &mcp.SSEClientTransport{Endpoint: s.server.URL, HTTPClient: client, MaxEventSize: int(2 * limits.Message)}
 	}
 	return &mcp.StreamableClientTransport{Endpoint: s.server.URL, HTTPClient: client, MaxRetries: -1,
-		DisableStandaloneSSE: true, MaxEventSize: int(2 * limits.Message)}, nil
+		DisableStandaloneSSE: true, MaxEventSize: int(2 * limits.Message)}
 }
 
 // learn remembers what the handshake has found out.

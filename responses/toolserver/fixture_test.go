@@ -39,7 +39,7 @@ func closePool(t *testing.T, p *Pool) {
 	if p.ending != 0 || len(p.sessions) != 0 {
 		t.Errorf("%d sessions have not ended", p.ending+len(p.sessions))
 	}
-	if taken := p.places.taken; taken != 0 {
+	if taken := p.places.taken + p.processes.taken; taken != 0 {
 		t.Errorf("%d places are taken", taken)
 	}
 	eventually(t, "what was read is given back", func() bool {
@@ -72,7 +72,8 @@ func wait[T any](t *testing.T, what string, c <-chan T) (v T) {
 }
 
 // schema has its members in an order that no map has.
-const schema = `{"type":"object","properties":{"zebra":{"type":"string"},"apple":{"type":"integer"}},"required":["zebra"]}`
+const schema = `{"type":"object","properties":{"zebra":{"type":"string"},"apple":{"type":"integer"}},` +
+	`"required":["zebra"]}`
 
 // toolbox is an MCP server, made with the SDK.
 type toolbox struct {
@@ -80,26 +81,19 @@ type toolbox struct {
 	// running gets an event when the tool wait has begun, and stopped when its context has ended.
 	running, stopped chan struct{}
 	// quit ends the tool wait too.
-	quit  chan struct{}
-	mu    sync.Mutex
-	calls []string
+	quit chan struct{}
 }
 
 func newToolbox(options *mcp.ServerOptions) *toolbox {
 	b := &toolbox{mcp.NewServer(&mcp.Implementation{Name: "toolbox", Version: "1"}, options), make(chan struct{}, 100),
-		make(chan struct{}, 100), make(chan struct{}), sync.Mutex{}, nil}
+		make(chan struct{}, 100), make(chan struct{})}
 	text := func(s string) *mcp.CallToolResult {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 	}
-	add := func(name string, f func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error)) {
+	add := func(name string, f mcp.ToolHandler) {
 		b.AddTool(&mcp.Tool{Name: name, Description: "It is " + name + ".", InputSchema: json.RawMessage(schema),
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: name == "echo"}},
-			func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				b.mu.Lock()
-				b.calls = append(b.calls, name)
-				b.mu.Unlock()
-				return f(ctx, r)
-			})
+			f)
 	}
 	add("echo", func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return text(fmt.Sprintf("%s %v", r.Params.Arguments, r.Params.Meta["client_id"])), nil
@@ -119,19 +113,15 @@ func newToolbox(options *mcp.ServerOptions) *toolbox {
 		return nil, errors.New("stopped")
 	})
 	add("ask", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		//nolint:staticcheck // MCP no longer wants servers to ask this, and some do
 		_, sampling := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1})
+		//nolint:staticcheck // the same
 		_, roots := r.Session.ListRoots(ctx, nil)
 		_, elicitation := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "?"})
 		return text(fmt.Sprintf("ping: %t, sampling: %t, roots: %t, elicitation: %t", r.Session.Ping(ctx, nil) == nil,
 			sampling == nil, roots == nil, elicitation == nil)), nil
 	})
 	return b
-}
-
-func (b *toolbox) called() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.Join(b.calls, " ")
 }
 
 // serve serves a handler, and sees each request first.
@@ -162,6 +152,9 @@ type rpc struct {
 	Error  json.RawMessage `json:"error"`
 }
 
+// handshake is what servers without the SDK answer to initialize.
+const handshake = `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"rude","version":"1"}}`
+
 // rude is a server that speaks streamable HTTP up to the handshake, and leaves the rest to a function.
 func rude(f func(w http.ResponseWriter, r *http.Request, m *rpc)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -180,7 +173,7 @@ func rude(f func(w http.ResponseWriter, r *http.Request, m *rpc)) http.Handler {
 			answer(w, m.ID, `"error":{"code":-32601,"message":"Method not found"}`)
 		case methodInitialize:
 			answer(w, m.ID,
-				`"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"rude","version":"1"}}`)
+				`"result":`+handshake)
 		case "notifications/initialized":
 			w.WriteHeader(http.StatusAccepted)
 		default:
@@ -214,8 +207,7 @@ func rudeEvents(f func(w http.ResponseWriter, m *rpc)) http.Handler {
 			case m := <-messages:
 				switch m.Method {
 				case methodInitialize:
-					fmt.Fprintf(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"protocolVersion\":\"2025-06-18\","+
-						"\"capabilities\":{},\"serverInfo\":{\"name\":\"rude\",\"version\":\"1\"}}}\n\n", m.ID)
+					fmt.Fprintf(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", m.ID, handshake)
 				case methodCall:
 					f(w, m)
 				}

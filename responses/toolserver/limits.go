@@ -14,8 +14,8 @@ type Limits struct {
 	// Listing is the size of a server's list of tools, and Tools how many there may be.
 	Listing int64
 	Tools   int
-	// Sessions is how many there are at once. A server that is a process has one process for each session.
-	Sessions int
+	// Sessions is how many there are at once. Processes is how many of them are with a process of their own.
+	Sessions, Processes int
 	// SessionCalls is how many calls of a session run at once. Others wait.
 	SessionCalls int
 	// Memory is the size of all messages that are received at once. To decode them takes some times that for a moment.
@@ -50,7 +50,7 @@ func (l Limits) OrDefaults() Limits {
 		value    *int
 		standard int
 	}{
-		{&l.Tools, 512}, {&l.Sessions, 256}, {&l.SessionCalls, 8},
+		{&l.Tools, 512}, {&l.Sessions, 256}, {&l.Processes, 32}, {&l.SessionCalls, 8},
 	} {
 		if *n.value == 0 {
 			*n.value = n.standard

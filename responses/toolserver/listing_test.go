@@ -89,7 +89,8 @@ func TestBadLists(t *testing.T) {
 func TestOddTools(t *testing.T) {
 	s := serve(t, rude(func(w http.ResponseWriter, _ *http.Request, m *rpc) {
 		answer(w, m.ID,
-			`"result":{"tools":[null,1,{},{"name":""},{"name":1},{"name":"a","inputSchema":[1]},{"name":"a","description":"second"},
+			`"result":{"tools":[null,1,{},{"name":""},{"name":1},{"name":"a","inputSchema":[1]},
+			{"name":"a","description":"second"},
 			{"name":"b.c/d","inputSchema":{ "type" : "object" ,
 				"x":{"b":1,"a":2}},"annotations":{"readOnlyHint":true}},{"name":"c","inputSchema":null},
 			{"name":"d","description":7}]}`)
@@ -102,7 +103,8 @@ func TestOddTools(t *testing.T) {
 	for _, tool := range tools {
 		got = append(got, fmt.Sprintf("%s %s %s %t", tool.Name, tool.Description, tool.InputSchema, tool.ReadOnly))
 	}
-	want := `a  {"type":"object","properties":{}} false|b.c/d  {"type":"object","x":{"b":1,"a":2}} true|c  {"type":"object","properties":{}} false`
+	want := `a  {"type":"object","properties":{}} false|b.c/d  {"type":"object","x":{"b":1,"a":2}} true|` +
+		`c  {"type":"object","properties":{}} false`
 	if strings.Join(got, "|") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
 	}
@@ -179,8 +181,10 @@ func TestListChanges(t *testing.T) {
 		}
 		return tools[0].Name
 	}
-	if name() != "t1" || name() != "t1" {
-		t.Error("the list is not kept")
+	for range 2 {
+		if got := name(); got != "t1" {
+			t.Errorf("the list is not kept: %s", got)
+		}
 	}
 	mustCall(t, p, s, "x")
 	eventually(t, "a new list", func() bool { return name() == "t2" })

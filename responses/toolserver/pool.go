@@ -15,7 +15,8 @@ type Pool struct {
 	guard  *egress.Guard
 	log    *slog.Logger
 	memory *budget // of messages that are being received
-	places *budget // of sessions
+	// places are for sessions, processes for those with a process.
+	places, processes *budget
 
 	// closing counts the sessions that have not ended.
 	closing sync.WaitGroup
@@ -36,9 +37,10 @@ func NewPool(limits Limits, guard *egress.Guard, log *slog.Logger) *Pool {
 		guard = &egress.Guard{}
 	}
 	return &Pool{limits: limits, guard: guard, log: log,
-		memory:   newBudget("bytes of answers at once", limits.Memory),
-		places:   newBudget("sessions with tool servers", int64(limits.Sessions)),
-		sessions: map[key]*session{}, listings: map[key]*listing{}, known: map[key]manners{}}
+		memory:    newBudget("bytes of answers at once", limits.Memory),
+		places:    newBudget("sessions with tool servers", int64(limits.Sessions)),
+		processes: newBudget("processes of tool servers", int64(limits.Processes)),
+		sessions:  map[key]*session{}, listings: map[key]*listing{}, known: map[key]manners{}}
 }
 
 // Close ends all sessions and their processes, and waits for their end. Calls that run fail with [ErrClosed].
@@ -81,7 +83,7 @@ func (p *Pool) enter(server *Server, tenant string) (s *session, reused bool, er
 	}
 	s, reused = p.sessions[k]
 	if !reused {
-		if err := p.makeRoom(tenant); err != nil {
+		if err := p.makeRoom(server, tenant); err != nil {
 			return nil, false, err
 		}
 		s = newSession(p, server, tenant, k)
@@ -96,20 +98,35 @@ func (p *Pool) enter(server *Server, tenant string) (s *session, reused bool, er
 	return s, reused, nil
 }
 
-// makeRoom takes a place for a session. If there is none, the session that has not been used for the longest time is
-// ended: one of the tenant's own, if it is the tenant who has too many.
-func (p *Pool) makeRoom(tenant string) error {
+// makeRoom takes what a session needs.
+func (p *Pool) makeRoom(server *Server, tenant string) error {
 	if p.ending >= p.limits.Sessions {
 		return &LimitError{What: "sessions with tool servers that have not ended", Limit: int64(p.limits.Sessions)}
 	}
-	err := p.places.take(tenant, 1)
+	if err := p.takePlace(p.places, tenant, func(*session) bool { return true }); err != nil {
+		return err
+	}
+	if !server.isProcess() {
+		return nil
+	}
+	err := p.takePlace(p.processes, tenant, func(s *session) bool { return s.server.isProcess() })
+	if err != nil {
+		p.places.give(tenant, 1)
+	}
+	return err
+}
+
+// takePlace takes a place for a session. If there is none, the session that has not been used for the longest time, of
+// those that have such a place, is ended: one of the tenant's own, if it is the tenant who has too many.
+func (p *Pool) takePlace(places *budget, tenant string, has func(*session) bool) error {
+	err := places.take(tenant, 1)
 	if err == nil {
 		return nil
 	}
-	own := p.places.isFull(tenant)
+	own := places.isFull(tenant)
 	var oldest *session
 	for _, s := range p.sessions {
-		if s.users == 0 && (!own || s.tenant == tenant) && (oldest == nil || s.used.Before(oldest.used)) {
+		if s.users == 0 && has(s) && (!own || s.tenant == tenant) && (oldest == nil || s.used.Before(oldest.used)) {
 			oldest = s
 		}
 	}
@@ -117,7 +134,7 @@ func (p *Pool) makeRoom(tenant string) error {
 		return err
 	}
 	p.remove(oldest)
-	return p.places.take(tenant, 1)
+	return places.take(tenant, 1)
 }
 
 // release says that a caller no longer uses a session.
@@ -159,6 +176,9 @@ func (p *Pool) remove(s *session) {
 		s.idle.Stop()
 	}
 	p.places.give(s.tenant, 1)
+	if s.server.isProcess() {
+		p.processes.give(s.tenant, 1)
+	}
 	p.ending++
 	why := error(&ConnectionError{connectionLost})
 	if p.closed {

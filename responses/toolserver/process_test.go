@@ -95,7 +95,7 @@ func serveLines(f func(*rpc) string) {
 		switch {
 		case m.ID == nil || m.Method == "":
 		case m.Method == methodInitialize:
-			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"l","version":"1"}}}`+"\n", m.ID)
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, handshake)
 		case m.Method == methodCall:
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, f(&m))
 		default:
@@ -150,6 +150,42 @@ func TestProcessDiesBetweenCalls(t *testing.T) {
 	eventually(t, "the end of the process", func() bool { return hasEnded(before) })
 	if after := mustCall(t, p, s, "pid"); after == strconv.Itoa(before) {
 		t.Error("it is the same process")
+	}
+}
+
+// There are as many processes as there may be. They do not take the places of other sessions.
+func TestProcessesAreLimited(t *testing.T) {
+	p := newPool(t, Limits{Processes: 1})
+	box := newToolbox(nil)
+	other := serve(t, box.streamable(nil), nil)
+	mustCall(t, p, other, "echo")
+	first := mustCall(t, p, program("lines"), "pid")
+	// One that nobody uses makes room.
+	if second := mustCall(t, p, program("lines", "A=b"), "pid"); second == first {
+		t.Error("it is the same process")
+	}
+	if n := p.count(); n != 2 {
+		t.Errorf("there are %d sessions", n)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := p.Call(ctx, program("lines", "A=b"), "", call("hang"))
+		done <- err
+	}()
+	eventually(t, "the call", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		s := p.sessions[program("lines", "A=b").session("")]
+		return s != nil && s.users > 0
+	})
+	_, err := p.Call(t.Context(), program("lines"), "", call("pid"))
+	if e := fails[*LimitError](t, err); e != nil && e.What != "processes of tool servers" {
+		t.Errorf("it is %v", e)
+	}
+	cancel()
+	if err := wait(t, "the end of the call", done); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 

@@ -43,6 +43,9 @@ type Server struct {
 	Private bool
 }
 
+// isProcess reports whether a session with the server has a process of its own.
+func (s *Server) isProcess() bool { return len(s.Command) > 0 }
+
 // clone returns a copy that the caller of this package cannot change.
 func (s *Server) clone() *Server {
 	c := *s
@@ -52,7 +55,7 @@ func (s *Server) clone() *Server {
 
 // Validate returns a [*ServerError] if the server cannot be asked as it is described.
 func (s *Server) Validate() error {
-	if len(s.Command) > 0 {
+	if s.isProcess() {
 		return s.validateCommand()
 	}
 	if _, err := egress.ParseURL(s.URL); err != nil {
@@ -77,7 +80,7 @@ func (s *Server) Validate() error {
 
 func (s *Server) validateCommand() error {
 	switch {
-	case s.URL != "" || s.Headers != nil:
+	case s.URL != "" || len(s.Headers) > 0:
 		return &ServerError{"command", "a command has no URL and no headers"}
 	case s.Transport != Any && s.Transport != Stdio:
 		return &ServerError{"transport", "a command's is stdio"}
@@ -118,7 +121,7 @@ func checkHeader(name string, values []string) error {
 // transports returns what is tried, in this order.
 func (s *Server) transports() []Transport {
 	switch {
-	case len(s.Command) > 0:
+	case s.isProcess():
 		return []Transport{Stdio}
 	case s.Transport == Any:
 		return []Transport{StreamableHTTP, SSE}

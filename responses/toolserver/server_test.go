@@ -20,10 +20,11 @@ func TestValidate(t *testing.T) {
 	split := Server{URL: "https://a", Headers: http.Header{"a": {"secret\r\nb: c"}}}
 	program := []string{"a"}
 	for field, all := range map[string][]Server{
-		"url":       {{}, {URL: "a"}, {URL: "file:///a"}, {URL: "https://user:secret@a"}},
-		"transport": {{URL: "https://a", Transport: "x"}, {URL: "https://a", Transport: Stdio}, {Command: program, Transport: SSE}},
+		"url": {{}, {URL: "a"}, {URL: "file:///a"}, {URL: "https://user:secret@a"}},
+		"transport": {{URL: "https://a", Transport: "x"}, {URL: "https://a", Transport: Stdio},
+			{Command: program, Transport: SSE}},
 		"command": {{URL: "https://a", Command: program}, {Command: []string{""}}, {Command: []string{"a", "b\x00"}},
-			{Command: program, Headers: http.Header{}}},
+			{Command: program, Headers: http.Header{"A": {"secret"}}}},
 		"environment": {{Command: program, Environment: []string{"A"}}, {Command: program, Environment: []string{"=secret"}}},
 		"headers": {split, header("a b"), header(""), header("host"), header("MCP-SESSION-ID"), header("transfer-encoding"),
 			header("Proxy-Authorization"), header("content-length")},

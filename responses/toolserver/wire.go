@@ -8,7 +8,6 @@ import (
 	"mime"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -42,27 +41,30 @@ type wire struct {
 	aside     chan struct{}
 }
 
-func newWire(s *session, t Transport, base http.RoundTripper) (*wire, error) {
-	u, err := egress.ParseURL(s.server.URL)
-	if err != nil {
-		return nil, err
-	}
-	w := &wire{base: base, session: s, transport: t, origin: origin(u), headers: http.Header{},
+func newWire(s *session, t Transport, base http.RoundTripper) *wire {
+	w := &wire{base: base, session: s, transport: t, origin: origin(s.server.URL), headers: http.Header{},
 		aside: make(chan struct{}, maxAside)}
 	for name, values := range s.server.Headers {
 		name = http.CanonicalHeaderKey(name)
 		w.headers[name] = append(w.headers[name], values...)
 	}
-	return w, nil
+	return w
 }
 
-func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
+// origin returns the scheme, the host and the port of a URL in their only form, or nothing for what must not be asked.
+func origin(raw string) string {
+	u, err := egress.ParseURL(raw)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
 
 // RoundTrip implements [http.RoundTripper].
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	x := exchangeOf(r.Context())
 	// A server of the older kind says where it takes messages, and could name another host.
-	if origin(r.URL) != w.origin {
+	if o := origin(r.URL.String()); o == "" || o != w.origin {
 		shut(r)
 		err := &egress.BlockedError{Reason: "the server names an address of another host for messages"}
 		if x != nil {

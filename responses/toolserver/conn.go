@@ -17,6 +17,7 @@ import (
 
 // The methods of MCP that matter here.
 const (
+	methodDiscover   = "server/discover"
 	methodInitialize = "initialize"
 	methodList       = "tools/list"
 	methodCall       = "tools/call"
@@ -141,12 +142,10 @@ func (c *conn) ended(err error) {
 	switch isEOF := errors.Is(err, io.EOF); {
 	case c.kind == Stdio && isEOF:
 		reason = "the server's process has ended"
-	case c.kind == Stdio:
-		reason = "the server's process wrote something that is not a message"
 	case isEOF:
 		reason = connectionLost
 	}
-	c.session.setFault(&ConnectionError{reason})
+	_ = c.session.setFault(&ConnectionError{reason})
 }
 
 // answered writes down an answer in the exchange that waits for it.
@@ -157,6 +156,11 @@ func (c *conn) answered(m *jsonrpc.Response) {
 	}
 	if m.Error != nil {
 		_ = r.exchange.fail(protocolError(m.Error))
+		return
+	}
+	if (r.method == methodInitialize || r.method == methodDiscover) && len(m.Result) > maxHandshake {
+		_ = r.exchange.fail(&LimitError{What: "bytes of a handshake", Limit: maxHandshake})
+		m.Result = json.RawMessage("{}")
 		return
 	}
 	r.exchange.setAnswer(m.Result)

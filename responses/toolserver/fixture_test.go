@@ -169,7 +169,7 @@ func rude(f func(w http.ResponseWriter, r *http.Request, m *rpc)) http.Handler {
 			return
 		}
 		switch m.Method {
-		case "server/discover":
+		case methodDiscover:
 			answer(w, m.ID, `"error":{"code":-32601,"message":"Method not found"}`)
 		case methodInitialize:
 			answer(w, m.ID,

@@ -71,8 +71,10 @@ const (
 	maxContents = 1024
 	// maxListings is the size of all lists of tools that are kept.
 	maxListings = 64 << 20
-	// maxAnnotated is how much of lists the SDK keeps for a session, see [conn].
-	maxAnnotated = 128 << 10
+	// maxHandshake is the size of an answer to a handshake. maxAnnotated is how much of lists the SDK keeps for a session,
+	// see [conn.leave]. The SDK decodes both into maps, which take up to eighty times the size.
+	maxHandshake = 256 << 10
+	maxAnnotated = 64 << 10
 	// maxAside is how many messages that are no calls are sent at once for a session: cancellations, and answers to what
 	// the server asks. asideTime is how long one may take.
 	maxAside  = 8

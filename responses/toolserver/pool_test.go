@@ -77,6 +77,23 @@ func TestSessionIsLostForEver(t *testing.T) {
 	}
 }
 
+// A session that turns out to be broken before the call has been sent is made anew.
+func TestSessionIsBroken(t *testing.T) {
+	s := serve(t, newToolbox(nil).streamable(nil), nil)
+	p := newPool(t, Limits{})
+	mustCall(t, p, s, "echo")
+	p.mu.Lock()
+	first := p.sessions[s.session("")]
+	p.mu.Unlock()
+	first.stop(&ConnectionError{connectionLost})
+	mustCall(t, p, s, "echo")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sessions[s.session("")] == first {
+		t.Error("it is the same session")
+	}
+}
+
 // A call that the server has seen is not made again, though its answer is lost.
 func TestNoCallRunsTwice(t *testing.T) {
 	var calls atomic.Int32

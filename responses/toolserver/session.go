@@ -64,13 +64,14 @@ func newSession(p *Pool, server *Server, tenant string, k key) *session {
 	return s
 }
 
-// setFault writes down what ended the session.
-func (s *session) setFault(err error) {
+// setFault writes down what ended the session, unless something else did before, and returns it.
+func (s *session) setFault(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.wrong == nil {
 		s.wrong = err
 	}
+	return err
 }
 
 func (s *session) fault() error {

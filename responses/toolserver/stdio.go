@@ -34,8 +34,11 @@ func (c *command) Connect(ctx context.Context) (mcp.Connection, error) {
 	}
 	out := &stream{ReadCloser: p, session: s, newlines: 1}
 	s.stream.Store(out)
-	// Newlines inside of a message hide its size from out; then this limit ends the session.
-	t := &mcp.IOTransport{Reader: out, Writer: &input{p.stdin}, MaxLineLength: int(2 * s.pool.limits.Message)}
+	garbage := func(error) error {
+		return s.setFault(&ConnectionError{"the server's process wrote something that is not a message"})
+	}
+	t := &mcp.IOTransport{Reader: newChecked(out, byLine, garbage), Writer: &input{p.stdin},
+		MaxLineLength: int(2 * s.pool.limits.Message)}
 	return t.Connect(ctx)
 }
 

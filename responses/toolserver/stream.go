@@ -26,8 +26,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
 	if n > 0 {
 		if over := s.receive(p[:n]); over != nil {
-			s.session.setFault(over)
-			return 0, over
+			return 0, s.session.setFault(over)
 		}
 	}
 	return n, err

@@ -161,7 +161,7 @@ func (w *wire) ask(r *http.Request, x *exchange, method string) (*http.Response,
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch kind {
 	case "text/event-stream":
-		response.Body = &body{response.Body, x}
+		response.Body = newChecked(&body{response.Body, x}, byEvent, x.fail)
 		return response, nil
 	case "application/json":
 		return message(ctx, response, x)
@@ -180,8 +180,11 @@ func message(ctx context.Context, response *http.Response, x *exchange) (*http.R
 		}
 		return nil, x.fail(&ConnectionError{"the server's answer was cut off"})
 	}
+	if !isMessage(data) {
+		return nil, x.fail(&ProtocolError{Message: notMessage})
+	}
 	if _, err := jsonrpc.DecodeMessage(data); err != nil {
-		return nil, x.fail(&ProtocolError{Message: "the server's answer is not a JSON-RPC message"})
+		return nil, x.fail(&ProtocolError{Message: notMessage})
 	}
 	response.Body = io.NopCloser(bytes.NewReader(data))
 	return response, nil
@@ -191,13 +194,18 @@ func message(ctx context.Context, response *http.Response, x *exchange) (*http.R
 func refusal(response *http.Response, x *exchange) (*http.Response, error) {
 	defer response.Body.Close()
 	data, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody)) // a part of it is as good
-	m, err := jsonrpc.DecodeMessage(data)
-	answer, ok := m.(*jsonrpc.Response)
+	var answer *jsonrpc.Response
+	ok := false
+	if isMessage(data) {
+		if m, err := jsonrpc.DecodeMessage(data); err == nil {
+			answer, ok = m.(*jsonrpc.Response)
+		}
+	}
 	switch response.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
 		ok = false // the status says more
 	}
-	if err != nil || !ok || response.StatusCode >= 500 || answer.Error == nil {
+	if !ok || response.StatusCode >= 500 || answer.Error == nil {
 		return nil, x.fail(&HTTPError{Status: response.StatusCode})
 	}
 	_ = x.fail(protocolError(answer.Error))
@@ -245,7 +253,7 @@ func (w *wire) listen(r *http.Request, x *exchange) (*http.Response, error) {
 	default:
 		s := &stream{ReadCloser: response.Body, session: w.session, newlines: 2}
 		w.session.stream.Store(s)
-		response.Body = s
+		response.Body = newChecked(s, afterEndpoint, w.session.setFault)
 		return response, nil
 	}
 	_ = response.Body.Close()

@@ -18,7 +18,8 @@ type Limits struct {
 	Sessions, Processes int
 	// SessionCalls is how many calls of a session run at once. Others wait.
 	SessionCalls int
-	// Memory is the size of all messages that are received at once. To decode them takes some times that for a moment.
+	// Memory is the size of all messages that are received at once. To decode them takes up to ten times that for a
+	// moment.
 	Memory int64
 	// Idle is how long a session is kept without a call. ListingLife is how long a list of tools is kept.
 	Idle, ListingLife time.Duration
@@ -40,7 +41,7 @@ func (l Limits) OrDefaults() Limits {
 		value    *int64
 		standard int64
 	}{
-		{&l.Message, 4 << 20}, {&l.Result, 64 << 10}, {&l.Listing, 1 << 20}, {&l.Memory, 64 << 20},
+		{&l.Message, 4 << 20}, {&l.Result, 64 << 10}, {&l.Listing, 1 << 20}, {&l.Memory, 32 << 20},
 	} {
 		if *n.value == 0 {
 			*n.value = n.standard
@@ -71,6 +72,8 @@ const (
 	maxContents = 1024
 	// maxListings is the size of all lists of tools that are kept.
 	maxListings = 64 << 20
+	// maxKept is the size of a buffer that is used for the next message too.
+	maxKept = 64 << 10
 	// maxHandshake is the size of an answer to a handshake. maxAnnotated is how much of lists the SDK keeps for a session,
 	// see [conn.leave]. The SDK decodes both into maps, which take up to eighty times the size.
 	maxHandshake = 256 << 10

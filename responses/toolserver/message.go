@@ -58,10 +58,9 @@ type checked struct {
 	// bad writes down that a message is not one.
 	bad func(error) error
 
-	raw  []byte // what is handed on
-	at   int    // how much of it has been
-	data []byte // the message in it
-	name string // the event's
+	raw  bytes.Buffer // what is handed on
+	data bytes.Buffer // the message in it
+	name string       // the event's
 	// begun reports whether the address has come.
 	begun bool
 	err   error
@@ -73,54 +72,55 @@ func newChecked(r io.ReadCloser, f framing, bad func(error) error) *checked {
 
 // Read implements [io.Reader].
 func (c *checked) Read(p []byte) (int, error) {
-	for c.at == len(c.raw) {
+	for c.raw.Len() == 0 {
 		if c.err != nil {
 			return 0, c.err
 		}
 		c.next()
 	}
-	n := copy(p, c.raw[c.at:])
-	c.at += n
-	return n, nil
+	return c.raw.Read(p)
 }
 
 // next reads a message, or what stands between messages.
 func (c *checked) next() {
-	if cap(c.raw) > 64<<10 { // one large message must not hold memory for ever
-		c.raw, c.data = nil, nil
+	if c.raw.Cap() > maxKept { // one large message must not hold memory for ever
+		c.raw, c.data = bytes.Buffer{}, bytes.Buffer{}
 	}
-	c.raw, c.data, c.at, c.name = c.raw[:0], c.data[:0], 0, ""
+	c.raw.Reset()
+	c.data.Reset()
+	c.name = ""
 	for c.err == nil && !c.line() {
 	}
 	switch {
-	case len(bytes.TrimSpace(c.data)) == 0, c.framing == byEvent && c.name != "" && c.name != "message":
+	case len(bytes.TrimSpace(c.data.Bytes())) == 0, c.framing == byEvent && c.name != "" && c.name != "message":
 	case c.framing == afterEndpoint && !c.begun:
 		c.begun = true
-	case !isMessage(c.data) && (c.err == nil || errors.Is(c.err, io.EOF)):
-		c.raw = c.raw[:0]
+	case !isMessage(c.data.Bytes()) && (c.err == nil || errors.Is(c.err, io.EOF)):
+		c.raw.Reset()
 		c.err = c.bad(&ProtocolError{Message: notMessage})
 	}
 }
 
 // line reads a line, and reports whether a message may end with it.
 func (c *checked) line() bool {
-	start := len(c.raw)
+	start := c.raw.Len()
 	for {
 		part, err := c.lines.ReadSlice('\n')
-		c.raw = append(c.raw, part...)
+		c.raw.Write(part)
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
 		c.err = err
 		break
 	}
-	line := bytes.TrimRight(c.raw[start:], "\r\n")
+	line := bytes.TrimRight(c.raw.Bytes()[start:], "\r\n")
 	if c.framing == byLine {
-		c.data = append(c.data, line...)
+		c.data.Write(line)
 		return true
 	}
 	if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-		c.data = append(append(c.data, bytes.TrimSpace(value)...), '\n')
+		c.data.Write(bytes.TrimSpace(value))
+		c.data.WriteByte('\n')
 	} else if value, ok := bytes.CutPrefix(line, []byte("event:")); ok {
 		c.name = string(bytes.TrimSpace(value))
 	}

@@ -229,7 +229,8 @@ func TestSecretsStay(t *testing.T) {
 
 func TestOrigin(t *testing.T) {
 	for _, same := range [][]string{
-		{"https://a/mcp", "https://A:443/messages?a=b", "HTTPS://a"}, {"http://a:80", "http://a/"}, {"http://[::1]:1/", "http://[0::1]:1"},
+		{"https://a/mcp", "https://A:443/messages?a=b", "HTTPS://a"}, {"http://a:80", "http://a/"}, {"http://[::1]:1/",
+			"http://[0::1]:1"},
 	} {
 		for _, raw := range same {
 			if o := origin(raw); o == "" || o != origin(same[0]) {
@@ -237,7 +238,8 @@ func TestOrigin(t *testing.T) {
 			}
 		}
 	}
-	for _, other := range []string{"http://a/mcp", "https://a:444/mcp", "https://b.a/mcp", "https://u@a/mcp", "https://a./mcp", ""} {
+	for _, other := range []string{"http://a/mcp", "https://a:444/mcp", "https://b.a/mcp", "https://u@a/mcp",
+		"https://a./mcp", ""} {
 		if o := origin(other); o == origin("https://a/mcp") {
 			t.Errorf("the origin of %s is %s", other, o)
 		}

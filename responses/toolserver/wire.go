@@ -173,13 +173,14 @@ func (w *wire) ask(r *http.Request, x *exchange, method string) (*http.Response,
 // message returns an answer whose message has been read. A message that cannot be read would end the session.
 func message(ctx context.Context, response *http.Response, x *exchange) (*http.Response, error) {
 	defer response.Body.Close()
-	data, err := io.ReadAll(&body{response.Body, x})
-	if err != nil {
+	var buffer bytes.Buffer
+	if _, err := buffer.ReadFrom(&body{response.Body, x}); err != nil {
 		if ctx.Err() != nil {
 			return nil, err
 		}
 		return nil, x.fail(&ConnectionError{"the server's answer was cut off"})
 	}
+	data := buffer.Bytes()
 	if !isMessage(data) {
 		return nil, x.fail(&ProtocolError{Message: notMessage})
 	}

@@ -209,7 +209,7 @@ func TestUserInfo(t *testing.T) {
 	}
 }
 
-// A compressed answer of a few KB could have a GB.
+// A compressed answer of a few KB can have a GB.
 func TestCompressedAnswers(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if accepted := r.Header.Get("Accept-Encoding"); accepted != "" {
@@ -219,7 +219,7 @@ func TestCompressedAnswers(t *testing.T) {
 		z := gzip.NewWriter(w)
 		defer z.Close()
 		zeros := make([]byte, 1<<20)
-		for range 64 {
+		for range 8 {
 			if _, err := z.Write(zeros); err != nil {
 				return
 			}

@@ -48,7 +48,14 @@ func (s *session) connect() (*mcp.ClientSession, error) {
 			break
 		}
 	}
-	s.pool.forget(s.server)
+	var limit *TimeoutError
+	if known.version == "" && errors.As(first, &limit) {
+		// Some servers do not answer what they do not know. The next session asks for the handshake at once.
+		s.pool.learn(s.server, manners{transport: known.transport, version: handshakeVersion,
+			until: time.Now().Add(mannersLife)})
+	} else {
+		s.pool.forget(s.server)
+	}
 	return nil, first
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -158,6 +159,29 @@ func TestHandshake(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A server that does not answer to what it does not know can be used, if not at once.
+func TestServerIgnores(t *testing.T) {
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data, _ := io.ReadAll(r.Body)
+		var m rpc
+		_ = json.Unmarshal(data, &m)
+		switch m.Method {
+		case methodDiscover:
+			<-r.Context().Done()
+		case methodInitialize:
+			answer(w, m.ID, `"result":`+handshake)
+		case methodCall:
+			answer(w, m.ID, textResult("ok"))
+		}
+	}), nil)
+	p := newPool(t, Limits{Connect: 2 * time.Second})
+	_, err := p.Call(t.Context(), s, "", call("x"))
+	fails[*TimeoutError](t, err)
+	if text := mustCall(t, p, s, "x"); text != "ok" {
+		t.Error(text)
 	}
 }
 

@@ -61,18 +61,19 @@ func (t *turn) remember(body json.RawMessage) {
 }
 
 // browserAction returns the action of a browser's call. A call that has ended changes the pages.
-func (t *turn) browserAction(c *toolCall) json.RawMessage {
+func (t *turn) browserAction(c *toolCall, ended bool) json.RawMessage {
 	call := browse.Call{Name: c.name, Arguments: json.RawMessage(c.sent)}
-	if c.result == nil || c.shown {
+	if !ended {
 		return t.browserPages().Asked(call)
 	}
-	c.shown = true
 	return t.browserPages().Shown(call, c.result.text)
 }
 
 // citing rewrites the citations of one message.
 type citing struct {
 	citer *browse.Citer
+	// index is the message's output_index for the client.
+	index json.RawMessage
 	// text is what the client has got, and written what the model has written.
 	text, written strings.Builder
 	cited         []browse.Citation
@@ -145,7 +146,7 @@ func (t *turn) citeDelta(e *event, body map[string]json.RawMessage, c *citing) e
 	body["delta"] = mustMarshal(out)
 	e.data = mustMarshal(body)
 	for i := range cited {
-		t.cited = append(t.cited, map[string]any{"item_id": body["item_id"], "output_index": body["output_index"],
+		t.cited = append(t.cited, map[string]any{"item_id": body["item_id"], "output_index": c.index,
 			"content_index": body["content_index"], "annotation_index": len(c.cited) + i, "annotation": cited[i]})
 	}
 	c.cited = append(c.cited, cited...)
@@ -187,16 +188,16 @@ func (t *turn) citeItem(item json.RawMessage) json.RawMessage {
 	return mustMarshal(fields)
 }
 
-// beginCiting watches a message that begins, if the browser may be cited in it.
-func (t *turn) beginCiting(item json.RawMessage) {
-	var fields struct{ ID, Type, Phase string }
+// beginCiting watches a message that begins, if it may cite the browser. index is its output_index for the client.
+func (t *turn) beginCiting(item, index json.RawMessage) {
+	var fields struct{ ID, Type string }
 	if !t.browses() || json.Unmarshal(item, &fields) != nil || fields.Type != typeMessage {
 		return
 	}
 	if t.citing == nil {
 		t.citing = map[string]*citing{}
 	}
-	t.citing[fields.ID] = &citing{citer: browse.NewCiter(t.browserPages())}
+	t.citing[fields.ID] = &citing{citer: browse.NewCiter(t.browserPages()), index: index}
 }
 
 // showCited sends the annotations that wait for the delta before them.

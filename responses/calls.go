@@ -31,9 +31,8 @@ type toolCall struct {
 	// approved is the id of the question that the client has answered, or empty.
 	approved string
 
-	done chan struct{}
-	// shown reports whether the pages know what the call has shown.
-	shown  bool
+	// done is closed when there is a result. Nobody reads result before.
+	done   chan struct{}
 	result *toolResult
 }
 

@@ -206,7 +206,7 @@ func (t *turn) item(c *toolCall, status string) json.RawMessage {
 	begins := status == store.InProgress
 	switch c.itemType() {
 	case typeSearchCall:
-		item["action"] = t.browserAction(c)
+		item["action"] = t.browserAction(c, !begins)
 	case typeCodeCall:
 		item["code"], item["outputs"], item["container_id"] = c.written, nil, "auto"
 		if begins {

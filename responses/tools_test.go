@@ -369,6 +369,9 @@ func TestBrowserAndPython(t *testing.T) {
 			text += delta.Delta
 		case "response.output_text.annotation.added":
 			annotations++
+			if !strings.Contains(string(e.data), `"output_index":3`) {
+				t.Errorf("%s", e.data)
+			}
 		}
 	}
 	if err := json.Unmarshal(events[len(events)-1].data, &last); err != nil {

@@ -90,7 +90,7 @@ func (t *turn) takeItem(e *event) error {
 		}
 	}
 	if added {
-		t.beginCiting(item)
+		t.beginCiting(item, body["output_index"])
 	} else {
 		item = t.citeItem(item)
 		t.output = append(t.output, item)

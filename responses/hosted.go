@@ -215,7 +215,7 @@ func (h *hosted) checkNamespaces() *openai.Error {
 // readLimits reads what limits the calls.
 func (h *hosted) readLimits(r *request) *openai.Error {
 	var most *int64
-	if json.Unmarshal(orNull(r.fields["max_tool_calls"]), &most) == nil && most != nil && *most > 0 {
+	if json.Unmarshal(orNull(r.fields["max_tool_calls"]), &most) == nil && most != nil && *most >= 0 {
 		h.maxCalls = *most
 	}
 	_ = json.Unmarshal(orNull(r.fields["parallel_tool_calls"]), &h.parallel) // the gateway reports what is wrong

@@ -18,6 +18,8 @@ type round struct {
 	// waits reports whether the client has to act before the model can be asked again: a call of its own, or a question
 	// for approval.
 	waits bool
+	// last reports whether the answer must not call tools.
+	last bool
 }
 
 const hiddenIndex = -1
@@ -111,7 +113,7 @@ func (t *turn) roundFields(fields map[string]json.RawMessage) map[string]json.Ra
 	}
 	tools := t.hosted.plain()
 	set("tools", mustMarshal(tools))
-	choice, _ := t.hosted.forGateway(t.rounds, t.lastRound()) // list has reported what is wrong
+	choice, _ := t.hosted.forGateway(t.rounds, t.round.last) // list has reported what is wrong
 	if len(tools) == 0 {
 		choice = nil
 	}
@@ -125,7 +127,8 @@ func (t *turn) roundFields(fields map[string]json.RawMessage) map[string]json.Ra
 // lastRound reports whether the next answer must not call tools, because a limit of the request or the operator is
 // reached.
 func (t *turn) lastRound() bool {
-	return t.rounds > 0 && (t.rounds+1 >= t.service.Tools.Rounds || t.callsLeft() == 0 || !time.Now().Before(t.deadline))
+	late := !t.deadline.IsZero() && !time.Now().Before(t.deadline)
+	return t.hosted != nil && (late || t.rounds+1 >= t.service.Tools.Rounds || t.callsLeft() <= 0)
 }
 
 // callsLeft returns how many calls may still run.
@@ -165,8 +168,11 @@ func (t *turn) runCalls(ctx context.Context, end *ending, emit func(*event) erro
 	if end.kind != "response.completed" {
 		return false, t.showCut(ctx, calls, emit)
 	}
+	if t.round.last {
+		return false, nil
+	}
 	// As the API says, calls beyond a limit are ignored.
-	calls = calls[:max(0, min(int64(len(calls)), t.callsLeft(), maxCallsOfRound))]
+	calls = calls[:min(int64(len(calls)), t.callsLeft(), maxCallsOfRound)]
 	if len(calls) == 0 {
 		return false, nil
 	}

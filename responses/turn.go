@@ -160,7 +160,7 @@ func (t *turn) askRetrying(ctx context.Context, emit func(*event) error) (*endin
 
 // ask sends the request once, and passes the events on.
 func (t *turn) ask(ctx context.Context, emit func(*event) error) (*ending, error) {
-	t.lost, t.round = false, round{indexes: map[int]int{}}
+	t.lost, t.round = false, round{indexes: map[int]int{}, last: t.lastRound()}
 	if t.started() {
 		t.opening = t.sequence
 	}

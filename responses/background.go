@@ -228,6 +228,8 @@ func (j *job) turn(s *Service, id string) *turn {
 			stream: j.Stream, background: true, store: true, includes: j.Includes}}
 	// The tools were read when the response was accepted. Without those that a new configuration has no more, the model
 	// answers as it can.
-	t.hosted, _ = s.takeTools(t.request)
+	if !t.triggered {
+		t.hosted, _ = s.takeTools(t.request)
+	}
 	return t
 }

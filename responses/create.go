@@ -158,6 +158,14 @@ func (t *turn) readInput(ctx context.Context, c *caller, past *store.Past) (fail
 	reader := t.service.newItemReader(c, t.bound, past.Items)
 	t.input, failure = reader.read(ctx, "input", t.takeTrigger())
 	t.approvals = reader.approvals
+	if t.triggered {
+		t.hosted = nil // a summary needs no tools
+	}
+	if failure == nil && len(t.approvals) > 0 && (t.triggered || t.request.prewarm) {
+		at := t.approvals[0].At
+		failure = badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': a request without an answer of the model cannot "+
+			"approve a call.")
+	}
 	return failure
 }
 

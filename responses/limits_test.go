@@ -22,3 +22,22 @@ func TestToolRoundsEnd(t *testing.T) {
 		}
 	}
 }
+
+func TestToolsAndCompaction(t *testing.T) {
+	f, gateway, server := startTools(t, ToolOptions{}, []string{
+		answerOf("completed", 10, 5, callItem("t", "say_it", `{}`)),
+		answerOf("completed", 10, 5, textItem("a summary")),
+	}, saying("hello"))
+	const always = `"tools":[{"type":"mcp","server_label":"t"}]`
+	asks := f.ask(`"input":"go",` + always)
+	r := f.ask(`"previous_response_id":"` + asks.ID + `","input":[{"type":"compaction_trigger"}],` + never)
+	if r.types() != "compaction" || strings.Contains(gateway.last(), "say_it") {
+		t.Errorf("%+v %s", r, gateway.last())
+	}
+	approval := `{"type":"mcp_approval_response","approve":true,"approval_request_id":"` + asks.Output[1]["id"].(string) + `"}`
+	f.wants(400, "invalid_value", "POST", "/v1/responses", `{"model":"m","input":[`+approval+`,{"type":"compaction_trigger"}],`+
+		always+`}`)
+	if len(server.Calls()) != 0 {
+		t.Errorf("%+v", server.Calls())
+	}
+}

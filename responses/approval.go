@@ -70,6 +70,22 @@ func (r *itemReader) question(ctx context.Context, at, id string) (store.Item, *
 	return item, nil
 }
 
+// settledQuestions returns the ids of the questions whose calls are among items. Clients that keep a conversation
+// themselves send all of it again, with the answers that they have given.
+func settledQuestions(list []json.RawMessage) map[string]bool {
+	settled := map[string]bool{}
+	for _, raw := range list {
+		var item struct {
+			Type     string
+			Question string `json:"approval_request_id"`
+		}
+		if json.Unmarshal(raw, &item) == nil && item.Type == typeMCPCall {
+			settled[item.Question] = true
+		}
+	}
+	return settled
+}
+
 // readAnswer reads an answer to a question. For a call that the client does not want, it is what the model gets.
 func (r *itemReader) readAnswer(ctx context.Context, at string, fields map[string]json.RawMessage) *openai.Error {
 	var answer struct {
@@ -95,7 +111,9 @@ func (r *itemReader) readAnswer(ctx context.Context, at string, fields map[strin
 	}
 	a.Label, a.Name, a.Arguments = call.Label, call.Name, call.Arguments
 	if *answer.Approve {
-		r.approvals = append(r.approvals, a)
+		if !r.settled[a.Question] {
+			r.approvals = append(r.approvals, a)
+		}
 		return nil
 	}
 	text := "The user has not approved this call."

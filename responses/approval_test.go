@@ -1,0 +1,49 @@
+package responses
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// A client that sends its whole conversation again, as with openai-agents' to_input_list, sends its answers again too.
+func TestToolApprovalSentAgain(t *testing.T) {
+	f, gateway, server := startTools(t, ToolOptions{}, []string{
+		answerOf("completed", 10, 5, callItem("t", "say_it", `{"a":1}`)),
+		answerOf("completed", 25, 5, textItem("done")),
+	}, saying("hello"))
+	const always = `"tools":[{"type":"mcp","server_label":"t"}]`
+	conversation := []any{map[string]any{"role": "user", "content": "go"}}
+	ask := func(types string) toolResponse {
+		t.Helper()
+		r := f.ask(`"input":` + string(mustMarshal(conversation)) + `,` + always)
+		if r.types() != types {
+			t.Fatalf("%+v", r)
+		}
+		for _, item := range r.Output {
+			conversation = append(conversation, item)
+		}
+		return r
+	}
+	asks := ask("mcp_list_tools mcp_approval_request")
+	conversation = append(conversation, map[string]any{"type": "mcp_approval_response", "approve": true,
+		"approval_request_id": asks.Output[1]["id"]})
+	ask("mcp_call message")
+	conversation = append(conversation, map[string]any{"role": "user", "content": "and?"})
+	last := ask("message")
+	if len(server.Calls()) != 1 || strings.Count(gateway.last(), `"output":"hello"`) != 1 {
+		t.Errorf("%+v %s", server.Calls(), gateway.last())
+	}
+	_, listed := f.do("GET", "/v1/responses/"+last.ID+"/input_items?order=asc", "")
+	var items struct {
+		Data []struct {
+			Type     string
+			Question string `json:"approval_request_id"`
+		}
+	}
+	if err := json.Unmarshal([]byte(listed), &items); err != nil || len(items.Data) != 7 ||
+		items.Data[3].Type != typeApprovalResponse || items.Data[3].Question != asks.Output[1]["id"] ||
+		strings.Contains(listed, hiddenPrefix) {
+		t.Errorf("%s", listed)
+	}
+}

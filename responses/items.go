@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -142,6 +143,11 @@ func (r *itemReader) readOne(ctx context.Context, at string, raw json.RawMessage
 		if failure := r.openCompaction(at, fields); failure != nil {
 			return store.Item{}, failure
 		}
+	case kind == typeSearchCall, kind == typeCodeCall,
+		kind == typeMCPCall && string(fields["server_label"]) == `"`+containerNamespace+`"`:
+		if item, found, failure := r.known(ctx, at, id, kind); found || failure != nil {
+			return item, failure
+		}
 	case kind == typeApprovalRequest:
 		return r.readQuestion(ctx, at, id, fields)
 	case kind == typeApprovalResponse:
@@ -209,6 +215,26 @@ func (r *itemReader) referred(ctx context.Context, at, id string) (store.Item, *
 	}
 	r.seen[id] = true
 	return item, nil
+}
+
+// known returns the stored item that a client has sent back, if it has more than the client sees: the result of a call of
+// one of gpt-oss's own tools.
+func (r *itemReader) known(ctx context.Context, at, id, kind string) (item store.Item, found bool, failure *openai.Error) {
+	st, unavailable := r.service.stored()
+	if unavailable != nil || r.seen[id] || !strings.HasPrefix(id, idPrefixes[kind]+"_") || !storable(id) ||
+		r.references >= maxReferences {
+		return item, false, nil
+	}
+	r.references++
+	item, err := st.Item(ctx, r.tenant, id)
+	if err != nil || item.Type != kind || !bytes.Contains(item.Body, []byte(`"`+hiddenItems+`"`)) {
+		return item, false, nil
+	}
+	if err := r.pay(int64(len(item.Body))); err != nil {
+		return item, false, r.service.failure(err, at, nil)
+	}
+	r.seen[id] = true
+	return item, true, nil
 }
 
 // unseal opens the text of reasoning that a client has carried. It is stored under the store's own key, so that it

@@ -47,6 +47,8 @@ func visibleForModel(item *store.Item) []json.RawMessage {
 		return nil // the call that follows has its result
 	case typeMCPCall:
 		return plainCall(item.Body)
+	case typeCodeCall:
+		return plainCode(item.Body)
 	}
 	return []json.RawMessage{item.Body}
 }

@@ -266,6 +266,30 @@ func plainCall(body json.RawMessage) []json.RawMessage {
 	return plainPair(item.ID, item.Label, functionName(item.Name), item.Arguments, text)
 }
 
+// plainCode returns a call of Python that a client has sent, and its result, as the model's gateway gets them.
+func plainCode(body json.RawMessage) []json.RawMessage {
+	var item struct {
+		ID, Code string
+		Outputs  []struct{ Logs string }
+	}
+	if json.Unmarshal(body, &item) != nil {
+		return []json.RawMessage{body}
+	}
+	var logs strings.Builder
+	for i := range item.Outputs {
+		logs.WriteString(item.Outputs[i].Logs)
+	}
+	output := logs.String()
+	if output == "" {
+		output = "The output is not known."
+	}
+	return []json.RawMessage{
+		mustMarshal(map[string]string{"type": "custom_tool_call", "call_id": item.ID, "name": pythonNamespace,
+			"input": item.Code}),
+		mustMarshal(map[string]string{"type": "custom_tool_call_output", "call_id": item.ID, "output": output}),
+	}
+}
+
 func plainPair(id, namespace, name, arguments, output string) []json.RawMessage {
 	return []json.RawMessage{
 		mustMarshal(map[string]string{"type": "function_call", "call_id": id, "namespace": namespace, "name": name,

@@ -1,0 +1,151 @@
+package responses
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
+)
+
+// cited is an answer whose text comes in pieces.
+func cited(pieces ...string) string {
+	const id = `"item_id":"msg_c","output_index":0,"content_index":0`
+	text := strings.Join(pieces, "")
+	item := func(status, content string) string {
+		return `"output_index":0,"item":{"id":"msg_c","type":"message","role":"assistant","status":"` + status +
+			`","phase":"final_answer","content":[` + content + `]}`
+	}
+	part := func(text string) string {
+		return `{"type":"output_text","text":` + string(mustMarshal(text)) + `,"annotations":[],"logprobs":[]}`
+	}
+	var b strings.Builder
+	add := func(kind, members string) {
+		fmt.Fprintf(&b, "event: %s\ndata: {\"type\":%q,\"sequence_number\":0,%s}\n\n", kind, kind, members)
+	}
+	add("response.output_item.added", item("in_progress", ""))
+	add("response.content_part.added", id+`,"part":`+part(""))
+	for _, piece := range pieces {
+		add("response.output_text.delta", id+`,"delta":`+string(mustMarshal(piece))+`,"logprobs":[]`)
+	}
+	add("response.output_text.done", id+`,"text":`+string(mustMarshal(text))+`,"logprobs":[]`)
+	add("response.content_part.done", id+`,"part":`+part(text))
+	add("response.output_item.done", item("completed", part(text)))
+	whole := answerOf("completed", 30, 5)
+	at := strings.Index(whole, "event: response.completed")
+	return whole[:at] + b.String() + whole[at:]
+}
+
+func pythonItem(code string) string {
+	return string(mustMarshal(map[string]string{"type": "custom_tool_call", "id": newID("ctc"), "call_id": newID("call"),
+		"status": "completed", "name": "python", "input": code}))
+}
+
+func TestBrowserAndPython(t *testing.T) {
+	browser, python := toolservers.Browser(t), toolservers.Python(t, map[string]string{"print(6*7)": "42\n"})
+	gateway := &script{answers: []string{
+		answerOf("completed", 10, 5, callItem("", "browser.search", `{"query":"go"}`)),
+		answerOf("completed", 20, 5, callItem("", "browser.open", `{"id":0,"cursor":0}`)),
+		answerOf("completed", 20, 5, pythonItem("print(6*7)")),
+		cited("It is so【1†", "L1-L2】, they say."),
+	}}
+	f := startAt(t, Options{Tools: ToolOptions{Servers: []ToolServer{{Label: "web", URL: browser.Streamable()},
+		{Label: "py", URL: python.Streamable()}}, Browser: "web", Python: "py"}}, gateway)
+	const tools = `"tools":[{"type":"web_search"},{"type":"code_interpreter","container":{"type":"auto"}}]`
+	_, body := f.do("POST", "/v1/responses", `{"model":"m","stream":true,"include":["code_interpreter_call.outputs"],"input":"go",`+
+		tools+`}`)
+	events, err := readEvents(strings.NewReader(body))
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	var last struct{ Response toolResponse }
+	text, annotations := "", 0
+	for _, e := range events {
+		var delta struct{ Delta string }
+		switch e.kind {
+		case "response.output_text.delta":
+			_ = json.Unmarshal(e.data, &delta)
+			text += delta.Delta
+		case "response.output_text.annotation.added":
+			annotations++
+			if !strings.Contains(string(e.data), `"output_index":3`) {
+				t.Errorf("%s", e.data)
+			}
+		}
+	}
+	if err := json.Unmarshal(events[len(events)-1].data, &last); err != nil {
+		t.Fatal(err)
+	}
+	r := last.Response
+	if r.types() != "web_search_call web_search_call code_interpreter_call message" {
+		t.Fatalf("%s", body)
+	}
+	opened := r.Output[1]["action"].(map[string]any)
+	part := r.Output[3]["content"].([]any)[0].(map[string]any)
+	if opened["type"] != "open_page" || annotations != 1 || part["text"] != text || strings.Contains(text, "【") ||
+		len(part["annotations"].([]any)) != 1 || strings.Contains(body, hiddenPrefix) {
+		t.Errorf("%v %v %q", opened, part, text)
+	}
+	if logs := fmt.Sprint(r.Output[2]["outputs"]); !strings.Contains(logs, "42") {
+		t.Errorf("%v", r.Output[2])
+	}
+	clients := map[string]bool{}
+	for _, call := range browser.Calls() {
+		clients[call.ClientID] = true
+	}
+	if len(clients) != 1 || clients[""] {
+		t.Errorf("the browser's clients are %v", clients)
+	}
+	// The chain goes on with the same browser, and the model sees what it has written.
+	gateway.answers = []string{answerOf("completed", 20, 5, callItem("", "browser.find", `{"pattern":"a","cursor":1}`)),
+		answerOf("completed", 20, 5, textItem("done"))}
+	next := f.ask(`"input":"more","previous_response_id":"` + r.ID + `",` + tools)
+	calls := browser.Calls()
+	if next.types() != "web_search_call message" || !clients[calls[len(calls)-1].ClientID] {
+		t.Errorf("%+v", next)
+	}
+	if asked := gateway.last(); !strings.Contains(asked, "【1†L1-L2】") || strings.Contains(asked, "web_search_call") ||
+		!strings.Contains(asked, `"name":"browser.open"`) || !strings.Contains(asked, `"input":"print(6*7)"`) ||
+		!strings.Contains(asked, `{"name":"browser","type":"builtin"}`) {
+		t.Errorf("the gateway is asked %s", asked)
+	}
+	_, stored := f.do("GET", "/v1/responses/"+r.ID, "")
+	if strings.Contains(stored, hiddenPrefix) || !strings.Contains(stored, `"outputs":null`) {
+		t.Errorf("%s", stored)
+	}
+}
+
+// A client that sends the items of an answer back, and not its id, gives the model the results that it has not seen.
+func TestBuiltinItemsSentBack(t *testing.T) {
+	browser, python := toolservers.Browser(t), toolservers.Python(t, map[string]string{"print(6*7)": "42\n"})
+	gateway := &script{answers: []string{
+		answerOf("completed", 10, 5, callItem("", "browser.search", `{"query":"go"}`)),
+		answerOf("completed", 20, 5, pythonItem("print(6*7)")),
+		answerOf("completed", 20, 5, textItem("done")),
+	}}
+	f := startAt(t, Options{Tools: ToolOptions{Servers: []ToolServer{{Label: "web", URL: browser.Streamable()},
+		{Label: "py", URL: python.Streamable()}}, Browser: "web", Python: "py"}}, gateway)
+	const tools = `"tools":[{"type":"web_search"},{"type":"code_interpreter","container":{"type":"auto"}}]`
+	r := f.ask(`"input":"go",` + tools)
+	if r.types() != "web_search_call code_interpreter_call message" {
+		t.Fatalf("%+v", r)
+	}
+	client := browser.Calls()[0].ClientID
+	again := append(r.Output, map[string]any{"role": "user", "content": "and?"})
+	gateway.answers = []string{answerOf("completed", 10, 5, callItem("", "browser.open", `{"id":0}`)),
+		answerOf("completed", 20, 5, textItem("done"))}
+	f.ask(`"input":` + string(mustMarshal(again)) + `,` + tools)
+	if asked := gateway.last(); !strings.Contains(asked, "viewing lines") || !strings.Contains(asked, `"output":"42\n"`) ||
+		strings.Contains(asked, "web_search_call") || browser.Calls()[1].ClientID != client {
+		t.Errorf("%s", asked)
+	}
+	// What was never stored is as the client knows it.
+	f.ask(`"store":false,"input":[{"type":"code_interpreter_call","id":"ci_0","status":"completed","container_id":"auto",` +
+		`"code":"print(1)","outputs":[{"type":"logs","logs":"1"}]},{"role":"user","content":"and?"}],` + tools)
+	if asked := gateway.last(); !strings.Contains(asked, `"input":"print(1)"`) || !strings.Contains(asked, `"output":"1"`) {
+		t.Errorf("%s", asked)
+	}
+}

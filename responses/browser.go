@@ -69,6 +69,44 @@ func (t *turn) browserAction(c *toolCall, ended bool) json.RawMessage {
 	return t.browserPages().Shown(call, c.result.text)
 }
 
+// withSources returns a finished item with the pages that the model has opened from it, if it is a search. What a search
+// has found is not in its result, so these are the sources that are known.
+func (t *turn) withSources(raw json.RawMessage) json.RawMessage {
+	if itemOf(raw).Type != typeSearchCall {
+		return raw
+	}
+	var fields, action map[string]json.RawMessage
+	var pair []struct{ Output string }
+	if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(fields["action"], &action) != nil ||
+		string(action["type"]) != `"search"` || json.Unmarshal(orNull(fields[hiddenItems]), &pair) != nil || len(pair) != 2 {
+		return raw
+	}
+	type source struct {
+		Type string `json:"type"`
+		URL  string `json:"url"`
+	}
+	sources := []source{}
+	if cursor, shows := browse.Cursor(pair[1].Output); shows {
+		for _, url := range t.browserPages().Sources(cursor) {
+			sources = append(sources, source{"url", url})
+		}
+	}
+	action["sources"] = mustMarshal(sources)
+	fields["action"] = mustMarshal(action)
+	return mustMarshal(fields)
+}
+
+// withoutSources removes the sources of a search from an item's members, and reports whether it had any.
+func withoutSources(fields map[string]json.RawMessage) bool {
+	var action map[string]json.RawMessage
+	if json.Unmarshal(orNull(fields["action"]), &action) != nil || action["sources"] == nil {
+		return false
+	}
+	delete(action, "sources")
+	fields["action"] = mustMarshal(action)
+	return true
+}
+
 // citing rewrites the citations of one message.
 type citing struct {
 	citer *browse.Citer

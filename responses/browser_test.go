@@ -112,8 +112,13 @@ func TestBrowserAndPython(t *testing.T) {
 		!strings.Contains(asked, `{"name":"browser","type":"builtin"}`) {
 		t.Errorf("the gateway is asked %s", asked)
 	}
-	_, stored := f.do("GET", "/v1/responses/"+r.ID, "")
-	if strings.Contains(stored, hiddenPrefix) || !strings.Contains(stored, `"outputs":null`) {
+	_, stored := f.do("GET", "/v1/responses/"+r.ID+"?include[]=web_search_call.action.sources", "")
+	if !strings.Contains(stored, `"sources":[{"type":"url","url":"https://tea.example/`) {
+		t.Errorf("%s", stored)
+	}
+	_, stored = f.do("GET", "/v1/responses/"+r.ID, "")
+	if strings.Contains(stored, hiddenPrefix) || !strings.Contains(stored, `"outputs":null`) ||
+		strings.Contains(stored, "sources") {
 		t.Errorf("%s", stored)
 	}
 }

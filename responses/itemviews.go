@@ -70,8 +70,9 @@ func (s *Service) forClient(item *store.Item, bound *seal.Bound, include []strin
 const (
 	includeSealed   = "reasoning.encrypted_content"
 	includeLogprobs = "message.output_text.logprobs"
-	// includeCodeOutputs shows what code has printed.
+	// includeCodeOutputs shows what code has printed, and includeSources which pages were opened from a search.
 	includeCodeOutputs = "code_interpreter_call.outputs"
+	includeSources     = "web_search_call.action.sources"
 )
 
 func (s *Service) reasoningForClient(item *store.Item, bound *seal.Bound, sealed bool) json.RawMessage {

@@ -337,14 +337,21 @@ func withoutHidden(raw json.RawMessage, include []string) json.RawMessage {
 	if json.Unmarshal(raw, &fields) != nil {
 		return raw
 	}
-	before := len(fields)
-	delete(fields, hiddenItems)
-	delete(fields, hiddenClient)
-	hides := kind == typeCodeCall && !slices.Contains(include, includeCodeOutputs)
-	if hides {
-		fields["outputs"] = json.RawMessage("null")
+	changed := false
+	for _, name := range []string{hiddenItems, hiddenClient} {
+		if fields[name] != nil {
+			delete(fields, name)
+			changed = true
+		}
 	}
-	if len(fields) == before && !hides {
+	switch {
+	case kind == typeCodeCall && !slices.Contains(include, includeCodeOutputs):
+		fields["outputs"] = json.RawMessage("null")
+		changed = true
+	case kind == typeSearchCall && !slices.Contains(include, includeSources):
+		changed = withoutSources(fields) || changed
+	}
+	if !changed {
 		return raw
 	}
 	return mustMarshal(fields)

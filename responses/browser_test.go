@@ -154,3 +154,43 @@ func TestBuiltinItemsSentBack(t *testing.T) {
 		t.Errorf("%s", asked)
 	}
 }
+
+// The server of a tool of gpt-oss's own can be named as an MCP server too.
+func TestBuiltinByLabel(t *testing.T) {
+	python := toolservers.Python(t, map[string]string{"print(6*7)": "42\n"})
+	for _, c := range []struct{ tool, types, asked string }{
+		{`"require_approval":"never"`, "code_interpreter_call message", `"type":"builtin"`},
+		{`"require_approval":"never","authorization":"k3y"`, "mcp_list_tools message", `"type":"namespace"`},
+		{`"require_approval":"never","allowed_tools":["python"]`, "mcp_list_tools message", `"type":"namespace"`},
+		{`"server_description":"x"`, "mcp_list_tools message", `"type":"namespace"`},
+	} {
+		gateway := &script{answers: []string{answerOf("completed", 20, 5, textItem("done"))}}
+		if strings.Contains(c.asked, "builtin") {
+			gateway.answers = append([]string{answerOf("completed", 10, 5, pythonItem("print(6*7)"))}, gateway.answers...)
+		}
+		f := startAt(t, Options{Tools: ToolOptions{Servers: []ToolServer{{Label: "py", URL: python.Streamable()}},
+			Python: "py"}}, gateway)
+		r := f.ask(`"input":"go","tools":[{"type":"mcp","server_label":"py",` + c.tool + `}],` +
+			`"tool_choice":{"type":"mcp","server_label":"py"}`)
+		_, stored := f.do("GET", "/v1/responses/"+r.ID, "")
+		if r.types() != c.types || !strings.Contains(gateway.last(), c.asked) || strings.Contains(stored, "k3y") {
+			t.Errorf("%s: %+v %s", c.tool, r, gateway.last())
+		}
+	}
+}
+
+// What the operator does not allow is not called, whatever the model writes.
+func TestBuiltinAllowedTools(t *testing.T) {
+	browser := toolservers.Browser(t)
+	gateway := &script{answers: []string{
+		answerOf("completed", 10, 5, callItem("", "browser.open", `{"id":"https://tea.example/"}`)),
+		answerOf("completed", 20, 5, textItem("done")),
+	}}
+	f := startAt(t, Options{Tools: ToolOptions{Servers: []ToolServer{{Label: "web", URL: browser.Streamable(),
+		AllowedTools: []string{"search"}}}, Browser: "web"}}, gateway)
+	r := f.ask(`"input":"go","tools":[{"type":"web_search"}]`)
+	if r.types() != "web_search_call message" || r.Output[0]["status"] != statusFailed || len(browser.Calls()) != 0 ||
+		!strings.Contains(gateway.last(), "no tool of this name") {
+		t.Errorf("%+v %s", r, gateway.last())
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -146,7 +147,7 @@ func (t *turn) parallel() int {
 // runTool runs a call. What goes wrong is a result too, which the model sees.
 func (t *turn) runTool(ctx context.Context, c *toolCall, client string) *toolResult {
 	s := t.service
-	if c.server != nil && c.tool == nil {
+	if !s.offers(c) {
 		return &toolResult{text: "Error: there is no tool of this name.",
 			failure: protocolError(codeInvalidParams, "The server has no tool "+quote(c.name)+".")}
 	}
@@ -182,6 +183,15 @@ func (t *turn) runTool(ctx context.Context, c *toolCall, client string) *toolRes
 		return &toolResult{text: result.Text, failure: map[string]any{"type": "mcp_tool_execution_error", "content": content}}
 	}
 	return &toolResult{text: result.Text}
+}
+
+// offers reports whether the tool of a call is one that its server and the operator offer.
+func (s *Service) offers(c *toolCall) bool {
+	if c.server != nil {
+		return c.tool != nil
+	}
+	allowed := s.Tools.Server(c.label).AllowedTools
+	return len(allowed) == 0 || slices.Contains(allowed, c.name)
 }
 
 // toolError is the error of an item for a tool that says itself what was wrong.

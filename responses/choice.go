@@ -75,6 +75,11 @@ func (h *hosted) readChosen(at string, raw json.RawMessage) (chosenTool, *openai
 	}
 	c := chosenTool{at: at, raw: raw, label: f.Label, name: f.Name}
 	if f.Type == "mcp" {
+		for namespace, to := range h.builtins {
+			if to.Label == f.Label && h.server(f.Label) == nil {
+				return chosenTool{at: at, raw: raw, builtin: namespace}, nil
+			}
+		}
 		if h.server(f.Label) == nil {
 			return c, badRequest(contract.CodeInvalidValue, at, "Invalid value for '"+at+"': no tool has the label "+
 				quote(f.Label)+".")

@@ -36,7 +36,7 @@ func (s *Service) readMCPTool(at string, f *toolFields) (*mcpTools, *openai.Erro
 		return nil, failure
 	}
 	allowed := toolFilter{all: true}
-	if f.Allowed != nil && !isNull(f.Allowed) {
+	if given(f.Allowed) {
 		if allowed, failure = readFilter(at+".allowed_tools", f.Allowed, true); failure != nil {
 			return nil, failure
 		}
@@ -83,7 +83,7 @@ func (s *Service) findServer(m *mcpTools, f *toolFields, headers http.Header) *o
 
 // readApproval reads which calls need an approval. The API's default is that all do.
 func (m *mcpTools) readApproval(at string, raw json.RawMessage) *openai.Error {
-	if raw == nil || isNull(raw) {
+	if !given(raw) {
 		return nil
 	}
 	m.never = toolFilter{} // the request says which
@@ -107,7 +107,7 @@ func (m *mcpTools) readApproval(at string, raw json.RawMessage) *openai.Error {
 		raw  json.RawMessage
 		into *toolFilter
 	}{{approvalAlways, object.Always, &m.always}, {approvalNever, object.Never, &m.never}} {
-		if side.raw == nil || isNull(side.raw) || m.always.all {
+		if !given(side.raw) || m.always.all {
 			continue
 		}
 		f, failure := readFilter(at+"."+side.name, side.raw, false)

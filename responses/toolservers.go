@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/responses/egress"
@@ -32,20 +33,38 @@ func builtinOf(kind string) string {
 }
 
 // builtin returns the namespace of the tool of gpt-oss's own that a tool of a request is, if a server has been set up
-// for it. A client can name it by the label of an MCP server too.
+// for it. A client can name it by the label of its server too, as with vLLM.
 func (o *ToolOptions) builtin(f *toolFields) string {
 	namespace := builtinOf(f.Type)
-	if f.Type == "mcp" && f.URL == "" {
-		for _, each := range []string{browserNamespace, pythonNamespace, containerNamespace} {
-			if f.Label != "" && f.Label == o.labelOf(each) {
-				namespace = each
-			}
-		}
+	if f.Type == "mcp" && o.unrestricted(f) {
+		namespace = o.namespaceOf(f.Label)
 	}
 	if namespace == "" || o.labelOf(namespace) == "" {
 		return ""
 	}
 	return namespace
+}
+
+// unrestricted reports whether a tool of the type mcp asks for a configured server as it is. gpt-oss's own tools know no
+// approvals, no filters and no headers, so with these the server is an MCP server like any other.
+func (o *ToolOptions) unrestricted(f *toolFields) bool {
+	server := o.Server(f.Label)
+	if server == nil || f.URL != "" || f.Authorization != "" || len(f.Headers) > 0 || given(f.Allowed) {
+		return false
+	}
+	return string(f.Approval) == `"`+approvalNever+`"` || !given(f.Approval) && server.RequireApproval == approvalNever
+}
+
+func given(raw json.RawMessage) bool { return raw != nil && !isNull(raw) }
+
+// namespaceOf returns the namespace of the tool of gpt-oss's own that the server with a label runs, or an empty string.
+func (o *ToolOptions) namespaceOf(label string) string {
+	for _, namespace := range []string{browserNamespace, pythonNamespace, containerNamespace} {
+		if label != "" && label == o.labelOf(namespace) {
+			return namespace
+		}
+	}
+	return ""
 }
 
 // labelOf returns the label of the server of one of gpt-oss's own tools, or an empty string.

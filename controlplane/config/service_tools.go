@@ -89,7 +89,7 @@ func (t *Tools) check() *Error {
 	if len(t.Servers) > maxToolServers {
 		return fail("servers", "%d are too many; list at most %d", len(t.Servers), maxToolServers)
 	}
-	labels := map[string]bool{}
+	labels, asks := map[string]bool{}, map[string]bool{}
 	for i := range t.Servers {
 		s := &t.Servers[i]
 		at := fmt.Sprintf("servers[%d].", i)
@@ -99,7 +99,7 @@ func (t *Tools) check() *Error {
 		if labels[s.Label] {
 			return fail(at+"label", "%s is listed twice; give each server a label of its own", s.Label)
 		}
-		labels[s.Label] = true
+		labels[s.Label], asks[s.Label] = true, s.RequireApproval == ApprovalAlways
 	}
 	for i, place := range t.Allow {
 		if reason := checkPlace(place); reason != "" {
@@ -110,6 +110,10 @@ func (t *Tools) check() *Error {
 		{"browser", t.Browser}, {"python", t.Python}, {"container", t.Container}} {
 		if tool.label != "" && !labels[tool.label] {
 			return fail(tool.field, "there is no server with the label %q; add it to servers", tool.label)
+		}
+		if asks[tool.label] {
+			return fail(tool.field, "calls of gpt-oss's own tools cannot wait for an approval; remove require_approval from %s",
+				tool.label)
 		}
 	}
 	switch t.Others {

@@ -107,6 +107,7 @@ func TestToolsRefused(t *testing.T) {
 		{"servers: [{label: a, " + url + ", require_approval: once}]", `servers[0].require_approval: "once" is not known`},
 		{"servers: [{label: a, " + url + ", headers: {A: b}}]", "servers[0].headers: headers is not a setting"},
 		{"browser: a", `browser: there is no server with the label "a"; add it to servers`},
+		{"servers: [{label: a, " + url + ", require_approval: always}], python: a", "python: calls of gpt-oss's own tools"},
 		{"python: a", `python: there is no server with the label "a"`},
 		{"container: a", `container: there is no server with the label "a"`},
 		{"allow: ['']", `allow[0]: "" is not a place`},

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
 )
 
 // A client that sends its whole conversation again, as with openai-agents' to_input_list, sends its answers again too.
@@ -45,5 +47,29 @@ func TestToolApprovalSentAgain(t *testing.T) {
 		items.Data[3].Type != typeApprovalResponse || items.Data[3].Question != asks.Output[1]["id"] ||
 		strings.Contains(listed, hiddenPrefix) {
 		t.Errorf("%s", listed)
+	}
+}
+
+// The operator's word on approvals is what a client is told of.
+func TestToolApprovalOfTheOperator(t *testing.T) {
+	server := toolservers.Plain(t, saying("hello"))
+	for _, c := range []struct{ file, request, echo, types string }{
+		{"", "", "always", "mcp_list_tools mcp_approval_request"},
+		{"never", "", "never", "mcp_list_tools mcp_call message"},
+		{"never", "always", "always", "mcp_list_tools mcp_approval_request"},
+		{"always", "never", "always", "mcp_list_tools mcp_approval_request"},
+		{"always", "", "always", "mcp_list_tools mcp_approval_request"},
+	} {
+		f := startAt(t, Options{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable(),
+			RequireApproval: c.file}}}}, &script{answers: []string{
+			answerOf("completed", 10, 5, callItem("t", "say_it", `{}`)), answerOf("completed", 25, 5, textItem("done"))}})
+		asked := "null"
+		if c.request != "" {
+			asked = `"` + c.request + `"`
+		}
+		r := f.ask(`"input":"go","tools":[{"type":"mcp","server_label":"t","require_approval":` + asked + `}]`)
+		if r.types() != c.types || r.Tools[0]["require_approval"] != c.echo {
+			t.Errorf("%+v: %s %v", c, r.types(), r.Tools)
+		}
 	}
 }

@@ -144,7 +144,8 @@ func (m *mcpTools) named(name string) *mcpTool {
 	return nil
 }
 
-// echo returns the tool as the client gets it back: with what the API shows for what it has left out.
+// echo returns the tool as the client gets it back: with what the API shows for what it has left out, and with the
+// approvals that it needs.
 func (m *mcpTools) echo(raw json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
@@ -155,8 +156,12 @@ func (m *mcpTools) echo(raw json.RawMessage) json.RawMessage {
 			fields[name] = json.RawMessage("null")
 		}
 	}
-	if isMissing(fields, "require_approval") {
-		fields["require_approval"] = mustMarshal("always")
+	missing := isMissing(fields, "require_approval")
+	switch {
+	case missing && m.never.all:
+		fields["require_approval"] = mustMarshal(approvalNever)
+	case missing, m.always.all:
+		fields["require_approval"] = mustMarshal(approvalAlways)
 	}
 	return mustMarshal(fields)
 }

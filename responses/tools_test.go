@@ -22,12 +22,15 @@ type script struct {
 	mu      sync.Mutex
 	answers []string
 	asked   []string
+	// counted is the newest request for a count of tokens.
+	counted string
 }
 
 // ServeHTTP implements [http.Handler].
 func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	if strings.HasSuffix(r.URL.Path, "/input_tokens") {
+		s.counted = string(body)
 		fmt.Fprint(w, `{"object":"response.input_tokens","input_tokens":7}`)
 		return
 	}

@@ -264,6 +264,9 @@ func (t *turn) whole(ctx context.Context, w http.ResponseWriter, save func(*outc
 	}
 	if end.status == statusFailed {
 		t.service.metrics.finished(statusFailed)
+		if end.refusal != nil {
+			return end.refusal // so that a client does not ask again, and run its tools again, in vain
+		}
 		return failedError(end.object)
 	}
 	if failure := save(end); failure != nil {

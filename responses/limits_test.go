@@ -1,8 +1,12 @@
 package responses
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
 )
 
 // A model that calls tools although it must not ends the response.
@@ -40,4 +44,20 @@ func TestToolsAndCompaction(t *testing.T) {
 	if len(server.Calls()) != 0 {
 		t.Errorf("%+v", server.Calls())
 	}
+}
+
+// A conversation that its tools have made too long is refused as one that was too long from the beginning.
+func TestToolsFillTheContext(t *testing.T) {
+	server := toolservers.Plain(t, saying("hello"))
+	first := &script{answers: []string{answerOf("completed", 10, 5, callItem("t", "say_it", `{}`))}}
+	f := startAt(t, Options{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}},
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if len(server.Calls()) == 0 {
+				first.ServeHTTP(w, r)
+				return
+			}
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"error":{"message":"too long","type":"invalid_request_error","code":"context_length_exceeded"}}`)
+		}))
+	f.wants(400, "context_length_exceeded", "POST", "/v1/responses", `{"model":"m","input":"go",`+never+`}`)
 }

@@ -93,6 +93,8 @@ type outcome struct {
 	output         []store.Item
 	// answered reports whether the output has a final answer.
 	answered bool
+	// refusal is why the gateway refused a later round, or nil.
+	refusal *openai.Error
 }
 
 // ending is the last event of an answer of the gateway's.

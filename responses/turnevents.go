@@ -201,8 +201,10 @@ func (t *turn) broken(ctx context.Context, err error) (*outcome, *event, *openai
 		return t.synthesize(statusCancelled, nil)
 	}
 	if isRefused {
-		return t.synthesize(statusFailed, &openai.Error{Code: codeOfResponse(refused.failure.Status),
+		end, last, _ := t.synthesize(statusFailed, &openai.Error{Code: codeOfResponse(refused.failure.Status),
 			Message: refused.failure.Message})
+		end.refusal = refused.failure
+		return end, last, nil
 	}
 	if errors.Is(err, errNoMemory) {
 		return t.synthesize(statusFailed, errOverloaded("no memory for the rest of the answer"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -15,6 +16,8 @@ import (
 type approval struct {
 	// At is its place in the request, and Question the id of the question.
 	At, Question string
+	// Denied reports whether the client does not want the call.
+	Denied bool
 	// Label, Name and Arguments are the call's.
 	Label, Name, Arguments string
 }
@@ -100,7 +103,10 @@ func (r *itemReader) readAnswer(ctx context.Context, at string, fields map[strin
 	if failure != nil {
 		return failure
 	}
-	a := approval{At: at, Question: answer.ID}
+	if slices.ContainsFunc(r.approvals, func(a approval) bool { return a.Question == answer.ID }) {
+		return answeredAlready(at, answer.ID)
+	}
+	a := approval{At: at, Question: answer.ID, Denied: !*answer.Approve}
 	var call struct {
 		Label     string `json:"server_label"`
 		Name      string `json:"name"`
@@ -110,10 +116,10 @@ func (r *itemReader) readAnswer(ctx context.Context, at string, fields map[strin
 		return r.service.failure(&store.CorruptError{Record: "item " + answer.ID, Err: err}, at, nil)
 	}
 	a.Label, a.Name, a.Arguments = call.Label, call.Name, call.Arguments
-	if *answer.Approve {
-		if !r.settled[a.Question] {
-			r.approvals = append(r.approvals, a)
-		}
+	if !r.settled[a.Question] {
+		r.approvals = append(r.approvals, a)
+	}
+	if !a.Denied {
 		return nil
 	}
 	text := "The user has not approved this call."
@@ -124,11 +130,19 @@ func (r *itemReader) readAnswer(ctx context.Context, at string, fields map[strin
 	return nil
 }
 
+func answeredAlready(at, question string) *openai.Error {
+	return badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': the approval request "+quote(question)+
+		" has been answered already.")
+}
+
 // approvedCalls returns the calls that the client has approved.
 func (t *turn) approvedCalls() ([]*toolCall, *openai.Error) {
 	calls := make([]*toolCall, 0, len(t.approvals))
 	for i := range t.approvals {
 		a := &t.approvals[i]
+		if a.Denied {
+			continue
+		}
 		m := t.hosted.server(a.Label)
 		var tool *mcpTool
 		if m != nil {
@@ -155,6 +169,12 @@ func (t *turn) runApproved(ctx context.Context, emit func(*event) error) error {
 	if failure != nil {
 		return &refusedError{failure}
 	}
+	if len(calls) == 0 {
+		if failure := t.useApprovals(ctx); failure != nil {
+			return &refusedError{failure}
+		}
+		return nil
+	}
 	response, failure := t.check(ctx)
 	if failure == nil {
 		failure = t.useApprovals(ctx)
@@ -175,23 +195,28 @@ func (t *turn) runApproved(ctx context.Context, emit func(*event) error) error {
 	return err
 }
 
-// useApprovals notes that the answers have been used. Each is used once.
+// useApprovals notes that the answers have been used. Each is used once, but for a denial, which clients send again with
+// the rest of a conversation.
 func (t *turn) useApprovals(ctx context.Context) *openai.Error {
 	st, failure := t.service.stored()
 	if failure != nil {
 		return failure
 	}
-	ids := make([]string, len(t.approvals))
+	ids := make([]string, 0, len(t.approvals))
+	var again *store.UsedError
 	for i := range t.approvals {
-		ids[i] = t.approvals[i].Question
+		a := &t.approvals[i]
+		if !a.Denied {
+			ids = append(ids, a.Question)
+		} else if err := st.UseApprovals(ctx, t.owner, []string{a.Question}); err != nil && !errors.As(err, &again) {
+			return t.service.failure(err, "", errStore())
+		}
 	}
 	err := st.UseApprovals(ctx, t.owner, ids)
-	var again *store.UsedError
 	if errors.As(err, &again) {
 		for i := range t.approvals {
 			if t.approvals[i].Question == again.ID {
-				return badRequest(contract.CodeInvalidValue, t.approvals[i].At, "Invalid '"+t.approvals[i].At+"': the approval "+
-					"request "+quote(again.ID)+" has been answered already.")
+				return answeredAlready(t.approvals[i].At, again.ID)
 			}
 		}
 	}

@@ -215,6 +215,8 @@ func TestToolApproval(t *testing.T) {
 	f, gateway, server := startTools(t, ToolOptions{}, []string{
 		answerOf("completed", 10, 5, callItem("t", "say_it", `{"a":1}`)),
 		answerOf("completed", 25, 5, textItem("done")),
+		answerOf("completed", 10, 5, callItem("t", "say_it", `{"a":1}`)),
+		answerOf("completed", 25, 5, textItem("done")),
 	}, saying("hello"))
 	const always = `"tools":[{"type":"mcp","server_label":"t"}]`
 	r := f.ask(`"input":"go",` + always)
@@ -230,6 +232,9 @@ func TestToolApproval(t *testing.T) {
 	if denied.types() != "message" || len(server.Calls()) != 0 || !strings.Contains(gateway.last(), "not now") {
 		t.Errorf("%+v %s", denied, gateway.last())
 	}
+	f.wants(400, "invalid_value", "POST", "/v1/responses", `{"model":"m",`+answer(true)+`}`)
+	r = f.ask(`"input":"go",` + always)
+	id = r.Output[1]["id"].(string)
 	approved := f.ask(answer(true))
 	if approved.types() != "mcp_call message" || approved.Output[0]["approval_request_id"] != id ||
 		approved.Output[0]["output"] != "hello" || len(server.Calls()) != 1 {

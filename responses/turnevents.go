@@ -105,6 +105,9 @@ func (t *turn) takeItem(e *event) error {
 // end returns the outcome of a turn whose last object is o, and changes o into the client's.
 func (t *turn) end(status string, o object) *outcome {
 	t.total(o)
+	if t.opened {
+		o["reasoning"] = t.last["reasoning"] // as the client has been told at the start, when no model had been asked
+	}
 	end := &outcome{status: status}
 	shown := make([]json.RawMessage, 0, len(t.output))
 	for _, raw := range t.output {

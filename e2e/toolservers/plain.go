@@ -17,6 +17,8 @@ type Tool struct {
 	ReadOnly bool
 	// Answer makes a result. Absent, it is the arguments as a text. An error is one of the protocol.
 	Answer func(arguments json.RawMessage) (*mcp.CallToolResult, error)
+	// texts makes the text of a result in place of Answer. See [Texts].
+	texts func(ctx context.Context, arguments json.RawMessage) (string, error)
 }
 
 // Plain starts a server with these tools.
@@ -44,7 +46,10 @@ func (s *Server) add(server *mcp.Server, tool Tool) {
 	server.AddTool(&mcp.Tool{
 		Name: tool.Name, Description: tool.Description, InputSchema: schema,
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: tool.ReadOnly},
-	}, func(_ context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	}, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if tool.texts != nil {
+			return textOrFailure(tool.texts(ctx, request.Params.Arguments))
+		}
 		return answer(request.Params.Arguments)
 	})
 }

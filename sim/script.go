@@ -12,7 +12,8 @@ import (
 )
 
 // Script is a list of prepared answers, each given as exact token ids. A line with a match answers every prompt that
-// contains it. A line without one is used once, in the order of the list. Lines with a match are tried first.
+// contains it. A line with neither a match nor a last one is used once, in the order of the list. The other lines are
+// tried first.
 type Script struct {
 	mu    sync.Mutex
 	lines []Line
@@ -21,9 +22,9 @@ type Script struct {
 
 // Line is one answer of a Script.
 type Line struct {
-	// Match is text to find in the decoded prompt, which spells out special tokens. If it is empty, the line takes the
-	// next prompt.
-	Match string
+	// Match is text to find in the decoded prompt, which spells out special tokens, and Last is text to find in its last
+	// whole message, header and all. If both are empty, the line takes the next prompt.
+	Match, Last string
 	// Tokens is the answer. Stop tokens and max_tokens end it as they would end a model's answer.
 	Tokens []uint32
 	// Chunks are the sizes of the events, in tokens. The last size repeats.
@@ -37,9 +38,9 @@ type Line struct {
 // NewScript returns a script of these lines.
 func NewScript(lines ...Line) *Script { return &Script{lines: lines} }
 
-// ReadScript reads a script as JSON lines: {"match": TEXT, "tokens": [IDS] or "text": HARMONY TEXT, "chunks": [SIZES],
-// "fault": FAULT, "finish": REASON}. In "text" the spelling of a special token is that token. Empty lines and lines
-// that begin with # are skipped.
+// ReadScript reads a script as JSON lines: {"match": TEXT, "last": TEXT, "tokens": [IDS] or "text": HARMONY TEXT,
+// "chunks": [SIZES], "fault": FAULT, "finish": REASON}. In "text" the spelling of a special token is that token. Empty
+// lines and lines that begin with # are skipped.
 func ReadScript(r io.Reader, t *tokenizer.Tokenizer) (*Script, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -63,6 +64,7 @@ func ReadScript(r io.Reader, t *tokenizer.Tokenizer) (*Script, error) {
 func readLine(raw []byte, t *tokenizer.Tokenizer) (Line, error) {
 	var in struct {
 		Match  string   `json:"match"`
+		Last   string   `json:"last"`
 		Tokens []uint32 `json:"tokens"`
 		Text   *string  `json:"text"`
 		Chunks []int    `json:"chunks"`
@@ -74,7 +76,7 @@ func readLine(raw []byte, t *tokenizer.Tokenizer) (Line, error) {
 	if err := dec.Decode(&in); err != nil {
 		return Line{}, err
 	}
-	line := Line{Match: in.Match, Tokens: in.Tokens, Chunks: in.Chunks, Finish: in.Finish}
+	line := Line{Match: in.Match, Last: in.Last, Tokens: in.Tokens, Chunks: in.Chunks, Finish: in.Finish}
 	if in.Text != nil {
 		if in.Tokens != nil {
 			return Line{}, fmt.Errorf(`both "tokens" and "text"`)
@@ -110,16 +112,27 @@ func (s *Script) pick(prompt string) (Line, bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	last := lastMessage(prompt)
 	for _, line := range s.lines {
-		if line.Match != "" && strings.Contains(prompt, line.Match) {
+		if line.matches() && strings.Contains(prompt, line.Match) && strings.Contains(last, line.Last) {
 			return line, true
 		}
 	}
 	for ; s.next < len(s.lines); s.next++ {
-		if s.lines[s.next].Match == "" {
+		if !s.lines[s.next].matches() {
 			s.next++
 			return s.lines[s.next-1], true
 		}
 	}
 	return Line{}, false
+}
+
+// matches reports whether the line is for certain prompts.
+func (l *Line) matches() bool { return l.Match != "" || l.Last != "" }
+
+// lastMessage returns the last whole message of a prompt, from its role on. What follows is the begun answer.
+func lastMessage(prompt string) string {
+	const start = "<|start|>"
+	end := max(0, strings.LastIndex(prompt, start))
+	return prompt[max(0, strings.LastIndex(prompt[:end], start)):end]
 }

@@ -194,7 +194,7 @@ func toldByChunks(t *testing.T, body string) (all told) {
 // TestChannelEventsConversations: what a call says of the conversation so far is what the model has seen, to the token,
 // by our own renderer and by the reference's.
 func TestChannelEventsConversations(t *testing.T) {
-	var asked []oracleRequest
+	var asked []lab.OracleRequest
 	var want [][]uint32
 	for name, c := range channelCases(t) {
 		for _, e := range wantedEvents(t, c) {
@@ -210,16 +210,16 @@ func TestChannelEventsConversations(t *testing.T) {
 			}
 			ids := promptOf(t, c)
 			if got := renderJSON(t, text); !slices.Equal(got, ids) {
-				t.Errorf("%s: %v", name, sameIDs(got, ids))
+				t.Errorf("%s: %v", name, lab.SameIDs(got, ids))
 			}
-			asked, want = append(asked, oracleRequest{API: "conversation", Body: text}), append(want, ids)
+			asked, want = append(asked, lab.OracleRequest{API: "conversation", Body: text}), append(want, ids)
 		}
 	}
 	if len(asked) < 5 {
 		t.Fatalf("only %d calls", len(asked))
 	}
-	for i, answer := range askOracle(t, asked) {
-		if err := sameIDs(want[i], answer.IDs); err != nil {
+	for i, answer := range lab.AskOracle(t, asked) {
+		if err := lab.SameIDs(want[i], answer.IDs); err != nil {
 			t.Error(err)
 		}
 	}
@@ -244,7 +244,7 @@ func TestChannelEventsLoop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := sameIDs(promptOf(t, next), renderJSON(t, text)); err != nil {
+		if err := lab.SameIDs(promptOf(t, next), renderJSON(t, text)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -84,7 +84,7 @@ func (s *suiteTable) write(t *testing.T) {
 
 // askReference compares the prompts with those of openai-harmony.
 func (s *suiteTable) askReference(t *testing.T) {
-	var asked []oracleRequest
+	var asked []lab.OracleRequest
 	var rows []suiteRow
 	for _, r := range s.rows {
 		if r.c.API() != "" && r.native.IDs != nil {
@@ -94,8 +94,8 @@ func (s *suiteTable) askReference(t *testing.T) {
 	if len(asked) == 0 {
 		t.Fatal("no case reached a server")
 	}
-	for i, answer := range askOracle(t, asked) {
-		if err := sameIDs(rows[i].native.IDs, answer.IDs); err != nil {
+	for i, answer := range lab.AskOracle(t, asked) {
+		if err := lab.SameIDs(rows[i].native.IDs, answer.IDs); err != nil {
 			t.Errorf("%s, %s: %v", rows[i].c.Name, rows[i].mode, err)
 		}
 	}
@@ -103,8 +103,8 @@ func (s *suiteTable) askReference(t *testing.T) {
 }
 
 // promptRequest is the case as the oracle reads it.
-func promptRequest(c *cases.Case) oracleRequest {
-	r := oracleRequest{API: c.API(), Body: c.Body, Effort: "medium", Context: contract.DefaultContextLength,
+func promptRequest(c *cases.Case) lab.OracleRequest {
+	r := lab.OracleRequest{API: c.API(), Body: c.Body, Effort: "medium", Context: contract.DefaultContextLength,
 		Prefill: c.Settings["structured_outputs"] == "none"}
 	date := lab.Date
 	if set, ok := c.Settings["date"]; ok {

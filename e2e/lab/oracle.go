@@ -1,6 +1,6 @@
 //go:build e2e
 
-package suite
+package lab
 
 import (
 	"bytes"
@@ -14,12 +14,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-
-	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
-// oracleRequest is one line for oracle/prompt.py.
-type oracleRequest struct {
+// OracleRequest is one line for e2e/lab/oracle/prompt.py.
+type OracleRequest struct {
 	API    string          `json:"api"`
 	Body   json.RawMessage `json:"body"`
 	Date   *string         `json:"date"`
@@ -32,13 +30,14 @@ type oracleRequest struct {
 	Prefill bool `json:"prefill"`
 }
 
-type oracleAnswer struct {
+// OracleAnswer is a prompt of the reference.
+type OracleAnswer struct {
 	IDs  []uint32 `json:"ids"`
 	Text string   `json:"text"`
 }
 
-// askOracle renders the requests by PyPI's openai-harmony.
-func askOracle(t *testing.T, requests []oracleRequest) []oracleAnswer {
+// AskOracle renders the requests by PyPI's openai-harmony.
+func AskOracle(t *testing.T, requests []OracleRequest) []OracleAnswer {
 	t.Helper()
 	var in bytes.Buffer
 	for _, r := range requests {
@@ -48,7 +47,7 @@ func askOracle(t *testing.T, requests []oracleRequest) []oracleAnswer {
 		}
 		in.Write(append(line, '\n'))
 	}
-	cmd := exec.Command(lab.Tool(t, "HARMONY_ORACLE_PYTHON"), "oracle/prompt.py")
+	cmd := exec.Command(Tool(t, "HARMONY_ORACLE_PYTHON"), File("e2e/lab/oracle/prompt.py"))
 	cmd.Stdin = &in
 	cmd.Env = append(os.Environ(), "TIKTOKEN_ENCODINGS_BASE="+vocabularyFolder(t))
 	var stderr bytes.Buffer
@@ -57,9 +56,9 @@ func askOracle(t *testing.T, requests []oracleRequest) []oracleAnswer {
 	if err != nil {
 		t.Fatalf("oracle: %v\n%s", err, stderr.Bytes())
 	}
-	var answers []oracleAnswer
+	var answers []OracleAnswer
 	for line := range bytes.Lines(out) {
-		var a oracleAnswer
+		var a OracleAnswer
 		if err := json.Unmarshal(line, &a); err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +79,7 @@ func vocabularyFolder(t *testing.T) string {
 	t.Helper()
 	var file bytes.Buffer
 	for id := uint32(0); ; id++ {
-		token, ok := lab.Vocabulary.TokenBytes(id)
+		token, ok := Vocabulary.TokenBytes(id)
 		if !ok || id >= 199998 {
 			break
 		}
@@ -96,13 +95,13 @@ func vocabularyFolder(t *testing.T) string {
 	return dir
 }
 
-// sameIDs says where two prompts part.
-func sameIDs(got, want []uint32) error {
+// SameIDs says where two prompts part.
+func SameIDs(got, want []uint32) error {
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || got[i] != want[i] {
 			window := func(ids []uint32) string {
 				from, to := max(0, min(len(ids), i-10)), min(len(ids), i+10)
-				return strconv.Quote(lab.Vocabulary.DecodeString(ids[from:to]))
+				return strconv.Quote(Vocabulary.DecodeString(ids[from:to]))
 			}
 			return fmt.Errorf("ids differ at %d of %d: got %s, reference %s", i, len(want), window(got), window(want))
 		}

@@ -16,7 +16,9 @@ import (
 // This file reads Responses streams by the grammar of OpenAI's API, and shares nothing with what writes them:
 //
 //	created  in_progress  item*  (completed | incomplete | failed)
-//	item = output_item.added  [part.added]  delta*  text done  [part.done]  output_item.done
+//	item = output_item.added  [part.added]  (delta | annotation.added)*  text done  [part.done]  output_item.done
+//
+// The items of hosted tools have other events: hosted.go.
 //
 // Members and their types are the schemas' to look at; here it is what one event promises of another.
 
@@ -43,6 +45,9 @@ const cancelled = "cancelled"
 // compaction is an item that stands for those before it.
 const compaction = "compaction"
 
+// annotationAdded is the event of an annotation of a message's text.
+const annotationAdded = "response.output_text.annotation.added"
+
 // summaryForm is the form of a reasoning item whose text is its summary. Its first part shows which form it has.
 var summaryForm = itemForm{"response.reasoning_summary_text", "text", "summary_text", "summary",
 	"response.reasoning_summary_part"}
@@ -62,6 +67,9 @@ type responsesReader struct {
 	text strings.Builder
 
 	likely []any
+	// cited are the annotations of the open item's text, and hosted is the open item if it is one of hosted tools.
+	cited  []any
+	hosted *hostedItem
 	// textDone and partDone say that the open item's text and part are, and over that the response is.
 	textDone, partDone, over bool
 }
@@ -153,16 +161,20 @@ func (r *responsesReader) added(e Object) error {
 	item, _ := e["item"].(Object)
 	kind, _ := item["type"].(string)
 	form, known := itemForms[kind]
+	hosted, isHosted := hostedForms[kind]
 	content, _ := item["content"].([]any)
 	switch {
 	case r.open != nil:
 		return errors.New("an item opens inside of another")
-	case !known:
+	case !known && !isHosted:
 		return errors.New("no such type of item")
 	case e["output_index"] != float64(len(r.items)):
 		return errors.New("not the next output index")
 	case !r.isNew(item["id"]) || item["call_id"] != nil && !r.isNew(item["call_id"]):
 		return errors.New("an id is empty or another's")
+	case isHosted:
+		r.open, r.hosted = item, &hostedItem{form: hosted}
+		return hosted.added(item)
 	case kind == compaction:
 		if sealed, _ := item["encrypted_content"].(string); sealed == "" {
 			return errors.New("a compaction of nothing")
@@ -180,7 +192,7 @@ func (r *responsesReader) added(e Object) error {
 	}
 	r.open, r.form, r.part, r.textDone, r.partDone = item, form, nil, false, false
 	r.text.Reset()
-	r.likely = nil
+	r.likely, r.cited, r.hosted = nil, []any{}, nil
 	return nil
 }
 
@@ -197,6 +209,9 @@ func (r *responsesReader) within(name string, e Object) error {
 	}
 	if e["item_id"] != r.open["id"] {
 		return errors.New("not the open item's id")
+	}
+	if r.hosted != nil {
+		return r.hosted.event(name, e)
 	}
 	if r.form.text == "" {
 		return errors.New("an event of an item that has none")
@@ -220,6 +235,12 @@ func (r *responsesReader) within(name string, e Object) error {
 		likely, _ := e["logprobs"].([]any)
 		r.likely = append(r.likely, likely...)
 		return nil
+	case name == annotationAdded && r.form.part == "output_text" && ready && !r.textDone:
+		if e["annotation_index"] != float64(len(r.cited)) {
+			return errors.New("not the next annotation index")
+		}
+		r.cited = append(r.cited, e["annotation"])
+		return nil
 	case name == r.form.text+".done" && ready && !r.textDone:
 		r.textDone = true
 		if e[r.form.whole] != r.text.String() || e["name"] != nil && e["name"] != r.open["name"] {
@@ -238,6 +259,12 @@ func (r *responsesReader) within(name string, e Object) error {
 				return err
 			}
 			changed["logprobs"] = likely
+		}
+		if r.part["annotations"] != nil {
+			if err := citesText(r.cited, r.text.String()); err != nil {
+				return err
+			}
+			changed["annotations"] = r.cited
 		}
 		err := sameBut(part, r.part, changed)
 		r.part = part
@@ -303,6 +330,11 @@ func sameValue(a, b any) bool { return reflect.DeepEqual(a, b) }
 
 func (r *responsesReader) done(e Object) error {
 	item, _ := e["item"].(Object)
+	if r.hosted != nil {
+		err := r.hosted.done(item, r.open)
+		r.items, r.open, r.hosted = append(r.items, item), nil, nil
+		return err
+	}
 	changed := Object{}
 	if status := item["status"]; status != nil {
 		changed["status"] = status
@@ -389,7 +421,7 @@ func sameBut(got, was, changed Object) error {
 	return nil
 }
 
-// addsUp looks at the numbers of a usage, if there is one.
+// addsUp looks at the numbers of a usage, if there is one. What tools have put out was read as input.
 func addsUp(usage any) error {
 	u, ok := usage.(Object)
 	if !ok {
@@ -400,7 +432,7 @@ func addsUp(usage any) error {
 	read, _ := u["input_tokens_details"].(Object)
 	written, _ := u["output_tokens_details"].(Object)
 	if in < 1 || number(u, "total_tokens") != in+out || number(read, "cached_tokens") > in ||
-		number(written, "reasoning_tokens") > out {
+		number(written, "reasoning_tokens") > out || number(written, toolOutputTokens) > in {
 		return fmt.Errorf("a usage that does not add up: %v", u)
 	}
 	return nil

@@ -61,7 +61,8 @@ func LoadSchemas(t *testing.T) *Schemas {
 	closeAnswers(document)
 	allowNull(document)
 	allowCustomCalls(document)
-	allowBuiltIns(document)
+	allowToolTokens(document)
+	allowApprovals(document)
 	if err := compiler.AddResource("openai.json", document); err != nil {
 		t.Fatal(err)
 	}
@@ -204,20 +205,29 @@ func allowCustomCalls(document map[string]any) {
 	}
 }
 
-// allowBuiltIns adds the tool type builtin, which is the gateway's own, to the tools and tool choices that a response
-// repeats.
-func allowBuiltIns(document map[string]any) {
-	builtIn := map[string]any{
-		"type": "object", "required": []any{"type", "name"}, "additionalProperties": false,
-		"properties": map[string]any{
-			"type": map[string]any{"type": "string", "enum": []any{"builtin"}},
-			"name": map[string]any{"type": "string", "enum": []any{"browser", "container", "python"}},
-		},
+// toolOutputTokens is the member of a usage that counts the tokens of the results of hosted tools. It is an extension.
+const toolOutputTokens = "tool_output_tokens"
+
+// allowToolTokens adds [toolOutputTokens] to the details of a usage.
+func allowToolTokens(document map[string]any) {
+	usage := document["$defs"].(map[string]any)["ResponseUsage"].(map[string]any)["properties"].(map[string]any)
+	details := usage["output_tokens_details"].(map[string]any)["properties"].(map[string]any)
+	details[toolOutputTokens] = map[string]any{"type": "integer", "minimum": json.Number("0")}
+}
+
+// allowApprovals corrects what the schemas require of approvals in lists of items: a member that they do not have.
+func allowApprovals(document map[string]any) {
+	approval := document["$defs"].(map[string]any)["MCPApprovalResponseResource"].(map[string]any)
+	approval["required"] = slices.DeleteFunc(approval["required"].([]any), func(name any) bool { return name == "request_id" })
+}
+
+// CheckStream checks a whole stream of Responses: the grammar, and each event against its schema.
+func (s *Schemas) CheckStream(body string) error {
+	if _, err := ReadResponses(body, false); err != nil {
+		return err
 	}
-	for _, name := range []string{"Tool", "ToolChoiceParam"} {
-		union := document["$defs"].(map[string]any)[name].(map[string]any)
-		union["oneOf"] = append(union["oneOf"].([]any), builtIn)
-	}
+	_, err := s.events(body, false)
+	return err
 }
 
 // Check compares what a client saw of an answer with the schemas and the grammars. It returns the number of objects

@@ -15,33 +15,19 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// await polls a response until it has ended.
-func (g *gateway) await(id string) *response {
-	g.t.Helper()
-	for end := time.Now().Add(lab.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		r := &response{}
-		g.object("Response", g.do("GET", "responses/"+id, "", 200), r)
-		if r.Status != "queued" && r.Status != "in_progress" {
-			return r
-		}
-	}
-	g.t.Fatalf("%s has not ended", id)
-	return nil
-}
-
 // TestBackground makes responses in the background: polled, streamed, resumed, continued.
 func TestBackground(t *testing.T) {
 	onAll(t, func(t *testing.T, host, database string) {
 		g := start(t, host, database, "", sim.Options{Keep: 100, Script: answers()})
-		one := g.create(`"input":"first question","background":true`)
+		one := g.Create(`"input":"first question","background":true`)
 		if one.Status != "queued" || !one.Background || len(one.Output) != 0 {
 			t.Errorf("%+v", one)
 		}
-		if r := g.await(one.ID); r.Status != "completed" || r.text() != "answer one" {
+		if r := g.Await(one.ID); r.Status != "completed" || r.Text() != "answer one" {
 			t.Errorf("%+v", r)
 		}
-		two, events := g.stream(`"input":"second question","background":true,"previous_response_id":"` + one.ID + `"`)
-		if two.text() != "answer two" || !two.Background {
+		two, events := g.Stream(`"input":"second question","background":true,"previous_response_id":"` + one.ID + `"`)
+		if two.Text() != "answer two" || !two.Background {
 			t.Errorf("%+v", two)
 		}
 		// The stream can be resumed from anywhere.
@@ -52,24 +38,24 @@ func TestBackground(t *testing.T) {
 			if after >= 0 {
 				path += "&starting_after=" + strconv.Itoa(after)
 			}
-			got := g.do("GET", path, "", 200).Body
+			got := g.Do("GET", path, "", 200).Body
 			if want := strings.Join(frames[min(after+1, len(frames)):], ""); got != want {
 				t.Errorf("after %d: %s\nwant %s", after, got, want)
 			}
 		}
-		three := g.create(`"input":"third question","previous_response_id":"` + two.ID + `"`)
-		if three.text() != "answer three" || !strings.Contains(g.lastPrompt(), "answer two") {
+		three := g.Create(`"input":"third question","previous_response_id":"` + two.ID + `"`)
+		if three.Text() != "answer three" || !strings.Contains(g.LastPrompt(), "answer two") {
 			t.Errorf("%+v", three)
 		}
-		g.refused("GET", "responses/"+three.ID+"?stream=true", "", 400, "invalid_value")
-		g.refused("GET", "responses/"+one.ID+"?stream=true", "", 400, "invalid_value")
-		g.refused("POST", "responses/"+three.ID+"/cancel", "", 400, "invalid_value")
-		g.refused("POST", "responses/"+one.ID+"/cancel", "", 400, "invalid_value")
-		g.refused("POST", "responses/resp_unknown/cancel", "", 404, "")
-		g.refused("POST", "responses", g.body(`"input":"x","background":true,"store":false`), 400, "unsupported_parameter")
-		g.refused("POST", "responses", g.body(`"input":"x","background":true,"temperature":9`), 400, "invalid_value")
+		g.Refused("GET", "responses/"+three.ID+"?stream=true", "", 400, "invalid_value")
+		g.Refused("GET", "responses/"+one.ID+"?stream=true", "", 400, "invalid_value")
+		g.Refused("POST", "responses/"+three.ID+"/cancel", "", 400, "invalid_value")
+		g.Refused("POST", "responses/"+one.ID+"/cancel", "", 400, "invalid_value")
+		g.Refused("POST", "responses/resp_unknown/cancel", "", 404, "")
+		g.Refused("POST", "responses", g.Body(`"input":"x","background":true,"store":false`), 400, "unsupported_parameter")
+		g.Refused("POST", "responses", g.Body(`"input":"x","background":true,"temperature":9`), 400, "invalid_value")
 		// A response that the gateway refuses later has failed.
-		if r := g.await(g.create(`"input":"x","background":true,"max_output_tokens":100000000`).ID); r.Status != "failed" &&
+		if r := g.Await(g.Create(`"input":"x","background":true,"max_output_tokens":100000000`).ID); r.Status != "failed" &&
 			r.Status != "completed" {
 			t.Errorf("%+v", r)
 		}
@@ -80,13 +66,13 @@ func TestBackground(t *testing.T) {
 func TestCancel(t *testing.T) {
 	onAll(t, func(t *testing.T, host, database string) {
 		g := start(t, host, database, "", sim.Options{HoldAfter: 5, Keep: 100, Script: answers()})
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+"/v1/responses",
-			strings.NewReader(g.body(`"input":"first question","background":true,"stream":true`)))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/v1/responses",
+			strings.NewReader(g.Body(`"input":"first question","background":true,"stream":true`)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		request.Header.Set("content-type", "application/json")
-		answer, err := g.client.Do(request)
+		answer, err := g.Client.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +86,7 @@ func TestCancel(t *testing.T) {
 				id, _, _ = strings.Cut(rest, `"`)
 				id = "resp_" + id
 				cancelled := &response{}
-				g.object("Response", g.do("POST", "responses/"+id+"/cancel", "", 200), cancelled)
+				g.Object("Response", g.Do("POST", "responses/"+id+"/cancel", "", 200), cancelled)
 				if cancelled.Status != "cancelled" || len(cancelled.Output) != 0 {
 					t.Errorf("%+v", cancelled)
 				}
@@ -112,25 +98,25 @@ func TestCancel(t *testing.T) {
 			t.Errorf("the stream ends with %s", last)
 		}
 		r := &response{}
-		g.object("Response", g.do("GET", "responses/"+id, "", 200), r)
+		g.Object("Response", g.Do("GET", "responses/"+id, "", 200), r)
 		if r.Status != "cancelled" || len(r.Output) != 0 {
 			t.Errorf("%+v", r)
 		}
 		again := &response{}
-		g.object("Response", g.do("POST", "responses/"+id+"/cancel", "", 200), again)
+		g.Object("Response", g.Do("POST", "responses/"+id+"/cancel", "", 200), again)
 		// The model's server is let go.
 		ctx, cancel := context.WithTimeout(t.Context(), lab.Patience)
 		defer cancel()
-		if _, err := g.sim.Await(ctx, func([]sim.Request) bool {
-			all := lab.Completions(g.sim)
+		if _, err := g.Sim.Await(ctx, func([]sim.Request) bool {
+			all := lab.Completions(g.Sim)
 			return len(all) == 1 && all[0].Aborted
 		}); err != nil {
 			t.Errorf("the model's server still works for it: %v", err)
 		}
-		g.sim.Release()
-		next := g.create(`"input":"second question","previous_response_id":"` + id + `"`)
-		if next.text() != "answer two" || !strings.Contains(g.lastPrompt(), "first question") {
-			t.Errorf("%+v: %s", next, g.lastPrompt())
+		g.Sim.Release()
+		next := g.Create(`"input":"second question","previous_response_id":"` + id + `"`)
+		if next.Text() != "answer two" || !strings.Contains(g.LastPrompt(), "first question") {
+			t.Errorf("%+v: %s", next, g.LastPrompt())
 		}
 	})
 }
@@ -143,12 +129,12 @@ func TestHangUp(t *testing.T) {
 		{`"input":"first question","stream":true,"background":true`, "completed"},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, g.url+"/v1/responses", strings.NewReader(g.body(tt.members)))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, g.URL+"/v1/responses", strings.NewReader(g.Body(tt.members)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		request.Header.Set("content-type", "application/json")
-		answer, err := g.client.Do(request)
+		answer, err := g.Client.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,10 +149,10 @@ func TestHangUp(t *testing.T) {
 		cancel()
 		answer.Body.Close()
 		if tt.want == "completed" {
-			g.sim.Release()
+			g.Sim.Release()
 		}
 		for end := time.Now().Add(lab.Patience); ; time.Sleep(20 * time.Millisecond) {
-			if a := lab.Do(g.client, "GET", g.url+"/v1/responses/"+id, nil, nil); strings.Contains(a.Body,
+			if a := lab.Do(g.Client, "GET", g.URL+"/v1/responses/"+id, nil, nil); strings.Contains(a.Body,
 				`"status":"`+tt.want+`"`) && a.Status == 200 {
 				break
 			} else if time.Now().After(end) {

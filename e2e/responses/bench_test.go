@@ -134,7 +134,7 @@ func (p *plan) benchTurns(page *strings.Builder, stations []*station) {
 		[]string{"stored, whole", "stored, streamed"})
 	for range p.rounds {
 		for _, v := range all {
-			v.samples = append(v.samples, v.at.measure(p.clients, p.turns, v.at.body(v.members)))
+			v.samples = append(v.samples, v.at.measure(p.clients, p.turns, v.at.Body(v.members)))
 		}
 	}
 	var rows [][]string
@@ -158,7 +158,7 @@ func (p *plan) benchStreams(page *strings.Builder, stations []*station, title st
 		map[string]string{"stored": asked, "background": asked + `,"background":true`}, []string{"stored", "background"})
 	for range p.rounds {
 		for _, v := range all {
-			v.samples = append(v.samples, v.at.measure(clients, each, v.at.body(v.members)))
+			v.samples = append(v.samples, v.at.measure(clients, each, v.at.Body(v.members)))
 		}
 	}
 	var rows [][]string
@@ -191,7 +191,7 @@ func (p *plan) benchChains(page *strings.Builder, s *station) {
 	var rows [][]string
 	var first chainCost
 	for i, length := range p.chains {
-		body := s.body(`"input":"` + shortQuestion + `","previous_response_id":"` + ids[length-1] + `"`)
+		body := s.Body(`"input":"` + shortQuestion + `","previous_response_id":"` + ids[length-1] + `"`)
 		stored := &variant{samples: []sample{s.measure(1, p.forks, body)}}
 		whole := s.wholeBody(ids[length-1])
 		straight := &variant{samples: []sample{s.measure(1, p.forks, whole)}}
@@ -202,7 +202,7 @@ func (p *plan) benchChains(page *strings.Builder, s *station) {
 		if i == 0 {
 			first = cost
 		}
-		cost.check(s.t, &first, length)
+		cost.check(s.T, &first, length)
 		row := append([]string{fmt.Sprint(length), stored.latency(0.5)}, stored.cpu()...)
 		row = append(row, fmt.Sprintf("%.0f", cost.bytes), fmt.Sprintf("%.0f", cost.disk))
 		if s.postgres != nil {
@@ -231,7 +231,7 @@ func (s *station) countedBy() string {
 
 // wholeBody returns a request that continues a response on the straight path: with all of its items.
 func (s *station) wholeBody(id string) string {
-	s.t.Helper()
+	s.T.Helper()
 	var items []json.RawMessage
 	after := ""
 	for more := true; more; {
@@ -240,20 +240,20 @@ func (s *station) wholeBody(id string) string {
 			LastID  string `json:"last_id"`
 			HasMore bool   `json:"has_more"`
 		}
-		a := s.do("GET", "responses/"+id+"/input_items?order=asc&limit=100"+after, "", 200)
+		a := s.Do("GET", "responses/"+id+"/input_items?order=asc&limit=100"+after, "", 200)
 		if err := json.Unmarshal([]byte(a.Body), &l); err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		items, more, after = append(items, l.Data...), l.HasMore, "&after="+l.LastID
 	}
 	var r struct{ Output []json.RawMessage }
-	if err := json.Unmarshal([]byte(s.do("GET", "responses/"+id, "", 200).Body), &r); err != nil {
-		s.t.Fatal(err)
+	if err := json.Unmarshal([]byte(s.Do("GET", "responses/"+id, "", 200).Body), &r); err != nil {
+		s.T.Fatal(err)
 	}
 	items = append(append(items, r.Output...), json.RawMessage(`{"role":"user","content":"`+shortQuestion+`"}`))
 	text, err := json.Marshal(items)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	return s.body(`"store":false,"input":` + string(text))
+	return s.Body(`"store":false,"input":` + string(text))
 }

@@ -36,7 +36,7 @@ func (c *chainCost) check(t *testing.T, first *chainCost, length int) {
 
 // chainBytes returns the size of the items of a chain.
 func (s *station) chainBytes(id string) (bytes float64) {
-	s.t.Helper()
+	s.T.Helper()
 	s.query(&bytes, "SELECT chain_bytes FROM responses WHERE id = '"+id+"'")
 	return bytes
 }
@@ -47,7 +47,7 @@ const countedTurns = 10
 // count counts the statements and the rows of a turn. The service's connections are new, and end before their rows are
 // counted: that is when PostgreSQL adds them up.
 func (s *station) count(c *chainCost, body string) {
-	s.t.Helper()
+	s.T.Helper()
 	s.execute("ANALYZE")
 	s.execute("ALTER DATABASE bench SET log_statement = 'all'")
 	s.execute("ALTER DATABASE bench SET enable_seqscan = off") // a table that is small is else read whole
@@ -86,23 +86,23 @@ func ofTurn(line string) bool {
 }
 
 func (s *station) execute(statement string) {
-	s.t.Helper()
-	if _, err := s.db.ExecContext(s.t.Context(), statement); err != nil {
-		s.t.Fatal(err)
+	s.T.Helper()
+	if _, err := s.db.ExecContext(s.T.Context(), statement); err != nil {
+		s.T.Fatal(err)
 	}
 }
 
 // query reads the only value of a query's only row.
 func (s *station) query(into any, text string) {
-	s.t.Helper()
-	if err := s.db.QueryRowContext(s.t.Context(), text).Scan(into); err != nil {
-		s.t.Fatal(err)
+	s.T.Helper()
+	if err := s.db.QueryRowContext(s.T.Context(), text).Scan(into); err != nil {
+		s.T.Fatal(err)
 	}
 }
 
 // alone waits until the service has no connection to the database.
 func (s *station) alone() {
-	s.t.Helper()
+	s.T.Helper()
 	for end := time.Now().Add(lab.Patience); ; time.Sleep(10 * time.Millisecond) {
 		n := 0
 		s.query(&n, "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() "+
@@ -111,14 +111,14 @@ func (s *station) alone() {
 			return
 		}
 		if time.Now().After(end) {
-			s.t.Fatalf("%d connections are left", n)
+			s.T.Fatalf("%d connections are left", n)
 		}
 	}
 }
 
 // rowsRead returns how many rows of responses and items PostgreSQL has read.
 func (s *station) rowsRead() (rows float64) {
-	s.t.Helper()
+	s.T.Helper()
 	s.query(&rows, "SELECT SUM(seq_tup_read + COALESCE(idx_tup_fetch, 0)) FROM pg_stat_user_tables "+
 		"WHERE relname IN ('responses', 'items')")
 	return rows

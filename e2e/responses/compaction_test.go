@@ -32,16 +32,16 @@ func marshalled(t *testing.T, i any) string {
 
 // wantPrompt wants texts in the last prompt, and others not.
 func (g *gateway) wantPrompt(has []string, hasNot ...string) {
-	g.t.Helper()
-	prompt := g.lastPrompt()
+	g.T.Helper()
+	prompt := g.LastPrompt()
 	for _, part := range has {
 		if !strings.Contains(prompt, part) {
-			g.t.Errorf("the prompt has no %q: %s", part, prompt)
+			g.T.Errorf("the prompt has no %q: %s", part, prompt)
 		}
 	}
 	for _, part := range hasNot {
 		if strings.Contains(prompt, part) {
-			g.t.Errorf("the prompt has %q: %s", part, prompt)
+			g.T.Errorf("the prompt has %q: %s", part, prompt)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func (g *gateway) wantPrompt(has []string, hasNot ...string) {
 func TestCompact(t *testing.T) {
 	onAll(t, func(t *testing.T, host, database string) {
 		g := start(t, host, database, "", sim.Options{Keep: 100, Script: summarized()})
-		one := g.create(`"input":"first question"`)
+		one := g.Create(`"input":"first question"`)
 
 		// The endpoint keeps the user's messages.
 		var compacted struct {
@@ -60,15 +60,15 @@ func TestCompact(t *testing.T) {
 				Total int `json:"total_tokens"`
 			}
 		}
-		g.object("CompactResource", g.do("POST", "responses/compact",
-			g.body(`"input":"second question","previous_response_id":"`+one.ID+`"`), 200), &compacted)
+		g.Object("CompactResource", g.Do("POST", "responses/compact",
+			g.Body(`"input":"second question","previous_response_id":"`+one.ID+`"`), 200), &compacted)
 		if len(compacted.Output) != 3 || compacted.Usage.Total == 0 {
 			t.Fatalf("%+v", compacted)
 		}
 		g.wantPrompt([]string{"first question", "answer one", "second question"})
-		two := g.create(`"store":false,"input":[` + string(compacted.Output[0]) + `,` + string(compacted.Output[1]) + `,` +
+		two := g.Create(`"store":false,"input":[` + string(compacted.Output[0]) + `,` + string(compacted.Output[1]) + `,` +
 			string(compacted.Output[2]) + `,{"role":"user","content":"third question"}]`)
-		if two.text() != "answer three" {
+		if two.Text() != "answer three" {
 			t.Errorf("%+v", two)
 		}
 		g.wantPrompt([]string{"first question", "second question", "summary one"}, "answer one")
@@ -76,42 +76,42 @@ func TestCompact(t *testing.T) {
 		// The item asks for a compaction and nothing else.
 		trigger := `"previous_response_id":"` + one.ID + `","input":[{"role":"user","content":"second question"},` +
 			`{"type":"compaction_trigger"}]`
-		whole := g.create(trigger)
-		streamed, _ := g.stream(trigger)
+		whole := g.Create(trigger)
+		streamed, _ := g.Stream(trigger)
 		for _, r := range []*response{whole, streamed} {
 			if len(r.Output) != 1 || r.Output[0].Type != "compaction" || r.Status != "completed" {
 				t.Fatalf("%+v", r)
 			}
 		}
-		three := g.create(`"input":"third question","previous_response_id":"` + streamed.ID + `"`)
-		if three.text() != "answer three" {
+		three := g.Create(`"input":"third question","previous_response_id":"` + streamed.ID + `"`)
+		if three.Text() != "answer three" {
 			t.Errorf("%+v", three)
 		}
 		g.wantPrompt([]string{"summary one", "third question"}, "first question", "answer one", "second question")
 
 		// Beyond a threshold the item comes before the answer.
 		long := strings.Repeat("long text ", 1500)
-		first := g.create(`"input":"first question ` + long + `"`)
+		first := g.Create(`"input":"first question ` + long + `"`)
 		manage := `"context_management":[{"type":"compaction","compact_threshold":1000}],`
-		second, _ := g.stream(manage + `"input":"second question","previous_response_id":"` + first.ID + `"`)
-		if len(second.Output) != 2 || second.Output[0].Type != "compaction" || second.text() != "answer two" {
+		second, _ := g.Stream(manage + `"input":"second question","previous_response_id":"` + first.ID + `"`)
+		if len(second.Output) != 2 || second.Output[0].Type != "compaction" || second.Text() != "answer two" {
 			t.Fatalf("%+v", second)
 		}
 		g.wantPrompt([]string{"summary one", "second question"}, "first question", "answer one")
 		read := &response{}
-		g.object("Response", g.do("GET", "responses/"+second.ID, "", 200), read)
+		g.Object("Response", g.Do("GET", "responses/"+second.ID, "", 200), read)
 		if len(read.Output) != 2 || read.Output[0].EncryptedContent == "" || strings.Contains(marshalled(t, read), "harmony_text") {
 			t.Errorf("%+v", read)
 		}
-		third := g.create(manage + `"input":"third question","background":true,"previous_response_id":"` + second.ID + `"`)
-		if r := g.await(third.ID); len(r.Output) != 1 || r.text() != "answer three" {
+		third := g.Create(manage + `"input":"third question","background":true,"previous_response_id":"` + second.ID + `"`)
+		if r := g.Await(third.ID); len(r.Output) != 1 || r.Text() != "answer three" {
 			t.Errorf("%+v", r) // it is short now
 		}
 		g.wantPrompt([]string{"summary one", "second question", "answer two", "third question"}, "first question", "answer one")
 		l := &list{}
-		g.object("ResponseItemList", g.do("GET", "responses/"+third.ID+"/input_items?order=asc", "", 200), l)
+		g.Object("ResponseItemList", g.Do("GET", "responses/"+third.ID+"/input_items?order=asc", "", 200), l)
 		if len(l.Data) != 6 || l.Data[0].Type != "message" || l.Data[3].Type != "compaction" {
-			t.Errorf("%s", l.texts())
+			t.Errorf("%s", l.Texts())
 		}
 
 		for _, tt := range []struct{ body, code string }{
@@ -121,9 +121,9 @@ func TestCompact(t *testing.T) {
 			{`"input":[{"type":"compaction","encrypted_content":7}]`, "invalid_type"},
 			{`"input":"x","context_management":[{"type":"compaction","compact_threshold":10}]`, "invalid_value"},
 		} {
-			g.refused("POST", "responses", g.body(tt.body), 400, tt.code)
+			g.Refused("POST", "responses", g.Body(tt.body), 400, tt.code)
 		}
-		g.refused("POST", "responses/compact", g.body(`"previous_response_id":"resp_unknown"`), 400, "previous_response_not_found")
-		g.refused("POST", "responses/compact", `{"input":"x","model":"`+lab.Model+`","conversation":7}`, 400, "invalid_type")
+		g.Refused("POST", "responses/compact", g.Body(`"previous_response_id":"resp_unknown"`), 400, "previous_response_not_found")
+		g.Refused("POST", "responses/compact", `{"input":"x","model":"`+lab.Model+`","conversation":7}`, 400, "invalid_type")
 	})
 }

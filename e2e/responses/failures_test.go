@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/e2e/service"
 	"github.com/harmonyedge/harmonyedge/responses/store/storetest"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
@@ -33,46 +34,46 @@ func atOnce() sim.Options { return sim.Options{Keep: 1000, Script: answers()} }
 // TestForgedIDs asks for ids that nobody was given, in each place that takes one.
 func TestForgedIDs(t *testing.T) {
 	onDatabases(t, "", atOnce(), func(f *fleet, _ *storetest.DB) {
-		real := f.create(`"input":"first question"`)
+		real := f.Create(`"input":"first question"`)
 		var c struct{ ID string }
-		f.object("ConversationResource", f.do("POST", "conversations", `{}`, 200), &c)
+		f.Object("ConversationResource", f.Do("POST", "conversations", `{}`, 200), &c)
 		for _, id := range []string{
 			real.ID[:len(real.ID)-1], real.ID + "0", strings.ToUpper(real.ID), "resp_", "'", "' OR '1'='1", "%25", "\\u0000",
 			real.ID + "\\u0000", "é", strings.Repeat("x", 100_000),
 		} {
 			short := id[:min(len(id), 80)]
-			f.refused("POST", "responses", f.body(`"input":"x","previous_response_id":"`+id+`"`), 400,
+			f.Refused("POST", "responses", f.Body(`"input":"x","previous_response_id":"`+id+`"`), 400,
 				"previous_response_not_found")
-			f.refused("POST", "responses", f.body(`"input":"x","conversation":"`+id+`"`), 404, "")
-			f.refused("POST", "responses", f.body(`"input":[{"type":"item_reference","id":"`+id+`"}]`), 400, "invalid_value")
-			f.refused("POST", "conversations", `{"items":[{"type":"item_reference","id":"`+id+`"}]}`, 400, "invalid_value")
+			f.Refused("POST", "responses", f.Body(`"input":"x","conversation":"`+id+`"`), 404, "")
+			f.Refused("POST", "responses", f.Body(`"input":[{"type":"item_reference","id":"`+id+`"}]`), 400, "invalid_value")
+			f.Refused("POST", "conversations", `{"items":[{"type":"item_reference","id":"`+id+`"}]}`, 400, "invalid_value")
 			if strings.ContainsAny(short, "\\' ") || len(id) > 1000 {
 				continue // these do not stand in a path so
 			}
 			for _, path := range []string{"responses/" + id, "responses/" + id + "/input_items", "conversations/" + id,
 				"conversations/" + id + "/items", "conversations/" + c.ID + "/items/" + id} {
-				f.refused("GET", path, "", 404, "")
+				f.Refused("GET", path, "", 404, "")
 			}
-			f.refused("GET", "responses/"+real.ID+"/input_items?after="+id, "", 400, "invalid_value")
-			f.refused("POST", "responses/"+id+"/cancel", "", 404, "")
-			f.refused("DELETE", "responses/"+id, "", 404, "")
-			f.refused("DELETE", "conversations/"+id, "", 404, "")
+			f.Refused("GET", "responses/"+real.ID+"/input_items?after="+id, "", 400, "invalid_value")
+			f.Refused("POST", "responses/"+id+"/cancel", "", 404, "")
+			f.Refused("DELETE", "responses/"+id, "", 404, "")
+			f.Refused("DELETE", "conversations/"+id, "", 404, "")
 		}
 		direct := f.at(0) // Envoy refuses some of these paths
 		for _, id := range []string{"%00", "resp_%00", "%ff", "%27%20OR%201=1"} {
-			direct.refused("GET", "responses/"+id, "", 404, "")
-			direct.refused("GET", "conversations/"+id+"/items", "", 404, "")
-			direct.refused("POST", "conversations/"+id, `{"metadata":{}}`, 404, "")
-			direct.refused("DELETE", "conversations/"+c.ID+"/items/"+id, "", 404, "")
-			direct.refused("GET", "conversations/"+c.ID+"/items?after="+id, "", 400, "invalid_value")
+			direct.Refused("GET", "responses/"+id, "", 404, "")
+			direct.Refused("GET", "conversations/"+id+"/items", "", 404, "")
+			direct.Refused("POST", "conversations/"+id, `{"metadata":{}}`, 404, "")
+			direct.Refused("DELETE", "conversations/"+c.ID+"/items/"+id, "", 404, "")
+			direct.Refused("GET", "conversations/"+c.ID+"/items?after="+id, "", 400, "invalid_value")
 		}
 		// What a client names itself is stored under a name that every database has.
-		f.object("ConversationItemList", f.do("POST", "conversations/"+c.ID+"/items",
+		f.Object("ConversationItemList", f.Do("POST", "conversations/"+c.ID+"/items",
 			`{"items":[{"type":"message","id":"a\u0000b","role":"user","content":"one\u0000two"}]}`, 200), &list{})
-		f.refused("POST", "conversations", `{"items":[{"type":"mess\u0000age","role":"user","content":"one"}]}`, 400,
+		f.Refused("POST", "conversations", `{"items":[{"type":"mess\u0000age","role":"user","content":"one"}]}`, 400,
 			"invalid_value")
-		if n := len(f.prompts()); n != 1 {
-			f.t.Errorf("the model was asked %d times", n)
+		if n := len(f.Prompts()); n != 1 {
+			f.T.Errorf("the model was asked %d times", n)
 		}
 	})
 }
@@ -80,41 +81,41 @@ func TestForgedIDs(t *testing.T) {
 // TestCorruptRow changes what is stored: the change is told, and everything else can be read.
 func TestCorruptRow(t *testing.T) {
 	onDatabases(t, "", atOnce(), func(f *fleet, db *storetest.DB) {
-		one := f.create(`"input":"first question"`)
-		two := f.create(`"input":"second question","previous_response_id":"` + one.ID + `"`)
-		three := f.create(`"input":"third question"`)
-		four := f.create(`"input":"first question","background":true,"stream":false`)
-		f.await(four.ID)
+		one := f.Create(`"input":"first question"`)
+		two := f.Create(`"input":"second question","previous_response_id":"` + one.ID + `"`)
+		three := f.Create(`"input":"third question"`)
+		four := f.Create(`"input":"first question","background":true,"stream":false`)
+		f.Await(four.ID)
 		for _, statement := range []string{
 			"UPDATE items SET body = (SELECT body FROM items WHERE id = '" + two.Output[1].ID + "') " +
 				"WHERE id = '" + one.Output[1].ID + "'",
 			"UPDATE responses SET object = (SELECT object FROM responses WHERE id = '" + one.ID + "') " +
 				"WHERE id = '" + four.ID + "'",
 		} {
-			if result, err := db.ExecContext(f.t.Context(), statement); err != nil {
-				f.t.Fatal(err)
+			if result, err := db.ExecContext(f.T.Context(), statement); err != nil {
+				f.T.Fatal(err)
 			} else if n, err := result.RowsAffected(); n != 1 || err != nil {
-				f.t.Fatal(n, err)
+				f.T.Fatal(n, err)
 			}
 		}
-		before := len(f.prompts())
-		f.refused("GET", "responses/"+one.ID, "", 500, "stored_data_unreadable")
-		f.refused("GET", "responses/"+two.ID+"/input_items", "", 500, "stored_data_unreadable")
-		f.refused("POST", "responses", f.body(`"input":"x","previous_response_id":"`+two.ID+`"`), 500,
+		before := len(f.Prompts())
+		f.Refused("GET", "responses/"+one.ID, "", 500, "stored_data_unreadable")
+		f.Refused("GET", "responses/"+two.ID+"/input_items", "", 500, "stored_data_unreadable")
+		f.Refused("POST", "responses", f.Body(`"input":"x","previous_response_id":"`+two.ID+`"`), 500,
 			"stored_data_unreadable")
-		f.refused("POST", "responses", f.body(`"input":"x","stream":true,"previous_response_id":"`+two.ID+`"`), 500,
+		f.Refused("POST", "responses", f.Body(`"input":"x","stream":true,"previous_response_id":"`+two.ID+`"`), 500,
 			"stored_data_unreadable")
-		f.refused("GET", "responses/"+four.ID, "", 500, "stored_data_unreadable")
-		if n := len(f.prompts()); n != before {
-			f.t.Errorf("the model was asked with half a conversation: %s", f.lastPrompt())
+		f.Refused("GET", "responses/"+four.ID, "", 500, "stored_data_unreadable")
+		if n := len(f.Prompts()); n != before {
+			f.T.Errorf("the model was asked with half a conversation: %s", f.LastPrompt())
 		}
-		f.do("GET", "responses/"+two.ID, "", 200)
-		if r := f.create(`"input":"first question","previous_response_id":"` + three.ID + `"`); r.text() != "answer three" {
-			f.t.Errorf("%+v", r)
+		f.Do("GET", "responses/"+two.ID, "", 200)
+		if r := f.Create(`"input":"first question","previous_response_id":"` + three.ID + `"`); r.Text() != "answer three" {
+			f.T.Errorf("%+v", r)
 		}
 		if text := f.replicas[0].Stderr.String(); !strings.Contains(text, "item "+one.Output[1].ID) ||
 			!strings.Contains(text, "response "+four.ID) || strings.Contains(text, "question") {
-			f.t.Errorf("the log: %s", text)
+			f.T.Errorf("the log: %s", text)
 		}
 	})
 }
@@ -126,29 +127,29 @@ func TestCorruptJob(t *testing.T) {
 		var ids []string
 		for i := range 4 {
 			if i == 1 {
-				f.asked(1) // the others wait
+				f.Asked(1) // the others wait
 			}
-			ids = append(ids, f.create(`"input":"first question","background":true`).ID)
+			ids = append(ids, f.Create(`"input":"first question","background":true`).ID)
 		}
-		streamed := f.open("POST", "responses", f.body(streamedBehind))
+		streamed := f.Open("POST", "responses", f.Body(streamedBehind))
 		for _, statement := range []string{
 			"UPDATE responses SET request = (SELECT request FROM responses WHERE id = '" + ids[3] + "') WHERE streamed OR " +
 				"id = '" + ids[1] + "'",
 			"UPDATE items SET body = (SELECT i.body FROM items i JOIN responses r ON i.response = r.key " +
 				"WHERE r.id = '" + ids[3] + "') WHERE response = (SELECT key FROM responses WHERE id = '" + ids[2] + "')",
 		} {
-			if _, err := db.ExecContext(f.t.Context(), statement); err != nil {
-				f.t.Fatal(err)
+			if _, err := db.ExecContext(f.T.Context(), statement); err != nil {
+				f.T.Fatal(err)
 			}
 		}
-		f.sim.Release()
+		f.Sim.Release()
 		for i, want := range []string{"completed", "failed", "failed", "completed"} {
-			if r := f.await(ids[i]); r.Status != want || want == "failed" && r.code() != "server_error" {
-				f.t.Errorf("response %d: %+v", i, r)
+			if r := f.Await(ids[i]); r.Status != want || want == "failed" && r.Code() != "server_error" {
+				f.T.Errorf("response %d: %+v", i, r)
 			}
 		}
-		if r := f.lastOf(streamed.end()); r.Status != "failed" || r.code() != "server_error" {
-			f.t.Errorf("the streamed response: %+v", r)
+		if r := f.LastOf(streamed.End()); r.Status != "failed" || r.Code() != "server_error" {
+			f.T.Errorf("the streamed response: %+v", r)
 		}
 	})
 }
@@ -157,17 +158,17 @@ func TestCorruptJob(t *testing.T) {
 // version: it says what is wrong, and ends.
 func TestNotThisStore(t *testing.T) {
 	onDatabases(t, "", atOnce(), func(f *fleet, db *storetest.DB) {
-		one := f.create(`"input":"first question"`)
+		one := f.Create(`"input":"first question"`)
 		r := f.replicas[0]
-		r.Kill(f.t)
+		r.Kill(f.T)
 		refuses := func(environment, want string) {
-			f.t.Helper()
-			p := lab.RunHarmony(f.t, []string{environment}, r.arguments...)
+			f.T.Helper()
+			p := lab.RunHarmony(f.T, []string{environment}, r.arguments...)
 			if !p.Ended(lab.ReadyLimit) {
-				f.t.Fatalf("it runs with %.30s…", environment)
+				f.T.Fatalf("it runs with %.30s…", environment)
 			}
-			if code := p.ExitCode(f.t); code != 2 || !strings.Contains(p.Stderr.String(), want) {
-				f.t.Errorf("exit status %d: %s", code, &p.Stderr)
+			if code := p.ExitCode(f.T); code != 2 || !strings.Contains(p.Stderr.String(), want) {
+				f.T.Errorf("exit status %d: %s", code, &p.Stderr)
 			}
 		}
 		refuses("HARMONY_STORE_KEYS=", "set HARMONY_STORE_KEYS")
@@ -175,40 +176,40 @@ func TestNotThisStore(t *testing.T) {
 		refuses("HARMONY_STORE_KEYS=other:Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA=", "records of the key test")
 		refuses("HARMONY_STORE_KEYS=test:short", "HARMONY_STORE_KEYS")
 		newer := func(statement string) {
-			f.t.Helper()
-			if _, err := db.ExecContext(f.t.Context(), statement); err != nil {
-				f.t.Fatal(err)
+			f.T.Helper()
+			if _, err := db.ExecContext(f.T.Context(), statement); err != nil {
+				f.T.Fatal(err)
 			}
 		}
 		newer("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)")
-		refuses(storeKeys, "the store has version 99")
+		refuses(service.StoreKeys, "the store has version 99")
 		newer("DELETE FROM goose_db_version WHERE version_id = 99")
 		r.launch()
-		f.do("GET", "responses/"+one.ID, "", 200)
+		f.Do("GET", "responses/"+one.ID, "", 200)
 	})
 }
 
 // unavailable fails the test unless all that needs the store is refused, and nothing else is.
 func (f *fleet) unavailable(reads bool) {
-	f.t.Helper()
+	f.T.Helper()
 	for _, members := range []string{`"input":"first question"`, `"input":"first question","background":true`,
 		`"input":"first question","background":true,"stream":true`} {
-		a := f.refused("POST", "responses", f.body(members), 503, "store_unavailable")
+		a := f.Refused("POST", "responses", f.Body(members), 503, "store_unavailable")
 		if a.Header.Get("retry-after") == "" {
-			f.t.Errorf("no retry-after: %v", a.Header)
+			f.T.Errorf("no retry-after: %v", a.Header)
 		}
 	}
-	f.refused("POST", "conversations", `{}`, 503, "store_unavailable")
+	f.Refused("POST", "conversations", `{}`, 503, "store_unavailable")
 	if reads {
-		f.refused("GET", "responses/resp_1", "", 503, "store_unavailable")
-		f.refused("POST", "responses", f.body(`"input":"x","previous_response_id":"resp_1"`), 503, "store_unavailable")
-		f.refused("GET", "conversations/conv_1/items", "", 503, "store_unavailable")
+		f.Refused("GET", "responses/resp_1", "", 503, "store_unavailable")
+		f.Refused("POST", "responses", f.Body(`"input":"x","previous_response_id":"resp_1"`), 503, "store_unavailable")
+		f.Refused("GET", "conversations/conv_1/items", "", 503, "store_unavailable")
 	}
-	if r := f.create(`"input":"first question","store":false`); r.text() != "answer one" {
-		f.t.Errorf("%+v", r)
+	if r := f.Create(`"input":"first question","store":false`); r.Text() != "answer one" {
+		f.T.Errorf("%+v", r)
 	}
-	if r, _ := f.stream(`"input":"first question","store":false`); r.text() != "answer one" {
-		f.t.Errorf("%+v", r)
+	if r, _ := f.Stream(`"input":"first question","store":false`); r.Text() != "answer one" {
+		f.T.Errorf("%+v", r)
 	}
 }
 
@@ -216,11 +217,11 @@ func (f *fleet) unavailable(reads bool) {
 func TestDatabaseGone(t *testing.T) {
 	server := lab.StartPostgres(t)
 	f := startFleet(t, "wazero", server.Database("gone"), "", 1, atOnce())
-	one := f.create(`"input":"first question"`)
+	one := f.Create(`"input":"first question"`)
 	server.Kill()
 	f.unavailable(true)
 	// A stream that has begun cannot be refused any more. It ends as failed, because it could not be continued.
-	if r, _ := f.stream(`"input":"first question"`); r.Status != "failed" || r.code() != "server_error" {
+	if r, _ := f.Stream(`"input":"first question"`); r.Status != "failed" || r.Code() != "server_error" {
 		t.Errorf("%+v", r)
 	}
 	f.replicas[0].Kill(t)
@@ -228,7 +229,7 @@ func TestDatabaseGone(t *testing.T) {
 	f.unavailable(true)
 	server.Start()
 	f.replicas[0].ready()
-	if r := f.create(`"input":"second question","previous_response_id":"` + one.ID + `"`); r.text() != "answer two" {
+	if r := f.Create(`"input":"second question","previous_response_id":"` + one.ID + `"`); r.Text() != "answer two" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -238,20 +239,20 @@ func TestDatabaseGone(t *testing.T) {
 func TestDatabaseBack(t *testing.T) {
 	server := lab.StartPostgres(t)
 	f := startFleet(t, "wazero", server.Database("back"), "", 1, held())
-	begun := f.open("POST", "responses", f.body(streamedBehind)).until(`delta"`)
-	at, seen := begun.lastNumber(), begun.text.String()
+	begun := f.Open("POST", "responses", f.Body(streamedBehind)).Until(`delta"`)
+	at, seen := begun.LastNumber(), begun.Text.String()
 	server.Kill()
-	if text := begun.end(); strings.Contains(text, "response.completed") || strings.Contains(text, "response.failed") {
+	if text := begun.End(); strings.Contains(text, "response.completed") || strings.Contains(text, "response.failed") {
 		t.Errorf("the stream has an end: %s", text)
 	}
-	f.sim.Release()
+	f.Sim.Release()
 	server.Start()
-	f.untilAnswered("responses/" + begun.id) // connections of before the kill may fail once more
-	if r := f.await(begun.id); r.Status != "completed" || r.text() != "answer one" {
+	f.untilAnswered("responses/" + begun.ID) // connections of before the kill may fail once more
+	if r := f.Await(begun.ID); r.Status != "completed" || r.Text() != "answer one" {
 		t.Errorf("%+v", r)
 	}
-	rest := f.do("GET", fmt.Sprintf("responses/%s?stream=true&starting_after=%d", begun.id, at), "", 200).Body
-	if last := f.lastOf(seen + rest); last.text() != "answer one" {
+	rest := f.Do("GET", fmt.Sprintf("responses/%s?stream=true&starting_after=%d", begun.ID, at), "", 200).Body
+	if last := f.LastOf(seen + rest); last.Text() != "answer one" {
 		t.Errorf("%+v", last)
 	}
 }
@@ -259,7 +260,7 @@ func TestDatabaseBack(t *testing.T) {
 // TestFullDisk lets the file of SQLite grow no more, as a full disk does, and then again.
 func TestFullDisk(t *testing.T) {
 	f := startFleet(t, "wazero", "", "", 1, atOnce())
-	one := f.create(`"input":"first question"`)
+	one := f.Create(`"input":"first question"`)
 	limit := func(size string) {
 		t.Helper()
 		pid := fmt.Sprint(f.replicas[0].Cmd.Process.Pid)
@@ -269,17 +270,17 @@ func TestFullDisk(t *testing.T) {
 	}
 	limit("4096")
 	f.unavailable(false)
-	if r, _ := f.stream(`"input":"first question"`); r.Status != "failed" || r.code() != "server_error" {
+	if r, _ := f.Stream(`"input":"first question"`); r.Status != "failed" || r.Code() != "server_error" {
 		t.Errorf("%+v", r)
 	}
-	f.do("GET", "responses/"+one.ID, "", 200)
+	f.Do("GET", "responses/"+one.ID, "", 200)
 	limit("unlimited")
-	two := f.create(`"input":"second question","previous_response_id":"` + one.ID + `"`)
+	two := f.Create(`"input":"second question","previous_response_id":"` + one.ID + `"`)
 	f.replicas[0].restart()
 	l := &list{}
-	f.object("ResponseItemList", f.do("GET", "responses/"+two.ID+"/input_items?order=asc", "", 200), l)
-	if l.texts() != "first question|thought one|answer one|second question" {
-		t.Error(l.texts())
+	f.Object("ResponseItemList", f.Do("GET", "responses/"+two.ID+"/input_items?order=asc", "", 200), l)
+	if l.Texts() != "first question|thought one|answer one|second question" {
+		t.Error(l.Texts())
 	}
 }
 
@@ -321,20 +322,20 @@ func TestMigrationCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.launch()
-	one := f.create(`"input":"first question"`)
-	if r := f.create(`"input":"second question","previous_response_id":"` + one.ID + `"`); r.text() != "answer two" {
+	one := f.Create(`"input":"first question"`)
+	if r := f.Create(`"input":"second question","previous_response_id":"` + one.ID + `"`); r.Text() != "answer two" {
 		t.Errorf("%+v", r)
 	}
 }
 
 // untilAnswered waits until a GET is not answered 503.
 func (g *gateway) untilAnswered(path string) {
-	g.t.Helper()
+	g.T.Helper()
 	for end := time.Now().Add(lab.Patience); ; time.Sleep(20 * time.Millisecond) {
-		if a := lab.Do(g.client, "GET", g.url+"/v1/"+path, nil, nil); a.Err == nil && a.Status != 503 {
+		if a := lab.Do(g.Client, "GET", g.URL+"/v1/"+path, nil, nil); a.Err == nil && a.Status != 503 {
 			return
 		} else if time.Now().After(end) {
-			g.t.Fatalf("%d, %v: %s", a.Status, a.Err, a.Body)
+			g.T.Fatalf("%d, %v: %s", a.Status, a.Err, a.Body)
 		}
 	}
 }

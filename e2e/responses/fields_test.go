@@ -15,12 +15,12 @@ import (
 func TestFields(t *testing.T) {
 	onAll(t, func(t *testing.T, host, database string) {
 		g := start(t, host, database, "", sim.Options{Keep: 100, Script: answers()})
-		made := g.do("POST", "responses", g.body(`"input":"first question","metadata":{"topic":"x"},"truncation":"auto",`+
+		made := g.Do("POST", "responses", g.Body(`"input":"first question","metadata":{"topic":"x"},"truncation":"auto",`+
 			`"include":["message.output_text.logprobs"],"top_logprobs":2,"safety_identifier":"s","temperature":0.5,`+
 			`"tools":[{"type":"function","name":"f","parameters":{"type":"object"}}],"reasoning":{"effort":"low"}`), 200)
 		one := &response{}
-		g.object("Response", made, one)
-		read := g.do("GET", "responses/"+one.ID+"?include=message.output_text.logprobs", "", 200)
+		g.Object("Response", made, one)
+		read := g.Do("GET", "responses/"+one.ID+"?include=message.output_text.logprobs", "", 200)
 		if !sameJSON(t, made.Body, read.Body) {
 			t.Errorf("created as %s\nread as    %s", made.Body, read.Body)
 		}
@@ -29,7 +29,7 @@ func TestFields(t *testing.T) {
 				t.Errorf("no %s in %s", want, read.Body)
 			}
 		}
-		if plain := g.do("GET", "responses/"+one.ID, "", 200); strings.Contains(plain.Body, `"logprobs":[{`) {
+		if plain := g.Do("GET", "responses/"+one.ID, "", 200); strings.Contains(plain.Body, `"logprobs":[{`) {
 			t.Errorf("logprobs that nobody asked for: %s", plain.Body)
 		}
 		for _, tt := range []struct{ members, code string }{
@@ -42,12 +42,12 @@ func TestFields(t *testing.T) {
 			{`"input":"x","stream":"yes"`, "invalid_type"},
 			{`"input":"x","conversation":"conv_1","previous_response_id":"resp_1"`, "mutually_exclusive_parameters"},
 		} {
-			g.refused("POST", "responses", g.body(tt.members), 400, tt.code)
-			g.refused("POST", "responses", g.body(tt.members+`,"background":true`), 400, tt.code)
+			g.Refused("POST", "responses", g.Body(tt.members), 400, tt.code)
+			g.Refused("POST", "responses", g.Body(tt.members+`,"background":true`), 400, tt.code)
 		}
-		g.refused("GET", "responses/"+one.ID+"/input_items?limit=0", "", 400, "invalid_value")
-		g.refused("GET", "responses/"+one.ID+"/input_items?order=up", "", 400, "invalid_value")
-		g.refused("GET", "responses/"+one.ID+"/input_items?after=msg_none", "", 400, "invalid_value")
+		g.Refused("GET", "responses/"+one.ID+"/input_items?limit=0", "", 400, "invalid_value")
+		g.Refused("GET", "responses/"+one.ID+"/input_items?order=up", "", 400, "invalid_value")
+		g.Refused("GET", "responses/"+one.ID+"/input_items?after=msg_none", "", 400, "invalid_value")
 	})
 }
 

@@ -69,7 +69,7 @@ func newCrowd(t *testing.T, database string, talkers int) *crowd {
 	c := &crowd{fleet: startFleet(t, "envoy", database, "", 1, sim.Options{TokensPerSecond: 200, Keep: -1}),
 		turns: make(chan struct{}, talkers*turnsOfEach)}
 	for i := range talkers {
-		k := &talker{client: c.client, url: c.url, name: fmt.Sprintf("talker %d", i), streams: i%4 >= 2,
+		k := &talker{client: c.Client, url: c.URL, name: fmt.Sprintf("talker %d", i), streams: i%4 >= 2,
 			tenant: fmt.Sprintf("tenant%d", i/4%5)}
 		if i%2 == 1 {
 			k.conversation = "of its own"
@@ -82,7 +82,7 @@ func newCrowd(t *testing.T, database string, talkers int) *crowd {
 // run lets all talk, and kills what the killers kill when these shares of all turns are answered. Then it compares what
 // is stored with what was answered.
 func (c *crowd) run(shares []float64) {
-	t := c.t
+	t := c.T
 	began := time.Now()
 	var all sync.WaitGroup
 	for _, k := range c.talkers {
@@ -127,7 +127,7 @@ func (c *crowd) run(shares []float64) {
 
 // compare fails the test unless everything that was answered is stored, once, and for its tenant alone.
 func (c *crowd) compare() {
-	t := c.t
+	t := c.T
 	lost := map[string]int{}
 	stored, unanswered, foreign := 0, 0, 0
 	for i, k := range c.talkers {
@@ -152,7 +152,7 @@ func (c *crowd) compare() {
 }
 
 func (c *crowd) get(k *talker, path string) lab.Answer {
-	return lab.Do(c.client, http.MethodGet, c.url+"/v1/"+path, k.header(), nil)
+	return lab.Do(c.Client, http.MethodGet, c.URL+"/v1/"+path, k.header(), nil)
 }
 
 // readable fails the test unless a response is stored as it was answered.
@@ -160,8 +160,8 @@ func (c *crowd) readable(k *talker, turn acknowledged) int {
 	r := &response{}
 	a := c.get(k, "responses/"+turn.id)
 	if a.Status != http.StatusOK || json.Unmarshal([]byte(a.Body), r) != nil || r.Status != "completed" ||
-		r.text() != turn.answer {
-		c.t.Errorf("%s: %s: status %d: %s", k.name, turn.question, a.Status, a.Body)
+		r.Text() != turn.answer {
+		c.T.Errorf("%s: %s: status %d: %s", k.name, turn.question, a.Status, a.Body)
 		return 0
 	}
 	return 1
@@ -179,9 +179,9 @@ func (c *crowd) unreadable(k *talker, id string) int {
 		{http.MethodPost, "responses", `{"model":"` + lab.Model + `","input":"x","previous_response_id":"` + id + `"}`,
 			http.StatusBadRequest},
 	} {
-		a := lab.Do(c.client, ask.method, c.url+"/v1/"+ask.path, k.header(), strings.NewReader(ask.body))
+		a := lab.Do(c.Client, ask.method, c.URL+"/v1/"+ask.path, k.header(), strings.NewReader(ask.body))
 		if a.Status != ask.status {
-			c.t.Errorf("%s %s of another tenant: status %d: %s", ask.method, ask.path, a.Status, a.Body)
+			c.T.Errorf("%s %s of another tenant: status %d: %s", ask.method, ask.path, a.Status, a.Body)
 		}
 	}
 	return 4
@@ -191,7 +191,7 @@ func (c *crowd) unreadable(k *talker, id string) int {
 // each once. It returns how many turns are there besides: the client was told that they failed, or told nothing, and
 // they are before their next attempt.
 func (c *crowd) inOrder(k, other *talker) (unanswered int) {
-	t := c.t
+	t := c.T
 	path := "responses/" + k.turns[len(k.turns)-1].id + "/input_items"
 	if k.conversation != "" {
 		path = "conversations/" + k.conversation + "/items"
@@ -239,7 +239,7 @@ func (c *crowd) answersIn(k *talker, items []item) {
 	}
 	for id, n := range ids {
 		if n > 1 {
-			c.t.Errorf("%s: the item %s is there %d times", k.name, id, n)
+			c.T.Errorf("%s: the item %s is there %d times", k.name, id, n)
 		}
 	}
 	turns := k.turns
@@ -248,7 +248,7 @@ func (c *crowd) answersIn(k *talker, items []item) {
 	}
 	for _, turn := range turns {
 		if answers[turn.answer] != 1 {
-			c.t.Errorf("%s: the answer %q is there %d times", k.name, turn.answer, answers[turn.answer])
+			c.T.Errorf("%s: the answer %q is there %d times", k.name, turn.answer, answers[turn.answer])
 		}
 	}
 }
@@ -260,7 +260,7 @@ func (c *crowd) items(k *talker, path string) (items []item) {
 		l := &list{}
 		a := c.get(k, path+"?order=asc&limit=50"+after)
 		if a.Status != http.StatusOK || json.Unmarshal([]byte(a.Body), l) != nil {
-			c.t.Errorf("%s: status %d: %s", path, a.Status, a.Body)
+			c.T.Errorf("%s: status %d: %s", path, a.Status, a.Body)
 			return items
 		}
 		items = append(items, l.Data...)

@@ -33,8 +33,8 @@ func awaitText(t *testing.T, url, text string) {
 func TestMetrics(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "access.json")
 	f := startFleet(t, "wazero", "", "  access_log: "+log, 1, sim.Options{Keep: 100, Script: answers()})
-	one := f.create(`"input":"first question"`)
-	f.create(`"input":"second question","previous_response_id":"` + one.ID + `"`)
+	one := f.Create(`"input":"first question"`)
+	f.Create(`"input":"second question","previous_response_id":"` + one.ID + `"`)
 	url := f.replicas[0].Announced(t, `(?m)^metrics: (\S+)$`)
 	for _, want := range []string{
 		`harmony_responses_requests_total{route="POST /v1/responses",status="200"} 2` + "\n",

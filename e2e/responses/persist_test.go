@@ -32,7 +32,7 @@ func TestPersist(t *testing.T) {
 				sim.Line{Match: "question", Tokens: lab.Tokens("<|channel|>analysis<|message|>thought<|end|><|start|>assistant" +
 					"<|channel|>commentary<|message|>preamble<|end|><|start|>assistant<|channel|>commentary to=functions.f " +
 					"<|constrain|>json<|message|>{}<|call|>")})})
-			one, _ := g.stream(call + `"input":"question"`)
+			one, _ := g.Stream(call + `"input":"question"`)
 			id := ""
 			for _, i := range one.Output {
 				if i.Type == "function_call" {
@@ -42,12 +42,12 @@ func TestPersist(t *testing.T) {
 			if got := g.kept(one.ID); got != tt.afterCall {
 				t.Errorf("after the call %s, want %s", got, tt.afterCall)
 			}
-			two := g.create(call + `"previous_response_id":"` + one.ID + `","input":[{"type":"function_call_output","call_id":"` +
+			two := g.Create(call + `"previous_response_id":"` + one.ID + `","input":[{"type":"function_call_output","call_id":"` +
 				id + `","output":"the output"}]`)
-			if got := strings.Contains(g.lastPrompt(), "<|channel|>analysis<|message|>thought"); got != tt.thought {
+			if got := strings.Contains(g.LastPrompt(), "<|channel|>analysis<|message|>thought"); got != tt.thought {
 				t.Errorf("the thought is in the prompt: %v, want %v", got, tt.thought)
 			}
-			if two.text() != "answer" {
+			if two.Text() != "answer" {
 				t.Errorf("%+v", two)
 			}
 			if got := g.kept(two.ID); got != tt.afterAnswer {
@@ -59,11 +59,11 @@ func TestPersist(t *testing.T) {
 
 // kept returns the items of a chain, in short.
 func (g *gateway) kept(id string) string {
-	g.t.Helper()
+	g.T.Helper()
 	l := &list{}
-	g.object("ResponseItemList", g.do("GET", "responses/"+id+"/input_items?order=asc&limit=100", "", 200), l)
+	g.Object("ResponseItemList", g.Do("GET", "responses/"+id+"/input_items?order=asc&limit=100", "", 200), l)
 	r := &response{}
-	g.object("Response", g.do("GET", "responses/"+id, "", 200), r)
+	g.Object("Response", g.Do("GET", "responses/"+id, "", 200), r)
 	var kept []string
 	for _, i := range append(l.Data, r.Output...) {
 		switch i.Type {

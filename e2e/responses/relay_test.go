@@ -44,9 +44,9 @@ func TestRelay(t *testing.T) {
 				}
 				g := start(t, host, "", "", sim.Options{Keep: 100, Script: sim.NewScript(lines...)}, "relay: "+relay)
 				for i := range list {
-					before := len(g.prompts())
+					before := len(g.Prompts())
 					g.relay(&list[i])
-					if n := len(g.prompts()) - before; n != list[i].asked {
+					if n := len(g.Prompts()) - before; n != list[i].asked {
 						t.Errorf("%+v: the server was asked %d times, want %d", list[i], n, list[i].asked)
 					}
 				}
@@ -57,25 +57,25 @@ func TestRelay(t *testing.T) {
 
 // relay asks once and checks how the answer ends.
 func (g *gateway) relay(tt *relayed) {
-	g.t.Helper()
+	g.T.Helper()
 	if tt.status == "" {
-		a := lab.Do(g.client, "POST", g.url+"/v1/responses", nil,
-			strings.NewReader(g.body(`"input":"hi","store":false,"stream":true`)))
+		a := lab.Do(g.Client, "POST", g.URL+"/v1/responses", nil,
+			strings.NewReader(g.Body(`"input":"hi","store":false,"stream":true`)))
 		if strings.Contains(a.Body, "event: response.failed") || a.Err == nil && a.Status == 200 {
-			g.t.Errorf("%+v: the stream ends with %v: %s", tt, a.Err, a.Body)
+			g.T.Errorf("%+v: the stream ends with %v: %s", tt, a.Err, a.Body)
 		}
 		return
 	}
 	var r *response
 	if tt.stream {
-		r, _ = g.stream(`"input":"hi","store":false`)
+		r, _ = g.Stream(`"input":"hi","store":false`)
 	} else {
-		r = g.create(`"input":"hi","store":false`)
+		r = g.Create(`"input":"hi","store":false`)
 	}
 	switch {
 	case r.Status != tt.status || r.Store,
-		tt.status == "completed" && r.text() != "the answer",
+		tt.status == "completed" && r.Text() != "the answer",
 		tt.status == "failed" && (r.Error == nil || r.Error.Code != "server_error"):
-		g.t.Errorf("%+v: %+v", tt, r)
+		g.T.Errorf("%+v: %+v", tt, r)
 	}
 }

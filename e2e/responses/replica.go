@@ -15,6 +15,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/e2e/grammar"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/e2e/service"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
@@ -108,10 +109,10 @@ func startFleet(t *testing.T, host, database, settings string, replicas int, o s
 		database = filepath.Join(t.TempDir(), "responses.db")
 	}
 	folder := t.TempDir()
-	write := func(name, service string) string {
+	write := func(name, settings string) string {
 		path := filepath.Join(folder, name)
 		text := fmt.Sprintf("responses_service:\n%s\nseal: { tenant_header: %s }\nmodels: [{ name: %s, servers: [%q] }]\n",
-			service, tenantHeader, lab.Model, "vllm="+serverURL)
+			settings, tenantHeader, lab.Model, "vllm="+serverURL)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -122,12 +123,12 @@ func startFleet(t *testing.T, host, database, settings string, replicas int, o s
 		addresses[i] = lab.FreeAddress(t)
 	}
 	up := write("gateway.yaml", "  url: http://"+addresses[0]+"\n  hosted_tools: false")
-	f := &fleet{gateway: &gateway{t: t, client: lab.HTTP1(t), sim: server, schemas: grammar.LoadSchemas(t)}}
-	f.program, f.url = lab.StartUpWith(t, nil, "--host", host, "--concurrency", "1", "--config", up)
+	f := &fleet{gateway: &gateway{&service.Gateway{T: t, Client: lab.HTTP1(t), Sim: server, Schemas: grammar.LoadSchemas(t)}}}
+	f.Program, f.URL = lab.StartUpWith(t, nil, "--host", host, "--concurrency", "1", "--config", up)
 	for i, address := range addresses {
 		file := write(fmt.Sprintf("service%d.yaml", i), fmt.Sprintf("  store: %s\n  listen: %s\n  gateway: %s\n%s", database,
-			address, f.url, settings))
-		r := &replica{t: t, url: "http://" + address, environment: []string{storeKeys}, arguments: []string{"responses",
+			address, f.URL, settings))
+		r := &replica{t: t, url: "http://" + address, environment: []string{service.StoreKeys}, arguments: []string{"responses",
 			"--config", file, "--status", "127.0.0.1:0", "--drain-time", "100ms"}}
 		r.launch()
 		f.replicas = append(f.replicas, r)
@@ -137,7 +138,5 @@ func startFleet(t *testing.T, host, database, settings string, replicas int, o s
 
 // at returns a client of a replica's own address, in place of the gateway's.
 func (f *fleet) at(i int) *gateway {
-	direct := *f.gateway
-	direct.url = f.replicas[i].url
-	return &direct
+	return &gateway{f.At(f.replicas[i].url)}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/e2e/service"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
@@ -27,11 +28,12 @@ func TestRotation(t *testing.T) {
 				"<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>")})
 	}
 	begin := func(seal, store string) *gateway {
-		return startWith(t, []string{"HARMONY_SEAL_KEYS=" + seal, "HARMONY_STORE_KEYS=" + store}, "wazero", database, "",
-			sim.Options{Keep: 100, Script: script()}, "answers: {hide_reasoning: true}")
+		return &gateway{service.Start(t, service.Options{Host: "wazero", Database: database,
+			Environment:   []string{"HARMONY_SEAL_KEYS=" + seal, "HARMONY_STORE_KEYS=" + store},
+			ModelSettings: []string{"answers: {hide_reasoning: true}"}, Sim: sim.Options{Keep: 100, Script: script()}})}
 	}
 	g := begin(first, first)
-	one, events := g.stream(call + `"input":"first question"`)
+	one, events := g.Stream(call + `"input":"first question"`)
 	if strings.Contains(events, "secret") || strings.Contains(events, "encrypted_content\":\"") {
 		t.Errorf("the client gets the reasoning: %s", events)
 	}
@@ -42,32 +44,32 @@ func TestRotation(t *testing.T) {
 		}
 	}
 	// A client that carries the reasoning itself gets it sealed.
-	sealed := g.create(call + `"store":false,"include":["reasoning.encrypted_content"],"input":"first question"`)
+	sealed := g.Create(call + `"store":false,"include":["reasoning.encrypted_content"],"input":"first question"`)
 	carried := sealed.Output[0].EncryptedContent
 	if carried == "" {
 		t.Fatalf("%+v", sealed)
 	}
-	lab.StopWazero(t, g.program)
+	lab.StopWazero(t, g.Program)
 
 	for _, keys := range []string{second + "," + first, second} {
 		g = begin(keys, second+","+first)
-		two := g.create(call + `"previous_response_id":"` + one.ID + `","input":[{"type":"function_call_output","call_id":"` + id +
+		two := g.Create(call + `"previous_response_id":"` + one.ID + `","input":[{"type":"function_call_output","call_id":"` + id +
 			`","output":"the output"}]`)
-		if two.text() != "the answer" {
+		if two.Text() != "the answer" {
 			t.Errorf("%+v", two)
 		}
 		g.wantPrompt([]string{"a secret thought", "the output"})
-		read := g.do("GET", "responses/"+one.ID+"?include=reasoning.encrypted_content", "", 200)
+		read := g.Do("GET", "responses/"+one.ID+"?include=reasoning.encrypted_content", "", 200)
 		if strings.Contains(read.Body, "secret") || !strings.Contains(read.Body, `"encrypted_content":"`) {
 			t.Error(read.Body)
 		}
 		if keys != second {
-			g.create(`"input":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"` + carried + `"},` +
+			g.Create(`"input":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"` + carried + `"},` +
 				`{"role":"user","content":"the output"}]`)
 		} else {
-			g.refused("POST", "responses", g.body(`"input":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"`+
+			g.Refused("POST", "responses", g.Body(`"input":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"`+
 				carried+`"},{"role":"user","content":"the output"}]`), 400, "invalid_encrypted_content")
 		}
-		lab.StopWazero(t, g.program)
+		lab.StopWazero(t, g.Program)
 	}
 }

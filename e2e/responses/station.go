@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/e2e/service"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/responses/store"
 	"github.com/harmonyedge/harmonyedge/responses/store/storetest"
@@ -55,7 +56,7 @@ func startStations(t *testing.T, rate float64) []*station {
 			Script: sim.NewScript(say(longQuestion, longAnswer), say(pacedQuestion, pacedAnswer),
 				say(shortQuestion, shortAnswer))})
 		s.db = storetest.OpenSQL(t, s.database)
-		text, err := os.ReadFile(s.program.PIDs)
+		text, err := os.ReadFile(s.Program.PIDs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,14 +70,14 @@ func startStations(t *testing.T, rate float64) []*station {
 
 // open opens the station's store beside the service.
 func (s *station) openStore() *store.Store {
-	s.t.Helper()
-	keys, err := seal.ParseKeys(strings.TrimPrefix(storeKeys, store.KeysVariable+"="))
+	s.T.Helper()
+	keys, err := seal.ParseKeys(strings.TrimPrefix(service.StoreKeys, store.KeysVariable+"="))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	st, err := store.Open(s.t.Context(), store.Options{URL: s.database, Keys: keys})
+	st, err := store.Open(s.T.Context(), store.Options{URL: s.database, Keys: keys})
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return st
 }
@@ -85,11 +86,11 @@ func (s *station) openStore() *store.Store {
 type spent struct{ envoy, service, database time.Duration }
 
 func (s *station) spent() (used spent) {
-	s.t.Helper()
+	s.T.Helper()
 	for pid, into := range map[int]*time.Duration{s.envoy: &used.envoy, s.replicas[0].Cmd.Process.Pid: &used.service} {
 		var err error
 		if *into, err = lab.ProcessTime(pid); err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 	}
 	if s.postgres != nil {
@@ -100,7 +101,7 @@ func (s *station) spent() (used spent) {
 
 // disk returns the size of the tables and their indices, in bytes.
 func (s *station) disk() (size int64) {
-	s.t.Helper()
+	s.T.Helper()
 	query := "SELECT SUM(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' " +
 		"AND relnamespace = 'public'::regnamespace"
 	if s.postgres == nil {
@@ -121,7 +122,7 @@ type sample struct {
 
 // measure lets clients send a body again and again.
 func (s *station) measure(clients, each int, body string) sample {
-	s.t.Helper()
+	s.T.Helper()
 	before, disk := s.spent(), s.disk()
 	out := sample{turns: clients * each, latencies: make([]time.Duration, clients*each)}
 	began := time.Now()
@@ -130,10 +131,10 @@ func (s *station) measure(clients, each int, body string) sample {
 		all.Go(func() {
 			for i := range each {
 				at := time.Now()
-				a := lab.Do(s.client, http.MethodPost, s.url+"/v1/responses", nil, strings.NewReader(body))
+				a := lab.Do(s.Client, http.MethodPost, s.URL+"/v1/responses", nil, strings.NewReader(body))
 				out.latencies[c*each+i] = time.Since(at)
 				if a.Err != nil || a.Status != http.StatusOK || !strings.Contains(a.Body, `"status":"completed"`) {
-					s.t.Errorf("status %d, %v: %.1000s", a.Status, a.Err, a.Body)
+					s.T.Errorf("status %d, %v: %.1000s", a.Status, a.Err, a.Body)
 					return
 				}
 			}
@@ -144,32 +145,32 @@ func (s *station) measure(clients, each int, body string) sample {
 	after := s.spent()
 	out.spent = spent{after.envoy - before.envoy, after.service - before.service, after.database - before.database}
 	out.disk = s.disk() - disk
-	if s.t.Failed() {
-		s.t.FailNow()
+	if s.T.Failed() {
+		s.T.FailNow()
 	}
 	return out
 }
 
 // chainOf stores a chain of turns that the service has not made, but could have. It returns the ids of its responses.
 func (s *station) chainOf(turns int) []string {
-	s.t.Helper()
-	model := s.create(`"input":"` + shortQuestion + `"`)
+	s.T.Helper()
+	model := s.Create(`"input":"` + shortQuestion + `"`)
 	st := s.openStore()
 	defer s.closeStore(st)
 	tenant := store.TenantOf("")
-	r, output, err := st.Get(s.t.Context(), tenant, model.ID)
+	r, output, err := st.Get(s.T.Context(), tenant, model.ID)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	input, err := st.InputItems(s.t.Context(), tenant, model.ID, store.Page{Limit: 10, Ascending: true})
+	input, err := st.InputItems(s.T.Context(), tenant, model.ID, store.Page{Limit: 10, Ascending: true})
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	ids := []string{model.ID}
 	for n := 1; n < turns; n++ {
-		past, err := st.Chain(s.t.Context(), tenant, ids[n-1], store.AtMost(1<<30))
+		past, err := st.Chain(s.T.Context(), tenant, ids[n-1], store.AtMost(1<<30))
 		if err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		copied := func(items []store.Item) (list []store.Item) {
 			for _, i := range items {
@@ -179,12 +180,12 @@ func (s *station) chainOf(turns int) []string {
 			return list
 		}
 		id := fmt.Sprintf("%s%06d", model.ID[:len(model.ID)-6], n)
-		err = st.Insert(s.t.Context(), tenant, &store.Record{
+		err = st.Insert(s.T.Context(), tenant, &store.Record{
 			Response: store.Response{ID: id, Status: r.Status, CreatedAt: time.Now(),
 				Object: []byte(strings.Replace(string(r.Object), r.ID, id, 1))},
 			Input: copied(input.Items), Output: copied(output), Retention: time.Hour, Past: past})
 		if err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		ids = append(ids, id)
 	}
@@ -193,6 +194,6 @@ func (s *station) chainOf(turns int) []string {
 
 func (s *station) closeStore(st *store.Store) {
 	if err := st.Close(); err != nil {
-		s.t.Error(err)
+		s.T.Error(err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/e2e/grammar"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/e2e/service"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
@@ -22,20 +23,21 @@ func TestStraight(t *testing.T) {
 	for _, host := range []string{"envoy", "wazero"} {
 		t.Run(host, func(t *testing.T) {
 			var reached atomic.Int64
-			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				reached.Add(1)
 				w.WriteHeader(http.StatusTeapot)
 			}))
-			defer service.Close()
+			defer other.Close()
 			server, serverURL := lab.RunSim(t, sim.Options{Keep: 100, Script: answers()})
 			file := filepath.Join(t.TempDir(), "config.yaml")
 			text := fmt.Sprintf("responses_service: { url: %q, hosted_tools: false }\nmodels: [{ name: %s, servers: [%q] }]\n",
-				service.URL, lab.Model, "vllm="+serverURL)
+				other.URL, lab.Model, "vllm="+serverURL)
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			program, url := lab.StartUpWith(t, nil, "--host", host, "--concurrency", "1", "--config", file)
-			g := &gateway{t: t, url: url, client: lab.HTTP1(t), sim: server, schemas: grammar.LoadSchemas(t), program: program}
+			g := &gateway{&service.Gateway{T: t, URL: url, Client: lab.HTTP1(t), Sim: server, Schemas: grammar.LoadSchemas(t),
+				Program: program}}
 			straight := func() {
 				t.Helper()
 				before := reached.Load()
@@ -47,16 +49,16 @@ func TestStraight(t *testing.T) {
 						`{"type":"message","id":"msg_1","role":"assistant","content":"an answer"},` +
 						`{"role":"user","content":"first question"}],"store":false,"tools":[{"type":"web_search"}]`,
 				} {
-					if r := g.create(members); r.text() != "answer one" || r.Store {
+					if r := g.Create(members); r.Text() != "answer one" || r.Store {
 						t.Errorf("%s: %+v", members, r)
 					}
-					if r, _ := g.stream(members); r.text() != "answer one" || r.Store {
+					if r, _ := g.Stream(members); r.Text() != "answer one" || r.Store {
 						t.Errorf("%s, streamed: %+v", members, r)
 					}
 				}
-				g.do("POST", "responses/input_tokens", g.body(`"input":"first question"`), 200)
-				g.do("POST", "chat/completions", lab.ChatBody(lab.Model, "first question"), 200)
-				g.do("GET", "models", "", 200)
+				g.Do("POST", "responses/input_tokens", g.Body(`"input":"first question"`), 200)
+				g.Do("POST", "chat/completions", lab.ChatBody(lab.Model, "first question"), 200)
+				g.Do("GET", "models", "", 200)
 				if n := reached.Load() - before; n != 0 {
 					t.Errorf("%d requests of the straight path reached the service", n)
 				}
@@ -66,15 +68,15 @@ func TestStraight(t *testing.T) {
 			for _, members := range []string{`"input":"x"`, `"input":"x","store":true`, `"input":"x","stream":true`,
 				`"input":"x","store":false,"previous_response_id":"resp_1"`, `"input":"x","store":false,"conversation":"conv_1"`} {
 				before := reached.Load()
-				g.do("POST", "responses", g.body(members), http.StatusTeapot)
+				g.Do("POST", "responses", g.Body(members), http.StatusTeapot)
 				if reached.Load() != before+1 {
 					t.Errorf("%s did not reach the service once", members)
 				}
 			}
 			// The straight path does not notice that there is none.
-			service.Close()
+			other.Close()
 			straight()
-			a := g.do("POST", "responses", g.body(`"input":"x"`), http.StatusServiceUnavailable)
+			a := g.Do("POST", "responses", g.Body(`"input":"x"`), http.StatusServiceUnavailable)
 			if a.ErrorCode() == "" {
 				t.Errorf("no error in the API's shape: %s", strings.TrimSpace(a.Body))
 			}

@@ -113,10 +113,10 @@ func (k *talker) talk() error {
 		if err != nil || retry != "" {
 			return retry, err
 		}
-		if !strings.Contains(r.text(), question) {
-			return "", fmt.Errorf("the answer to %q is %q", question, r.text())
+		if !strings.Contains(r.Text(), question) {
+			return "", fmt.Errorf("the answer to %q is %q", question, r.Text())
 		}
-		k.turns = append(k.turns, acknowledged{r.ID, question, r.text()})
+		k.turns = append(k.turns, acknowledged{r.ID, question, r.Text()})
 		return "", nil
 	})
 	k.lost = append(k.lost, lost)

@@ -26,6 +26,8 @@ export HARMONY_CHARTCHECK := $(CURDIR)/.tools/bin/chartcheck
 export HARMONY_POSTGRES := $(CURDIR)/.tools/postgres
 export HARMONY_CLIENTS := $(CURDIR)/.tools/clients
 export HARMONY_CLIENTS_PYTHON := $(CURDIR)/.tools/venv/clients/bin/python
+export HARMONY_MCP := $(CURDIR)/.tools/mcp
+export HARMONY_MCP_PYTHON := $(CURDIR)/.tools/venv/mcp/bin/python
 E2E_ENV := ENVOY=$(CURDIR)/.tools/bin/envoy
 
 # $(call stage,NAME,COMMAND): runs it and says how long it took.
@@ -47,8 +49,8 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-vllm tool-sglang tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres
-tools: tool-tinygo tool-envoy tool-python tool-clients tool-lint tool-postgres ## Install every tool into .tools/ (as root also Debian packages)
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-vllm tool-sglang tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres
+tools: tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-lint tool-postgres ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
 	@tools/install-tinygo.sh
@@ -63,6 +65,10 @@ tool-python:
 tool-clients:
 	@tools/install-python.sh clients
 	@tools/install-clients.sh
+
+tool-mcp: tool-clients
+	@tools/install-python.sh mcp
+	@tools/install-mcp.sh
 
 tool-vllm:
 	@tools/install-vllm.sh
@@ -203,7 +209,7 @@ guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an em
 	@tools/test-guide.sh
 
 .PHONY: e2e
-e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-postgres ## End to end: native and the shipped filter in Envoy, real clients
+e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres ## End to end: native and the shipped filter in Envoy, real clients
 	$(E2E_ENV) go test -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
 
 .PHONY: mesh
@@ -234,7 +240,7 @@ suite-kinds: build tool-envoy ## The behaviour suite before simulated servers of
 	@$(E2E_ENV) go test -count=1 -timeout 90m -tags e2e,kinds -run '^TestKinds$$' -v ./e2e/suite | grep -vE '^ *(=== RUN|--- PASS)'
 
 .PHONY: slowest
-slowest: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-postgres ## A table of the slowest tests of unit and e2e: where to make the tests faster
+slowest: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres ## A table of the slowest tests of unit and e2e: where to make the tests faster
 	@go test -json -count=1 $(UNIT_PACKAGES) | go run ./tools/slowest
 	@$(E2E_ENV) go test -json -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest | go run ./tools/slowest
 
@@ -248,7 +254,7 @@ suite: build tool-envoy tool-python ## The behaviour suite alone, with a table: 
 
 .PHONY: test-clients
 test-clients: build tool-envoy tool-python tool-clients ## Real clients alone, each with text, streams and tools, with a table: dist/clients.txt, and Codex
-	@$(E2E_ENV) HARMONY_CLIENTS_TABLE=$(CURDIR)/dist/clients.txt go test -count=1 -timeout 10m -tags e2e -run '^Test(Clients|StoredClients|ConnectedClients|Codex|CodexConnected)$$' ./e2e/clients
+	@$(E2E_ENV) HARMONY_CLIENTS_TABLE=$(CURDIR)/dist/clients.txt go test -count=1 -timeout 10m -tags e2e -run '^Test(Clients|StoredClients|ToolClients|ConnectedClients|Codex|CodexConnected)$$' ./e2e/clients
 	@cat dist/clients.txt
 
 .PHONY: responses-kill
@@ -293,7 +299,7 @@ operator-day: build tool-envoy ## What an operator sees: a model's name that is 
 	@$(E2E_ENV) examples/operator-day.sh
 
 .PHONY: e2e-oldest
-e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python tool-clients tool-postgres ## End to end, on the oldest Envoy that is supported
+e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python tool-clients tool-mcp tool-postgres ## End to end, on the oldest Envoy that is supported
 	@tools/test-oldest.sh
 
 .PHONY: test-envoys

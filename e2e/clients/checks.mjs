@@ -14,6 +14,11 @@ export const FOLLOWED_UP = "Rome is warmer.";
 export const WEATHER = { Paris: "Paris: 21 degrees", Rome: "Rome: 25 degrees" };
 export const DESCRIPTION = "The current weather of a city";
 export const FORECAST = "How warm is it in Paris?";
+export const ECHO = "Echo a banana.";
+export const ECHOED = "It says: a banana.";
+export const PAY = "Pay Ann.";
+export const PAID = "Ann has it.";
+export const DENIED = "Ann has nothing.";
 
 /** Checks the answer to HELLO, and that the usage counts the tokens that the model says it has read. */
 export function helloAnswer(text, promptTokens) {

@@ -24,6 +24,12 @@ LISTED = "edge.go\nledge.go\n"
 COUNTED = "There are two."
 # Asked for in JSON, with a city and whole degrees, or by a call of a tool that must be called.
 FORECAST = "How warm is it in Paris?"
+# The script calls tools of an MCP server for these: the first returns what it gets, the second may need an approval.
+ECHO = "Echo a banana."
+ECHOED = "It says: a banana."
+PAY = "Pay Ann."
+PAID = "Ann has it."
+DENIED = "Ann has nothing."
 
 
 class Failed(Exception):

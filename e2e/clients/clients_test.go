@@ -33,6 +33,8 @@ type realClient struct {
 	golang  bool
 	// model, if it is not Model: one of clientModels.
 	model string
+	// environment is added to the program's.
+	environment []string
 	// python is the variable that names the interpreter; without it the program is JavaScript.
 	python string
 	// replays says that the client, in a loop over tools, sends the reasoning back that led to a call. Without it the
@@ -143,7 +145,7 @@ func (c *realClient) run(t *testing.T, programs, url string) clientRun {
 		interpreter, arguments = buildClient(t, folder), arguments[1:]
 	}
 	cmd := exec.CommandContext(ctx, interpreter, arguments...)
-	cmd.Env = clientEnvironment(programs)
+	cmd.Env = append(clientEnvironment(programs), c.environment...)
 	var said, warned bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &warned
 	began := time.Now()

@@ -11,20 +11,7 @@ import turns
 from agents import OpenAIConversationsSession, OpenAIResponsesModel, Runner, set_tracing_disabled
 from agents.version import __version__
 from checks import COMPARE, COMPARED, FOLLOW_UP, FOLLOWED_UP, HELLO, hello_answer, need, run, same
-from turns import agent, asked, collect, get_weather, wait
-
-
-async def whole(guide, text, **more):
-    return await Runner.run(guide, text, **more)
-
-
-async def streamed(guide, text, **more):
-    result = Runner.run_streamed(guide, text, **more)
-    await collect(result)
-    return result
-
-
-WAYS = (whole, streamed)
+from turns import WAYS, agent, asked, get_weather, wait, whole
 
 
 def compare(guide, ask, **more):
@@ -82,7 +69,7 @@ def previous(client, model):
 def turns_read(client, model):
     """previous_response_id: the model has read the past"""
     id, read = None, 0
-    for ask in (whole, streamed, whole):
+    for ask in (*WAYS, whole):
         result = wait(ask(agent(client, model), HELLO, previous_response_id=id))
         now = result.context_wrapper.usage.input_tokens
         hello_answer(result.final_output, now)

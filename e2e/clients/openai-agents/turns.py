@@ -98,6 +98,19 @@ def stream(client, model):
     same(["".join(thought)], reasoning(result), "reasoning deltas added up")
 
 
+async def whole(guide, text, **more):
+    return await Runner.run(guide, text, **more)
+
+
+async def streamed(guide, text, **more):
+    result = Runner.run_streamed(guide, text, **more)
+    await collect(result)
+    return result
+
+
+WAYS = (whole, streamed)
+
+
 def check_compared(result):
     same(asked, ["Paris", "Rome"], "the cities that the tool was called with")
     same(result.final_output, COMPARED, "final output")

@@ -27,9 +27,13 @@ def whole(client, **asked):
     return client.responses.create(**asked)
 
 
-def streamed(client, **asked):
+def streamed_events(client, **asked):
     with client.responses.create(stream=True, **asked) as stream:
-        return check_order(list(stream))
+        return list(stream)
+
+
+def streamed(client, **asked):
+    return check_order(streamed_events(client, **asked))
 
 
 def await_status(client, id, *statuses):

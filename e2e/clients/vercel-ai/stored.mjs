@@ -2,25 +2,14 @@
 // usage: stored.mjs BASE_URL MODEL
 import assert from "node:assert/strict";
 import { createOpenAI } from "@ai-sdk/openai";
-import { generateText, isStepCount, streamText } from "ai";
+import { isStepCount, streamText } from "ai";
 import { COMPARE, COMPARED, FOLLOW_UP, FOLLOWED_UP, HELLO, PREAMBLE, helloAnswer, run } from "../checks.mjs";
 import { weatherTool } from "./turns.mjs";
+import { ways } from "./ways.mjs";
 
 const call = (baseURL, model, openai = {}, headers = {}) => ({
   model: createOpenAI({ baseURL, apiKey: "none", headers }).responses(model), maxRetries: 0, timeout: 60_000, providerOptions: { openai },
 });
-
-/** The ways to ask: whole and streamed. */
-const ways = [
-  generateText,
-  async (options) => {
-    const result = streamText(options);
-    for await (const part of result.fullStream) assert.notEqual(part.type, "error", `${part.error}`);
-    const [text, steps, usage, responseMessages, providerMetadata] = await Promise.all(
-      [result.text, result.steps, result.usage, result.responseMessages, result.providerMetadata]);
-    return { text, steps, usage, responseMessages, providerMetadata };
-  },
-];
 
 /** The default loop: each step sends back the ids of the items before it, which the server looks up. */
 const toolLoop = (openai) => async (url, model) => {

@@ -7,14 +7,14 @@
 //	clients                              real clients
 //	hardening                            what the pages about production say
 //	rules                                proxy-wasm, as Envoy and wazero run it
-//	responses                            the responses service, with its databases
+//	responses tools                      the responses service, with its databases and with servers of tools
 //	mesh                                 gateways that Istio and Envoy Gateway program
 //	rustfrontend llamacpp requestmodels  real servers, and their request models
 //	hostile soak                         worker time and memory
 //	release                              what is released, and how it is installed
 //	bench instructions                   what the filter and the control plane cost
 //
-// They share hosts (gateways), lab (servers, clients, the program), toolservers (MCP servers), cases (requests and
-// expected answers) and grammar (the form of answers). No room imports another, except that bench starts rustfrontend. The tests know what clients
-// and servers see. They do not know how the filter works.
+// They share hosts (gateways), lab (servers, clients, the program), service (the program with a store), toolservers (MCP
+// servers), cases (requests and expected answers) and grammar (the form of answers). No room imports another, except that
+// bench starts rustfrontend. The tests know what clients and servers see. They do not know how the filter works.
 package e2e

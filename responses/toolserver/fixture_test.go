@@ -23,7 +23,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // newPool returns a pool that is closed when the test ends. Nothing of it is left then.
 func newPool(t *testing.T, limits Limits) *Pool {

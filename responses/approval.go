@@ -73,20 +73,19 @@ func (r *itemReader) question(ctx context.Context, at, id string) (store.Item, *
 	return item, nil
 }
 
-// settledQuestions returns the ids of the questions whose calls are among items. Clients that keep a conversation
-// themselves send all of it again, with the answers that they have given.
-func settledQuestions(list []json.RawMessage) map[string]bool {
+// dropSettled drops the answers whose calls are among the items. Clients that keep a conversation themselves send all of
+// it again, with the answers that they have given.
+func (r *itemReader) dropSettled(items []store.Item) {
 	settled := map[string]bool{}
-	for _, raw := range list {
-		var item struct {
-			Type     string
+	for i := range items {
+		var call struct {
 			Question string `json:"approval_request_id"`
 		}
-		if json.Unmarshal(raw, &item) == nil && item.Type == typeMCPCall {
-			settled[item.Question] = true
+		if items[i].Type == typeMCPCall && json.Unmarshal(items[i].Body, &call) == nil {
+			settled[call.Question] = true
 		}
 	}
-	return settled
+	r.approvals = slices.DeleteFunc(r.approvals, func(a approval) bool { return settled[a.Question] })
 }
 
 // readAnswer reads an answer to a question. For a call that the client does not want, it is what the model gets.
@@ -116,9 +115,7 @@ func (r *itemReader) readAnswer(ctx context.Context, at string, fields map[strin
 		return r.service.failure(&store.CorruptError{Record: "item " + answer.ID, Err: err}, at, nil)
 	}
 	a.Label, a.Name, a.Arguments = call.Label, call.Name, call.Arguments
-	if !r.settled[a.Question] {
-		r.approvals = append(r.approvals, a)
-	}
+	r.approvals = append(r.approvals, a)
 	if !a.Denied {
 		return nil
 	}

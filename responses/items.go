@@ -76,11 +76,9 @@ type itemReader struct {
 	references int
 	// seen are the ids of the items before, so that each item of a list has its own.
 	seen map[string]bool
-	// questions are questions for approval that have been stored, by id. approvals are the answers to them. settled are the
-	// ids of questions whose calls the list has too, with their results.
+	// questions are questions for approval that have been stored, by id. approvals are the answers to them.
 	questions map[string]*store.Item
 	approvals []approval
-	settled   map[string]bool
 }
 
 // newItemReader returns a reader of items that follow others.
@@ -100,7 +98,6 @@ func (s *Service) newItemReader(c *caller, bound *seal.Bound, past []store.Item)
 // read reads the items of a list. param is the list's place in the request.
 func (r *itemReader) read(ctx context.Context, param string, list []json.RawMessage) ([]store.Item, *openai.Error) {
 	items := make([]store.Item, 0, len(list))
-	r.settled = settledQuestions(list)
 	for i, raw := range list {
 		item, failure := r.readOne(ctx, fmt.Sprintf("%s[%d]", param, i), raw)
 		if failure != nil {
@@ -108,6 +105,7 @@ func (r *itemReader) read(ctx context.Context, param string, list []json.RawMess
 		}
 		items = append(items, item)
 	}
+	r.dropSettled(items)
 	return items, nil
 }
 

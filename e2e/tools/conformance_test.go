@@ -15,8 +15,9 @@ import (
 const conformanceProgram = "node_modules/@modelcontextprotocol/conformance/dist/index.js"
 
 // scenarios are those for clients that call tools. Others are about what the service does not do: to log in by OAuth, to
-// ask a user, to read resources.
-var scenarios = []string{"initialize", "tools_call", "sse-retry", "json-schema-ref-no-deref", "http-standard-headers",
+// ask a user, to read resources, and to fetch the rest of an answer whose stream a server has closed (sse-retry), which
+// MCP 2026-07-28 has no more. There the call fails, and the model is told so.
+var scenarios = []string{"initialize", "tools_call", "json-schema-ref-no-deref", "http-standard-headers",
 	"http-custom-headers", "http-invalid-tool-headers"}
 
 // TestConformance runs MCP's own conformance tests with the service's client.

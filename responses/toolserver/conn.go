@@ -183,7 +183,7 @@ func (c *conn) answered(m *jsonrpc.Response) {
 // schema wants that, and it keeps what it gets.
 func (c *conn) leave(list json.RawMessage) json.RawMessage {
 	nothing := json.RawMessage(`{"tools":[]}`)
-	if !bytes.Contains(list, []byte(`"x-mcp-header"`)) {
+	if !bytes.Contains(list, []byte(headerAnnotation)) {
 		return nothing
 	}
 	var tools struct{ Tools json.RawMessage }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -165,13 +166,15 @@ func (s *session) listTools(ctx context.Context) (tools []Tool, size int64, agai
 	for range maxPages {
 		x := &exchange{session: s, limit: min(limits.Listing-size, limits.Message), what: bytesOfList}
 		var list page
-		answer, err := s.do(ctx, x, func(ctx context.Context) error {
-			_, err := s.client.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+		var known *mcp.ListToolsResult
+		answer, err := s.do(ctx, x, func(ctx context.Context) (err error) {
+			known, err = s.client.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
 			return err
 		})
 		size += int64(len(answer))
 		if err == nil {
 			err = list.read(answer, seen, limits.Tools)
+			list.dropUncallable(known)
 		}
 		again = ctx.Err() == nil && (x.refused() || x.unseen() || isConnectionError(err))
 		x.close()
@@ -235,6 +238,18 @@ func (p *page) read(answer []byte, seen map[string]bool, limit int) error {
 	p.next = wire.NextCursor
 	return nil
 }
+
+// dropUncallable drops the tools with arguments that are to be sent as headers, and that the SDK has left out: MCP says
+// that a client does not offer a tool whose x-mcp-header is wrong.
+func (p *page) dropUncallable(known *mcp.ListToolsResult) {
+	p.tools = slices.DeleteFunc(p.tools, func(t Tool) bool {
+		return bytes.Contains(t.InputSchema, []byte(headerAnnotation)) && (known == nil ||
+			!slices.ContainsFunc(known.Tools, func(k *mcp.Tool) bool { return k.Name == t.Name }))
+	})
+}
+
+// headerAnnotation marks an argument that is sent as a header too.
+const headerAnnotation = `"x-mcp-header"`
 
 func readTool(raw json.RawMessage) (Tool, bool) {
 	var wire struct {

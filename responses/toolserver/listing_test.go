@@ -2,6 +2,7 @@ package toolserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -255,5 +256,17 @@ func TestListsAreForgotten(t *testing.T) {
 	}
 	if !p.makeListRoom(1) || len(p.listings) != 0 {
 		t.Errorf("%d lists that are too large are kept", len(p.listings))
+	}
+}
+
+// TestUncallableTools: a tool with a wrong x-mcp-header is not offered.
+func TestUncallableTools(t *testing.T) {
+	tool := func(name, header string) Tool {
+		return Tool{Name: name, InputSchema: json.RawMessage(`{"properties":{"a":{"type":"string","x-mcp-header":"` + header + `"}}}`)}
+	}
+	p := page{tools: []Tool{tool("right", "A"), tool("wrong", "A B"), {Name: "plain", InputSchema: json.RawMessage(`{}`)}}}
+	p.dropUncallable(&mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "right"}}})
+	if len(p.tools) != 2 || p.tools[0].Name != "right" || p.tools[1].Name != "plain" {
+		t.Errorf("%+v", p.tools)
 	}
 }

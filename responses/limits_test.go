@@ -61,3 +61,18 @@ func TestToolsFillTheContext(t *testing.T) {
 		}))
 	f.wants(400, "context_length_exceeded", "POST", "/v1/responses", `{"model":"m","input":"go",`+never+`}`)
 }
+
+// TestFileAllowsTools: no request can call a tool that the operator's list does not have.
+func TestFileAllowsTools(t *testing.T) {
+	server := toolservers.Plain(t, saying("hello"), failing())
+	gateway := &script{answers: []string{answerOf("completed", 10, 5, callItem("t", "fail", `{}`)),
+		answerOf("completed", 20, 5, textItem("done"))}}
+	f := startAt(t, Options{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable(),
+		AllowedTools: []string{"say.it"}}}}}, gateway)
+	r := f.ask(`"input":"go","tools":[{"type":"mcp","server_label":"t","require_approval":"never","allowed_tools":["fail","say.it"]}]`)
+	list, _ := r.Output[0]["tools"].([]any)
+	if len(list) != 1 || r.types() != "mcp_list_tools mcp_call message" || r.Output[1]["status"] != statusFailed ||
+		len(server.Calls()) != 0 {
+		t.Errorf("%+v", r)
+	}
+}

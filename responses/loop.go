@@ -159,12 +159,15 @@ func (t *turn) runCalls(ctx context.Context, end *ending, emit func(*event) erro
 	if t.hosted == nil {
 		return false, nil
 	}
+	before := t.usage
 	t.usage.add(end.object["usage"])
 	if t.deadline.IsZero() {
 		t.deadline = time.Now().Add(t.service.Tools.Time)
 	}
 	t.rounds++
 	calls := t.round.calls
+	t.service.Log.Info("a round of a response with tools has ended", "response", t.id, "round", t.rounds, "calls", len(calls),
+		"input_tokens", t.usage.Input-before.Input, "output_tokens", t.usage.Output-before.Output)
 	if end.kind != "response.completed" {
 		return false, t.showCut(ctx, calls, emit)
 	}

@@ -23,8 +23,8 @@ var toolClients = []realClient{
 	{name: "vercel-ai", program: "tools"},
 }
 
-// TestToolClients lets clients speak to harmony up, in Envoy and without it, whose service calls an MCP server that they
-// name. One line that a client writes to its standard error fails it.
+// TestToolClients lets clients speak to harmony up, in Envoy and without it, whose service calls an MCP server that
+// they name. One line that a client writes to its standard error fails it.
 func TestToolClients(t *testing.T) {
 	programs := clientFolder(t)
 	for _, host := range clientHosts {

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// readHosted reads a stream with items of each hosted tool, and a message that cites. Each line of the file is an event:
-// its type, and its members but for the indices. "SAME" stands for members of the response that do not change, and
-// "ITEMS" for all items that are done.
+// readHosted reads a stream with items of each hosted tool, and a message that cites. Each line of the file is an
+// event: its type, and its members but for the indices. "SAME" stands for members of the response that do not change,
+// and "ITEMS" for all items that are done.
 func readHosted(t *testing.T) []string {
 	t.Helper()
 	const same = `"id":"resp_1","object":"response","created_at":1,"model":"m","error":null,"incomplete_details":null,` +
@@ -53,7 +53,8 @@ func TestHostedGrammarRefuses(t *testing.T) {
 	}
 	// A citation can come before or after a delta.
 	free := func(one, other string) bool {
-		return strings.Contains(one, "event: "+annotationAdded) && strings.Contains(other, "event: response.output_text.delta")
+		return strings.Contains(one, "event: "+annotationAdded) &&
+			strings.Contains(other, "event: response.output_text.delta")
 	}
 	for i, event := range events {
 		refuse("without "+event, stream(slices.Delete(slices.Clone(events), i, i+1)))
@@ -66,7 +67,8 @@ func TestHostedGrammarRefuses(t *testing.T) {
 	}
 	for _, bad := range []struct{ old, new string }{
 		{`"tools":[],"error":null`, `"tools":[{"name":"a","input_schema":{}}],"error":null`},
-		{`"error":null}}` + "\n\nevent: response.output_item.added", `"error":"gone"}}` + "\n\nevent: response.output_item.added"},
+		{`"error":null}}` + "\n\nevent: response.output_item.added", `"error":"gone"}}` +
+			"\n\nevent: response.output_item.added"},
 		{`"error":"no route"`, `"error":null`},
 		{`"error":"no route"`, `"error":""`},
 		{`"annotations":{"read_only":false}`, `"annotation":{"read_only":false}`},
@@ -90,7 +92,8 @@ func TestHostedGrammarRefuses(t *testing.T) {
 		{`"status":"completed","arguments"`, `"status":"in_progress","arguments"`},
 		{`"status":"failed","arguments"`, `"status":"completed","arguments"`},
 		{`"error":{"type":"mcp_protocol_error","code":-32601,"message":"none"}`, `"error":null`},
-		{`"error":{"type":"mcp_protocol_error","code":-32601,"message":"none"}`, `"error":{"type":"mcp_error","code":1,"message":"none"}`},
+		{`"error":{"type":"mcp_protocol_error","code":-32601,"message":"none"}`,
+			`"error":{"type":"mcp_error","code":1,"message":"none"}`},
 		{`"error":{"type":"mcp_protocol_error","code":-32601,"message":"none"}`, `"error":"none"`},
 		{`"id":"mcpr_1"`, `"id":"mcp_1"`},
 		{`"name":"add","arguments":"{}"`, `"name":"add","arguments":""`},

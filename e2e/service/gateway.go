@@ -57,6 +57,7 @@ func Start(t *testing.T, o Options) *Gateway {
 		o.Environment = []string{StoreKeys}
 	}
 	file := filepath.Join(t.TempDir(), "config.yaml")
+	model := strings.Join(o.ModelSettings, "\n    ")
 	text := fmt.Sprintf(`
 responses_service:
   store: %s
@@ -66,7 +67,7 @@ models:
   - name: %s
     servers: [vllm=%s]
     %s
-%s`, o.Database, lab.FreeAddress(t), o.Settings, lab.Model, serverURL, strings.Join(o.ModelSettings, "\n    "), o.Configuration)
+%s`, o.Database, lab.FreeAddress(t), o.Settings, lab.Model, serverURL, model, o.Configuration)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,8 @@ func (g *Gateway) Dial() *Connection {
 		}
 		return conn, err
 	}}
-	ws, response, err := websocket.Dial(ctx, g.URL+lab.ResponsesPath, &websocket.DialOptions{ //nolint:bodyclose // Dial closes it
+	//nolint:bodyclose // Dial closes it
+	ws, response, err := websocket.Dial(ctx, g.URL+lab.ResponsesPath, &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: transport},
 		HTTPHeader: http.Header{"Authorization": {"Bearer key"}, "Openai-Beta": {"responses_websockets=2026-02-06"}},
 		// Clients offer it. What the service makes of that is its own.

@@ -12,16 +12,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// approving is the tool of a request whose calls need an approval, which is the default.
-func approving(label string, more ...string) string {
-	return `{` + strings.Join(append([]string{`"type":"mcp"`, `"server_label":"` + label + `"`}, more...), ",") + `}`
-}
-
 // answerTo are the members of a request that answers a request for an approval. more are further members of the item.
 func answerTo(id string, approve bool, more ...string) string {
 	text, _ := json.Marshal(approve) // a truth value always encodes
-	return `"input":[{` + strings.Join(append([]string{`"type":"mcp_approval_response"`, `"approval_request_id":"` + id + `"`,
-		`"approve":` + string(text)}, more...), ",") + `}],`
+	members := []string{`"type":"mcp_approval_response"`, `"approval_request_id":"` + id + `"`, `"approve":` +
+		string(text)}
+	return `"input":[{` + strings.Join(append(members, more...), ",") + `}],`
 }
 
 // payment is a server whose tool pays, and a gateway whose model wants to pay.
@@ -75,7 +71,8 @@ func TestApproval(t *testing.T) {
 			// An answer counts once.
 			again := g.Body(after(one) + answerTo(request.ID, true) + with(approving("bank")))
 			g.Refused("POST", "responses", again, 400, "invalid_value")
-			g.Refused("POST", "responses", g.Body(after(two)+answerTo(request.ID, true)+with(approving("bank"))), 400, "invalid_value")
+			g.Refused("POST", "responses", g.Body(after(two)+answerTo(request.ID, true)+with(approving("bank"))), 400,
+				"invalid_value")
 			if len(server.Calls()) != before+1 {
 				t.Errorf("%d calls by one approval", len(server.Calls())-before)
 			}
@@ -94,7 +91,8 @@ func TestApprovalTwice(t *testing.T) {
 		if len(requests) != 1 || requests[0].Arguments != `{"to":"Bob","amount":1}` {
 			t.Fatalf("%+v", three)
 		}
-		four := g.Create(after(three) + answerTo(requests[0].ID, false, `"reason":"Bob has enough."`) + with(approving("bank")))
+		four := g.Create(after(three) + answerTo(requests[0].ID, false, `"reason":"Bob has enough."`) +
+			with(approving("bank")))
 		if len(four.Of("mcp_call")) != 0 || four.Text() != "I have not paid." || len(server.Calls()) != 1 {
 			t.Errorf("%+v", four)
 		}
@@ -130,10 +128,12 @@ func TestApprovalForged(t *testing.T) {
 			{"changed, another tenant", changed, "bob"},
 			{"changed, without a chain", changed, "ann"},
 			{"changed, unstored", `"store":false,` + changed, "ann"},
-			{"twice", after(one) + strings.Replace(answerTo(id, true), "}],", `},{"type":"mcp_approval_response","approval_request_id":"`+
-				id+`","approve":false}],`, 1) + with(approving("bank")), "ann"},
+			{"twice", after(one) + strings.Replace(answerTo(id, true), "}],",
+				`},{"type":"mcp_approval_response","approval_request_id":"`+
+					id+`","approve":false}],`, 1) + with(approving("bank")), "ann"},
 		} {
-			a := lab.Do(g.Client, "POST", g.URL+lab.ResponsesPath, header(tenantHeader, tt.tenant), strings.NewReader(g.Body(tt.members)))
+			a := lab.Do(g.Client, "POST", g.URL+lab.ResponsesPath, header(tenantHeader, tt.tenant),
+				strings.NewReader(g.Body(tt.members)))
 			if a.Err != nil || a.Status < 400 || a.Status > 404 {
 				t.Errorf("%s: %d %s %v", tt.name, a.Status, a.Body, a.Err)
 			}
@@ -156,11 +156,13 @@ func TestApprovalSentBack(t *testing.T) {
 		for _, approve := range []bool{true, false} {
 			before := len(server.Calls())
 			one := g.Create(ask("Pay Ann.", approving("bank")))
-			answer := strings.TrimSuffix(strings.TrimPrefix(answerTo(one.Of("mcp_approval_request")[0].ID, approve), `"input":[`), "],")
+			answer := strings.TrimSuffix(strings.TrimPrefix(answerTo(one.Of("mcp_approval_request")[0].ID, approve),
+				`"input":[`), "],")
 			history := `{"role":"user","content":"Pay Ann."},` + rawOutput(g, one.ID) + "," + answer
 			two := g.Create(`"input":[` + history + `],` + with(approving("bank")))
 			want := map[bool]string{true: "Ann has it.", false: "I have not paid."}[approve]
-			if two.Text() != want || len(server.Calls()) != before+len(two.Of("mcp_call")) || (len(two.Of("mcp_call")) == 1) != approve {
+			if two.Text() != want || len(server.Calls()) != before+len(two.Of("mcp_call")) ||
+				(len(two.Of("mcp_call")) == 1) != approve {
 				t.Errorf("%+v", two)
 			}
 			calls := len(server.Calls())
@@ -215,7 +217,8 @@ func TestApprovalBackground(t *testing.T) {
 	if len(requests) != 1 {
 		t.Fatalf("%+v", one)
 	}
-	two := g.Await(g.Create(`"background":true,` + after(one) + answerTo(requests[0].ID, true) + with(approving("bank"))).ID)
+	two := g.Await(g.Create(`"background":true,` + after(one) + answerTo(requests[0].ID, true) +
+		with(approving("bank"))).ID)
 	if two.Text() != "Ann has it." || len(server.Calls()) != 1 {
 		t.Errorf("%+v", two)
 	}

@@ -69,8 +69,10 @@ func TestCall(t *testing.T) {
 			t.Errorf("%s: %+v", got, next)
 		}
 		chained := lastIDs(g)
-		g.InOrder("How warm is it?", `to=functions.weather`, `{"city":"Paris"}`, "Paris: 21 degrees", "It is mild.", "And now?")
-		if got := g.Create(after(next) + ask("And now?", mcp("city"), mcp("other"))).Types(); got != "mcp_list_tools message" {
+		g.InOrder("How warm is it?", `to=functions.weather`, `{"city":"Paris"}`, "Paris: 21 degrees", "It is mild.",
+			"And now?")
+		more := g.Create(after(next) + ask("And now?", mcp("city"), mcp("other")))
+		if got := more.Types(); got != "mcp_list_tools message" {
 			t.Errorf("with a new label: %s", got)
 		}
 		l := &list{}
@@ -195,7 +197,8 @@ func TestParallel(t *testing.T) {
 	}})
 	r, _ := g.Stream(ask("Meet.", mcp("a")))
 	c := r.Of("mcp_call")
-	if len(c) != 2 || c[0].Name != "ann" || c[1].Name != "bob" || output(c[0]) != "ann has met the other" || r.Text() != "Met." {
+	if len(c) != 2 || c[0].Name != "ann" || c[1].Name != "bob" || output(c[0]) != "ann has met the other" ||
+		r.Text() != "Met." {
 		t.Errorf("%+v", r)
 	}
 	g.InOrder("ann has met", "bob has met")
@@ -216,7 +219,8 @@ func TestMixed(t *testing.T) {
 		} {
 			rounds := len(lab.Completions(g.Sim))
 			one := create(ask("Count and ask.", mcp("a"), function))
-			if got := one.Types(); got != "mcp_list_tools mcp_call function_call" && got != "mcp_list_tools function_call mcp_call" ||
+			if got := one.Types(); got != "mcp_list_tools mcp_call function_call" &&
+				got != "mcp_list_tools function_call mcp_call" ||
 				one.Status != "completed" || len(lab.Completions(g.Sim)) != rounds+1 {
 				t.Fatalf("%s: %+v", got, one)
 			}
@@ -224,8 +228,8 @@ func TestMixed(t *testing.T) {
 			if output(one.Of("mcp_call")[0]) != counted {
 				t.Errorf("%+v", one)
 			}
-			two := create(after(one) + `"input":[{"type":"function_call_output","call_id":"` + one.Of("function_call")[0].CallID +
-				`","output":"the user says yes"}],` + with(mcp("a"), function))
+			two := create(after(one) + `"input":[{"type":"function_call_output","call_id":"` +
+				one.Of("function_call")[0].CallID + `","output":"the user says yes"}],` + with(mcp("a"), function))
 			if two.Text() != "Counted and asked." || len(server.Calls()) != turn+1 {
 				t.Errorf("%+v", two)
 			}

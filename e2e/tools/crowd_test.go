@@ -23,8 +23,8 @@ const (
 	beforeDeath      = crowd * callsEach / 3
 )
 
-// TestCrowd has many loops at once while their server is killed. Each response ends, with calls that have failed or not,
-// and each call that was made was made once.
+// TestCrowd has many loops at once while their server is killed. Each response ends, with calls that have failed or
+// not, and each call that was made was made once.
 func TestCrowd(t *testing.T) {
 	onHosts(t, crowded)
 }
@@ -113,7 +113,8 @@ func crowded(t *testing.T, host string) {
 func loop(g *gateway, t *testing.T, n int) *response {
 	stream := n%2 == 0
 	body := g.Body(fmt.Sprintf(`"stream":%t,`, stream) + ask(fmt.Sprintf("Loop %d.", n), mcp("a")))
-	a := lab.Do(g.Client, http.MethodPost, g.URL+lab.ResponsesPath, header(tenantHeader, fmt.Sprint("t", n%10)), strings.NewReader(body))
+	a := lab.Do(g.Client, http.MethodPost, g.URL+lab.ResponsesPath, header(tenantHeader, fmt.Sprint("t", n%10)),
+		strings.NewReader(body))
 	if a.Err != nil || a.Status != 200 {
 		t.Errorf("loop %d: %d %s %v", n, a.Status, a.Body, a.Err)
 		return nil

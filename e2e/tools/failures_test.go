@@ -25,7 +25,8 @@ func TestErrors(t *testing.T) {
 			toolservers.Rude(t, toolservers.Hangs)
 		g := start(t, host, configuration{
 			servers: []string{at("failing", faulty.Streamable()), at("dying", dying.Streamable()),
-				at("flooding", flooding.Streamable()), at("hanging", hanging.Streamable()), at("sse", hanging.SSE(), "transport: sse")},
+				at("flooding", flooding.Streamable()), at("hanging", hanging.Streamable()),
+				at("sse", hanging.SSE(), "transport: sse")},
 			settings: []string{"call_time: 1s"},
 			script: []sim.Line{
 				asked("Fail.", calls("fail", `{}`)), asked("Call it.", calls("echo", `{}`)),
@@ -75,8 +76,9 @@ func TestErrors(t *testing.T) {
 // TestLongResult cuts what a tool returns at the limit.
 func TestLongResult(t *testing.T) {
 	server := toolservers.Plain(t, tool("read", answering(strings.Repeat("é", 100_000))))
-	g := start(t, "wazero", configuration{servers: []string{at("a", server.Streamable())}, settings: []string{"result_limit: 8KiB"},
-		script: []sim.Line{asked("Read.", calls("read", `{}`)), told("é", says("Read."))}})
+	g := start(t, "wazero", configuration{servers: []string{at("a", server.Streamable())},
+		settings: []string{"result_limit: 8KiB"},
+		script:   []sim.Line{asked("Read.", calls("read", `{}`)), told("é", says("Read."))}})
 	r, _ := g.Stream(ask("Read.", mcp("a")))
 	c := r.Of("mcp_call")
 	if len(c) != 1 || r.Text() != "Read." {
@@ -91,8 +93,8 @@ func TestLongResult(t *testing.T) {
 // TestListingFails has servers that cannot be listed. The request fails: no model is asked, and nothing is stored.
 func TestListingFails(t *testing.T) {
 	onHosts(t, func(t *testing.T, host string) {
-		unauthorized, hanging, many := toolservers.Rude(t, toolservers.Unauthorized), toolservers.Rude(t, toolservers.HangsListing),
-			toolservers.Rude(t, toolservers.ManyTools)
+		unauthorized, many := toolservers.Rude(t, toolservers.Unauthorized), toolservers.Rude(t, toolservers.ManyTools)
+		hanging := toolservers.Rude(t, toolservers.HangsListing)
 		good := counter(t, "a")
 		g := start(t, host, configuration{
 			servers: []string{at("unauthorized", unauthorized.Streamable()), at("hanging", hanging.Streamable()),
@@ -132,7 +134,8 @@ func TestListingFails(t *testing.T) {
 // listingFailsInStream wants the same of a stream: the status before its first event, or a failure in it.
 func listingFailsInStream(g *gateway, label string) {
 	g.T.Helper()
-	a := lab.Do(g.Client, "POST", g.URL+lab.ResponsesPath, nil, strings.NewReader(g.Body(ask("Count.", mcp(label))+`,"stream":true`)))
+	a := lab.Do(g.Client, "POST", g.URL+lab.ResponsesPath, nil, strings.NewReader(g.Body(ask("Count.", mcp(label))+
+		`,"stream":true`)))
 	switch {
 	case a.Err != nil:
 		g.T.Error(a.Err)
@@ -140,7 +143,8 @@ func listingFailsInStream(g *gateway, label string) {
 	case a.Status != 200:
 		g.T.Errorf("%d %s", a.Status, a.Body)
 	default:
-		if r := g.LastOf(a.Body); r.Status != "failed" || !strings.Contains(a.Body, "event: response.mcp_list_tools.failed\n") {
+		if r := g.LastOf(a.Body); r.Status != "failed" ||
+			!strings.Contains(a.Body, "event: response.mcp_list_tools.failed\n") {
 			g.T.Errorf("%s", a.Body)
 		}
 	}
@@ -200,12 +204,14 @@ func TestCancel(t *testing.T) {
 		until(t, "begun", &server.begun, 1)
 		cancelled := &response{}
 		g.Object("Response", g.Do("POST", "responses/"+behind.ID+"/cancel", "", 200), cancelled)
-		if last := g.LastOf(behind.End()); last.Status != "cancelled" || cancelled.Status != "cancelled" || len(cancelled.Output) != 0 {
+		if last := g.LastOf(behind.End()); last.Status != "cancelled" || cancelled.Status != "cancelled" ||
+			len(cancelled.Output) != 0 {
 			t.Errorf("%+v", last)
 		}
 		until(t, "cancelled by the endpoint", &server.over, 1)
 		// A client that hangs up.
-		before := g.Open("POST", "responses", g.Body(ask("Wait.", mcp("a"))+`,"stream":true`)).Until(`"type":"response.mcp_call.in_progress"`)
+		before := g.Open("POST", "responses",
+			g.Body(ask("Wait.", mcp("a"))+`,"stream":true`)).Until(`"type":"response.mcp_call.in_progress"`)
 		until(t, "begun", &server.begun, 2)
 		before.Leave()
 		until(t, "given up by a client", &server.over, 2)
@@ -216,7 +222,8 @@ func TestCancel(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		left := make(chan error)
 		go func() {
-			r, err := http.NewRequestWithContext(ctx, http.MethodPost, g.URL+lab.ResponsesPath, strings.NewReader(g.Body(ask("Wait.", mcp("a")))))
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, g.URL+lab.ResponsesPath,
+				strings.NewReader(g.Body(ask("Wait.", mcp("a")))))
 			if err == nil {
 				r.Header.Set("content-type", "application/json")
 				var answer *http.Response

@@ -80,8 +80,12 @@ func onHosts(t *testing.T, test func(t *testing.T, host string)) {
 // mcp is the tool of a request that stands for a server of the configuration, whose calls need no approval. more are
 // further members.
 func mcp(label string, more ...string) string {
-	return `{` + strings.Join(append([]string{`"type":"mcp"`, `"server_label":"` + label + `"`, `"require_approval":"never"`},
-		more...), ",") + `}`
+	return approving(label, append([]string{`"require_approval":"never"`}, more...)...)
+}
+
+// approving is the tool of a request whose calls need an approval, which is the default.
+func approving(label string, more ...string) string {
+	return `{` + strings.Join(append([]string{`"type":"mcp"`, `"server_label":"` + label + `"`}, more...), ",") + `}`
 }
 
 // ask are the members of a request with tools, whose input is a question.

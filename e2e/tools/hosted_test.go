@@ -25,7 +25,8 @@ const teaAddress = "https://tea.example/wiki/Tea_(drink)?lang=en&q=caf%C3%A9"
 func TestSearch(t *testing.T) {
 	onHosts(t, func(t *testing.T, host string) {
 		browser := toolservers.Browser(t)
-		g := start(t, host, configuration{servers: []string{at("web", browser.SSE(), "transport: sse")}, settings: []string{"browser: web"},
+		g := start(t, host, configuration{servers: []string{at("web", browser.SSE(), "transport: sse")},
+			settings: []string{"browser: web"},
 			script: []sim.Line{
 				asked("What is tea?", builtIn("browser.search", `{"query":"tea (history)"}`)),
 				told("<|message|>[0] ", builtIn("browser.open", `{"id":0}`)),
@@ -57,7 +58,8 @@ func TestSearch(t *testing.T) {
 			}
 		}
 		// The model sees what it wrote, and its own tools in the system message.
-		g.InOrder("namespace browser {", "What is tea?", "to=browser.search", "<|start|>browser.search to=assistant<|channel|>analysis",
+		g.InOrder("namespace browser {", "What is tea?", "to=browser.search",
+			"<|start|>browser.search to=assistant<|channel|>analysis",
 			"[0] ", "to=browser.open", "[1] ", "to=browser.find", "[2] ")
 		// All calls of a chain have one id, so that they share their pages. Another chain has another.
 		two := g.Create(after(one) + ask("Where was that?", web))
@@ -83,7 +85,8 @@ func cites(t *testing.T, r *response, n int) {
 	}
 	for _, a := range content.Annotations {
 		text := []rune(content.Text)
-		if a.StartIndex < 0 || a.EndIndex > len(text) || a.StartIndex >= a.EndIndex || a.Type != "url_citation" || a.URL != teaAddress ||
+		if a.StartIndex < 0 || a.EndIndex > len(text) || a.StartIndex >= a.EndIndex || a.Type != "url_citation" ||
+			a.URL != teaAddress ||
 			!strings.Contains(string(text[a.StartIndex:a.EndIndex]), "(https://tea.example/wiki/") {
 			t.Errorf("%+v in %q", a, content.Text)
 		}
@@ -93,12 +96,14 @@ func cites(t *testing.T, r *response, n int) {
 // TestSearchFails has searches that fail. The model is told.
 func TestSearchFails(t *testing.T) {
 	dying := toolservers.Rude(t, toolservers.Hangs)
-	g := start(t, "wazero", configuration{servers: []string{at("web", dying.Streamable())}, settings: []string{"browser: web", "call_time: 1s"},
+	g := start(t, "wazero", configuration{servers: []string{at("web", dying.Streamable())},
+		settings: []string{"browser: web", "call_time: 1s"},
 		script: []sim.Line{asked("What is tea?", builtIn("browser.search", `{"query":"tea"}`)),
 			asked("Search badly.", builtIn("browser.search", `{"query":`)), told("", says("I do not know."))}})
 	for _, question := range []string{"What is tea?", "Search badly."} {
 		r, _ := g.Stream(ask(question, `{"type":"web_search"}`))
-		if c := r.Of("web_search_call"); len(c) != 1 || c[0].Status != "failed" || r.Text() != "I do not know." || r.Status != "completed" {
+		if c := r.Of("web_search_call"); len(c) != 1 || c[0].Status != "failed" || r.Text() != "I do not know." ||
+			r.Status != "completed" {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -108,7 +113,8 @@ func TestSearchFails(t *testing.T) {
 func TestCode(t *testing.T) {
 	onHosts(t, func(t *testing.T, host string) {
 		server := toolservers.Python(t, nil)
-		g := start(t, host, configuration{servers: []string{at("py", server.SSE(), "transport: sse")}, settings: []string{"python: py"},
+		g := start(t, host, configuration{servers: []string{at("py", server.SSE(), "transport: sse")},
+			settings: []string{"python: py"},
 			script: []sim.Line{
 				asked("What is six times seven?", builtIn("python", "print(6*7)")), told("42", says("It is 42.")),
 				asked("Divide.", builtIn("python", "1/0")), told("ZeroDivisionError", says("It cannot be done.")),
@@ -128,8 +134,10 @@ func TestCode(t *testing.T) {
 				t.Errorf("outputs %q, asked for: %t", got, included)
 			}
 		}
-		g.InOrder("What is six times seven?", "<|start|>assistant to=python<|channel|>analysis", "print(6*7)", "<|start|>python to=assistant", "42")
-		if r := g.Create(ask("Divide.", code)); r.Text() != "It cannot be done." || r.Of("code_interpreter_call")[0].Status != "completed" {
+		g.InOrder("What is six times seven?", "<|start|>assistant to=python<|channel|>analysis", "print(6*7)",
+			"<|start|>python to=assistant", "42")
+		if r := g.Create(ask("Divide.", code)); r.Text() != "It cannot be done." ||
+			r.Of("code_interpreter_call")[0].Status != "completed" {
 			t.Errorf("%+v", r)
 		}
 		if string(server.Calls()[0].Arguments) != `{"code":"print(6*7)"}` {
@@ -141,13 +149,18 @@ func TestCode(t *testing.T) {
 // TestAllTools has every kind of tool in one response.
 func TestAllTools(t *testing.T) {
 	browser, python, plain := toolservers.Browser(t), toolservers.Python(t, nil), counter(t, "a")
-	g := start(t, "envoy", configuration{servers: []string{at("web", browser.SSE()), at("py", python.SSE()), at("a", plain.Streamable())},
+	g := start(t, "envoy", configuration{servers: []string{at("web", browser.SSE()), at("py", python.SSE()),
+		at("a", plain.Streamable())},
 		settings: []string{"browser: web", "python: py"}, script: []sim.Line{
-			asked("Do it all.", builtIn("browser.search", `{"query":"tea"}`)), told("<|message|>[0] ", builtIn("python", "print(6*7)")),
-			told("42", calls("count", `{}`)), told("a counts 1", says("Done.")),
+			asked("Do it all.", builtIn("browser.search", `{"query":"tea"}`)),
+			told("<|message|>[0] ", builtIn("python", "print(6*7)")),
+			told("42", calls("count", `{}`)),
+			told("a counts 1", says("Done.")),
 		}})
-	r, _ := g.Stream(ask("Do it all.", `{"type":"web_search"}`, `{"type":"code_interpreter","container":{"type":"auto"}}`, mcp("a")))
-	if got := r.Types(); got != "mcp_list_tools reasoning web_search_call reasoning code_interpreter_call reasoning mcp_call message" {
+	r, _ := g.Stream(ask("Do it all.", `{"type":"web_search"}`, `{"type":"code_interpreter","container":{"type":"auto"}}`,
+		mcp("a")))
+	if got := r.Types(); got != "mcp_list_tools reasoning web_search_call reasoning code_interpreter_call "+
+		"reasoning mcp_call message" {
 		t.Errorf("%s", got)
 	}
 	usageAddsUp(t, g, 0, r)

@@ -34,14 +34,16 @@ func TestSecrets(t *testing.T) {
 		configured, named := counter(t, "a"), counter(t, "b")
 		g := start(t, host, configuration{
 			servers: []string{at("configured", configured.Streamable(), "headers_file: "+headers),
-				"label: stdio, command: " + quoted(t, everythingCommand(t, "stdio")) + ", environment: {SECRET: " + ofEnvironment + "}"},
+				"label: stdio, environment: {SECRET: " + ofEnvironment + "}, command: " +
+					quoted(t, everythingCommand(t, "stdio"))},
 			settings:    []string{"allow: [" + origin(named) + "]"},
 			environment: []string{"HARMONY_RESPONSES_TEST=1"}, // no key: the store is in clear
 			section:     []string{"access_log: " + access},
 			arguments:   []string{"--log-level", "debug"},
 			script: []sim.Line{
 				asked("Count.", calls("count", `{}`)), told("counts", says("Counted.")),
-				asked("Echo a banana.", calls("echo", `{"message":"a banana"}`)), told("Echo: a banana", says("It says: a banana.")),
+				asked("Echo a banana.", calls("echo", `{"message":"a banana"}`)),
+				told("Echo: a banana", says("It says: a banana.")),
 			}})
 		byRequest := mcp("named", `"server_url":"`+named.Streamable()+`"`, `"authorization":"`+ofRequest+`"`,
 			`"headers":{"X-Other":"`+ofHeader+`"}`)
@@ -58,7 +60,8 @@ func TestSecrets(t *testing.T) {
 				g.Do("GET", "responses/"+r.ID+"/input_items", "", 200).Body)
 		}
 		// What fails tells nothing either.
-		seen.WriteString(g.Do("POST", "responses", g.Body(ask("Count.", strings.Replace(byRequest, "/mcp", "/nothing", 1))), 424).Body)
+		broken := strings.Replace(byRequest, "/mcp", "/nothing", 1)
+		seen.WriteString(g.Do("POST", "responses", g.Body(ask("Count.", broken)), 424).Body)
 		if r := configured.Requests(); len(r) == 0 || r[len(r)-1].Header.Get("X-Api-Key") != ofFile {
 			t.Errorf("the configured server got %+v", r)
 		}
@@ -103,8 +106,8 @@ func TestSecrets(t *testing.T) {
 	})
 }
 
-// TestSecretsOfChain: a response in the background would have to keep a secret, and is refused. A chain does not remember
-// one.
+// TestSecretsOfChain: a response in the background would have to keep a secret, and is refused. A chain does not
+// remember one.
 func TestSecretsOfChain(t *testing.T) {
 	named := toolservers.Plain(t, tool("count", answering("b counts 1")))
 	g := start(t, "wazero", configuration{settings: []string{"allow: [" + origin(named) + "]"}, script: counting("b", 1)})
@@ -118,7 +121,11 @@ func TestSecretsOfChain(t *testing.T) {
 	before := len(named.Requests())
 	g.Create(after(r) + ask("Count.", plain))
 	for i, request := range named.Requests() {
-		if got, want := request.Header.Get("Authorization"), "Bearer "+ofRequest; i < before && got != want || i >= before && got != "" {
+		want := "Bearer " + ofRequest
+		if i >= before {
+			want = ""
+		}
+		if got := request.Header.Get("Authorization"); got != want {
 			t.Errorf("request %d has the authorization %q", i, got)
 		}
 	}

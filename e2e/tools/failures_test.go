@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -244,6 +245,40 @@ func TestCancel(t *testing.T) {
 			t.Errorf("%d rounds", n)
 		}
 	})
+}
+
+// TestTime ends a response whose time is over in the middle of a call. The tool is cancelled.
+func TestTime(t *testing.T) {
+	server := wait(t)
+	g := start(t, "envoy", configuration{servers: []string{at("a", server.Streamable())}, settings: []string{"time: 1s"},
+		script: []sim.Line{asked("Wait.", calls("wait", `{}`)), told("", says("It took too long."))}})
+	r, _ := g.Stream(ask("Wait.", mcp("a")))
+	if c := r.Of("mcp_call"); len(c) != 1 || c[0].Status != "failed" || r.Status != "completed" && r.Status != "incomplete" {
+		t.Errorf("%+v", r)
+	}
+	until(t, "cancelled", &server.over, 1)
+}
+
+// TestKilled kills the program in the middle of a call of a response in the background. When it is back, the response
+// has failed, and the call is not made again.
+func TestKilled(t *testing.T) {
+	server := wait(t)
+	c := configuration{servers: []string{at("a", server.Streamable())}, database: filepath.Join(t.TempDir(), "responses.db"),
+		script: []sim.Line{asked("Wait.", calls("wait", `{}`)), asked("And now?", says("As before."))}}
+	g := start(t, "wazero", c)
+	r := g.Create(`"background":true,` + ask("Wait.", mcp("a")))
+	until(t, "begun", &server.begun, 1)
+	g.Program.Kill(t)
+	g = start(t, "wazero", c)
+	if r := g.Await(r.ID); r.Status != "failed" || r.Code() != "server_error" {
+		t.Errorf("%+v", r)
+	}
+	if n := server.begun.Load(); n != 1 || len(lab.Completions(g.Sim)) != 0 {
+		t.Errorf("%d calls, %d rounds after the kill", n, len(lab.Completions(g.Sim)))
+	}
+	if next := g.Create(after(r) + ask("And now?", mcp("a"))); next.Text() != "As before." {
+		t.Errorf("%+v", next)
+	}
 }
 
 // awaitStatus polls a response that is only stored when it has ended.

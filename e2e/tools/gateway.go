@@ -40,6 +40,8 @@ type configuration struct {
 	script []sim.Line
 	// holdAfter makes the model wait after so many tokens.
 	holdAfter int
+	// database is the store's. Without it, the store is a file of its own.
+	database string
 }
 
 // start runs harmony up with these tools.
@@ -59,8 +61,8 @@ func start(t *testing.T, host string, c configuration) *gateway {
 	for _, line := range c.settings {
 		settings.WriteString("    " + line + "\n")
 	}
-	return service.Start(t, service.Options{Host: host, Settings: settings.String(), Environment: c.environment,
-		Arguments: c.arguments, Configuration: "seal: { tenant_header: " + tenantHeader + " }",
+	return service.Start(t, service.Options{Host: host, Database: c.database, Settings: settings.String(),
+		Environment: c.environment, Arguments: c.arguments, Configuration: "seal: { tenant_header: " + tenantHeader + " }",
 		ModelSettings: []string{"system: { date: " + lab.Date + " }"},
 		Sim:           sim.Options{Keep: 10_000, Script: sim.NewScript(c.script...), HoldAfter: c.holdAfter}})
 }

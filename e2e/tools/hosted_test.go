@@ -146,6 +146,21 @@ func TestCode(t *testing.T) {
 	})
 }
 
+// TestContainer runs commands in gpt-oss's container. OpenAI's API has no item for that: they are calls of an MCP server.
+func TestContainer(t *testing.T) {
+	server := toolservers.Container(t, nil)
+	g := start(t, "wazero", configuration{servers: []string{at("box", server.SSE(), "transport: sse")},
+		settings: []string{"container: box"}, script: []sim.Line{
+			asked("Say hello.", builtIn("container.exec", `{"cmd":["echo","hello"]}`)), told("hello", says("It says hello.")),
+		}})
+	r, _ := g.Stream(ask("Say hello.", mcp("box")))
+	c := r.Of("mcp_call")
+	if len(c) != 1 || c[0].Name != "exec" || output(c[0]) != "hello\n" || r.Text() != "It says hello." {
+		t.Errorf("%+v", r)
+	}
+	g.InOrder("namespace container {", "to=container.exec", "hello")
+}
+
 // TestAllTools has every kind of tool in one response.
 func TestAllTools(t *testing.T) {
 	browser, python, plain := toolservers.Browser(t), toolservers.Python(t, nil), counter(t, "a")

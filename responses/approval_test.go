@@ -2,6 +2,7 @@ package responses
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -72,4 +73,44 @@ func TestToolApprovalOfTheOperator(t *testing.T) {
 			t.Errorf("%+v: %s %v", c, r.types(), r.Tools)
 		}
 	}
+}
+
+func TestToolApproval(t *testing.T) {
+	f, gateway, server := startTools(t, ToolOptions{}, []string{
+		answerOf("completed", 10, 5, callItem("t", "say_it", `{"a":1}`)),
+		answerOf("completed", 25, 5, textItem("done")),
+		answerOf("completed", 10, 5, callItem("t", "say_it", `{"a":1}`)),
+		answerOf("completed", 25, 5, textItem("done")),
+	}, saying("hello"))
+	const always = `"tools":[{"type":"mcp","server_label":"t"}]`
+	r := f.ask(`"input":"go",` + always)
+	if r.types() != "mcp_list_tools mcp_approval_request" || len(server.Calls()) != 0 {
+		t.Fatalf("%+v", r)
+	}
+	id := r.Output[1]["id"].(string)
+	answer := func(approve bool) string {
+		return fmt.Sprintf(`"previous_response_id":%q,"input":[{"type":"mcp_approval_response","approval_request_id":%q,"approve":%t,`+
+			`"reason":"not now"}],%s`, r.ID, id, approve, always)
+	}
+	denied := f.ask(answer(false))
+	if denied.types() != "message" || len(server.Calls()) != 0 || !strings.Contains(gateway.last(), "not now") {
+		t.Errorf("%+v %s", denied, gateway.last())
+	}
+	f.wants(400, "invalid_value", "POST", "/v1/responses", `{"model":"m",`+answer(true)+`}`)
+	r = f.ask(`"input":"go",` + always)
+	id = r.Output[1]["id"].(string)
+	approved := f.ask(answer(true))
+	if approved.types() != "mcp_call message" || approved.Output[0]["approval_request_id"] != id ||
+		approved.Output[0]["output"] != "hello" || len(server.Calls()) != 1 {
+		t.Errorf("%+v", approved)
+	}
+	if !strings.Contains(gateway.last(), `"output":"hello"`) {
+		t.Error(gateway.last())
+	}
+	f.wants(400, "invalid_value", "POST", "/v1/responses", `{"model":"m",`+answer(true)+`}`)
+	if len(server.Calls()) != 1 {
+		t.Error("an approval was used twice")
+	}
+	f.wants(400, "invalid_value", "POST", "/v1/responses", `{"model":"m","input":[{"type":"mcp_approval_response",`+
+		`"approval_request_id":"mcpr_0","approve":true}],`+always+`}`)
 }

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -110,5 +111,40 @@ func withoutLogprobs(body json.RawMessage) json.RawMessage {
 		}
 	}
 	fields["content"] = mustMarshal(parts)
+	return mustMarshal(fields)
+}
+
+// withoutHidden returns an item as its client gets it: without what is only for the service, and what is only for
+// clients that ask for it.
+func withoutHidden(raw json.RawMessage, include []string) json.RawMessage {
+	if !bytes.Contains(raw, []byte(hiddenPrefix)) && !bytes.Contains(raw, []byte(typeCodeCall)) {
+		return raw
+	}
+	kind := itemOf(raw).Type
+	if kind != typeSearchCall && kind != typeCodeCall && kind != typeMCPCall && kind != typeMessage &&
+		kind != typeApprovalResponse {
+		return raw
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return raw
+	}
+	changed := false
+	for _, name := range []string{hiddenItems, hiddenClient} {
+		if fields[name] != nil {
+			delete(fields, name)
+			changed = true
+		}
+	}
+	switch {
+	case kind == typeCodeCall && !slices.Contains(include, includeCodeOutputs):
+		fields["outputs"] = json.RawMessage("null")
+		changed = true
+	case kind == typeSearchCall && !slices.Contains(include, includeSources):
+		changed = withoutSources(fields) || changed
+	}
+	if !changed {
+		return raw
+	}
 	return mustMarshal(fields)
 }

@@ -76,3 +76,17 @@ func TestFileAllowsTools(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestToolLimits(t *testing.T) {
+	f, gateway, server := startTools(t, ToolOptions{Rounds: 3}, []string{
+		answerOf("completed", 10, 5, callItem("t", "say_it", `{}`), callItem("t", "say_it", `{}`)),
+	}, saying("hello"))
+	r := f.ask(`"input":"go","max_tool_calls":1,` + never)
+	if len(server.Calls()) != 1 || !strings.Contains(gateway.last(), `"tool_choice":"none"`) {
+		t.Errorf("%+v %s", r, gateway.last())
+	}
+	r = f.ask(`"input":"go","max_output_tokens":20,` + never)
+	if r.Status != "incomplete" {
+		t.Errorf("%+v", r)
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -20,85 +19,6 @@ type round struct {
 	waits bool
 	// last reports whether the answer must not call tools.
 	last bool
-}
-
-const hiddenIndex = -1
-
-// numbers reports whether the service numbers the events itself, because some are of its own making.
-func (t *turn) numbers() bool { return t.hosted != nil || t.compaction != nil }
-
-// renumber changes the numbers of an event. An event of a hidden item has no kind afterwards.
-func (t *turn) renumber(e *event) error {
-	if !t.numbers() {
-		return nil
-	}
-	var body map[string]json.RawMessage
-	if err := json.Unmarshal(e.data, &body); err != nil {
-		return err
-	}
-	hidden, err := t.number(body)
-	if err != nil {
-		return err
-	}
-	if hidden {
-		e.kind = ""
-		return nil
-	}
-	e.data = mustMarshal(body)
-	return nil
-}
-
-// passNumbered renumbers an event of the service's own, and gives it to the client.
-func (t *turn) passNumbered(e *event, emit func(*event) error) error {
-	if err := t.renumber(e); err != nil || e.kind == "" {
-		return err
-	}
-	return t.pass(e, emit)
-}
-
-// number changes the numbers of an event, and reports whether its item is hidden.
-func (t *turn) number(body map[string]json.RawMessage) (hidden bool, err error) {
-	if raw, has := body["output_index"]; has {
-		index := 0
-		if err := json.Unmarshal(raw, &index); err != nil {
-			return false, err
-		}
-		to, known := t.round.indexes[index]
-		if !known || to == hiddenIndex {
-			return true, nil
-		}
-		body["output_index"] = mustMarshal(to)
-	}
-	body["sequence_number"] = mustMarshal(t.sequence)
-	return false, nil
-}
-
-// takeNumbered numbers the event of an item that begins or has ended. It reports whether the item is a call of the
-// service's tools, which it keeps.
-func (t *turn) takeNumbered(body map[string]json.RawMessage, added bool) (taken bool, err error) {
-	index := 0
-	if err := json.Unmarshal(body["output_index"], &index); err != nil {
-		return false, err
-	}
-	call := t.hosted.callOf(body["item"])
-	if added {
-		t.round.indexes[index] = hiddenIndex
-		if call == nil {
-			t.round.indexes[index] = t.index
-			t.index++
-		}
-	}
-	if call != nil {
-		if !added {
-			t.round.calls = append(t.round.calls, call)
-		}
-		return true, nil
-	}
-	if !added && strings.HasSuffix(itemOf(body["item"]).Type, "_call") {
-		t.round.waits = true
-	}
-	_, err = t.number(body)
-	return false, err
 }
 
 // roundFields returns the fields of a request for the next round.
@@ -224,56 +144,4 @@ func (t *turn) ownTools(o object) {
 		o["tool_choice"] = mustMarshal("auto")
 	}
 	o["max_output_tokens"] = orNull(t.request.fields["max_output_tokens"])
-}
-
-// usage sums the tokens of the rounds.
-type usage struct {
-	Input, Cached, CacheWrites, Output, Reasoning, ToolOutput int64
-	// before is the input and the output of the newest round.
-	before int64
-	known  bool
-}
-
-// add adds the usage of a round. The tokens that its prompt has more than the last one's and that the model has not
-// written are those of tools.
-func (u *usage) add(raw json.RawMessage) {
-	var one struct {
-		Input        int64 `json:"input_tokens"`
-		Output       int64 `json:"output_tokens"`
-		InputDetails struct {
-			Cached int64 `json:"cached_tokens"`
-			Writes int64 `json:"cache_write_tokens"`
-		} `json:"input_tokens_details"`
-		OutputDetails struct {
-			Reasoning int64 `json:"reasoning_tokens"`
-		} `json:"output_tokens_details"`
-	}
-	if raw == nil || isNull(raw) || json.Unmarshal(raw, &one) != nil {
-		return
-	}
-	if u.known {
-		u.ToolOutput += max(0, one.Input-u.before)
-	}
-	u.before, u.known = one.Input+one.Output, true
-	u.Input += one.Input
-	u.Output += one.Output
-	u.Cached += one.InputDetails.Cached
-	u.CacheWrites += one.InputDetails.Writes
-	u.Reasoning += one.OutputDetails.Reasoning
-}
-
-// total writes the usage of all rounds into the object of the response.
-func (t *turn) total(o object) {
-	u := &t.usage
-	if !u.known {
-		return
-	}
-	o["usage"] = mustMarshal(map[string]any{
-		"input_tokens":         u.Input,
-		"input_tokens_details": map[string]int64{"cached_tokens": u.Cached, "cache_write_tokens": u.CacheWrites},
-		"output_tokens":        u.Output,
-		"output_tokens_details": map[string]int64{"reasoning_tokens": u.Reasoning,
-			"tool_output_tokens": u.ToolOutput},
-		"total_tokens": u.Input + u.Output,
-	})
 }

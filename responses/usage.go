@@ -1,0 +1,55 @@
+package responses
+
+import "encoding/json"
+
+// usage sums the tokens of the rounds.
+type usage struct {
+	Input, Cached, CacheWrites, Output, Reasoning, ToolOutput int64
+	// before is the input and the output of the newest round.
+	before int64
+	known  bool
+}
+
+// add adds the usage of a round. The tokens that its prompt has more than the last one's and that the model has not
+// written are those of tools.
+func (u *usage) add(raw json.RawMessage) {
+	var one struct {
+		Input        int64 `json:"input_tokens"`
+		Output       int64 `json:"output_tokens"`
+		InputDetails struct {
+			Cached int64 `json:"cached_tokens"`
+			Writes int64 `json:"cache_write_tokens"`
+		} `json:"input_tokens_details"`
+		OutputDetails struct {
+			Reasoning int64 `json:"reasoning_tokens"`
+		} `json:"output_tokens_details"`
+	}
+	if raw == nil || isNull(raw) || json.Unmarshal(raw, &one) != nil {
+		return
+	}
+	if u.known {
+		u.ToolOutput += max(0, one.Input-u.before)
+	}
+	u.before, u.known = one.Input+one.Output, true
+	u.Input += one.Input
+	u.Output += one.Output
+	u.Cached += one.InputDetails.Cached
+	u.CacheWrites += one.InputDetails.Writes
+	u.Reasoning += one.OutputDetails.Reasoning
+}
+
+// total writes the usage of all rounds into the object of the response.
+func (t *turn) total(o object) {
+	u := &t.usage
+	if !u.known {
+		return
+	}
+	o["usage"] = mustMarshal(map[string]any{
+		"input_tokens":         u.Input,
+		"input_tokens_details": map[string]int64{"cached_tokens": u.Cached, "cache_write_tokens": u.CacheWrites},
+		"output_tokens":        u.Output,
+		"output_tokens_details": map[string]int64{"reasoning_tokens": u.Reasoning,
+			"tool_output_tokens": u.ToolOutput},
+		"total_tokens": u.Input + u.Output,
+	})
+}

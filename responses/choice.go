@@ -106,6 +106,8 @@ func (h *hosted) forGateway(round int, last bool) (json.RawMessage, *openai.Erro
 		return c.raw, nil
 	case c.only == nil:
 		return mustMarshal(mode(forced)), nil
+	case forced && c.ofClient():
+		return c.raw, nil
 	}
 	tools := []json.RawMessage{}
 	for i := range c.only {
@@ -115,10 +117,12 @@ func (h *hosted) forGateway(round int, last bool) (json.RawMessage, *openai.Erro
 		}
 		tools = append(tools, chosen...)
 	}
-	if len(c.only) == 1 && c.only[0].label == "" && c.only[0].builtin == "" && forced && c.only[0].at == "tool_choice" {
-		return c.raw, nil // a function of the client's
-	}
 	return mustMarshal(map[string]any{"type": "allowed_tools", "mode": mode(forced), "tools": tools}), nil
+}
+
+// ofClient reports whether the choice is one tool of the client's, and not a list.
+func (c *hostedChoice) ofClient() bool {
+	return len(c.only) == 1 && c.only[0].label == "" && c.only[0].builtin == "" && c.only[0].at == "tool_choice"
 }
 
 func mode(forced bool) string {

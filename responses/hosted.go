@@ -3,6 +3,7 @@ package responses
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -94,21 +95,22 @@ func (s *Service) takeTools(r *request) (*hosted, *openai.Error) {
 			return nil, failure
 		}
 	}
-	kept := make([]json.RawMessage, len(h.declared))
-	secret := false
-	for i := range h.declared {
-		kept[i] = h.declared[i].raw
-	}
-	for _, m := range h.servers {
-		secret = secret || m.secret
-	}
-	if secret && r.background {
+	if h.secret() && r.background {
 		return nil, badRequest(contract.CodeUnsupportedParameter, "background", "Unsupported parameter: a response in the "+
 			"background is stored before it is made, and 'authorization' and 'headers' of tools are never stored. Ask without "+
 			"'background', or for a server that the operator has set up.")
 	}
+	kept := make([]json.RawMessage, len(h.declared))
+	for i := range h.declared {
+		kept[i] = h.declared[i].raw
+	}
 	r.fields["tools"] = mustMarshal(kept)
 	return h, nil
+}
+
+// secret reports whether the request has credentials for a server.
+func (h *hosted) secret() bool {
+	return slices.ContainsFunc(h.servers, func(m *mcpTools) bool { return m.secret })
 }
 
 func (s *Service) readTool(h *hosted, at string, raw json.RawMessage) (declaredTool, *openai.Error) {

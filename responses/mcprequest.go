@@ -156,11 +156,7 @@ func readFilter(at string, raw json.RawMessage, bare bool) (toolFilter, *openai.
 	if json.Unmarshal(raw, &object) != nil {
 		return toolFilter{}, wrongType(at, "a list of names, or an object with tool_names or read_only")
 	}
-	f := toolFilter{readOnly: object.ReadOnly}
-	if object.Names != nil {
-		f.names = object.Names
-	}
-	return f, nil
+	return toolFilter{names: object.Names, readOnly: object.ReadOnly}, nil
 }
 
 // validLabel reports whether a label has the API's form.

@@ -5,6 +5,7 @@ import (
 	"strings"
 )
 
+// hiddenIndex is the output_index of an item that the client does not get.
 const hiddenIndex = -1
 
 // numbers reports whether the service numbers the events itself, because some are of its own making.

@@ -123,12 +123,8 @@ func (t *turn) showCall(ctx context.Context, c *toolCall, emit func(*event) erro
 	if err := send(p.after...); err != nil {
 		return err
 	}
-	select {
-	case <-c.done:
-	case <-ctx.Done():
-		<-c.done // it ends at once, and a deadline of the tools' is no end of the response
-	}
-	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+	<-c.done                                                // soon, if ctx has ended
+	if err := ctx.Err(); errors.Is(err, context.Canceled) { // a deadline of the tools' is no end of the response
 		return err
 	}
 	if err := t.share.take(int64(len(c.result.text) + len(c.written))); err != nil {

@@ -40,6 +40,7 @@ func (s *Service) readMCPTool(at string, f *toolFields) (*mcpTools, *openai.Erro
 		if allowed, failure = readFilter(at+".allowed_tools", f.Allowed, true); failure != nil {
 			return nil, failure
 		}
+		allowed.all = allowed.names == nil && allowed.readOnly == nil // an object that names nothing
 	}
 	m.allowed = append(m.allowed, allowed)
 	return m, m.readApproval(at+".require_approval", f.Approval)

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
@@ -31,4 +32,47 @@ func TestToolListingFails(t *testing.T) {
 	f := startAt(t, Options{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}},
 		&script{answers: []string{answerOf("completed", 1, 1)}})
 	f.wants(424, "http_error", "POST", "/v1/responses", `{"model":"m","input":"x",`+never+`}`)
+}
+
+func TestToolFilters(t *testing.T) {
+	reading := saying("hello")
+	reading.Name, reading.ReadOnly = "read", true
+	for _, c := range []struct{ members, listed string }{
+		{``, "read say.it"},
+		{`,"allowed_tools":null`, "read say.it"},
+		{`,"allowed_tools":{}`, "read say.it"},
+		{`,"allowed_tools":{"tool_names":null,"read_only":true}`, "read"},
+		{`,"allowed_tools":{"read_only":false}`, "say.it"},
+		{`,"allowed_tools":{"tool_names":["say.it","other"]}`, "say.it"},
+		{`,"allowed_tools":["read"]`, "read"},
+		{`,"allowed_tools":[]`, ""},
+	} {
+		f, _, _ := startTools(t, ToolOptions{}, []string{answerOf("completed", 1, 1, textItem("done"))}, reading, saying("hello"))
+		r := f.ask(`"input":"go","tools":[{"type":"mcp","server_label":"t"` + c.members + `}]`)
+		var names []string
+		for _, tool := range r.Output[0]["tools"].([]any) {
+			names = append(names, tool.(map[string]any)["name"].(string))
+		}
+		if got := strings.Join(names, " "); got != c.listed {
+			t.Errorf("%s: %s", c.members, got)
+		}
+	}
+}
+
+func TestToolApprovalFilters(t *testing.T) {
+	for raw, needs := range map[string]bool{
+		`{"never":{"tool_names":["say.it"]}}`:                                    false,
+		`{"never":{"tool_names":["other"]}}`:                                     true,
+		`{"never":{"read_only":true}}`:                                           true,
+		`{"always":{"tool_names":["say.it"]},"never":{"tool_names":["say.it"]}}`: true,
+		`{"always":null,"never":null}`:                                           true,
+		`{}`:                                                                     true,
+	} {
+		f, _, server := startTools(t, ToolOptions{}, []string{answerOf("completed", 1, 1, callItem("t", "say_it", `{}`)),
+			answerOf("completed", 1, 1, textItem("done"))}, saying("hello"))
+		r := f.ask(`"input":"go","tools":[{"type":"mcp","server_label":"t","require_approval":` + raw + `}]`)
+		if got := r.types() == "mcp_list_tools mcp_approval_request"; got != needs || len(server.Calls()) == 0 != needs {
+			t.Errorf("%s: %s", raw, r.types())
+		}
+	}
 }

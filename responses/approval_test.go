@@ -9,8 +9,18 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
 )
 
-// A client that sends its whole conversation again, as with openai-agents' to_input_list, sends its answers again too.
+// A client that sends its whole conversation again, sends its answers again too: as items, as with openai-agents'
+// to_input_list, or as references to them, as Vercel's AI SDK.
 func TestToolApprovalSentAgain(t *testing.T) {
+	t.Run("items", func(t *testing.T) { sendAgain(t, func(item map[string]any) map[string]any { return item }) })
+	t.Run("references", func(t *testing.T) {
+		sendAgain(t, func(item map[string]any) map[string]any {
+			return map[string]any{"type": typeReference, "id": item["id"]}
+		})
+	})
+}
+
+func sendAgain(t *testing.T, form func(map[string]any) map[string]any) {
 	f, gateway, server := startTools(t, ToolOptions{}, []string{
 		answerOf("completed", 10, 5, callItem("t", "say_it", `{"a":1}`)),
 		answerOf("completed", 25, 5, textItem("done")),
@@ -24,7 +34,7 @@ func TestToolApprovalSentAgain(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		for _, item := range r.Output {
-			conversation = append(conversation, item)
+			conversation = append(conversation, form(item))
 		}
 		return r
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -59,12 +60,12 @@ func (t *turn) ask424(ctx context.Context, m *mcpTools) ([]toolserver.Tool, *ope
 		return nil, badRequest(contract.CodeInvalidValue, m.at, "Invalid '"+m.at+"': "+err.Error()+".")
 	}
 	code := "server_error"
-	var http *toolserver.HTTPError
-	if errors.As(err, &http) {
+	var answered *toolserver.HTTPError
+	if errors.As(err, &answered) {
 		code = "http_error"
 	}
-	return nil, &openai.Error{Status: 424, Type: "external_connector_error", Code: code, Param: "tools",
-		Message: "Error retrieving tool list from MCP server: " + quote(m.label) + ". " + err.Error()}
+	return nil, &openai.Error{Status: http.StatusFailedDependency, Type: "external_connector_error", Code: code,
+		Param: "tools", Message: "Error retrieving tool list from MCP server: " + quote(m.label) + ". " + err.Error()}
 }
 
 // listed returns the tools of the newest list of a label in the conversation.

@@ -7,11 +7,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
 )
 
 func TestToolRounds(t *testing.T) {
@@ -87,21 +82,5 @@ func TestToolMixedTurn(t *testing.T) {
 	}
 	if len(r.Tools) != 1 { // the fake gateway gives none back
 		t.Errorf("%v", r.Tools)
-	}
-}
-
-func TestToolTimeout(t *testing.T) {
-	slow := toolservers.Tool{Name: "slow", Answer: func(json.RawMessage) (*mcp.CallToolResult, error) {
-		time.Sleep(300 * time.Millisecond)
-		return &mcp.CallToolResult{}, nil
-	}}
-	f, gateway, _ := startTools(t, ToolOptions{CallTime: 20 * time.Millisecond}, []string{
-		answerOf("completed", 10, 5, callItem("t", "slow", `{}`)),
-		answerOf("completed", 25, 5, textItem("done")),
-	}, slow)
-	r := f.ask(`"input":"go",` + never)
-	if r.types() != "mcp_list_tools mcp_call message" || r.Output[1]["status"] != "failed" ||
-		!strings.Contains(gateway.last(), "in time") {
-		t.Errorf("%+v", r)
 	}
 }

@@ -3,8 +3,6 @@ package responses
 import (
 	"strings"
 	"testing"
-
-	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
 )
 
 func TestToolRefusals(t *testing.T) {
@@ -25,13 +23,6 @@ func TestToolRefusals(t *testing.T) {
 	}
 	f.wants(400, "unsupported_parameter", "POST", "/v1/responses", `{"model":"m","input":"x","background":true,"tools":[`+
 		`{"type":"mcp","server_label":"t","authorization":"x"}]}`)
-}
-
-func TestToolListingFails(t *testing.T) {
-	server := toolservers.Rude(t, toolservers.Unauthorized)
-	f := startAt(t, Options{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}},
-		&script{answers: []string{answerOf("completed", 1, 1)}})
-	f.wants(424, "http_error", "POST", "/v1/responses", `{"model":"m","input":"x",`+never+`}`)
 }
 
 func TestToolFilters(t *testing.T) {

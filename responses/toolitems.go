@@ -53,7 +53,7 @@ func (t *turn) item(c *toolCall, status string) json.RawMessage {
 		item["code"], item["outputs"], item["container_id"] = c.written, nil, "auto"
 		if begins {
 			item["code"] = ""
-		} else {
+		} else if !c.result.cut {
 			item["outputs"] = []any{map[string]string{"type": "logs", "logs": c.result.text}}
 		}
 	default:
@@ -160,6 +160,9 @@ func errorText(raw json.RawMessage) string {
 		if c.Type == "text" {
 			parts = append(parts, c.Text)
 		}
+	}
+	if len(parts) == 0 {
+		return "Error: the tool has failed."
 	}
 	return strings.Join(parts, "\n")
 }

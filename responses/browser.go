@@ -8,6 +8,17 @@ import (
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )
 
+// browsing is the state of a turn with a browser.
+type browsing struct {
+	// chain is the id by which the servers of gpt-oss's own tools know the chain, or empty if it is not known yet.
+	chain string
+	// pages are those that the browser has shown, or nil if they have not been looked up yet.
+	pages *browse.Pages
+	// citing are the messages that may cite them, by id. cited are annotations that wait for the delta before them.
+	citing map[string]*citing
+	cited  []map[string]any
+}
+
 // browserClient returns the id by which the servers of gpt-oss's own tools know the chain: their pages and sessions are
 // kept for it. Nobody can guess it, so tenants share none.
 func (t *turn) browserClient() string {

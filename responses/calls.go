@@ -111,7 +111,7 @@ func (t *turn) perform(ctx context.Context, calls []*toolCall, emit func(*event)
 		c.done = make(chan struct{})
 	}
 	running.Go(func() {
-		var stateful chan struct{} // the browser and the container change with each call, so theirs wait for each other
+		var stateful chan struct{} // gpt-oss's own tools change with each call, so theirs wait for each other
 		for _, c := range calls {
 			slots <- struct{}{}
 			before := stateful

@@ -84,7 +84,7 @@ func (s *Service) newTurn(request *request, c *caller, headers http.Header) (*tu
 	tools, failure := s.takeTools(request)
 	return &turn{
 		service: s, request: request, headers: headers, owner: c.tenant, bound: c.bound(request.model), share: c.share,
-		id: newID("resp"), created: s.Now(), hosted: tools,
+		id: newID("resp"), created: s.Now(), loop: loop{hosted: tools},
 		// The next response needs the reasoning, and so does the next round.
 		sealing: (request.store || tools != nil) && s.seals(request),
 	}, failure

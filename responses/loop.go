@@ -9,6 +9,23 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
+// loop is the state of a turn with tools that the service runs.
+type loop struct {
+	// hosted are those tools, or nil. approvals are the answers to questions for approval.
+	hosted    *hosted
+	approvals []approval
+	// round is the newest answer of the model, rounds how many there have been, and calls how many calls were run.
+	round  round
+	rounds int
+	calls  int64
+	usage  usage
+	// deadline is when no call may run any more, once the first one has begun.
+	deadline time.Time
+	// echo is the tools of the response, once echoed.
+	echo   json.RawMessage
+	echoed bool
+}
+
 // round is one answer of the model within a response.
 type round struct {
 	// indexes are the client's output_index for each of the gateway's. Those of calls of the service's tools are hiddenIndex.

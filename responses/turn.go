@@ -11,7 +11,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
-	"github.com/harmonyedge/harmonyedge/responses/browse"
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )
 
@@ -57,24 +56,8 @@ type turn struct {
 	// lost reports whether the last attempt ended by a fault of the model's server.
 	lost bool
 
-	// hosted are the tools that the service runs, or nil. approvals are the answers to its questions for approval.
-	hosted    *hosted
-	approvals []approval
-	round     round
-	rounds    int
-	calls     int64
-	usage     usage
-	deadline  time.Time
-	// echo is the tools of the response, once echoed.
-	echo   json.RawMessage
-	echoed bool
-
-	// chain is the id by which servers of gpt-oss's own tools know the chain, pages are those that its browser has shown,
-	// and citing are the messages that may cite them, by id. cited are annotations that wait for the delta before them.
-	chain  string
-	pages  *browse.Pages
-	citing map[string]*citing
-	cited  []map[string]any
+	loop
+	browsing
 
 	// triggered reports whether the request is for a compaction, and not for an answer.
 	triggered bool

@@ -65,7 +65,21 @@ func (h *hosted) readChoice(r *request) *openai.Error {
 		}
 		c.only = append(c.only, chosen)
 	}
+	h.showChosen()
 	return nil
+}
+
+// showChosen leaves the model the tools of servers that the choice names. To the gateway, tools of different servers can
+// have one name.
+func (h *hosted) showChosen() {
+	for _, m := range h.servers {
+		m.chosen = map[string]bool{}
+	}
+	for i := range h.choice.only {
+		if m := h.server(h.choice.only[i].label); m != nil {
+			m.chosen[h.choice.only[i].name] = true
+		}
+	}
 }
 
 func (h *hosted) readChosen(at string, raw json.RawMessage) (chosenTool, *openai.Error) {

@@ -2,7 +2,10 @@ package responses
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
 )
 
 // A choice holds in each round, and what it requires in the first.
@@ -47,4 +50,19 @@ func choiceOf(t *testing.T, body string) string {
 		t.Fatalf("%v: %s", err, body)
 	}
 	return string(orNull(o.Choice))
+}
+
+// Another server's tool of the same name is not chosen.
+func TestToolChoiceOfServer(t *testing.T) {
+	other := toolservers.Plain(t, saying("other"))
+	f, gateway, server := startTools(t, ToolOptions{Servers: []ToolServer{{Label: "other", URL: other.Streamable()}}},
+		[]string{answerOf("completed", 1, 1, callItem("other", "say_it", `{}`), callItem("t", "say_it", `{}`)),
+			answerOf("completed", 1, 1, textItem("done"))}, saying("hello"))
+	r := f.ask(`"input":"go","tool_choice":{"type":"mcp","server_label":"t"},"tools":[` +
+		`{"type":"mcp","server_label":"other","require_approval":"never"},` +
+		`{"type":"mcp","server_label":"t","require_approval":"never"}]`)
+	if strings.Contains(gateway.asked[0], `"name":"other"`) || len(other.Calls()) != 0 || len(server.Calls()) != 1 ||
+		len(r.Tools) != 2 || r.types() != "mcp_list_tools mcp_list_tools mcp_call mcp_call message" {
+		t.Errorf("%+v %s", r, gateway.asked[0])
+	}
 }

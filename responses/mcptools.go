@@ -20,6 +20,8 @@ type mcpTools struct {
 	allowed []toolFilter
 	// always and never are calls that need an approval, and calls that need none.
 	always, never toolFilter
+	// chosen are the names of the tools that the request's tool choice leaves, or nil for any. An empty one stands for all.
+	chosen map[string]bool
 
 	// tools are those that are offered, when they have been listed. item is the list that the client has not seen yet.
 	tools []mcpTool
@@ -114,7 +116,7 @@ func (t *mcpTool) function() json.RawMessage {
 func (m *mcpTools) namespace() json.RawMessage {
 	functions := []json.RawMessage{}
 	for i := range m.tools {
-		if m.tools[i].shown != "" {
+		if m.shows(&m.tools[i]) {
 			functions = append(functions, m.tools[i].function())
 		}
 	}
@@ -124,10 +126,15 @@ func (m *mcpTools) namespace() json.RawMessage {
 	return mustMarshal(map[string]any{"type": "namespace", "name": m.label, "description": m.description, "tools": functions})
 }
 
+// shows reports whether the model is shown a tool.
+func (m *mcpTools) shows(t *mcpTool) bool {
+	return t.shown != "" && (m.chosen == nil || m.chosen[""] || m.chosen[t.Name])
+}
+
 // find returns the tool that the model sees under a name, or nil.
 func (m *mcpTools) find(shown string) *mcpTool {
 	for i := range m.tools {
-		if m.tools[i].shown == shown && shown != "" {
+		if m.tools[i].shown == shown && m.shows(&m.tools[i]) {
 			return &m.tools[i]
 		}
 	}

@@ -25,7 +25,7 @@ func (t *turn) list(ctx context.Context) *openai.Error {
 		tools, known := t.listed(m.label)
 		if !known {
 			var failure *openai.Error
-			if tools, failure = t.ask424(ctx, m); failure != nil {
+			if tools, failure = t.listFrom(ctx, m); failure != nil {
 				return failure
 			}
 		}
@@ -44,8 +44,8 @@ func (t *turn) list(ctx context.Context) *openai.Error {
 	return nil
 }
 
-// ask424 asks a server for its tools. As OpenAI's API does, it answers 424 for a server that does not say them.
-func (t *turn) ask424(ctx context.Context, m *mcpTools) ([]toolserver.Tool, *openai.Error) {
+// listFrom asks a server for its tools. As with OpenAI's API, a server that cannot be asked is a 424.
+func (t *turn) listFrom(ctx context.Context, m *mcpTools) ([]toolserver.Tool, *openai.Error) {
 	s := t.service
 	tools, err := s.toolServers.Tools(ctx, m.to, t.tenant())
 	s.metrics.listedTools(m.metricLabel(), err)

@@ -59,8 +59,8 @@ func TestToolsGuide(t *testing.T) {
 	}
 	a := lab.Do(lab.HTTP1(t), http.MethodPost, clock+"/v1/responses", http.Header{"Content-Type": {"application/json"}},
 		strings.NewReader(request[1]))
-	if a.Err != nil || a.Status != http.StatusOK || !strings.Contains(string(a.Body), "response.mcp_call.completed") ||
-		!strings.Contains(string(a.Body), `Asia/Tokyo`) || !strings.Contains(string(a.Body), "It is late.") {
+	if a.Err != nil || a.Status != http.StatusOK || !strings.Contains(a.Body, "response.mcp_call.completed") ||
+		!strings.Contains(a.Body, `Asia/Tokyo`) || !strings.Contains(a.Body, "It is late.") {
 		t.Errorf("%d %v %s", a.Status, a.Err, a.Body)
 	}
 

@@ -89,6 +89,10 @@ func (h *hosted) readChosen(at string, raw json.RawMessage) (chosenTool, *openai
 	}
 	c := chosenTool{at: at, raw: raw, label: f.Label, name: f.Name}
 	if f.Type == "mcp" {
+		if f.Authorization != "" || f.Headers != nil { // a choice is repeated and stored
+			return c, badRequest(contract.CodeUnsupportedParameter, at, "Unsupported parameter: 'authorization' and 'headers' are "+
+				"for 'tools', and not for '"+at+"'.")
+		}
 		for namespace, to := range h.builtins {
 			if to.Label == f.Label && h.server(f.Label) == nil {
 				return chosenTool{at: at, raw: raw, builtin: namespace}, nil

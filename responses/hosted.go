@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -67,8 +68,17 @@ type toolFields struct {
 // for the service.
 func (s *Service) takeTools(r *request) (*hosted, *openai.Error) {
 	var list []json.RawMessage
-	if !s.Tools.Serves() || json.Unmarshal(orNull(r.fields["tools"]), &list) != nil || len(list) == 0 {
+	if json.Unmarshal(orNull(r.fields["tools"]), &list) != nil || len(list) == 0 {
 		return nil, nil // the gateway reports what is wrong
+	}
+	if !s.Tools.Serves() {
+		if r.background { // it is stored
+			for i := range list {
+				list[i] = withoutSecrets(list[i])
+			}
+			r.fields["tools"] = mustMarshal(list)
+		}
+		return nil, nil
 	}
 	h := &hosted{builtins: map[string]*toolserver.Server{}, parallel: true, maxCalls: -1}
 	runs, ignored := false, false
@@ -134,7 +144,7 @@ func (s *Service) readTool(h *hosted, at string, raw json.RawMessage) (declaredT
 				".filters'. The browser of this gateway cannot be held to domains.")
 		}
 		h.builtins[namespace] = s.Tools.Server(s.Tools.labelOf(namespace)).server()
-		return declaredTool{raw: raw, builtin: namespace}, nil
+		return declaredTool{raw: withoutSecrets(raw), builtin: namespace}, nil
 	}
 	if f.Type != "mcp" {
 		if s.Tools.RefuseOthers {
@@ -170,15 +180,20 @@ func typeReason(err error) string {
 	return "it is not JSON"
 }
 
-// withoutSecrets removes what is for the tool's server only.
+// withoutSecrets removes from a tool of the type mcp what is for its server only.
 func withoutSecrets(raw json.RawMessage) json.RawMessage {
+	var kind struct{ Type string }
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return json.RawMessage("{}")
+	if json.Unmarshal(raw, &kind) != nil || kind.Type != "mcp" || json.Unmarshal(raw, &fields) != nil {
+		return raw
 	}
-	delete(fields, "authorization")
-	if _, given := fields["headers"]; given {
-		fields["headers"] = json.RawMessage("null")
+	for name := range fields {
+		switch { // as in toolFields, capitals do not matter
+		case strings.EqualFold(name, "authorization"):
+			delete(fields, name)
+		case strings.EqualFold(name, "headers"):
+			fields[name] = json.RawMessage("null")
+		}
 	}
 	return mustMarshal(fields)
 }

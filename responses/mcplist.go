@@ -18,6 +18,7 @@ func (t *turn) list(ctx context.Context) *openai.Error {
 	if t.hosted == nil {
 		return nil
 	}
+	count, size := 0, 0
 	for _, m := range t.hosted.servers {
 		if m.tools != nil {
 			continue
@@ -29,11 +30,15 @@ func (t *turn) list(ctx context.Context) *openai.Error {
 				return failure
 			}
 		}
-		size := 0
+		before := size
 		for i := range tools {
 			size += len(tools[i].Name) + len(tools[i].Description) + len(tools[i].InputSchema)
 		}
-		if t.share.take(int64(size)) != nil {
+		if count += len(tools); count > maxTools || size > openai.MaxTools {
+			return badRequest(contract.CodeInvalidValue, m.at, fmt.Sprintf("Invalid '%s': with the tools of %s the request has "+
+				"more than %d tools, or more than %d bytes of them.", m.at, quote(m.label), maxTools, openai.MaxTools))
+		}
+		if t.share.take(int64(size-before)) != nil {
 			return errOverloaded("no memory for the tools of the request now")
 		}
 		m.offer(t.service, tools)
@@ -43,6 +48,9 @@ func (t *turn) list(ctx context.Context) *openai.Error {
 	}
 	return nil
 }
+
+// maxTools is how many tools the servers of a request may have together. Each is checked by itself.
+const maxTools = 2048
 
 // listFrom asks a server for its tools. As with OpenAI's API, a server that cannot be asked is a 424.
 func (t *turn) listFrom(ctx context.Context, m *mcpTools) ([]toolserver.Tool, *openai.Error) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
 // TestToolSecrets has credentials in the places and spellings in which the service would read them.
@@ -33,5 +34,21 @@ func TestToolSecretsUnserved(t *testing.T) {
 		`"authorization":"s3cret"}]}`)
 	if asked := <-f.asked; strings.Contains(asked, "s3cret") || !strings.Contains(asked, `"server_label":"t"`) {
 		t.Error(asked)
+	}
+}
+
+// TestToolMany has a client that sends a list with more tools than servers may have.
+func TestToolMany(t *testing.T) {
+	f, _, _ := startTools(t, ToolOptions{}, []string{answerOf("completed", 1, 1, textItem("a"))}, saying("x"))
+	for tools, status := range map[string]int{
+		strings.Repeat(`,{"name":"."}`, maxTools-1):                                  200,
+		strings.Repeat(`,{"name":"."}`, maxTools):                                    400,
+		`,{"name":"x","description":"` + strings.Repeat("x", openai.MaxTools) + `"}`: 400,
+	} {
+		got, body := f.do("POST", "/v1/responses", `{"model":"m","input":[{"type":"mcp_list_tools","server_label":"t","tools":[`+
+			`{"name":"say.it"}`+tools+`]},{"role":"user","content":"x"}],`+never+`}`)
+		if got != status {
+			t.Errorf("%d bytes: %d %.200s", len(tools), got, body)
+		}
 	}
 }

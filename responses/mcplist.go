@@ -46,7 +46,8 @@ func (t *turn) list(ctx context.Context) *openai.Error {
 			m.item = m.listItem()
 		}
 	}
-	return nil
+	_, failure := t.hosted.forGateway(0, false)
+	return failure
 }
 
 // maxTools is how many tools the servers of a request may have together. Each is checked by itself.

@@ -52,3 +52,9 @@ func TestToolMany(t *testing.T) {
 		}
 	}
 }
+
+func TestToolChoiceUnknown(t *testing.T) {
+	f, _, _ := startTools(t, ToolOptions{}, []string{answerOf("completed", 1, 1, textItem("a"))}, saying("x"))
+	f.wants(400, "invalid_value", "POST", "/v1/responses", `{"model":"m","input":"x","tool_choice":{"type":"mcp",`+
+		`"server_label":"t","name":"other"},`+never+`}`)
+}

@@ -18,6 +18,8 @@ func (t *turn) list(ctx context.Context) *openai.Error {
 	if t.hosted == nil {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, t.service.Tools.Time) // a request can name many servers
+	defer cancel()
 	count, size := 0, 0
 	for _, m := range t.hosted.servers {
 		if m.tools != nil {
@@ -61,7 +63,7 @@ func (t *turn) listFrom(ctx context.Context, m *mcpTools) ([]toolserver.Tool, *o
 	if err == nil {
 		return tools, nil
 	}
-	if ctx.Err() == nil {
+	if !errors.Is(ctx.Err(), context.Canceled) {
 		s.Log.Warn("the tools of an MCP server cannot be listed", "response", t.id, "server", m.metricLabel(), "error", err)
 	}
 	var wrong *toolserver.ServerError

@@ -1,8 +1,11 @@
 package responses
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -57,4 +60,19 @@ func TestToolChoiceUnknown(t *testing.T) {
 	f, _, _ := startTools(t, ToolOptions{}, []string{answerOf("completed", 1, 1, textItem("a"))}, saying("x"))
 	f.wants(400, "invalid_value", "POST", "/v1/responses", `{"model":"m","input":"x","tool_choice":{"type":"mcp",`+
 		`"server_label":"t","name":"other"},`+never+`}`)
+}
+
+// TestToolListsInTime has a server that does not answer. All lists of a response have one time together.
+func TestToolListsInTime(t *testing.T) {
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-ended }))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(ended) })
+	f := startAt(t, Options{Tools: ToolOptions{Time: 50 * time.Millisecond, Servers: []ToolServer{{Label: "t", URL: server.URL}}}},
+		&script{answers: []string{answerOf("completed", 1, 1)}})
+	began := time.Now()
+	f.wants(424, "server_error", "POST", "/v1/responses", `{"model":"m","input":"x",`+never+`}`)
+	if took := time.Since(began); took > DefaultToolCallTime/10 {
+		t.Errorf("it took %s", took)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -124,7 +125,7 @@ func (t *turn) perform(ctx context.Context, calls []*toolCall, emit func(*event)
 				if c.namespace != "" && before != nil {
 					<-before
 				}
-				c.result = t.runTool(ctx, c, client)
+				c.result = t.runSafely(ctx, c, client)
 			})
 		}
 	})
@@ -142,6 +143,18 @@ func (t *turn) parallel() int {
 		return 1
 	}
 	return t.service.Tools.Parallel
+}
+
+// runSafely is runTool, but for a fault, which costs its own call only.
+func (t *turn) runSafely(ctx context.Context, c *toolCall, client string) (result *toolResult) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			t.service.Log.Error("a tool was not called", "response", t.id, "reason", fault, "stack", string(debug.Stack()))
+			const text = "Error: the tool could not be called."
+			result = &toolResult{text: text, failure: protocolError(codeInternal, text)}
+		}
+	}()
+	return t.runTool(ctx, c, client)
 }
 
 // runTool runs a call. What goes wrong is a result too, which the model sees.

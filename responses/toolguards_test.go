@@ -76,3 +76,14 @@ func TestToolListsInTime(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 }
+
+// TestToolFault has a fault of the service's own while a tool is called.
+func TestToolFault(t *testing.T) {
+	f, gateway, _ := startTools(t, ToolOptions{}, []string{answerOf("completed", 1, 1, callItem("t", "say_it", "{}")),
+		answerOf("completed", 1, 1, textItem("a"))}, saying("x"))
+	f.s.metrics.tools.calls = nil // counting a call panics
+	r := f.ask(`"input":"x",` + never)
+	if r.types() != "mcp_list_tools mcp_call message" || !strings.Contains(gateway.last(), "could not be called") {
+		t.Error(r.types(), gateway.last())
+	}
+}

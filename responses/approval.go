@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -115,6 +116,9 @@ func (r *itemReader) readAnswer(ctx context.Context, at string, fields map[strin
 		return r.service.failure(&store.CorruptError{Record: "item " + answer.ID, Err: err}, at, nil)
 	}
 	a.Label, a.Name, a.Arguments = call.Label, call.Name, call.Arguments
+	if len(r.approvals) == maxReferences {
+		return badRequest(contract.CodeInvalidValue, at, fmt.Sprintf("Invalid '%s': more than %d answers.", at, maxReferences))
+	}
 	r.approvals = append(r.approvals, a)
 	if !a.Denied {
 		return nil
@@ -151,7 +155,10 @@ func (t *turn) approvedCalls() ([]*toolCall, *openai.Error) {
 		}
 		c := m.call(tool, a.Name, a.Arguments)
 		c.approved = a.Question
-		calls = append(calls, c)
+		if calls = append(calls, c); len(calls) > maxCallsOfRound {
+			return nil, badRequest(contract.CodeInvalidValue, a.At, fmt.Sprintf("Invalid '%s': a request can approve %d calls.",
+				a.At, maxCallsOfRound))
+		}
 	}
 	return calls, nil
 }

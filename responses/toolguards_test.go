@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -85,5 +86,28 @@ func TestToolFault(t *testing.T) {
 	r := f.ask(`"input":"x",` + never)
 	if r.types() != "mcp_list_tools mcp_call message" || !strings.Contains(gateway.last(), "could not be called") {
 		t.Error(r.types(), gateway.last())
+	}
+}
+
+// TestToolApprovalsOfMany approves more calls than one answer of the model can ask for.
+func TestToolApprovalsOfMany(t *testing.T) {
+	calls := make([]string, maxCallsOfRound)
+	for i := range calls {
+		calls[i] = callItem("t", "say_it", "{}")
+	}
+	f, _, server := startTools(t, ToolOptions{}, []string{answerOf("completed", 1, 1, calls...)}, saying("x"))
+	const always = `"tools":[{"type":"mcp","server_label":"t"}]`
+	var answers []string
+	for len(answers) <= maxCallsOfRound {
+		for _, item := range f.ask(`"input":"go",` + always).Output {
+			if item["type"] == typeApprovalRequest {
+				answers = append(answers, fmt.Sprintf(`{"type":%q,"approval_request_id":%q,"approve":true}`, typeApprovalResponse,
+					item["id"]))
+			}
+		}
+	}
+	f.wants(400, "invalid_value", "POST", "/v1/responses", `{"model":"m","input":[`+strings.Join(answers, ",")+`],`+always+`}`)
+	if len(server.Calls()) != 0 {
+		t.Error("calls were run")
 	}
 }

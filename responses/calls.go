@@ -198,13 +198,13 @@ func (t *turn) runTool(ctx context.Context, c *toolCall, client string) *toolRes
 	return &toolResult{text: result.Text}
 }
 
-// offers reports whether the tool of a call is one that its server and the operator offer.
+// offers reports whether the tool of a call is one that its server and the operator offer, and that gpt-oss knows.
 func (s *Service) offers(c *toolCall) bool {
 	if c.server != nil {
 		return c.tool != nil
 	}
 	allowed := s.Tools.Server(c.label).AllowedTools
-	return len(allowed) == 0 || slices.Contains(allowed, c.name)
+	return slices.Contains(builtinTools[c.namespace], c.name) && (len(allowed) == 0 || slices.Contains(allowed, c.name))
 }
 
 // toolError is the error of an item for a tool that says itself what was wrong.

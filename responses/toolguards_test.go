@@ -111,3 +111,28 @@ func TestToolApprovalsOfMany(t *testing.T) {
 		t.Error("calls were run")
 	}
 }
+
+// TestBuiltinLimits has a server of gpt-oss's own tool with a tool that gpt-oss does not know, and with approvals.
+func TestBuiltinLimits(t *testing.T) {
+	server := toolservers.Plain(t, saying("x"), toolservers.Tool{Name: "exec"})
+	o := ToolServer{Label: "box", URL: server.Streamable()}
+	start := func(call string) *fixture {
+		return startAt(t, Options{Tools: ToolOptions{Servers: []ToolServer{o}, Container: "box"}}, &script{answers: []string{
+			answerOf("completed", 1, 1, callItem("", call, "{}")), answerOf("completed", 1, 1, textItem("a"))}})
+	}
+	if r := start("container.exec").ask(`"input":"go","tools":[{"type":"container"}]`); len(server.Calls()) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if r := start("container.say.it").ask(`"input":"go","tools":[{"type":"container"}]`); len(server.Calls()) != 1 {
+		t.Errorf("%+v", r)
+	}
+	// A server that needs approvals is one like any other.
+	o.RequireApproval = approvalAlways
+	for tool, types := range map[string]string{`"type":"container"`: "function_call",
+		`"type":"mcp","server_label":"box","require_approval":"never"`: "mcp_list_tools function_call"} {
+		r := start("container.exec").ask(`"input":"go","tools":[{` + tool + `}]`)
+		if r.types() != types || len(server.Calls()) != 1 {
+			t.Errorf("%s %+v", tool, r)
+		}
+	}
+}

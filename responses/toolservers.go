@@ -67,16 +67,25 @@ func (o *ToolOptions) namespaceOf(label string) string {
 	return ""
 }
 
-// labelOf returns the label of the server of one of gpt-oss's own tools, or an empty string.
+// labelOf returns the label of the server of one of gpt-oss's own tools, or an empty string. A server whose calls need
+// approvals is none: the API has no items for them.
 func (o *ToolOptions) labelOf(namespace string) string {
+	label := o.Container
 	switch namespace {
 	case browserNamespace:
-		return o.Browser
+		label = o.Browser
 	case pythonNamespace:
-		return o.Python
+		label = o.Python
 	}
-	return o.Container
+	if server := o.Server(label); server == nil || server.RequireApproval == approvalAlways {
+		return ""
+	}
+	return label
 }
+
+// builtinTools are the tools of the namespaces, as gpt-oss knows them.
+var builtinTools = map[string][]string{browserNamespace: {"search", "open", "find"}, pythonNamespace: {pythonNamespace},
+	containerNamespace: {"exec"}}
 
 // openToolServers makes what calls the servers.
 func (s *Service) openToolServers() {
@@ -84,6 +93,13 @@ func (s *Service) openToolServers() {
 	if err != nil { // the configuration has been checked
 		s.Log.Error("requests can name no servers of tools", "error", err)
 		guard, _ = egress.NewGuard(nil)
+	}
+	for namespace, label := range map[string]string{browserNamespace: s.Tools.Browser, pythonNamespace: s.Tools.Python,
+		containerNamespace: s.Tools.Container} {
+		if label != "" && s.Tools.labelOf(namespace) == "" {
+			s.Log.Warn("a tool of gpt-oss's own is not served: its calls cannot wait for approvals, which its server requires",
+				"tool", namespace, "server", label)
+		}
 	}
 	s.guard = guard
 	s.toolServers = toolserver.NewPool(toolserver.Limits{Call: s.Tools.CallTime, Result: s.Tools.ResultLimit}, guard, s.Log)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -184,7 +185,11 @@ func (t *turn) runTool(ctx context.Context, c *toolCall, client string) *toolRes
 		text := "Error: " + err.Error()
 		return &toolResult{text: text, failure: toolError(text)}
 	case err != nil:
-		s.Log.Warn("a tool could not be called", append(about, "error", err)...)
+		if errors.Is(ctx.Err(), context.Canceled) {
+			s.Log.Info("a call of a tool was given up", about...)
+		} else {
+			s.Log.Warn("a tool could not be called", append(about, "error", logged(err))...)
+		}
 		return &toolResult{text: "Error: the tool could not be called: " + err.Error(), failure: failureOf(err)}
 	}
 	s.Log.Info("a tool was called", append(about, "bytes", len(result.Text))...)
@@ -205,6 +210,15 @@ func (s *Service) offers(c *toolCall) bool {
 	}
 	allowed := s.Tools.Server(c.label).AllowedTools
 	return slices.Contains(builtinTools[c.namespace], c.name) && (len(allowed) == 0 || slices.Contains(allowed, c.name))
+}
+
+// logged returns what is logged of the error of a call. A server's own words may repeat the arguments.
+func logged(err error) string {
+	var protocol *toolserver.ProtocolError
+	if errors.As(err, &protocol) {
+		return fmt.Sprintf("the server answered with an error, or not by the protocol; the code is %d", protocol.Code)
+	}
+	return err.Error()
 }
 
 // toolError is the error of an item for a tool that says itself what was wrong.

@@ -1,12 +1,18 @@
 package responses
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -134,5 +140,23 @@ func TestBuiltinLimits(t *testing.T) {
 		if r.types() != types || len(server.Calls()) != 1 {
 			t.Errorf("%s %+v", tool, r)
 		}
+	}
+}
+
+// TestToolLog has a server that repeats the arguments of a call in its error.
+func TestToolLog(t *testing.T) {
+	fail := toolservers.Tool{Name: "fail", Answer: func(arguments json.RawMessage) (*mcp.CallToolResult, error) {
+		return nil, errors.New("these are wrong: " + string(arguments))
+	}}
+	var log bytes.Buffer
+	f := startAt(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Tools: ToolOptions{Servers: []ToolServer{{Label: "t",
+		URL: toolservers.Plain(t, fail).Streamable()}}}}, &script{answers: []string{
+		answerOf("completed", 1, 1, callItem("t", "fail", `{"a":"pr1vate"}`)), answerOf("completed", 1, 1, textItem("a"))}})
+	r := f.ask(`"input":"go",` + never)
+	if said := fmt.Sprint(r.Output[1]["error"]); !strings.Contains(said, "pr1vate") {
+		t.Error(said)
+	}
+	if strings.Contains(log.String(), "pr1vate") || !strings.Contains(log.String(), "the code is") {
+		t.Error(log.String())
 	}
 }

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -194,7 +195,7 @@ func (t *turn) runTool(ctx context.Context, c *toolCall, client string) *toolRes
 	}
 	s.Log.Info("a tool was called", append(about, "bytes", len(result.Text))...)
 	if result.IsError {
-		content := result.Content
+		content := json.RawMessage(bytes.ToValidUTF8(result.Content, []byte("\uFFFD")))
 		if len(content) == 0 {
 			return &toolResult{text: result.Text, failure: toolError(result.Text)}
 		}

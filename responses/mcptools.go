@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -58,6 +59,7 @@ func (m *mcpTools) offer(s *Service, tools []toolserver.Tool) {
 			continue
 		}
 		tool := mcpTool{Tool: tools[i], shown: unusedName(functionName(tools[i].Name), used)}
+		tool.InputSchema = bytes.ToValidUTF8(tool.InputSchema, []byte("\uFFFD"))
 		if failure := checkTool(&tool); failure != nil {
 			s.Log.Warn("a tool of an MCP server is not shown to the model", "server", m.metricLabel(), "tool",
 				openai.Clip(tool.Name, maxLogged), "reason", failure.Message)

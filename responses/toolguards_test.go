@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -158,5 +159,32 @@ func TestToolLog(t *testing.T) {
 	}
 	if strings.Contains(log.String(), "pr1vate") || !strings.Contains(log.String(), "the code is") {
 		t.Error(log.String())
+	}
+}
+
+// TestToolText has a server that writes bytes that are no text.
+func TestToolText(t *testing.T) {
+	list, result := "{\"tools\":[{\"name\":\"x\",\"inputSchema\":{\"title\":\"\xff\"}}]}",
+		"{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"\xff\"}]}"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		answer := map[string]string{"tools/list": list, "tools/call": result, "initialize": `{"protocolVersion":"2025-06-18",` +
+			`"capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`}[m.Method]
+		w.Header().Set("content-type", "application/json")
+		w.WriteHeader(map[bool]int{true: http.StatusOK, false: http.StatusAccepted}[answer != ""])
+		if answer != "" {
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, answer)
+		}
+	}))
+	t.Cleanup(server.Close)
+	gateway := &script{answers: []string{answerOf("completed", 1, 1, callItem("t", "x", `{}`)), answerOf("completed", 1, 1, textItem("a"))}}
+	f := startAt(t, Options{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.URL}}}}, gateway)
+	_, body := f.do("POST", "/v1/responses", `{"model":"m","stream":true,"input":"x",`+never+`}`)
+	if !utf8.ValidString(body) || strings.Count(body, "\uFFFD") < 2 || !utf8.ValidString(strings.Join(gateway.asked, "")) {
+		t.Errorf("%q", body)
 	}
 }

@@ -19,6 +19,7 @@ const (
 // Serve runs the service, and serves its handler, until ctx ends or [Service.Stop] is called. What runs then has the
 // time drain to end. It returns an error if the store cannot be used as it is, or if nothing can be served.
 func (s *Service) Serve(ctx context.Context, l net.Listener, drain time.Duration) error {
+	defer s.toolServers.Close() // programs that it has started end with it
 	working, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,

@@ -2,12 +2,15 @@ package responses
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +20,8 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/responses/store"
+	"github.com/harmonyedge/harmonyedge/responses/toolserver"
 )
 
 // TestToolSecrets has credentials in the places and spellings in which the service would read them.
@@ -186,5 +191,23 @@ func TestToolText(t *testing.T) {
 	_, body := f.do("POST", "/v1/responses", `{"model":"m","stream":true,"input":"x",`+never+`}`)
 	if !utf8.ValidString(body) || strings.Count(body, "\uFFFD") < 2 || !utf8.ValidString(strings.Join(gateway.asked, "")) {
 		t.Errorf("%q", body)
+	}
+}
+
+// TestToolServersEnd has a service that ends, and with it what it has started.
+func TestToolServersEnd(t *testing.T) {
+	s := New(Options{Gateway: "http://127.0.0.1:1", Store: store.Options{URL: filepath.Join(t.TempDir(), "responses.db")}})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Serve(ctx, l, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.toolServers.Tools(t.Context(), &toolserver.Server{URL: "http://127.0.0.1:1", Private: true}, "")
+	if !errors.Is(err, toolserver.ErrClosed) {
+		t.Error(err)
 	}
 }

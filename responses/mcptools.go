@@ -54,6 +54,7 @@ func (m *mcpTools) offers(t *toolserver.Tool) bool {
 func (m *mcpTools) offer(s *Service, tools []toolserver.Tool) {
 	m.tools = []mcpTool{}
 	used := map[string]bool{}
+	hidden, first, reason := 0, "", "" // a line for each could be thousands
 	for i := range tools {
 		if !m.offers(&tools[i]) {
 			continue
@@ -61,11 +62,16 @@ func (m *mcpTools) offer(s *Service, tools []toolserver.Tool) {
 		tool := mcpTool{Tool: tools[i], shown: unusedName(functionName(tools[i].Name), used)}
 		tool.InputSchema = bytes.ToValidUTF8(tool.InputSchema, []byte("\uFFFD"))
 		if failure := checkTool(&tool); failure != nil {
-			s.Log.Warn("a tool of an MCP server is not shown to the model", "server", m.metricLabel(), "tool",
-				openai.Clip(tool.Name, maxLogged), "reason", failure.Message)
+			if hidden++; hidden == 1 {
+				first, reason = tool.Name, failure.Message
+			}
 			tool.shown = ""
 		}
 		m.tools = append(m.tools, tool)
+	}
+	if hidden > 0 {
+		s.Log.Warn("tools of an MCP server are not shown to the model", "server", m.metricLabel(), "tools", hidden, "first",
+			openai.Clip(first, maxLogged), "reason", reason)
 	}
 }
 

@@ -211,3 +211,19 @@ func TestToolServersEnd(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestToolsHidden has a server with tools that the gateway would refuse.
+func TestToolsHidden(t *testing.T) {
+	var log bytes.Buffer
+	deep := strings.Repeat(`{"a":`, openai.MaxSchemaDepth) + "{}" + strings.Repeat("}", openai.MaxSchemaDepth)
+	server := toolservers.Plain(t, toolservers.Tool{Name: "a", Schema: `{"type":"object","a":` + deep + `}`},
+		toolservers.Tool{Name: "b", Schema: `{"type":"object","a":` + deep + `}`}, saying("x"))
+	gateway := &script{answers: []string{answerOf("completed", 1, 1, textItem("a"))}}
+	f := startAt(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Tools: ToolOptions{Servers: []ToolServer{{Label: "t",
+		URL: server.Streamable()}}}}, gateway)
+	f.ask(`"input":"go",` + never)
+	if strings.Count(log.String(), "not shown") != 1 || !strings.Contains(log.String(), "tools=2") ||
+		strings.Contains(gateway.last(), `"name":"a"`) || !strings.Contains(gateway.last(), `"name":"say_it"`) {
+		t.Errorf("%s %s", log.String(), gateway.last())
+	}
+}

@@ -135,5 +135,10 @@ func (m *mcpTools) listItem() json.RawMessage {
 	}{newID(idPrefixes[typeListTools]), typeListTools, m.label, tools})
 }
 
-// tenant returns what keeps the sessions of tenants apart.
-func (t *turn) tenant() string { return fmt.Sprintf("%x", t.owner[:]) }
+// tenant returns what keeps the sessions of tenants apart. Where there is one, it may have all of them.
+func (t *turn) tenant() string {
+	if t.service.TenantHeader == "" {
+		return ""
+	}
+	return fmt.Sprintf("%x", t.owner[:])
+}

@@ -227,3 +227,11 @@ func TestToolsHidden(t *testing.T) {
 		t.Errorf("%s %s", log.String(), gateway.last())
 	}
 }
+
+// TestToolTenant has one tenant, who need not leave half of the sessions to others.
+func TestToolTenant(t *testing.T) {
+	one, many := turn{service: &Service{}}, turn{service: &Service{Options: Options{TenantHeader: "x-tenant"}}}
+	if one.tenant() != "" || many.tenant() == "" {
+		t.Errorf("%q %q", one.tenant(), many.tenant())
+	}
+}

@@ -110,12 +110,20 @@ func (t *turn) perform(ctx context.Context, calls []*toolCall, emit func(*event)
 	t.calls += int64(len(calls))
 	client := t.browserClient()
 	slots := make(chan struct{}, t.parallel())
+	// Results that wait until those before them have been shown have not paid for their memory.
+	unshown, left := make(chan struct{}, max(maxUnshown, cap(slots))), make(chan struct{})
+	defer close(left)
 	for _, c := range calls {
 		c.done = make(chan struct{})
 	}
 	running.Go(func() {
 		var stateful chan struct{} // gpt-oss's own tools change with each call, so theirs wait for each other
 		for _, c := range calls {
+			select {
+			case unshown <- struct{}{}:
+			case <-left:
+				return
+			}
 			slots <- struct{}{}
 			before := stateful
 			if c.namespace != "" {
@@ -135,9 +143,13 @@ func (t *turn) perform(ctx context.Context, calls []*toolCall, emit func(*event)
 		if err := t.showCall(ctx, c, emit); err != nil {
 			return err
 		}
+		<-unshown
 	}
 	return nil
 }
+
+// maxUnshown is how many calls of a response may have been begun, and not shown yet.
+const maxUnshown = 16
 
 // parallel returns how many calls may run at once.
 func (t *turn) parallel() int {

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -233,5 +235,39 @@ func TestToolTenant(t *testing.T) {
 	one, many := turn{service: &Service{}}, turn{service: &Service{Options: Options{TenantHeader: "x-tenant"}}}
 	if one.tenant() != "" || many.tenant() == "" {
 		t.Errorf("%q %q", one.tenant(), many.tenant())
+	}
+}
+
+// TestToolUnshown has a slow call before many fast ones, whose results wait.
+func TestToolUnshown(t *testing.T) {
+	ended := make(chan struct{})
+	slow := toolservers.Tool{Name: "slow", Answer: func(json.RawMessage) (*mcp.CallToolResult, error) {
+		<-ended
+		return &mcp.CallToolResult{}, nil
+	}}
+	calls := []string{callItem("t", "slow", "{}")}
+	for range 3 * maxUnshown {
+		calls = append(calls, callItem("t", "say_it", "{}"))
+	}
+	f, _, server := startTools(t, ToolOptions{}, []string{answerOf("completed", 1, 1, calls...),
+		answerOf("completed", 1, 1, callItem("t", "say_it", "{}")), answerOf("completed", 1, 1, textItem("a"))}, saying("x"), slow)
+	t.Cleanup(func() { close(ended) })
+	begun := func() int { return len(server.Calls()) }
+	client, err := http.Post(f.url+"/v1/responses", "application/json", strings.NewReader(`{"model":"m","stream":true,"input":"x",`+
+		never+`}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Body.Close()
+	for begun() < maxUnshown {
+		runtime.Gosched()
+	}
+	f.ask(`"input":"x",` + never) // meanwhile
+	if begun() != maxUnshown+1 {
+		t.Errorf("%d calls have been begun", begun())
+	}
+	ended <- struct{}{}
+	if _, err := io.ReadAll(client.Body); err != nil || begun() != len(calls)+1 {
+		t.Errorf("%v after %d calls", err, begun())
 	}
 }

@@ -48,14 +48,17 @@ func TestToolCallsOfCutAnswer(t *testing.T) {
 }
 
 func TestToolTimeout(t *testing.T) {
+	ended := make(chan struct{})
 	slow := toolservers.Tool{Name: "slow", Answer: func(json.RawMessage) (*mcp.CallToolResult, error) {
-		time.Sleep(300 * time.Millisecond)
+		<-ended
 		return &mcp.CallToolResult{}, nil
 	}}
-	f, gateway, _ := startTools(t, ToolOptions{CallTime: 20 * time.Millisecond}, []string{
+	// The list has this time too.
+	f, gateway, _ := startTools(t, ToolOptions{CallTime: time.Second}, []string{
 		answerOf("completed", 10, 5, callItem("t", "slow", `{}`)),
 		answerOf("completed", 25, 5, textItem("done")),
 	}, slow)
+	t.Cleanup(func() { close(ended) })
 	r := f.ask(`"input":"go",` + never)
 	if r.types() != "mcp_list_tools mcp_call message" || r.Output[1]["status"] != "failed" ||
 		!strings.Contains(gateway.last(), "in time") {

@@ -26,6 +26,8 @@ type hosted struct {
 	// builtins are the servers of gpt-oss's own tools that the request offers, by namespace.
 	builtins map[string]*toolserver.Server
 	choice   hostedChoice
+	// shell reports whether the client has the local shell.
+	shell bool
 	// parallel reports whether calls of one round may run at the same time.
 	parallel bool
 	// maxCalls is how many calls may run, or a negative number for any.
@@ -131,7 +133,9 @@ func (s *Service) readTool(h *hosted, at string, raw json.RawMessage) (declaredT
 		return declaredTool{raw: raw}, nil // the gateway reports what is wrong
 	}
 	if kind.Type == "" || openai.ShownTool(kind.Type) {
-		return declaredTool{raw: raw}, nil
+		again := kind.Type == "local_shell" && h.shell // the gateway ignores a second one too
+		h.shell = h.shell || kind.Type == "local_shell"
+		return declaredTool{raw: raw, ignored: again}, nil
 	}
 	var f toolFields
 	if err := json.Unmarshal(raw, &f); err != nil {

@@ -69,7 +69,8 @@ func TestFileAllowsTools(t *testing.T) {
 		answerOf("completed", 20, 5, textItem("done"))}}
 	f := startAt(t, Options{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable(),
 		AllowedTools: []string{"say.it"}}}}}, gateway)
-	r := f.ask(`"input":"go","tools":[{"type":"mcp","server_label":"t","require_approval":"never","allowed_tools":["fail","say.it"]}]`)
+	r := f.ask(`"input":"go","tools":[{"type":"mcp","server_label":"t","require_approval":"never",` +
+		`"allowed_tools":["fail","say.it"]}]`)
 	list, _ := r.Output[0]["tools"].([]any)
 	if len(list) != 1 || r.types() != "mcp_list_tools mcp_call message" || r.Output[1]["status"] != statusFailed ||
 		len(server.Calls()) != 0 {

@@ -19,7 +19,8 @@ func TestToolRounds(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	call := r.Output[1]
-	if call["output"] != "hello" || call["name"] != "say.it" || call["arguments"] != `{"a":1}` || call["status"] != "completed" {
+	if call["output"] != "hello" || call["name"] != "say.it" || call["arguments"] != `{"a":1}` ||
+		call["status"] != "completed" {
 		t.Errorf("%v", call)
 	}
 	if r.Usage.Input != 35 || r.Usage.Output != 10 || r.Usage.Details.Tools != 10 {
@@ -64,8 +65,10 @@ func TestToolStream(t *testing.T) {
 		kinds = append(kinds, strings.TrimPrefix(e.kind, "response."))
 	}
 	const want = "created in_progress output_item.added mcp_list_tools.in_progress mcp_list_tools.completed output_item.done " +
-		"output_item.added mcp_call.in_progress mcp_call_arguments.delta mcp_call_arguments.done mcp_call.completed output_item.done " +
-		"output_item.added mcp_call.in_progress mcp_call_arguments.delta mcp_call_arguments.done mcp_call.failed output_item.done " +
+		"output_item.added mcp_call.in_progress mcp_call_arguments.delta mcp_call_arguments.done mcp_call.completed " +
+		"output_item.done " +
+		"output_item.added mcp_call.in_progress mcp_call_arguments.delta mcp_call_arguments.done mcp_call.failed " +
+		"output_item.done " +
 		"output_item.added output_item.done completed"
 	if got := strings.Join(kinds, " "); got != want {
 		t.Errorf("%s", got)
@@ -76,7 +79,8 @@ func TestToolMixedTurn(t *testing.T) {
 	f, _, server := startTools(t, ToolOptions{}, []string{
 		answerOf("completed", 10, 5, callItem("t", "say_it", `{}`), callItem("", "mine", `{}`)),
 	}, saying("hello"))
-	r := f.ask(`"input":"go","tools":[{"type":"function","name":"mine"},{"type":"mcp","server_label":"t","require_approval":"never"}]`)
+	r := f.ask(`"input":"go","tools":[{"type":"function","name":"mine"},` +
+		`{"type":"mcp","server_label":"t","require_approval":"never"}]`)
 	if r.types() != "mcp_list_tools function_call mcp_call" || len(server.Calls()) != 1 {
 		t.Errorf("%+v", r)
 	}

@@ -188,7 +188,8 @@ func TestToolText(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	gateway := &script{answers: []string{answerOf("completed", 1, 1, callItem("t", "x", `{}`)), answerOf("completed", 1, 1, textItem("a"))}}
+	gateway := &script{answers: []string{answerOf("completed", 1, 1, callItem("t", "x", `{}`)),
+		answerOf("completed", 1, 1, textItem("a"))}}
 	f := startAt(t, Options{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.URL}}}}, gateway)
 	_, body := f.do("POST", "/v1/responses", `{"model":"m","stream":true,"input":"x",`+never+`}`)
 	if !utf8.ValidString(body) || strings.Count(body, "\uFFFD") < 2 || !utf8.ValidString(strings.Join(gateway.asked, "")) {

@@ -59,7 +59,8 @@ func answerOf(status string, input, output int, items ...string) string {
 		n++
 	}
 	object := func(status, more string) string {
-		return `"response":{"id":"resp_g","object":"response","status":"` + status + `","model":"m","tools":[],"output":[]` + more + `}`
+		return `"response":{"id":"resp_g","object":"response","status":"` + status + `","model":"m","tools":[],"output":[]` +
+			more + `}`
 	}
 	add("response.created", object("in_progress", ""))
 	add("response.in_progress", object("in_progress", ""))
@@ -84,10 +85,12 @@ func textItem(text string) string {
 }
 
 // tools starts a service whose gateway answers by a script, with a server of tools called "t".
-func startTools(t *testing.T, o ToolOptions, answers []string, tools ...toolservers.Tool) (*fixture, *script, *toolservers.Server) {
+func startTools(t *testing.T, o ToolOptions, answers []string, tools ...toolservers.Tool) (*fixture, *script,
+	*toolservers.Server) {
 	t.Helper()
 	server := toolservers.Plain(t, tools...)
-	o.Servers = append(o.Servers, ToolServer{Label: "t", URL: server.Streamable(), Headers: http.Header{"X-Secret": {"s3cret"}}})
+	o.Servers = append(o.Servers, ToolServer{Label: "t", URL: server.Streamable(),
+		Headers: http.Header{"X-Secret": {"s3cret"}}})
 	gateway := &script{answers: answers}
 	f := startAt(t, Options{Tools: o}, gateway)
 	return f, gateway, server

@@ -33,9 +33,16 @@ func (s *Store) UseApprovals(ctx context.Context, t Tenant, ids []string) error 
 // approvalGrace is how long a used approval is remembered at least, in milliseconds: its question may not be stored yet.
 const approvalGrace = 24 * 60 * 60 * 1000
 
-// expireApprovals forgets used approvals whose questions are gone.
+// approvalInterval is how often used approvals are looked at, each of them, in milliseconds.
+const approvalInterval = 60 * 60 * 1000
+
+// expireApprovals forgets used approvals whose questions are gone, if it has not done so lately.
 func (s *Store) expireApprovals(ctx context.Context) error {
+	now, last := s.millis(), s.approvalsLooked.Load()
+	if last != 0 && now-last < approvalInterval || !s.approvalsLooked.CompareAndSwap(last, now) {
+		return nil
+	}
 	_, err := s.exec(ctx, s.db, `DELETE FROM approvals WHERE used_at < ? AND NOT EXISTS
-		(SELECT 1 FROM items WHERE items.tenant = approvals.tenant AND items.id = approvals.id)`, s.millis()-approvalGrace)
+		(SELECT 1 FROM items WHERE items.tenant = approvals.tenant AND items.id = approvals.id)`, now-approvalGrace)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/internal/seal"
@@ -86,6 +87,8 @@ type Store struct {
 	// line holds the caller that writes to SQLite. The others wait in the order in which they came; SQLite itself lets
 	// them try again after pauses, and some would wait a hundred times as long as others. Nil for PostgreSQL.
 	line chan struct{}
+	// approvalsLooked is when used approvals were last looked at, in milliseconds since 1970.
+	approvalsLooked atomic.Int64
 }
 
 // queue waits until the caller may write, and returns what it then calls.

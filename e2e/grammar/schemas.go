@@ -61,6 +61,7 @@ func LoadSchemas(t *testing.T) *Schemas {
 	closeAnswers(document)
 	allowNull(document)
 	allowCustomCalls(document)
+	allowBuiltIns(document)
 	allowToolTokens(document)
 	allowApprovals(document)
 	if err := compiler.AddResource("openai.json", document); err != nil {
@@ -202,6 +203,22 @@ func allowCustomCalls(document map[string]any) {
 	piece["type"] = map[string]any{"type": "string", "enum": []any{"function", "custom"}}
 	piece["custom"] = map[string]any{
 		"type": "object", "properties": map[string]any{"name": text, "input": text}, "additionalProperties": false,
+	}
+}
+
+// allowBuiltIns adds the tool type builtin, which is the gateway's own, to the tools and tool choices that a response
+// repeats.
+func allowBuiltIns(document map[string]any) {
+	builtIn := map[string]any{
+		"type": "object", "required": []any{"type", "name"}, "additionalProperties": false,
+		"properties": map[string]any{
+			"type": map[string]any{"type": "string", "enum": []any{"builtin"}},
+			"name": map[string]any{"type": "string", "enum": []any{"browser", "container", "python"}},
+		},
+	}
+	for _, name := range []string{"Tool", "ToolChoiceParam"} {
+		union := document["$defs"].(map[string]any)[name].(map[string]any)
+		union["oneOf"] = append(union["oneOf"].([]any), builtIn)
 	}
 }
 

@@ -263,13 +263,22 @@ func (t *turn) whole(ctx context.Context, w http.ResponseWriter, save func(*outc
 		return failure
 	}
 	if end.status == statusFailed {
-		t.service.metrics.finished(statusFailed)
-		if end.refusal != nil {
-			return end.refusal // so that a client does not ask again, and run its tools again, in vain
+		failure = end.refusal
+		if failure == nil {
+			failure = failedError(end.object)
 		}
-		return failedError(end.object)
 	}
-	if failure := save(end); failure != nil {
+	// Clients repeat a request that has failed for a while, and its tools would run twice. So a response whose tools have
+	// run is answered as it is, and can be continued.
+	kept := t.calls > 0 && (failure == nil || clientsRepeat(failure.Status))
+	if failure == nil || kept {
+		if unsaved := save(end); unsaved != nil && kept {
+			end, _, _ = t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: unsaved.Message})
+		} else if unsaved != nil {
+			failure = unsaved
+		}
+	}
+	if failure != nil && !kept {
 		t.service.metrics.finished(statusFailed)
 		return failure
 	}
@@ -277,8 +286,14 @@ func (t *turn) whole(ctx context.Context, w http.ResponseWriter, save func(*outc
 	return writeJSON(w, end.object)
 }
 
+// clientsRepeat reports whether clients repeat a request that is answered with a status, as OpenAI's do.
+func clientsRepeat(status int) bool {
+	return status >= http.StatusInternalServerError || status == http.StatusRequestTimeout ||
+		status == http.StatusConflict || status == http.StatusTooManyRequests
+}
+
 // failedError returns the error of a response that failed, for a client that gets no stream: as from the gateway, it
-// gets a status, and nothing is stored.
+// gets a status, and nothing is stored unless tools have run.
 func failedError(body []byte) *openai.Error {
 	var o struct {
 		Error struct{ Code, Message string }

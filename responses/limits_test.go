@@ -91,3 +91,18 @@ func TestToolLimits(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestToolsRunOnce: a request whose model fails after a call has run is not answered so that its client repeats it.
+func TestToolsRunOnce(t *testing.T) {
+	failed := strings.Replace(answerOf("failed", 10, 5), `"status":"failed"`, `"status":"failed","error":`+
+		`{"code":"server_error","message":"It broke."}`, 1)
+	f, _, server := startTools(t, ToolOptions{}, []string{
+		answerOf("completed", 10, 5, callItem("t", "say_it", `{}`)), failed}, saying("hello"))
+	r := f.ask(`"input":"go",` + never)
+	if r.Status != statusFailed || r.types() != "mcp_list_tools mcp_call" || len(server.Calls()) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if status, body := f.do("GET", "/v1/responses/"+r.ID, ""); status != 200 || !strings.Contains(body, "mcp_call") {
+		t.Errorf("%d %s", status, body)
+	}
+}

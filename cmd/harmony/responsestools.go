@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/textproto"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/responses"
+	"github.com/harmonyedge/harmonyedge/responses/toolserver"
 )
 
 // toolOptions returns the tools of a configuration's responses service. It reads the files with the servers' headers.
@@ -83,10 +83,6 @@ func readHeaders(file string) (http.Header, error) {
 	return headers, nil
 }
 
-// ownHeaders are the headers of a request that the service sets itself.
-var ownHeaders = []string{"Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length",
-	"Content-Type", "Expect", "Host", "Keep-Alive", "Last-Event-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
-
 func readHeader(line string) (name, value string, err error) {
 	name, value, ok := strings.Cut(line, ":")
 	value = strings.TrimSpace(value)
@@ -96,8 +92,7 @@ func readHeader(line string) (name, value string, err error) {
 	case value == "" || !httpguts.ValidHeaderFieldValue(value):
 		return "", "", errors.New("has no value, or one with characters that a header cannot have; write Name: value")
 	}
-	name = textproto.CanonicalMIMEHeaderKey(name)
-	if slices.Contains(ownHeaders, name) || strings.HasPrefix(name, "Mcp-") || strings.HasPrefix(name, "Proxy-") {
+	if toolserver.CheckHeader(name, value) != nil {
 		return "", "", errors.New("is a header that the service sets itself; remove the line")
 	}
 	return name, value, nil

@@ -71,7 +71,7 @@ func (s *Server) Validate() error {
 		return &ServerError{"transport", "it is not streamable_http or sse"}
 	}
 	for name, values := range s.Headers {
-		if err := checkHeader(name, values); err != nil {
+		if err := CheckHeader(name, values...); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,9 @@ func (s *Server) validateCommand() error {
 var reserved = []string{"Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type",
 	"Expect", "Host", "Keep-Alive", "Last-Event-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
-func checkHeader(name string, values []string) error {
+// CheckHeader returns a [*ServerError] for a header that cannot be sent to a server: it is none of HTTP, or the client sets
+// it itself.
+func CheckHeader(name string, values ...string) error {
 	canonical := http.CanonicalHeaderKey(name)
 	switch {
 	case !httpguts.ValidHeaderFieldName(name):

@@ -123,9 +123,9 @@ type citing struct {
 	citer *browse.Citer
 	// index is the message's output_index for the client.
 	index json.RawMessage
-	// text is what the client has got, and written what the model has written.
-	text, written strings.Builder
-	cited         []browse.Citation
+	// text is what the client has got.
+	text  strings.Builder
+	cited []browse.Citation
 }
 
 // takeText changes the events of a message's text that may have citations: they become links, and annotations. It
@@ -182,7 +182,6 @@ func (t *turn) citeDelta(e *event, body map[string]json.RawMessage, c *citing) e
 	if err := json.Unmarshal(body["delta"], &delta); err != nil {
 		return err
 	}
-	c.written.WriteString(delta)
 	out, cited := c.citer.Write(delta)
 	c.text.WriteString(out)
 	if out == delta && len(cited) == 0 {

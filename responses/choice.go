@@ -31,7 +31,7 @@ type chosenTool struct {
 // readChoice reads the tool choice of a request with tools that the service runs.
 func (h *hosted) readChoice(r *request) *openai.Error {
 	raw := r.fields["tool_choice"]
-	if raw == nil || isNull(raw) {
+	if !given(raw) {
 		return nil
 	}
 	c := &h.choice

@@ -240,56 +240,48 @@ func (h *hosted) readLimits(r *request) *openai.Error {
 	return nil
 }
 
-// plain returns the tools as the gateway gets them: those of the client, and those of the servers as namespaces.
-func (h *hosted) plain() []json.RawMessage {
-	tools := []json.RawMessage{}
+// sent returns each tool as the gateway gets it, or nil for one that it does not get: those of the client as they are, and
+// those of a server as a namespace.
+func (h *hosted) sent() []json.RawMessage {
+	tools := make([]json.RawMessage, len(h.declared))
 	shown := map[string]bool{}
 	for i := range h.declared {
 		d := &h.declared[i]
 		switch {
 		case d.client():
-			tools = append(tools, d.raw)
+			tools[i] = d.raw
 		case d.server != nil:
-			if namespace := d.server.namespace(); namespace != nil {
-				tools = append(tools, namespace)
-			}
+			tools[i] = d.server.namespace()
 		case d.builtin != "" && !shown[d.builtin]:
 			shown[d.builtin] = true
-			tools = append(tools, mustMarshal(map[string]string{"type": "builtin", "name": d.builtin}))
+			tools[i] = mustMarshal(map[string]string{"type": "builtin", "name": d.builtin})
 		}
 	}
 	return tools
+}
+
+// plain returns the tools that the gateway gets.
+func (h *hosted) plain() []json.RawMessage {
+	return slices.DeleteFunc(h.sent(), func(raw json.RawMessage) bool { return raw == nil })
 }
 
 // echo returns the tools as the client gets them back. plain are those that the gateway has given back: it has one for
 // each that it was sent.
 func (h *hosted) echo(plain []json.RawMessage) []json.RawMessage {
 	tools := []json.RawMessage{}
-	shown := map[string]bool{}
-	next := func() (raw json.RawMessage) {
-		if len(plain) > 0 {
-			raw, plain = plain[0], plain[1:]
+	for i, raw := range h.sent() {
+		var back json.RawMessage
+		if raw != nil && len(plain) > 0 {
+			back, plain = plain[0], plain[1:]
 		}
-		return raw
-	}
-	for i := range h.declared {
-		d := &h.declared[i]
-		switch {
-		case d.client():
-			if raw := next(); raw != nil {
-				tools = append(tools, raw)
-			}
+		switch d := &h.declared[i]; {
 		case d.server != nil:
-			if d.server.namespace() != nil {
-				next()
-			}
-			tools = append(tools, d.server.echo(d.raw))
+			back = d.server.echo(d.raw)
 		case d.builtin != "":
-			if !shown[d.builtin] {
-				shown[d.builtin] = true
-				next()
-			}
-			tools = append(tools, d.raw)
+			back = d.raw
+		}
+		if back != nil {
+			tools = append(tools, back)
 		}
 	}
 	return tools

@@ -310,6 +310,5 @@ func isCommentary(item *store.Item) bool {
 }
 
 func isMissing(fields map[string]json.RawMessage, name string) bool {
-	raw, given := fields[name]
-	return !given || isNull(raw)
+	return !given(fields[name])
 }

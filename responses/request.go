@@ -92,6 +92,9 @@ func (r *request) take(name, want string, into any) *openai.Error {
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
+// given reports whether a member is there, and is not null.
+func given(raw json.RawMessage) bool { return raw != nil && !isNull(raw) }
+
 // takeConversation reads the conversation's id, which is the field itself or its member.
 func (r *request) takeConversation() *openai.Error {
 	var whole json.RawMessage

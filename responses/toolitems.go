@@ -100,7 +100,7 @@ func plainCall(body json.RawMessage) []json.RawMessage {
 		return []json.RawMessage{body}
 	}
 	text := item.Output
-	if item.Error != nil && !isNull(item.Error) {
+	if given(item.Error) {
 		text = errorText(item.Error)
 	} else if item.Status == statusIncomplete {
 		text = textOfCut

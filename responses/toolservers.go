@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/responses/egress"
@@ -54,8 +53,6 @@ func (o *ToolOptions) unrestricted(f *toolFields) bool {
 	}
 	return string(f.Approval) == `"`+approvalNever+`"` || !given(f.Approval) && server.RequireApproval == approvalNever
 }
-
-func given(raw json.RawMessage) bool { return raw != nil && !isNull(raw) }
 
 // namespaceOf returns the namespace of the tool of gpt-oss's own that the server with a label runs, or an empty string.
 func (o *ToolOptions) namespaceOf(label string) string {

@@ -111,7 +111,9 @@ func (t *turn) end(status string, o object) *outcome {
 	end := &outcome{status: status}
 	shown := make([]json.RawMessage, 0, len(t.output))
 	for _, raw := range t.output {
-		raw = t.withSources(raw)
+		if t.browses() {
+			raw = t.withSources(raw)
+		}
 		end.output = append(end.output, t.storedItem(raw))
 		end.answered = end.answered || isAnswer(raw)
 		shown = append(shown, t.shown(raw))

@@ -24,7 +24,7 @@ func (u *usage) add(raw json.RawMessage) {
 			Reasoning int64 `json:"reasoning_tokens"`
 		} `json:"output_tokens_details"`
 	}
-	if raw == nil || isNull(raw) || json.Unmarshal(raw, &one) != nil {
+	if !given(raw) || json.Unmarshal(raw, &one) != nil {
 		return
 	}
 	if u.known {

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,31 +9,18 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/harmonyedge/harmonyedge/internal/memlog"
 )
 
-// lockedBuffer is an access log in memory.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements [io.Writer].
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) lines() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Split(strings.TrimSuffix(l.b.String(), "\n"), "\n")
+// linesOf returns the lines of a log.
+func linesOf(l *memlog.Log) []string {
+	return strings.Split(strings.TrimSuffix(l.String(), "\n"), "\n")
 }
 
 // series returns the values of all series but histograms' buckets, by name and labels.
@@ -81,7 +67,7 @@ func await(t *testing.T, is func() bool) {
 }
 
 func TestMetrics(t *testing.T) {
-	log := &lockedBuffer{}
+	log := &memlog.Log{}
 	f := start(t, Options{AccessLog: log, InFlight: 2})
 	one := f.create(`"input":"first"`)
 	f.create(`"input":"second","previous_response_id":"` + one + `"`)
@@ -116,7 +102,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("no operation %s", operation)
 		}
 	}
-	lines := log.lines()
+	lines := linesOf(log)
 	if len(lines) != 5 {
 		t.Fatalf("%q", lines)
 	}

@@ -18,30 +18,14 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/harmonyedge/harmonyedge/internal/memlog"
 )
 
-// logBuffer is a log that can be read while it is written.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // startServer returns a server with resources, its address, and its log.
-func startServer(t *testing.T, o Options) (*Server, string, *logBuffer) {
+func startServer(t *testing.T, o Options) (*Server, string, *memlog.Log) {
 	t.Helper()
-	log := &logBuffer{}
+	log := &memlog.Log{}
 	o.Log = slog.New(slog.NewTextHandler(log, nil))
 	s := New(o)
 	set(t, s, testResources(t, 1, "a", "b"))

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +25,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/internal/filterfile/stub"
+	"github.com/harmonyedge/harmonyedge/internal/memlog"
 )
 
 // testServer is a running control plane.
@@ -35,7 +35,7 @@ type testServer struct {
 	folder string
 	ads    string
 	url    string
-	log    *lockedBuffer
+	log    *memlog.Log
 	done   chan error
 	stop   func() error
 }
@@ -53,27 +53,10 @@ func (p *testServer) failure() error {
 	}
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // start runs a control plane with the configuration file in a folder. The folder is also its state folder.
 func start(t *testing.T, folder string, change ...func(*Options)) *testServer {
 	t.Helper()
-	p := &testServer{t: t, folder: folder, log: &lockedBuffer{}}
+	p := &testServer{t: t, folder: folder, log: &memlog.Log{}}
 	var listeners [2]net.Listener
 	for i := range listeners {
 		var err error

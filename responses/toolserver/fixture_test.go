@@ -1,7 +1,6 @@
 package toolserver
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -258,25 +256,6 @@ func fails[E error](t *testing.T, err error) (e E) {
 		}
 	}
 	return e
-}
-
-// log is a log in memory.
-type memoryLog struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements [io.Writer].
-func (l *memoryLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *memoryLog) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func mustGuard(t *testing.T, allow ...string) *egress.Guard {

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/harmonyedge/harmonyedge/internal/memlog"
 )
 
 // runProcess is a server that is a process. The tests start their own program.
@@ -253,20 +255,20 @@ func TestProcessEnvironment(t *testing.T) {
 
 // What a process writes to stderr is logged until a tool is called. Then it may be what a user has said.
 func TestStderr(t *testing.T) {
-	l := &memoryLog{}
+	l := &memlog.Log{}
 	p := NewPool(Limits{}, nil, slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	server := program("lines")
 	_, err := p.Tools(t.Context(), server, "") // it has no list, and has started then
 	fails[*ProtocolError](t, err)
-	eventually(t, "the log of the start", func() bool { return strings.Contains(l.text(), "start of lines") })
+	eventually(t, "the log of the start", func() bool { return strings.Contains(l.String(), "start of lines") })
 	c := call("pid")
 	c.Arguments = json.RawMessage(`{"zebra":"a stripe"}`)
 	if _, err := p.Call(t.Context(), server, "", c); err != nil {
 		t.Fatal(err)
 	}
 	closePool(t, p)
-	eventually(t, "the log of stderr", func() bool { return strings.Contains(l.text(), "what is not logged") })
-	if text := l.text(); strings.Contains(text, "stripe") {
+	eventually(t, "the log of stderr", func() bool { return strings.Contains(l.String(), "what is not logged") })
+	if text := l.String(); strings.Contains(text, "stripe") {
 		t.Error(text)
 	}
 }

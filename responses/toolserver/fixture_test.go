@@ -12,6 +12,8 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -183,7 +185,8 @@ func rude(f func(w http.ResponseWriter, r *http.Request, m *rpc)) http.Handler {
 // rudeEvents is a server that speaks SSE up to the handshake, with one session, and leaves calls to a function, which
 // writes to the stream.
 func rudeEvents(f func(w http.ResponseWriter, m *rpc)) http.Handler {
-	messages := make(chan *rpc, 10)
+	var sessions sync.Map // a channel of messages by its path: an old stream takes nothing of a new session
+	var opened atomic.Int32
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			m := &rpc{}
@@ -191,12 +194,17 @@ func rudeEvents(f func(w http.ResponseWriter, m *rpc)) http.Handler {
 				w.WriteHeader(http.StatusBadRequest)
 				return
 			}
-			messages <- m
+			if session, ok := sessions.Load(r.URL.Path); ok {
+				session.(chan *rpc) <- m
+			}
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprint(w, "event: endpoint\ndata: /messages\n\n")
+		messages := make(chan *rpc, 10)
+		path := fmt.Sprintf("/messages/%d", opened.Add(1))
+		sessions.Store(path, messages)
+		fmt.Fprintf(w, "event: endpoint\ndata: %s\n\n", path)
 		for {
 			w.(http.Flusher).Flush()
 			select {

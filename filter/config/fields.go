@@ -62,7 +62,13 @@ func (p *parser) field(key string, v *rawjson.Value, f *contract.Field) {
 	case f.Fraction != nil:
 		*f.Fraction = p.fraction(key, v)
 	case f.List != nil:
-		*f.List = p.list(key, v, f.Words)
+		*f.List = p.list(key, v, f)
+	case f.Object != nil:
+		if v.Kind != rawjson.Object {
+			p.fail(key, "must be an object")
+			return
+		}
+		*f.Object = contract.Object(v.AppendJSON(nil))
 	case f.Words != nil:
 		*f.Text = p.oneOf(key, v, f.Words)
 	case f.Text != nil:
@@ -92,14 +98,22 @@ func (p *parser) fraction(path string, v *rawjson.Value) float64 {
 	return f
 }
 
-func (p *parser) list(path string, v *rawjson.Value, words []string) []string {
+func (p *parser) list(path string, v *rawjson.Value, f *contract.Field) []string {
 	if v.Kind != rawjson.Array {
 		p.fail(path, "must be an array")
 		return nil
 	}
 	all := make([]string, 0, len(v.Elements))
 	for i := range v.Elements {
-		all = append(all, p.oneOf(path+"["+strconv.Itoa(i)+"]", &v.Elements[i], words))
+		e, at := &v.Elements[i], path+"["+strconv.Itoa(i)+"]"
+		switch {
+		case f.Words != nil:
+			all = append(all, p.oneOf(at, e, f.Words))
+		case e.Kind == rawjson.String && f.AllowsElement(e.Text):
+			all = append(all, e.Text)
+		default:
+			p.fail(at, "must be a name")
+		}
 	}
 	return all
 }

@@ -28,7 +28,8 @@ func (e *Error) Error() string {
 	}, text)
 }
 
-const maxDepth = 8
+// maxDepth has room for the objects of an operator, such as a JSON schema in extra_body.
+const maxDepth = 40
 
 // Parse reads a configuration and fills in the defaults. An unknown key, a newer schema or a value out of range is an
 // [*Error].

@@ -63,6 +63,8 @@ func appendValue(dst []byte, f *contract.Field) []byte {
 		return strconv.AppendFloat(dst, *f.Fraction, 'g', -1, 64)
 	case f.Text != nil:
 		return rawjson.AppendString(dst, *f.Text)
+	case f.Object != nil:
+		return append(dst, *f.Object...)
 	}
 	dst = append(dst, '[')
 	for i, name := range *f.List {

@@ -19,7 +19,9 @@ func (f Finish) Regular() bool { return f == Stopped || f == Length }
 
 // Usage is the server's own count, in tokens.
 type Usage struct {
-	Prompt, Cached, Completion int
+	Prompt, Cached, Completion, Reasoning int
+	// HasReasoning reports whether the server sent Reasoning, the part of Completion that is reasoning.
+	HasReasoning bool
 	// HasCached reports whether the server sent Cached. Many servers send it only if a flag of theirs is set.
 	HasCached bool
 }
@@ -35,6 +37,13 @@ type Event struct {
 	Text []byte
 	// TextTokens is the number of tokens of Text, or 0 if the server does not count them.
 	TextTokens int
+	// Reasoning and Calls are what was generated beside Text, from a server that separates them. Reasoning comes before
+	// Text, and Calls come after it.
+	Reasoning []byte
+	Calls     []CallPiece
+	// SampledIDs are the ids of all that was generated, and PromptIDs those of the prompt, from a server that answers in
+	// text and was asked for ids. PromptIDs come once.
+	SampledIDs, PromptIDs []uint32
 	// Logprobs holds one logprob for each of Tokens, if [Request.Logprobs] asked for them.
 	Logprobs []TokenLogprob
 	Finish   Finish
@@ -50,11 +59,22 @@ type Event struct {
 	counted int
 }
 
+// CallPiece is a piece of a call of a function. Its texts lie in the event's memory.
+type CallPiece struct {
+	// Index is the call's number in the answer, or -1 if the server sends none.
+	Index int
+	// ID and Name are empty in all but the first piece of a call. Some servers repeat them.
+	ID, Name []byte
+	// Arguments is the next piece of the arguments, unescaped.
+	Arguments []byte
+}
+
 // The most that an event keeps for the next one. A larger slice serves one event.
 const (
 	maxKeptTokens   = 4 << 10
 	maxKeptText     = 64 << 10
 	maxKeptLogprobs = 256
+	maxKeptCalls    = 16
 )
 
 func (e *Event) reset() {
@@ -66,7 +86,9 @@ func (e *Event) reset() {
 	}
 	*e = Event{
 		Tokens: emptied(e.Tokens, maxKeptTokens), Text: emptied(e.Text, maxKeptText),
-		Logprobs: emptied(e.Logprobs, maxKeptLogprobs),
+		Logprobs:  emptied(e.Logprobs, maxKeptLogprobs),
+		Reasoning: emptied(e.Reasoning, maxKeptText), Calls: emptied(e.Calls, maxKeptCalls),
+		SampledIDs: emptied(e.SampledIDs, maxKeptTokens), PromptIDs: emptied(e.PromptIDs, maxKeptTokens),
 	}
 }
 

@@ -8,7 +8,11 @@ type Request struct {
 	Prompt []uint32
 	// PromptText is the prompt as text, with control tokens spelled. Only a kind that takes text gets it.
 	PromptText []byte
-	// MaxTokens is the maximum number of tokens to generate. It is always sent: the defaults of servers are tiny.
+	// Conversation holds the members of a request that say what is asked, such as messages and tools, each as
+	// ,"name":value. Only a kind that takes conversations gets it, and no prompt.
+	Conversation []byte
+	// MaxTokens is the maximum number of tokens to generate. It is always sent: the defaults of servers are tiny. Only a
+	// kind that takes conversations may get 0, which is not sent.
 	MaxTokens int
 	// Choices is the number of completions to generate; 0 means one.
 	Choices int
@@ -22,6 +26,8 @@ type Request struct {
 	ThinkingBudget *int
 	// StructuralTag constrains the answer; a [Tag] writes it. Empty means no constraint.
 	StructuralTag []byte
+	// TokenIDs asks for the ids of the prompt and of the answer.
+	TokenIDs bool
 }
 
 // Sampling holds JSON numbers as the client spelled them. An empty field is not sent, so the server's default applies.

@@ -17,12 +17,14 @@ type Field struct {
 	Min, Max int
 	// Fraction is from 0 to 1.
 	Fraction *float64
-	// Text is one of Words. Without Words it is any text that Valid accepts. List has some of Words.
+	// Text is one of Words, and List has some of Words. Without Words they are any texts that Valid accepts.
 	Text  *string
 	List  *[]string
 	Words []string
 	Valid func(text string) bool
-	Block []Field
+	// Object is a JSON object, or empty.
+	Object *Object
+	Block  []Field
 
 	// Must is the filter's error text for a text that Valid refuses.
 	Must string
@@ -64,10 +66,23 @@ func list(key string, at *[]string, fallback, words []string) Field {
 	return Field{Key: key, List: at, list: fallback, Words: words}
 }
 
+// texts is a list of texts that valid accepts. It is empty by default.
+func texts(key string, at *[]string, valid func(string) bool) Field {
+	return Field{Key: key, List: at, Valid: valid}
+}
+
+func object(key string, at *Object) Field { return Field{Key: key, Object: at} }
+
 func block(key string, fields []Field) Field { return Field{Key: key, Block: fields} }
 
 func (f Field) advise(advice string) Field {
 	f.Advice = advice
+	return f
+}
+
+// valid restricts a text. must is the filter's error text for any other.
+func valid(f Field, accepts func(string) bool, must string) Field {
+	f.Valid, f.Must = accepts, must
 	return f
 }
 
@@ -99,6 +114,8 @@ func (f *Field) setDefault() {
 		*f.Text = f.text
 	case f.List != nil:
 		*f.List = slices.Clone(f.list)
+	case f.Object != nil:
+		*f.Object = ""
 	}
 }
 
@@ -116,6 +133,8 @@ func (f *Field) IsDefault() bool {
 		return *f.Text == f.text
 	case f.List != nil:
 		return slices.Equal(*f.List, f.list)
+	case f.Object != nil:
+		return *f.Object == ""
 	}
 	return false
 }
@@ -128,7 +147,7 @@ func (f *Field) IsAbsent() bool {
 	return f.Required && f.Text != nil && *f.Text == ""
 }
 
-// Allowed reports whether the value is in its range. A list is in range if each of its words is known. For a block it
+// Allowed reports whether the value is in its range. A list is in range if each of its elements is. For a block it
 // is always true: callers ask the block's settings.
 func (f *Field) Allowed() bool {
 	switch {
@@ -141,9 +160,17 @@ func (f *Field) Allowed() bool {
 	case f.Text != nil && f.Valid != nil:
 		return f.Valid(*f.Text)
 	case f.List != nil:
-		return !slices.ContainsFunc(*f.List, func(s string) bool { return !slices.Contains(f.Words, s) })
+		return !slices.ContainsFunc(*f.List, func(s string) bool { return !f.AllowsElement(s) })
 	}
 	return true
+}
+
+// AllowsElement reports whether a list may have this element.
+func (f *Field) AllowsElement(s string) bool {
+	if f.Words != nil {
+		return slices.Contains(f.Words, s)
+	}
+	return f.Valid == nil || f.Valid(s)
 }
 
 // FillZeros sets a setting to its default if it is zero and zero is out of its range. So an operator may write "" or 0

@@ -57,10 +57,15 @@ type Capabilities struct {
 	MinTokens bool
 	// Biases reports whether a request can make tokens likelier or less likely.
 	Biases bool
+	// Conversations reports whether a request holds a conversation, which the servers render themselves.
+	Conversations bool
+	_             bool
 }
 
 // TokenIDs reports whether token ids are sent or returned, so that the servers' vocabulary must be the gateway's.
-func (c *Capabilities) TokenIDs() bool { return !c.TextPrompts || !c.TextAnswers }
+func (c *Capabilities) TokenIDs() bool {
+	return !c.Conversations && (!c.TextPrompts || !c.TextAnswers)
+}
 
 // EstimatesTokens reports whether the gateway can only estimate how many tokens an answer has.
 func (c *Capabilities) EstimatesTokens() bool { return c.TextAnswers && !c.ControlTokens }
@@ -85,14 +90,16 @@ const (
 	Ollama = "ollama"
 	// Text speaks OpenAI's /v1/completions, with text in both directions.
 	Text = "text"
+	// Chat speaks OpenAI's /v1/chat/completions. The models need not be Harmony models.
+	Chat = "chat"
 )
 
 // conversationHeader makes llama.cpp's server go on with an answer whose client has left, and lets anyone who knows its
 // value read the answer.
 const conversationHeader = "x-conversation-id"
 
-// kinds are all kinds of servers, the default first. Text is the last: `harmony probe` takes the first kind that works,
-// and many servers of the other kinds answer in text too.
+// kinds are all kinds of servers, the default first. Text and Chat are the last: `harmony probe` takes the first kind
+// that works, and many servers of the other kinds answer in text too.
 var kinds = [...]Kind{
 	{Name: VLLM, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
@@ -123,6 +130,10 @@ var kinds = [...]Kind{
 	{Name: Text, Path: CompletionsPath, Capabilities: Capabilities{
 		TextPrompts: true, TextAnswers: true, Choices: true, MinTokens: true, Biases: true,
 	}},
+	{Name: Chat, Path: ChatPath, Capabilities: Capabilities{
+		TextAnswers: true, Choices: true, Logprobs: true, StopTokens: true, Scheduling: true, MinTokens: true, Biases: true,
+		Conversations: true,
+	}},
 }
 
 // StreamType returns the media type of answers.
@@ -151,7 +162,9 @@ func ServerKinds() []string {
 func PromptPaths() []string {
 	var paths []string
 	for i := range kinds {
-		paths = append(append(paths, kinds[i].Path), kinds[i].OtherPaths...)
+		if !kinds[i].Conversations { // their path is the API's own
+			paths = append(append(paths, kinds[i].Path), kinds[i].OtherPaths...)
+		}
 	}
 	return paths
 }

@@ -1,6 +1,6 @@
 package contract
 
-// Model is one Harmony model in the filter's configuration.
+// Model is one model in the filter's configuration.
 type Model struct {
 	// Name is the name that clients use.
 	Name string
@@ -10,6 +10,9 @@ type Model struct {
 	Server string
 	// ServerModel is the model's name at its servers.
 	ServerModel string
+	// APIPath stands in place of [DefaultAPIPath] in the paths of the model's servers, for hosted APIs such as
+	// /openai/v1/chat/completions.
+	APIPath string
 	ModelSettings
 }
 
@@ -49,9 +52,24 @@ type ModelSettings struct {
 	ServerExtras []string `yaml:"server_extras"`
 	// Relay is "off", "finish" or "retry": which requests for a Responses stream go through the responses service, so that
 	// a server that dies in mid-answer ends no stream without an event. Empty: off.
-	Relay   string  `yaml:"relay"`
-	Answers Answers `yaml:"answers"`
-	System  System  `yaml:"system"`
+	Relay string `yaml:"relay"`
+	// Aliases are further names of the model for clients. A star stands for any text, as in "openai/*".
+	Aliases []string `yaml:"aliases"`
+	// Translate is "all", a share such as "10%", or "observe": which requests are translated. All others pass untouched to
+	// the API of the model's own servers. With "observe" none is, and the gateway only counts (docs/opt-in.md).
+	Translate string `yaml:"translate"`
+	// Speaks is "auto", "harmony", "chat", "marker" or the name of an adapter that begins with "x-": what the text of the
+	// model's answers is (docs/structure.md). Empty: auto.
+	Speaks string `yaml:"speaks"`
+	// Marker is the text after which the answer begins, for a model that speaks marker. Empty: ===FINAL===.
+	Marker string `yaml:"marker"`
+	// ExtraBody is an object with members that requests to the model's servers have unless the client sends its own:
+	// defaults of sampling, and parameters of the servers.
+	ExtraBody Object `yaml:"extra_body"`
+	// Chat is for servers that take conversations.
+	Chat    ChatServers `yaml:"chat"`
+	Answers Answers     `yaml:"answers"`
+	System  System      `yaml:"system"`
 }
 
 // Efforts are each "low", "medium", "high" or "refuse". Empty: the default.
@@ -83,6 +101,10 @@ type Answers struct {
 	RequireFinalChannel bool `yaml:"require_final_channel"`
 	// HarmonyMessages lets Responses clients ask for the messages that the model has read and written.
 	HarmonyMessages bool `yaml:"harmony_messages"`
+	// TokenIDs gives clients the ids of the prompt and of the answer, and the logprobs of the answer (docs/token-ids.md).
+	TokenIDs bool `yaml:"token_ids"`
+	// ContextError is "error" or "empty_length": the answer to a conversation that is too long for the model.
+	ContextError string `yaml:"context_error"`
 }
 
 // System is the content of the model's system message. An absent field has gpt-oss's default. An Identity or
@@ -110,8 +132,14 @@ func (m *Model) Fields() []Field {
 		text("pool", &m.Pool, m.Name),
 		word("server", &m.Server, VLLM, ServerKinds()...),
 		text("server_model", &m.ServerModel, m.Name),
+		apiPath(&m.APIPath),
 	}
 	return append(own, m.ModelSettings.Fields()...)
+}
+
+func apiPath(at *string) Field {
+	return valid(text("api_path", at, DefaultAPIPath), validAPIPath,
+		"must be a path without a slash at its end, such as /openai/v1")
 }
 
 // Fields returns the settings of the block.
@@ -136,6 +164,17 @@ func (m *ModelSettings) Fields() []Field {
 		word("unsupported_content", &m.UnsupportedContent, ContentRefuse, ContentRefuse, ContentDrop),
 		list("server_extras", &m.ServerExtras, DefaultExtras(), KnownExtras()),
 		word("relay", &m.Relay, RelayOff, RelayOff, RelayFinish, RelayRetry),
+		texts("aliases", &m.Aliases, validAlias),
+		valid(text("translate", &m.Translate, TranslateAll), validShare, `must be "all", a share such as "10%", or "observe"`).
+			advise(`is not known; write all, a share such as 10%, or observe`),
+		valid(text("speaks", &m.Speaks, SpeaksAuto), validSpeaks,
+			`must be "auto", "harmony", "chat", "marker" or begin with "x-"`).
+			advise("is not known; write auto, harmony, chat, marker, or x- and the name of an adapter"),
+		valid(text("marker", &m.Marker, DefaultMarker), validMarker,
+			"must be a text of at most 64 bytes without space at its ends").
+			advise("is not a marker; write a text of at most 64 bytes without space at its ends, such as " + DefaultMarker),
+		object("extra_body", &m.ExtraBody),
+		block("chat", m.Chat.Fields()),
 		block("answers", m.Answers.Fields()),
 		block("system", m.System.Fields()),
 	}
@@ -165,6 +204,8 @@ func (a *Answers) Fields() []Field {
 		word("events", &a.Events, EventsChunks, EventsChunks, EventsChannels),
 		flag("require_final_channel", &a.RequireFinalChannel, false),
 		flag("harmony_messages", &a.HarmonyMessages, false),
+		flag("token_ids", &a.TokenIDs, false),
+		word("context_error", &a.ContextError, ContextErrorError, ContextErrorError, ContextEmptyLength),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
@@ -24,6 +25,8 @@ type Options struct {
 	// Kind is the kind of all models' servers. If it is nil, each model has the kind that its [contract.Model.Server]
 	// names.
 	Kind backend.Kind
+	// Adapters are further values of [contract.ModelSettings.Speaks], by name. Each begins with [contract.ForeignPrefix].
+	Adapters map[string]structure.New
 }
 
 // Gateway is shared by all exchanges. It never changes after [New].

@@ -1,0 +1,102 @@
+package contract
+
+import "strings"
+
+// ChatServers determine how the servers of a model of the kind [Chat] take a conversation. An absent setting has the
+// filter's default. Only such models have it.
+type ChatServers struct {
+	// ReasoningHistory is "both", "reasoning", "reasoning_content", "think_tags" or "none": where earlier reasoning stands
+	// in the assistant's messages.
+	ReasoningHistory string `yaml:"reasoning_history"`
+	// ThinkTags is "leading", "anywhere", "opened" or "off": where <think> and </think> in a server's text enclose
+	// reasoning. "opened" is for models whose template writes <think> itself, so that an answer begins with reasoning.
+	ThinkTags string `yaml:"think_tags"`
+	// DeveloperRole is "system" or "keep": the role that a developer's messages have at the servers.
+	DeveloperRole string `yaml:"developer_role"`
+	// TemplateKwargs is an object with arguments of the servers' chat template. A client's own come first.
+	TemplateKwargs Object `yaml:"template_kwargs"`
+}
+
+// Object is a JSON object as compact text. Empty is an absent one.
+type Object string
+
+// The values of [ModelSettings.Speaks]: what the text of a model's answers is. [SpeaksAuto] is Harmony for servers that
+// take prompts. For servers that take conversations it is what the beginning of an answer shows. A name that begins with
+// [ForeignPrefix] is an adapter that a program has registered itself (package structure).
+const (
+	SpeaksAuto    = "auto"
+	SpeaksHarmony = "harmony"
+	SpeaksChat    = "chat"
+	SpeaksMarker  = "marker"
+
+	ForeignPrefix = "x-"
+)
+
+// The values of [ChatServers.ReasoningHistory] that are not those of [Answers.ReasoningFields]: in the text, between
+// <think> and </think>.
+const ReasoningThinkTags = "think_tags"
+
+// The values of [ChatServers.ThinkTags].
+const (
+	ThinkLeading  = "leading"
+	ThinkAnywhere = "anywhere"
+	ThinkOpened   = "opened"
+	ThinkOff      = "off"
+)
+
+// The values of [ChatServers.DeveloperRole].
+const (
+	DeveloperSystem = "system"
+	DeveloperKeep   = "keep"
+)
+
+// The values of [Answers.ContextError]: what becomes of a conversation that is too long. [ContextEmptyLength] is an
+// answer without text that ended at its limit, as NeMo Gym gives.
+const (
+	ContextErrorError  = "error"
+	ContextEmptyLength = "empty_length"
+)
+
+// DefaultMarker is the default of [ModelSettings.Marker].
+const DefaultMarker = "===FINAL==="
+
+// maxMarker is the maximum length of a marker, in bytes.
+const maxMarker = 64
+
+// DefaultAPIPath is the default of [Model.APIPath].
+const DefaultAPIPath = "/v1"
+
+// ServerPath returns the path at which the model's servers take path, which is one of this package's.
+func (m *Model) ServerPath(path string) string {
+	if rest, ok := strings.CutPrefix(path, DefaultAPIPath+"/"); ok {
+		return m.APIPath + "/" + rest
+	}
+	return strings.TrimSuffix(m.APIPath, DefaultAPIPath) + path
+}
+
+// validAPIPath reports whether s is a value of [Model.APIPath]: empty, or a path without a slash at its end.
+func validAPIPath(s string) bool {
+	return s == "" || s[0] == '/' && !strings.HasSuffix(s, "/") && !strings.ContainsAny(s, "?# %\\") &&
+		!strings.Contains(s, "//") && !strings.Contains(s, "/.")
+}
+
+func validSpeaks(s string) bool {
+	switch s {
+	case SpeaksAuto, SpeaksHarmony, SpeaksChat, SpeaksMarker:
+		return true
+	}
+	return strings.HasPrefix(s, ForeignPrefix) && len(s) > len(ForeignPrefix)
+}
+
+func validMarker(s string) bool { return s != "" && len(s) <= maxMarker && strings.TrimSpace(s) == s }
+
+// Fields returns the settings of the block.
+func (c *ChatServers) Fields() []Field {
+	return []Field{
+		word("reasoning_history", &c.ReasoningHistory, ReasoningBoth,
+			ReasoningBoth, ReasoningOnly, ReasoningContentOnly, ReasoningThinkTags, ReasoningNone),
+		word("think_tags", &c.ThinkTags, ThinkLeading, ThinkLeading, ThinkAnywhere, ThinkOpened, ThinkOff),
+		word("developer_role", &c.DeveloperRole, DeveloperSystem, DeveloperSystem, DeveloperKeep),
+		object("template_kwargs", &c.TemplateKwargs),
+	}
+}

@@ -10,12 +10,14 @@ const (
 	Stopped
 	// Length means that [Request.MaxTokens] or the end of the context was reached.
 	Length
+	// Filtered means that the server withheld the rest of the answer.
+	Filtered
 	// Aborted is any other end, such as an abort by the server.
 	Aborted
 )
 
-// Regular reports whether the answer ended by itself, at a stop token or at its length limit.
-func (f Finish) Regular() bool { return f == Stopped || f == Length }
+// Regular reports whether the answer has an end that clients are told as a reason.
+func (f Finish) Regular() bool { return f == Stopped || f == Length || f == Filtered }
 
 // Usage is the server's own count, in tokens.
 type Usage struct {
@@ -41,6 +43,8 @@ type Event struct {
 	// Text, and Calls come after it.
 	Reasoning []byte
 	Calls     []CallPiece
+	// TextLogprobs holds the logprob of each token of Reasoning and Text, from a server that names tokens by their text.
+	TextLogprobs []TextLogprob
 	// SampledIDs are the ids of all that was generated, and PromptIDs those of the prompt, from a server that answers in
 	// text and was asked for ids. PromptIDs come once.
 	SampledIDs, PromptIDs []uint32
@@ -58,6 +62,15 @@ type Event struct {
 	// counted is the server's count of the choice's tokens so far, in an event that was read by its template.
 	counted int
 }
+
+// TextLogprob is the logprob of one token that is named by its bytes, as [TokenLogprob] is by its id. Top has no order.
+type TextLogprob struct {
+	Token, Logprob []byte
+	Top            []TextAlternative
+}
+
+// TextAlternative is a token that the model could have generated instead, and its logprob.
+type TextAlternative struct{ Token, Logprob []byte }
 
 // CallPiece is a piece of a call of a function. Its texts lie in the event's memory.
 type CallPiece struct {
@@ -88,7 +101,8 @@ func (e *Event) reset() {
 		Tokens: emptied(e.Tokens, maxKeptTokens), Text: emptied(e.Text, maxKeptText),
 		Logprobs:  emptied(e.Logprobs, maxKeptLogprobs),
 		Reasoning: emptied(e.Reasoning, maxKeptText), Calls: emptied(e.Calls, maxKeptCalls),
-		SampledIDs: emptied(e.SampledIDs, maxKeptTokens), PromptIDs: emptied(e.PromptIDs, maxKeptTokens),
+		TextLogprobs: emptied(e.TextLogprobs, maxKeptLogprobs),
+		SampledIDs:   emptied(e.SampledIDs, maxKeptTokens), PromptIDs: emptied(e.PromptIDs, maxKeptTokens),
 	}
 }
 

@@ -88,11 +88,14 @@ func (c *choice) end(g *generation, finish backend.Finish) *openai.Error {
 	if !finish.Regular() {
 		return nil
 	}
-	reason := translate.Stop
-	if finish == backend.Length {
-		reason = translate.Length
+	switch finish {
+	case backend.Length:
+		c.answer.End(translate.Length)
+	case backend.Filtered:
+		c.answer.End(translate.Filtered)
+	default:
+		c.answer.End(translate.Stop)
 	}
-	c.answer.End(reason)
 	return nil
 }
 

@@ -7,6 +7,7 @@ const (
 	FinishStop      = "stop"
 	FinishLength    = "length"
 	FinishToolCalls = "tool_calls"
+	FinishFiltered  = "content_filter"
 )
 
 // ChatHead holds the members that a Chat answer and each of its chunks begin with.

@@ -41,7 +41,7 @@ type OutputItem struct {
 	Kind   OutputKind
 	ID     string
 	Status string
-	// Phase belongs to an [OutputMessage].
+	// Phase belongs to an [OutputMessage]. It is empty if nobody knows it.
 	Phase string
 	// CallID, Name and Namespace belong to a call. Namespace may be empty.
 	CallID, Name, Namespace string
@@ -114,7 +114,10 @@ func (o *OutputItem) append(dst []byte, content bool) []byte {
 		if content {
 			dst = o.appendPart(dst, o.Text)
 		}
-		dst = appendMember(dst, `],"phase":`, o.Phase)
+		dst = append(dst, ']')
+		if o.Phase != "" {
+			dst = appendMember(dst, `,"phase":`, o.Phase)
+		}
 		return append(dst, `,"role":"assistant"}`...)
 	}
 }

@@ -13,8 +13,11 @@ const (
 	StatusFailed     = "failed"
 )
 
-// ReasonMaxOutputTokens is the reason of an incomplete response.
-const ReasonMaxOutputTokens = "max_output_tokens"
+// The reasons of an incomplete response.
+const (
+	ReasonMaxOutputTokens = "max_output_tokens"
+	ReasonContentFilter   = "content_filter"
+)
 
 // Response is a Response object at one moment.
 type Response struct {

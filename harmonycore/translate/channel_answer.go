@@ -72,7 +72,7 @@ func (a *channelStream) Open(h harmony.Header) {
 	if tool != nil {
 		a.calling = true
 		a.call = openai.EventCall{
-			Kind: callKind(tool), ID: callID(a.env, a.tally.Calls-1), Name: tool.name, Arguments: a.call.Arguments[:0],
+			Kind: callKind(tool), ID: a.idOfCall(callID(a.env, a.tally.Calls-1)), Name: tool.name, Arguments: a.call.Arguments[:0],
 		}
 	}
 }

@@ -14,6 +14,8 @@ func (t *turn) finishReason(f Finish) string {
 	switch {
 	case f == Length:
 		return openai.FinishLength
+	case f == Filtered:
+		return openai.FinishFiltered
 	case t.tally.Calls > 0:
 		return openai.FinishToolCalls
 	default:
@@ -23,7 +25,9 @@ func (t *turn) finishReason(f Finish) string {
 
 // visible returns the usage in the client's form. reasoning is the number of reasoning tokens in all choices.
 func (u Usage) visible(reasoning int) openai.Usage {
-	if u.ReasoningEstimated {
+	if u.ReasoningKnown {
+		reasoning = u.ReasoningTokens
+	} else if u.ReasoningEstimated {
 		reasoning = min(reasoning, u.CompletionTokens)
 	}
 	return openai.Usage{

@@ -63,7 +63,7 @@ func (c *chatStreamChoice) Open(h harmony.Header) {
 	if tool := c.open(h); tool != nil {
 		index := c.tally.Calls - 1
 		c.kind = callKind(tool)
-		c.stream.out = c.chunks.AppendCall(c.stream.out, index, c.kind, callIDIn(c.env, c.index, index), tool.name)
+		c.stream.out = c.chunks.AppendCall(c.stream.out, index, c.kind, c.idOfCall(callIDIn(c.env, c.index, index)), tool.name)
 	}
 }
 

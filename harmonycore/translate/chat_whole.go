@@ -49,7 +49,7 @@ func (c *chatWholeChoice) Open(h harmony.Header) {
 	c.closeCall()
 	if tool := c.open(h); tool != nil {
 		c.choice.ToolCalls = openai.AppendCallOpen(
-			c.choice.ToolCalls, callKind(tool), callIDIn(c.env, c.index, c.tally.Calls-1), tool.name)
+			c.choice.ToolCalls, callKind(tool), c.idOfCall(callIDIn(c.env, c.index, c.tally.Calls-1)), tool.name)
 	}
 }
 

@@ -37,7 +37,9 @@ type responsesAnswer struct {
 	// answer. late reports whether the open item is sent only when it is whole. plain is the unescaped text of the open
 	// item, if the item is late or is reasoning to be sealed.
 	sealed, hidden, late bool
-	plain                []byte
+	// unphased is that of the request.
+	unphased bool
+	plain    []byte
 	// reasoning is the kind of item that carries reasoning.
 	reasoning openai.OutputKind
 	// read and written are the Harmony messages for the client, or nil if it did not ask for them.
@@ -51,6 +53,8 @@ func newResponsesAnswer(r *Request) *responsesAnswer {
 		stream: r.Stream,
 		sealed: r.sealed,
 		hidden: r.answers.HideReasoning,
+
+		unphased: r.unphased,
 
 		reasoning: r.reasoningKind(),
 		response: openai.Response{
@@ -103,7 +107,7 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 		if tool.localShell {
 			a.item.Kind, a.item.ID = openai.OutputLocalShellCall, "lsh_"+id
 		}
-		a.item.CallID = callID(a.env, a.index)
+		a.item.CallID = a.idOfCall(callID(a.env, a.index))
 		a.item.Name, a.item.Namespace = tool.name, tool.namespace
 	case a.lane == reasoningLane:
 		a.item.Kind = a.reasoning
@@ -115,9 +119,12 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 	default:
 		a.item.Kind = openai.OutputMessage
 		a.item.ID = "msg_" + id
-		a.item.Phase = openai.PhaseFinalAnswer
-		if a.lane == preambleLane {
+		switch {
+		case a.unphased:
+		case a.lane == preambleLane:
 			a.item.Phase = openai.PhaseCommentary
+		default:
+			a.item.Phase = openai.PhaseFinalAnswer
 		}
 	}
 	a.itemOpen = true
@@ -217,7 +224,7 @@ func (a *responsesAnswer) closeItem(status string) {
 func (a *responsesAnswer) End(f Finish) {
 	a.finish = f
 	a.lacksFinal(f)
-	if f == Length {
+	if f != Stop {
 		a.closeItem(openai.StatusIncomplete)
 		return
 	}
@@ -227,12 +234,16 @@ func (a *responsesAnswer) End(f Finish) {
 func (a *responsesAnswer) Finish(u Usage, now int64) {
 	usage := u.visible(a.tally.Reasoning)
 	a.response.Usage, a.response.CompletedAt = &usage, now
-	if a.finish == Length {
+	switch a.finish {
+	case Length:
 		a.response.IncompleteReason = openai.ReasonMaxOutputTokens
 		a.conclude("response.incomplete", openai.StatusIncomplete)
-		return
+	case Filtered:
+		a.response.IncompleteReason = openai.ReasonContentFilter
+		a.conclude("response.incomplete", openai.StatusIncomplete)
+	default:
+		a.conclude("response.completed", openai.StatusCompleted)
 	}
-	a.conclude("response.completed", openai.StatusCompleted)
 }
 
 // conclude ends the answer with the response as it is now, either as an event or as the whole body.

@@ -64,9 +64,12 @@ type Request struct {
 
 	answers contract.Answers
 	// reasoning selects the fields of Chat answers that carry reasoning.
-	reasoning     openai.ReasoningFields
-	tools         toolset
-	env           Env
+	reasoning openai.ReasoningFields
+	tools     toolset
+	env       Env
+	// unphased reports whether nobody knows, while an answer is written, whether its text leads to a call: the servers
+	// take conversations, whose messages have no phase.
+	unphased      bool
 	includeUsage  bool
 	oneCall       bool
 	tierRequested bool
@@ -89,6 +92,9 @@ type Usage struct {
 	CachedKnown bool
 	// ReasoningEstimated reports whether the answer's own counts are estimates of text.
 	ReasoningEstimated bool
+	// ReasoningTokens is the server's count of the reasoning, if ReasoningKnown reports that it sent one.
+	ReasoningTokens int
+	ReasoningKnown  bool
 }
 
 // Finish is the reason why the model stopped.
@@ -99,6 +105,8 @@ const (
 	Stop Finish = iota + 1
 	// Length means that the maximum number of tokens was reached.
 	Length
+	// Filtered means that the server withheld the rest of the answer.
+	Filtered
 )
 
 // Choice is one of the answers to a request. It is the [harmony.Sink] of one parser.
@@ -107,6 +115,9 @@ type Choice interface {
 	// End is called at the regular end of the choice. The parser's own end comes before it, and closes an open message as
 	// cut.
 	End(f Finish)
+	// CallID names the call that is opened next, if the server has given it an id. The answer has the same id, unless an
+	// earlier call has it.
+	CallID(id []byte)
 	// Logprob passes the logprob of a token. It is called directly before the Content that has the token, and only if the
 	// request asks for logprobs. A Choice does not keep l.
 	Logprob(l *openai.Logprob)

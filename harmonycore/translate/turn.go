@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -34,6 +35,9 @@ type turn struct {
 	// arguments are those of the open call, if they are checked against schema.
 	arguments []byte
 	schema    []byte
+	// givenID is the id that the server has given the next call. givenIDs are those of the calls so far.
+	givenID  string
+	givenIDs []string
 	// answered reports whether a message was sent as the answer. requireFinal reports whether the operator requires one.
 	answered, requireFinal bool
 }
@@ -77,6 +81,29 @@ func (t *turn) open(h harmony.Header) *shownTool {
 		return tool
 	}
 	return nil
+}
+
+// maxCallID is the maximum length of a server's id of a call, in bytes. A longer one is replaced.
+const maxCallID = 256
+
+// CallID implements [Choice].
+func (t *turn) CallID(id []byte) {
+	t.givenID = ""
+	if len(id) <= maxCallID {
+		t.givenID = string(id)
+	}
+}
+
+// idOfCall returns the id of the call that was opened: the server's, or else own. A client could not tell two calls with
+// one id apart.
+func (t *turn) idOfCall(own string) string {
+	id := t.givenID
+	t.givenID = ""
+	if id == "" || slices.Contains(t.givenIDs, id) {
+		return own
+	}
+	t.givenIDs = append(t.givenIDs, id)
+	return id
 }
 
 // isBuiltIn reports whether a recipient is one of the tools that gpt-oss was trained with, or a method of one.

@@ -178,7 +178,7 @@ func (n *native) toServer(r *http.Request, f *exchange.Forward, body []byte) (
 ) {
 	header = r.Header.Clone()
 	server, path = n.server, f.Path
-	if f.Readable {
+	if f.Readable && f.Path == "" {
 		server, path = n.setup.Config.Passthrough, r.RequestURI
 		header.Set("accept-encoding", "identity")
 	} else if f.Path == "" {

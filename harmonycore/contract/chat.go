@@ -1,6 +1,9 @@
 package contract
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // ChatServers determine how the servers of a model of the kind [Chat] take a conversation. An absent setting has the
 // filter's default. Only such models have it.
@@ -68,15 +71,16 @@ const DefaultAPIPath = "/v1"
 
 // ServerPath returns the path at which the model's servers take path, which is one of this package's.
 func (m *Model) ServerPath(path string) string {
+	base := cmp.Or(m.APIPath, DefaultAPIPath)
 	if rest, ok := strings.CutPrefix(path, DefaultAPIPath+"/"); ok {
-		return m.APIPath + "/" + rest
+		return base + "/" + rest
 	}
-	return strings.TrimSuffix(m.APIPath, DefaultAPIPath) + path
+	return strings.TrimSuffix(base, DefaultAPIPath) + path
 }
 
-// validAPIPath reports whether s is a value of [Model.APIPath]: empty, or a path without a slash at its end.
+// validAPIPath reports whether s is a value of [Model.APIPath]: a path without a slash at its end.
 func validAPIPath(s string) bool {
-	return s == "" || s[0] == '/' && !strings.HasSuffix(s, "/") && !strings.ContainsAny(s, "?# %\\") &&
+	return s != "" && s[0] == '/' && !strings.HasSuffix(s, "/") && !strings.ContainsAny(s, "?# %\\") &&
 		!strings.Contains(s, "//") && !strings.Contains(s, "/.")
 }
 

@@ -59,7 +59,7 @@ type Forward struct {
 	Without string
 	// Body replaces the client's body. If it is nil, the body stays unchanged.
 	Body []byte
-	// Readable asks for an uncompressed response to a request that otherwise stays unchanged.
+	// Readable asks for an uncompressed response to a request that the client gets the server's own response to.
 	Readable bool
 }
 

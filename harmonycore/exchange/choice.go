@@ -20,7 +20,8 @@ type choice struct {
 }
 
 // parser reads what a server generates for one choice, and passes the messages on. There is one type for servers that
-// answer in token ids, one for servers that answer in text, and one for text whose control tokens come as ids.
+// answer in token ids, one for servers that answer in text, one for text whose control tokens come as ids, and one for
+// servers that take conversations.
 type parser interface {
 	// exceeds reports whether the choice has more than tokens tokens with what the event holds.
 	exceeds(event *backend.Event, tokens int) bool
@@ -50,6 +51,8 @@ func (g *generation) newChoices(model *Model, r *translate.Request) []choice {
 			part = c.gate
 		}
 		switch kind := g.kind.Facts(); {
+		case kind.Conversations:
+			c.parser = newConversationParser(g, model, r, part)
 		case !kind.TextAnswers:
 			c.parser = newIDParser(g.x.gateway.options.Tokenizer, r, part)
 		case kind.ControlTokens:

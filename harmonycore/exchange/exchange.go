@@ -23,6 +23,8 @@ type Exchange struct {
 	client   outlet
 	// generation is the endpoint if the request was sent to a model as tokens. Otherwise it is nil.
 	generation *generation
+	// passed is what reads the answer to a Chat request that went on as it was. Otherwise it is nil.
+	passed *passed
 	// decided reports whether the endpoint has decided on the request.
 	decided bool
 	// headersForwarded reports whether the request's headers were sent on to the model's servers before the body was read.
@@ -183,7 +185,7 @@ func (e *Exchange) Translated() bool { return e.generation != nil }
 
 // refuse ends the exchange with an error. The reply then passes through the response's side, which leaves it unchanged.
 func (e *Exchange) refuse(failure *openai.Error) RequestAction {
-	e.generation = nil
+	e.generation, e.passed = nil, nil
 	if e.report.Routed {
 		e.report.Routed, e.report.Server = false, ""
 	}

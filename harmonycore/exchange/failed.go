@@ -20,8 +20,8 @@ const (
 // it into the API's form.
 type failedResponse struct {
 	x *Exchange
-	// generation is what the server was asked for. It is nil if the response came before the request was read.
-	generation *generation
+	// failure puts the server's error into OpenAI's form. It is nil if the response came before the request was read.
+	failure func(*backend.Error) *openai.Error
 	// headersReceived reports whether the headers have come.
 	headersReceived bool
 	status          int
@@ -114,8 +114,8 @@ func (f *failedResponse) reply() *Reply {
 		}
 	}
 	var r *Reply
-	if f.generation != nil {
-		r = replyWith(f.generation.failure(failure))
+	if f.failure != nil {
+		r = replyWith(f.failure(failure))
 	} else {
 		r = replyWith(serverError(failure, ""))
 	}

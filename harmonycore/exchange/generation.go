@@ -117,6 +117,9 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 		}
 		read = translate.Responses
 	}
+	if a.model.Kind.Facts().Conversations {
+		return g.requestConversation(a, body, h)
+	}
 	spelled := ""
 	if a.model.Kind.Facts().TextPrompts {
 		spelled = a.body.FindText(spellsControl) // before the texts are read, since reading overwrites the body
@@ -182,15 +185,10 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	r.Conversation = harmony.Conversation{}
 	g.promptTokens, g.maxTokens, g.hiddenStops = len(prompt), maxTokens, hidden
 	g.prefilled = rendered.prefilled
-	if g.memory = h.Scratch; g.memory == nil {
-		g.memory = &Scratch{} // not the request's, which may be large
-	}
-	g.prepare(model, r)
+	g.begins(model, r, h)
 	report := &g.x.report
 	report.ToolOutputTokens = g.x.gateway.renderer.ToolTokens(prompt)
-	report.UnknownItems, report.DroppedParts = r.UnknownItems, r.DroppedParts
 	report.TruncatedTurns, report.BrokenSpellings = rendered.truncatedTurns, broken
-	report.FirstToken = -1
 	scratch.body = model.Kind.AppendRequest(scratch.body[:0], &backend.Request{
 		Model: model.ServerModel, Prompt: prompt, PromptText: scratch.text, MaxTokens: maxTokens,
 		Choices: r.Choices, Logprobs: r.Logprobs, TopLogprobs: r.TopLogprobs,
@@ -213,9 +211,8 @@ func (g *generation) prepare(model *Model, r *translate.Request) {
 
 func (g *generation) headers(h ResponseHead) ResponseAction {
 	switch {
-	case g.state != awaiting || h.Local || h.Status < 200 || h.Status > 299 ||
-		!isMediaType(h.ContentType, g.kind.Facts().StreamType()):
-		g.x.response = &failedResponse{x: g.x, generation: g}
+	case g.state != awaiting || h.Local || h.Status < 200 || h.Status > 299 || !g.reads(h.ContentType):
+		g.x.response = &failedResponse{x: g.x, failure: g.failure}
 		return g.x.response.headers(h)
 	case h.End:
 		return g.x.client.reply(replyWith(errUnfinished()))
@@ -223,6 +220,19 @@ func (g *generation) headers(h ResponseHead) ResponseAction {
 		g.state = listening
 		return g.x.client.hold(200, g.answer.ContentType())
 	}
+}
+
+// reads reports whether an answer of this media type can be read. Some servers that take conversations answer in one
+// piece whatever was asked.
+func (g *generation) reads(contentType string) bool {
+	if isMediaType(contentType, g.kind.Facts().StreamType()) {
+		return true
+	}
+	if !g.kind.Facts().Conversations || !isJSON(contentType) {
+		return false
+	}
+	g.reader = backend.NewWholeReader()
+	return true
 }
 
 func (g *generation) body(chunk []byte, end bool) ResponseAction {

@@ -77,7 +77,7 @@ func (e *Exchange) awaitBody() RequestHead {
 func (e *Exchange) forwardHeaders(model *Model, rewritten bool) RequestHead {
 	e.headersForwarded = true
 	kind := model.Kind.Facts()
-	return RequestHead{Path: kind.Path, Pool: model.Pool, Without: kind.PrivateHeader, Rewritten: rewritten}
+	return RequestHead{Path: model.ServerPath(kind.Path), Pool: model.Pool, Without: kind.PrivateHeader, Rewritten: rewritten}
 }
 
 // forward sends the request to the model's servers. If body is nil, the client's body stays unchanged.
@@ -86,7 +86,7 @@ func (e *Exchange) forward(model *Model, body []byte) RequestAction {
 		return RequestAction{Forward: &Forward{Body: body}}
 	}
 	kind := model.Kind.Facts()
-	return RequestAction{Forward: &Forward{Path: kind.Path, Pool: model.Pool, Without: kind.PrivateHeader, Body: body}}
+	return RequestAction{Forward: &Forward{Path: model.ServerPath(kind.Path), Pool: model.Pool, Without: kind.PrivateHeader, Body: body}}
 }
 
 // reader turns a request of an API into a conversation.

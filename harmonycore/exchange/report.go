@@ -14,7 +14,8 @@ type Report struct {
 	Model, Server string
 	// Routed reports whether the request was sent to the responses service unchanged. Server is then "responses_service".
 	Routed bool
-	// Translated reports whether a translated request was sent to a server. Only then do the following fields apply.
+	// Translated reports whether the request was sent to the model's servers, translated or as a Chat request that needs no
+	// translation. Only then do the following fields apply.
 	Translated bool
 	// PromptTokens is the number of tokens sent. CachedTokens of them were in the server's cache, as the server reports.
 	// ToolOutputTokens of them are results of tools.
@@ -87,6 +88,9 @@ func (e *Exchange) Report() Report {
 	r := e.report
 	if e.generation != nil {
 		e.generation.complement(&r)
+	}
+	if e.passed != nil {
+		e.passed.complement(&r)
 	}
 	return r
 }

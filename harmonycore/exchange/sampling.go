@@ -16,10 +16,7 @@ const gptOSS translate.Number = "1"
 
 // samplingOf returns the client's sampling in the form that servers get, for an answer of at most maxTokens.
 func samplingOf(s *translate.Sampling, maxTokens int) (backend.Sampling, *openai.Error) {
-	out := backend.Sampling{
-		Temperature: string(s.Temperature), TopP: string(s.TopP),
-		PresencePenalty: string(s.PresencePenalty), FrequencyPenalty: string(s.FrequencyPenalty), Seed: string(s.Seed),
-	}
+	out := openSampling(s)
 	if s.Temperature == "" {
 		out.Temperature = string(gptOSS)
 	}
@@ -40,17 +37,29 @@ func samplingOf(s *translate.Sampling, maxTokens int) (backend.Sampling, *openai
 			return out, openai.Invalid(param, "Invalid '"+param+
 				"': control tokens cannot be biased, since the format of the answer hangs on them.")
 		}
-		out.LogitBias = append(out.LogitBias, backend.Bias{Token: b.Token, Value: string(b.Value)})
 	}
 	for i, id := range s.StopTokenIDs {
 		if failure := checkToken("stop_token_ids["+strconv.Itoa(i)+"]", id); failure != nil {
 			return out, failure
 		}
 	}
+	return out, nil
+}
+
+// openSampling returns the client's sampling as it stands. The tokens that it names are those of the model's own
+// vocabulary, and what it leaves out is the servers' to choose.
+func openSampling(s *translate.Sampling) backend.Sampling {
+	out := backend.Sampling{
+		Temperature: string(s.Temperature), TopP: string(s.TopP),
+		PresencePenalty: string(s.PresencePenalty), FrequencyPenalty: string(s.FrequencyPenalty), Seed: string(s.Seed),
+	}
+	for i := range s.LogitBias {
+		out.LogitBias = append(out.LogitBias, backend.Bias{Token: s.LogitBias[i].Token, Value: string(s.LogitBias[i].Value)})
+	}
 	for _, extra := range s.Extras {
 		out.Extras = append(out.Extras, backend.Member{Name: extra.Name, JSON: extra.JSON})
 	}
-	return out, nil
+	return out
 }
 
 func checkToken(param string, id uint32) *openai.Error {

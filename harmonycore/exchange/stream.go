@@ -81,7 +81,11 @@ func sizeOf(event *backend.Event) int {
 	if event.TextTokens > 0 {
 		return len(event.Tokens) + event.TextTokens
 	}
-	return len(event.Tokens) + harmony.EstimateTokens(len(event.Text))
+	n := len(event.Tokens) + harmony.EstimateTokens(len(event.Text))
+	if len(event.Reasoning) > 0 || len(event.Calls) > 0 {
+		n += harmony.EstimateTokens(len(event.Reasoning)) + len(event.Calls)
+	}
+	return n
 }
 
 // generate passes what the server generated to its choice.
@@ -161,14 +165,18 @@ func (g *generation) complete(end bool) ResponseAction {
 		return g.fail(errUnfinished())
 	}
 	if g.endedEarly {
-		g.usage = backend.Usage{} // the server's usage comes last, and counts what the client did not get
+		g.usage = backend.Usage{Prompt: g.usage.Prompt} // the rest counts what the client did not get
 	}
 	if g.usage.Completion == 0 {
 		g.usage.Completion = g.generated() // a server that reports no usage: the gateway counts, or estimates
 	}
+	if g.kind.Facts().Conversations {
+		g.promptTokens = g.usage.Prompt // only the servers know the prompt
+	}
 	g.answer.Finish(translate.Usage{
 		PromptTokens: g.promptTokens, CachedTokens: g.usage.Cached, CachedKnown: g.usage.HasCached,
 		CompletionTokens: g.usage.Completion, ReasoningEstimated: g.kind.Facts().EstimatesTokens(),
+		ReasoningTokens: g.usage.Reasoning, ReasoningKnown: g.usage.HasReasoning,
 	}, g.x.now()/1000)
 	g.finished()
 	if g.endedEarly && !end {

@@ -25,28 +25,14 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 	if in.Dropped.First != nil && m.UnsupportedContent != contract.ContentDrop {
 		return nil, in.Dropped.First
 	}
-	if limit := m.Answers.MaxChoices; limit > 0 && in.Choices > limit {
-		return nil, openai.Invalid("n", "Invalid 'n': this model gives at most "+strconv.Itoa(limit)+" choices, but got "+
-			strconv.Itoa(in.Choices)+" instead.")
-	}
-	r := &Request{
-		API: ChatAPI, Model: in.Model, Stream: in.Stream, Choices: in.Choices,
-		DroppedParts: in.Dropped.Count,
-		Logprobs:     in.Logprobs, TopLogprobs: in.TopLogprobs, HideReasoning: in.HideReasoning,
-		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
-		includeUsage: in.IncludeUsage, oneCall: in.OneCall, tierRequested: in.TierRequested,
-	}
-	if in.HideReasoning {
-		r.reasoning = openai.NoReasoning
-	}
-	if err := r.setSampling(&in.Sampling, m); err != nil {
+	r, err := newChatRequest(in, m, env)
+	if err != nil {
 		return nil, err
 	}
 	if r.effort, err = chatEffort(m, in); err != nil {
 		return nil, err
 	}
-	r.Stop, r.MaxReasoning = in.Stop, reasoningLimit(m, in.Sampling.ThinkingBudget)
-	r.tools = newToolset(in.Tools)
+	r.Stop = in.Stop
 	schemas := schemasOf(in.Tools)
 	r.Constraint = r.tools.constraint(in.Tools, schemas, &in.Choice, &in.Format)
 	if err := r.Constraint.enforceable(); err != nil {
@@ -71,6 +57,45 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 		}
 	}
 	r.Conversation.Messages = b.messages
+	return r, nil
+}
+
+// newChatRequest returns a Chat request without its conversation.
+func newChatRequest(in *openai.ChatRequest, m *contract.Model, env Env) (*Request, *openai.Error) {
+	if limit := m.Answers.MaxChoices; limit > 0 && in.Choices > limit {
+		return nil, openai.Invalid("n", "Invalid 'n': this model gives at most "+strconv.Itoa(limit)+" choices, but got "+
+			strconv.Itoa(in.Choices)+" instead.")
+	}
+	r := &Request{
+		API: ChatAPI, Model: in.Model, Stream: in.Stream, Choices: in.Choices,
+		DroppedParts: in.Dropped.Count,
+		Logprobs:     in.Logprobs, TopLogprobs: in.TopLogprobs, HideReasoning: in.HideReasoning,
+		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
+		includeUsage: in.IncludeUsage, oneCall: in.OneCall, tierRequested: in.TierRequested,
+	}
+	if in.HideReasoning {
+		r.reasoning = openai.NoReasoning
+	}
+	if err := r.setSampling(&in.Sampling, m); err != nil {
+		return nil, err
+	}
+	r.MaxReasoning = reasoningLimit(m, in.Sampling.ThinkingBudget)
+	r.tools = newToolset(in.Tools)
+	return r, nil
+}
+
+// ChatAnswer reads what the answer to a Chat request depends on. It is for servers that take conversations, which get
+// the request itself: their stop sequences, efforts and forms of answers are theirs to keep.
+func ChatAnswer(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
+	in, err := openai.DecodeChatRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newChatRequest(in, m, env)
+	if err != nil {
+		return nil, err
+	}
+	r.unphased = true
 	return r, nil
 }
 

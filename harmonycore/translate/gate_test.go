@@ -24,6 +24,8 @@ func (h *sentEvents) Content(text []byte, tokens int) {
 func (h *sentEvents) Close(harmony.End) { h.WriteString("] ") }
 func (h *sentEvents) End(Finish)        { h.WriteString("end") }
 
+func (h *sentEvents) CallID([]byte) {}
+
 func (h *sentEvents) Logprob(l *openai.Logprob) { fmt.Fprintf(h, "(%s) ", l.Token) }
 
 func TestGate(t *testing.T) {

@@ -200,7 +200,11 @@ func (s *stream) forward(f *exchange.Forward) bool {
 		return false
 	}
 	if f.Pool != "" {
-		if !s.redirect(f.Pool, f.Path, f.Without, f.Body != nil) {
+		if !s.redirect(f.Pool, f.Path, f.Without, f.Body != nil && !f.Readable) {
+			return false
+		}
+		if f.Readable && f.Body != nil &&
+			!edited("set content-type", proxywasm.ReplaceHttpRequestHeader("content-type", "application/json")) {
 			return false
 		}
 		length := strconv.Itoa(len(f.Body))

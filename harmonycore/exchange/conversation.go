@@ -1,0 +1,263 @@
+package exchange
+
+import (
+	"cmp"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/chatserver"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// requestConversation sends a request to servers that take conversations. A Chat request goes on as it is, unless its
+// answer must be made anew.
+func (g *generation) requestConversation(a *modelRequest, body []byte, h Host) RequestAction {
+	if g.api == translate.ChatAPI && !g.remakes(a.model) {
+		return g.x.passChat(a, body, h)
+	}
+	var sent []byte
+	var failure *openai.Error
+	if g.api == translate.ChatAPI {
+		sent, failure = g.remake(a, body, h)
+	} else {
+		sent, failure = g.converse(a, h)
+	}
+	if failure != nil {
+		return g.x.refuse(failure)
+	}
+	g.x.generation, g.x.response = g, g
+	return g.x.forward(a.model, sent)
+}
+
+// remake returns the body that asks the model's servers for a stream of the answer to a Chat request. It lies in the
+// scratch memory.
+func (g *generation) remake(a *modelRequest, body []byte, h Host) ([]byte, *openai.Error) {
+	if failure := g.x.checkPassed(a.model); failure != nil {
+		return nil, failure
+	}
+	scratch := h.scratch()
+	changes := changesOf(a.model)
+	changes.Stream, changes.TokenIDs = true, a.model.Answers.TokenIDs
+	sent, failure := chatserver.AppendRewritten(scratch.body[:0], body, changes)
+	if failure != nil {
+		return nil, failure
+	}
+	scratch.body = sent
+	r, failure := a.read(translate.ChatAnswer, h) // overwrites the client's body
+	if failure == nil {
+		failure = g.checkKind(a.model, r)
+	}
+	if failure != nil {
+		return nil, failure
+	}
+	g.begins(a.model, r, h)
+	g.maxTokens = cmp.Or(r.Sampling.MaxTokens, a.model.ContextLength)
+	return sent, nil
+}
+
+// remakes reports whether the answer to a Chat request is made anew: the servers' own has a structure that clients cannot
+// read, or lacks or shows what the operator wants otherwise.
+func (g *generation) remakes(model *Model) bool {
+	plain := model.Speaks == contract.SpeaksChat || model.Speaks == contract.SpeaksAuto
+	a := &model.Answers
+	return !plain || a.TokenIDs || a.HideReasoning || a.MaxChoices < contract.MaxChoices || model.MaxReasoningTokens > 0
+}
+
+// converse returns the body that asks the model's servers for the answer, for servers that take conversations. The body
+// lies in the scratch memory.
+func (g *generation) converse(a *modelRequest, h Host) ([]byte, *openai.Error) {
+	model := a.model
+	r, failure := a.read(translate.ResponsesChat, h)
+	if failure == nil {
+		failure = g.checkKind(model, r)
+	}
+	if failure != nil {
+		return nil, failure
+	}
+	scratch := h.scratch()
+	scratch.text = r.AppendConversation(scratch.text[:0])
+	sampling := openSampling(&r.Sampling)
+	g.begins(model, r, h)
+	g.maxTokens = cmp.Or(r.Sampling.MaxTokens, model.ContextLength)
+	scratch.body = model.Kind.AppendRequest(scratch.body[:0], &backend.Request{
+		Model: model.ServerModel, Conversation: scratch.text, MaxTokens: r.Sampling.MaxTokens,
+		Choices: r.Choices, Logprobs: r.Logprobs, TopLogprobs: r.TopLogprobs,
+		StopTokens: r.Sampling.StopTokenIDs, Sampling: sampling, TokenIDs: model.Answers.TokenIDs,
+	})
+	return scratch.body, nil
+}
+
+// begins sets up what takes the answer to a request that is complete.
+func (g *generation) begins(model *Model, r *translate.Request, h Host) {
+	if g.memory = h.Scratch; g.memory == nil {
+		g.memory = &Scratch{} // not the request's, which may be large
+	}
+	g.prepare(model, r)
+	g.x.report.UnknownItems, g.x.report.DroppedParts = r.UnknownItems, r.DroppedParts
+	g.x.report.FirstToken = -1
+}
+
+// conversationParser is the [parser] of a choice of a server that takes conversations. The server may separate
+// reasoning and calls from the text. An adapter finds the messages in the text. Numbers of tokens are estimates.
+type conversationParser struct {
+	sink    *conversationSink
+	adapter structure.Adapter
+	calls   callReader
+	// received is the number of bytes received, and ids the number of ids of tokens.
+	received, ids int
+}
+
+func newConversationParser(g *generation, model *Model, r *translate.Request, answer translate.Choice) *conversationParser {
+	p := &conversationParser{sink: &conversationSink{Choice: answer}}
+	create, ok := structure.Named(model.Speaks, g.x.gateway.options.Adapters)
+	if !ok {
+		create = structure.NewAuto
+	}
+	p.adapter = create(p.sink, structure.Options{
+		Marker: model.Marker, ThinkTags: model.Chat.ThinkTags,
+		Fallback: harmony.Fallback{
+			To: harmony.FallBackToFinal, MinTokens: model.MinTokensBeforeFallback,
+			TimeoutMS: int64(model.FallbackOnTimeoutMS),
+		},
+	})
+	p.calls = callReader{sink: p.sink, request: r}
+	return p
+}
+
+// bytesOf returns how much text the event holds, in bytes.
+func bytesOf(e *backend.Event) int {
+	n := len(e.Text) + len(e.Reasoning)
+	for i := range e.Calls {
+		n += len(e.Calls[i].Name) + len(e.Calls[i].Arguments)
+	}
+	return n
+}
+
+func (p *conversationParser) exceeds(event *backend.Event, tokens int) bool {
+	return (p.received+bytesOf(event)+maxTokenBytes-1)/maxTokenBytes > tokens || p.ids+len(event.SampledIDs) > tokens
+}
+
+// prefill implements [parser]. Conversations end before the answer.
+func (p *conversationParser) prefill(*generation) {}
+
+func (p *conversationParser) take(g *generation, c *choice, event *backend.Event) *openai.Error {
+	p.received += bytesOf(event)
+	p.ids += len(event.SampledIDs)
+	p.sink.keepLogprobs(event)
+	for text := event.Reasoning; len(text) > 0; {
+		n := min(len(text), maxPiece)
+		p.reasoning(text[:n])
+		text = text[n:]
+		if done, failure := p.bounded(g, c, len(text)); done || failure != nil {
+			return failure
+		}
+	}
+	for text := event.Text; len(text) > 0; {
+		n := min(len(text), maxPiece)
+		p.text(g, text[:n])
+		text = text[n:]
+		if done, failure := p.bounded(g, c, len(text)); done || failure != nil {
+			return failure
+		}
+	}
+	for i := range event.Calls {
+		if p.sink.source == fromText {
+			p.adapter.Break()
+		}
+		if failure := p.calls.take(&event.Calls[i]); failure != nil {
+			return failure
+		}
+		if done, failure := p.bounded(g, c, 0); done || failure != nil {
+			return failure
+		}
+	}
+	return nil
+}
+
+// bounded checks the bounds of an answer. It reports whether the choice has ended early, with rest bytes of its event
+// unread.
+func (p *conversationParser) bounded(g *generation, c *choice, rest int) (done bool, failure *openai.Error) {
+	if p.sink.opened > maxMessages {
+		return false, errTooManyMessages()
+	}
+	if c.gate != nil && c.endedEarly() {
+		g.endEarly(c)
+		g.x.report.WastedTokens += harmony.EstimateTokens(rest)
+		return true, nil
+	}
+	return false, nil
+}
+
+func (p *conversationParser) reasoning(text []byte) {
+	if p.sink.source != fromReasoning {
+		p.closeOpen()
+		p.sink.begin(fromReasoning, harmony.Header{Role: harmony.Assistant, Channel: harmony.Analysis})
+	}
+	p.sink.add(text)
+}
+
+func (p *conversationParser) text(g *generation, text []byte) {
+	if p.sink.source != fromText {
+		p.closeOpen()
+		p.sink.source = fromText
+	}
+	now := int64(0)
+	if p.adapter.Timed() {
+		now = g.x.now()
+	}
+	p.adapter.Write(text, now)
+}
+
+// closeOpen closes the open message, whatever it came from.
+func (p *conversationParser) closeOpen() {
+	switch p.sink.source {
+	case fromText:
+		p.adapter.Break()
+	case fromCalls:
+		p.calls.close(harmony.EndedByCall)
+	case fromReasoning:
+		p.sink.end(harmony.EndedByEnd)
+	case fromNothing:
+	}
+	p.sink.source = fromNothing
+}
+
+func (p *conversationParser) end(_ *generation, finish backend.Finish) *openai.Error {
+	stopped := finish == backend.Stopped
+	if failure := p.calls.missing(); failure != nil && stopped {
+		return failure
+	}
+	p.conclude(stopped)
+	return nil
+}
+
+func (p *conversationParser) finish() { p.conclude(false) }
+
+// conclude closes the open message. whole reports whether the model has ended its answer by itself.
+func (p *conversationParser) conclude(whole bool) {
+	end := harmony.Cut
+	if whole {
+		end = harmony.EndedByReturn
+	}
+	switch p.sink.source {
+	case fromCalls:
+		if whole {
+			end = harmony.EndedByCall
+		}
+		p.calls.close(end)
+	case fromReasoning:
+		p.sink.end(end)
+	case fromText, fromNothing:
+	}
+	p.adapter.Finish(whole)
+	p.sink.source = fromNothing
+}
+
+func (p *conversationParser) generated() int { return max(p.ids, harmony.EstimateTokens(p.received)) }
+
+func (p *conversationParser) recoveries() harmony.Recoveries { return p.adapter.Recoveries() }
+
+func (p *conversationParser) refused() *harmony.ParseError { return nil }

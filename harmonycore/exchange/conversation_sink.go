@@ -1,0 +1,89 @@
+package exchange
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// messageSource is the part of a server's answer that the open message comes from.
+type messageSource uint8
+
+const (
+	fromNothing messageSource = iota
+	fromReasoning
+	fromText
+	fromCalls
+)
+
+// conversationSink is between a [conversationParser] and its choice. It is the sink of the adapter too. It counts
+// messages and tokens, and gives the choice the logprobs of the text.
+type conversationSink struct {
+	translate.Choice
+	source messageSource
+	// open reports whether a message is open, and opened is how many have been.
+	open   bool
+	opened int
+	// bytes is the length of the content so far, and tokens how many tokens of it the choice was told.
+	bytes, tokens int
+	// logprobs are those of tokens whose text the choice has not got yet.
+	logprobs []openai.Logprob
+}
+
+// maxKeptLogprobs is how many logprobs wait for their text. An adapter holds less back.
+const maxKeptLogprobs = 256
+
+// keepLogprobs keeps the logprobs of an event until the choice gets its text.
+func (s *conversationSink) keepLogprobs(event *backend.Event) {
+	for i := range event.TextLogprobs {
+		if len(s.logprobs) >= maxKeptLogprobs {
+			return
+		}
+		from := &event.TextLogprobs[i]
+		l := openai.Logprob{TokenLogprob: openai.TokenLogprob{Token: from.Token, Logprob: from.Logprob}}
+		for j := range from.Top {
+			l.Top = append(l.Top, openai.TokenLogprob{Token: from.Top[j].Token, Logprob: from.Top[j].Logprob})
+		}
+		s.logprobs = append(s.logprobs, l.Clone())
+	}
+}
+
+// Open implements [harmony.Sink].
+func (s *conversationSink) Open(h harmony.Header) {
+	s.open = true
+	s.opened++
+	s.Choice.Open(h)
+}
+
+// Content implements [harmony.Sink]. The number of tokens is estimated over the whole answer.
+func (s *conversationSink) Content(text []byte, _ int) {
+	s.bytes += len(text)
+	tokens := harmony.EstimateTokens(s.bytes) - s.tokens
+	s.tokens += tokens
+	for i := range s.logprobs {
+		s.Choice.Logprob(&s.logprobs[i])
+	}
+	s.logprobs = s.logprobs[:0]
+	s.Choice.Content(text, tokens)
+}
+
+// Close implements [harmony.Sink].
+func (s *conversationSink) Close(end harmony.End) {
+	if s.open {
+		s.open = false
+		s.Choice.Close(end)
+	}
+}
+
+// begin opens a message that an adapter does not see.
+func (s *conversationSink) begin(source messageSource, h harmony.Header) {
+	s.source = source
+	s.Open(h)
+}
+
+// add adds content to the message that begin has opened.
+func (s *conversationSink) add(text []byte) { s.Content(text, 0) }
+
+// end closes the message that begin has opened.
+func (s *conversationSink) end(end harmony.End) { s.Close(end) }

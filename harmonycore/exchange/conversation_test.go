@@ -1,0 +1,117 @@
+package exchange
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+)
+
+// conversing returns a gateway with one model behind servers that take conversations.
+func conversing(change func(*contract.Model)) *Gateway {
+	m := contract.DefaultModel("qwen")
+	m.Pool, m.Server, m.ServerModel = "qwen", contract.Chat, "Qwen/Qwen3-30B-A3B"
+	if change != nil {
+		change(&m)
+	}
+	c := contract.DefaultConfig()
+	c.Models = []contract.Model{m}
+	return New(Options{Config: *c, Tokenizer: o200k.Tokenizer()})
+}
+
+// ask sends a request, and the server's answer in pieces of n bytes. It returns what the server got, and what the client
+// got.
+func ask(t *testing.T, g *Gateway, path, request, contentType, answer string, n int) (sent, got string, x *Exchange) {
+	t.Helper()
+	x = g.Begin("POST", path)
+	x.RequestHeaders()
+	action := x.Request([]byte(request), Host{Now: 1_700_000_000_000, ID: "0123456789abcdef01234567"})
+	if action.Reply != nil {
+		return "", string(action.Reply.Body), x
+	}
+	if action.Forward == nil || action.Forward.Path != contract.ChatPath {
+		t.Fatalf("the request is not forwarded: %+v", action)
+	}
+	sent = string(action.Forward.Body)
+	var out strings.Builder
+	take := func(a ResponseAction, chunk string) {
+		switch {
+		case a.Reply != nil:
+			out.Write(a.Reply.Body)
+		case a.Pass:
+			out.WriteString(chunk)
+		default:
+			out.Write(a.Body)
+		}
+	}
+	take(x.ResponseHeaders(ResponseHead{Status: 200, ContentType: contentType}), "")
+	for len(answer) > 0 {
+		piece := answer[:min(n, len(answer))]
+		answer = answer[len(piece):]
+		take(x.ResponseBody([]byte(piece), answer == ""), piece)
+	}
+	return sent, out.String(), x
+}
+
+func chunk(delta string) string {
+	return `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"q","choices":[{"index":0,"delta":{` +
+		delta + `},"finish_reason":null}]}` + "\n\n"
+}
+
+func finish(reason string) string {
+	return `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"q","choices":[{"index":0,"delta":{},` +
+		`"finish_reason":"` + reason + `"}]}` + "\n\n" +
+		`data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"q","choices":[],"usage":{"prompt_tokens":7,` +
+		`"completion_tokens":9,"total_tokens":16,"completion_tokens_details":{"reasoning_tokens":3}}}` + "\n\ndata: [DONE]\n\n"
+}
+
+func call(index, id, name, arguments string) string {
+	return chunk(`"tool_calls":[{"index":` + index + `,"id":` + id + `,"type":"function","function":{"name":` + name +
+		`,"arguments":"` + arguments + `"}}]`)
+}
+
+const askForTools = `{"model":"qwen","input":"hi","tools":[{"type":"function","name":"f","parameters":{"type":"object"}},` +
+	`{"type":"custom","name":"patch"}]}`
+
+// TestConversation has answers of servers that take conversations, and the items that a client gets of them, in every
+// cut of the bytes.
+func TestConversation(t *testing.T) {
+	for _, tt := range []struct{ name, answer, want string }{
+		{"text", chunk(`"role":"assistant","content":""`) + chunk(`"content":"Hel"`) + chunk(`"content":"lo"`) + finish("stop"),
+			"message(Hello)"},
+		{"reasoning", chunk(`"reasoning_content":"Think"`) + chunk(`"content":"Hi"`) + finish("stop"),
+			"reasoning(Think) message(Hi)"},
+		{"think tags", chunk(`"content":"<thi"`) + chunk(`"content":"nk>Hm</think>Hi"`) + finish("stop"),
+			"reasoning(Hm) message(Hi)"},
+		{"calls", chunk(`"content":"I look."`) + call("0", `"a1"`, `"f"`, `{\"x\"`) + call("0", "null", "null", `:1}`) +
+			call("1", `"a2"`, `"f"`, `{}`) + finish("tool_calls"),
+			`message(I look.) function_call(a1 f {"x":1}) function_call(a2 f {})`},
+		{"one index", call("0", `"a1"`, `"f"`, `{}`) + call("0", `"a2"`, `"f"`, `{}`) + finish("tool_calls"),
+			`function_call(a1 f {}) function_call(a2 f {})`},
+		{"repeated ids", call("0", `"a1"`, `"f"`, `{`) + call("0", `"a1"`, `"f"`, `}`) + finish("tool_calls"),
+			`function_call(a1 f {})`},
+		{"one id", call("0", `"a"`, `"f"`, `{}`) + call("1", `"a"`, `"f"`, `{}`) + finish("tool_calls"),
+			`function_call(a f {}) function_call(call_0123456789abcdef01234567_1 f {})`},
+		{"no id", call("0", `""`, `"f"`, `{}`) + finish("tool_calls"),
+			`function_call(call_0123456789abcdef01234567_0 f {})`},
+		{"a late name", call("0", `"a"`, `""`, `{\"x\":`) + call("0", `"a"`, `"f"`, `1}`) + finish("tool_calls"),
+			`function_call(a f {"x":1})`},
+		{"custom", call("0", `"a"`, `"patch"`, `{\"input\":\"*** `) + call("0", `"a"`, `""`, `Begin\"}`) + finish("tool_calls"),
+			`custom_tool_call(a patch *** Begin)`},
+		{"bare input", call("0", `"a"`, `"patch"`, `*** Begin`) + finish("tool_calls"), `custom_tool_call(a patch *** Begin)`},
+		{"thinking between calls", chunk(`"reasoning":"A"`) + call("0", `"a"`, `"f"`, `{}`) + chunk(`"reasoning":"B"`) +
+			call("1", `"b"`, `"f"`, `{}`) + finish("tool_calls"),
+			`reasoning(A) function_call(a f {}) reasoning(B) function_call(b f {})`},
+		{"undeclared", call("0", `"a"`, `"g"`, `{}`) + finish("tool_calls"), `reasoning({})`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for n := 1; n <= len(tt.answer); n++ {
+				_, got, _ := ask(t, conversing(nil), contract.ResponsesPath, askForTools, "text/event-stream", tt.answer, n)
+				if items := itemsOf(t, got); items != tt.want {
+					t.Fatalf("in pieces of %d: %s, want %s\n%s", n, items, tt.want, got)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,196 @@
+package exchange
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/chatserver"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// passed takes the answer to a Chat request that went on as it was, to servers that take conversations. The client gets
+// the answer unchanged. A copy is read for the report.
+type passed struct {
+	x     *Exchange
+	model *Model
+	// reader reads the copy. It is nil if the answer has a form that cannot be read: it passes all the same.
+	reader backend.Reader
+	event  backend.Event
+	// copied is the memory of the copy.
+	copied []byte
+	usage  backend.Usage
+	tally  translate.Tally
+	// lengths are how many bytes of reasoning, text and arguments have come.
+	reasoning, text, arguments int
+	// lastCall is the index of the newest call, and lastID its id.
+	lastCall int
+	lastID   string
+	// finish is the newest end of a choice. failed reports whether the server sent an error instead.
+	finish backend.Finish
+	failed bool
+	// forwarded is when the request was forwarded, in milliseconds since 1970.
+	forwarded int64
+}
+
+// passChat sends a Chat request on with the model's name, the operator's defaults and the roles that the servers know.
+func (e *Exchange) passChat(a *modelRequest, body []byte, h Host) RequestAction {
+	if failure := e.checkPassed(a.model); failure != nil {
+		return e.refuse(failure)
+	}
+	scratch := h.scratch()
+	sent, failure := chatserver.AppendRewritten(scratch.body[:0], body, changesOf(a.model))
+	if failure != nil {
+		return e.refuse(failure)
+	}
+	scratch.body = sent
+	p := &passed{x: e, model: a.model, lastCall: -1, forwarded: e.lastActivity}
+	e.passed, e.response, e.report.FirstToken = p, p, -1
+	action := e.forward(a.model, sent)
+	action.Forward.Readable = true
+	return action
+}
+
+// changesOf returns what changes in a Chat request on its way to the model's servers.
+func changesOf(m *Model) *chatserver.Changes {
+	return &chatserver.Changes{Model: m.ServerModel, ExtraBody: m.ExtraBody, Chat: &m.Chat}
+}
+
+// checkPassed refuses what the gateway cannot give of an answer that it does not make.
+func (e *Exchange) checkPassed(m *Model) *openai.Error {
+	switch {
+	case e.options.strict:
+		return openai.Unsupported(contract.StrictHeader, "Unsupported header: '"+contract.StrictHeader+
+			"'. This model does not speak Harmony, whose format the header is about. Leave it out.")
+	case e.options.events != "" && e.options.events != contract.EventsChunks:
+		return openai.Unsupported(contract.EventsHeader, "Unsupported header: '"+contract.EventsHeader+
+			"'. This model has no channels. Leave the header out.")
+	}
+	return nil
+}
+
+func (p *passed) headers(h ResponseHead) ResponseAction {
+	if h.Local || h.Status < 200 || h.Status > 299 {
+		p.failed = true
+		p.x.response = &failedResponse{x: p.x, failure: p.failure}
+		return p.x.response.headers(h)
+	}
+	switch {
+	case h.End:
+	case isMediaType(h.ContentType, p.model.Kind.Facts().StreamType()):
+		p.reader = p.model.Kind.NewReader()
+	case isJSON(h.ContentType):
+		p.reader = backend.NewWholeReader()
+	}
+	p.x.client.state = outletBegun
+	return ResponseAction{Pass: true}
+}
+
+func (p *passed) body(chunk []byte, end bool) ResponseAction {
+	if p.reader != nil {
+		p.copied = append(p.copied[:0], chunk...) // the reader overwrites it, and the client gets the chunk
+		p.read()
+	}
+	if end {
+		p.x.client.state = outletClosed
+	}
+	return ResponseAction{Pass: true}
+}
+
+// read reads the events of the copy. A form that no server sends ends the reading, and not the answer.
+func (p *passed) read() {
+	p.reader.Write(p.copied)
+	for {
+		switch p.reader.Next(&p.event) {
+		case backend.Read:
+			p.note()
+		case backend.Drained:
+			return
+		default:
+			p.reader = nil
+			return
+		}
+	}
+}
+
+// note counts what an event holds.
+func (p *passed) note() {
+	e := &p.event
+	if e.HasUsage {
+		p.usage = e.Usage
+	}
+	if e.Error != nil {
+		p.failed = true
+	}
+	if e.Finish != backend.Running {
+		p.finish = e.Finish
+	}
+	if sizeOf(e) == 0 {
+		return
+	}
+	if p.x.report.FirstToken < 0 {
+		p.x.report.FirstToken = max(p.x.now()-p.forwarded, 0)
+	}
+	p.reasoning += len(e.Reasoning)
+	p.text += len(e.Text)
+	for i := range e.Calls {
+		c := &e.Calls[i]
+		p.arguments += len(c.Arguments)
+		if c.Index != p.lastCall || len(c.ID) > 0 && string(c.ID) != p.lastID {
+			p.tally.Calls++
+			p.lastCall, p.lastID = c.Index, string(c.ID)
+		}
+	}
+}
+
+func (p *passed) trailers() ResponseAction {
+	p.x.client.state = outletClosed
+	return ResponseAction{Pass: true}
+}
+
+func (p *passed) silent(limit int64) ResponseAction {
+	if p.x.client.state == outletClosed {
+		return ResponseAction{}
+	}
+	return p.x.client.fail(replyWith(errStalled(limit)), CutStall)
+}
+
+// failure puts a server's error into OpenAI's form.
+func (p *passed) failure(failed *backend.Error) *openai.Error {
+	out := serverError(failed, p.model.ServerModel)
+	if p.model.Kind.Cause(failed) == backend.ContextExceeded {
+		out.Code, out.Param = contract.CodeContextLengthExceeded, paramMessages
+	}
+	return out
+}
+
+// complement adds the answer's part to a report.
+func (p *passed) complement(r *Report) {
+	r.Translated = true
+	r.PromptTokens, r.CachedTokens = p.usage.Prompt, min(p.usage.Cached, p.usage.Prompt)
+	r.Tally = p.tally
+	r.Reasoning = harmony.EstimateTokens(p.reasoning)
+	if p.usage.HasReasoning {
+		r.Reasoning = p.usage.Reasoning
+	}
+	r.ToolCall = harmony.EstimateTokens(p.arguments)
+	r.Final = harmony.EstimateTokens(p.text)
+	if r.CompletionTokens = p.usage.Completion; r.CompletionTokens == 0 {
+		r.CompletionTokens = r.Reasoning + r.ToolCall + r.Final
+	}
+	r.ReasoningAlert = float64(r.Reasoning) > p.x.gateway.options.ReasoningRatioAlert*float64(r.CompletionTokens)
+	client := &p.x.client
+	r.Cut = client.cut
+	switch {
+	case p.failed || client.cut != "":
+		r.Finish = FinishError
+	case client.state != outletClosed:
+		r.Finish, r.Cut = FinishCut, CutOther
+	case p.finish == backend.Length:
+		r.Finish = FinishLength
+	case r.Calls > 0:
+		r.Finish = FinishToolCalls
+	default:
+		r.Finish = FinishStop
+	}
+}

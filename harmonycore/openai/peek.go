@@ -117,6 +117,11 @@ func syntaxError(param, prefix string, err error) *Error {
 	return badRequest(code, param, prefix+err.Error()+".")
 }
 
+// DuplicateKey returns the error for a member of the body that may be there only once.
+func DuplicateKey(name string) *Error {
+	return badRequest(contract.CodeDuplicateKey, name, "Duplicate key: '"+name+"' stands more than once in the body.")
+}
+
 func topLevel(root value) (model string, err *Error) {
 	singles := [...]string{"model", "messages", "input", "stream"}
 	var seen [len(singles)]bool
@@ -127,7 +132,7 @@ func topLevel(root value) (model string, err *Error) {
 				continue
 			}
 			if seen[i] {
-				return badRequest(contract.CodeDuplicateKey, name, "Duplicate key: '"+name+"' stands more than once in the body.")
+				return DuplicateKey(name)
 			}
 			seen[i] = true
 			if i == 0 {

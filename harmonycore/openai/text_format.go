@@ -9,6 +9,8 @@ type TextFormat struct {
 	Description string
 	// Schema is the JSON schema of the answer, as the client spelled it but without white space.
 	Schema string
+	// JSONObject reports whether the form is any JSON object, so that Schema says no more.
+	JSONObject bool
 	// StrictAt is the place of "strict": true, or empty. A strict form is enforced or the request is refused.
 	StrictAt string
 	// Pattern, Grammar and Choices are other kinds of forms. At most one of them is set, and then Schema is empty. Pattern
@@ -59,7 +61,7 @@ func (t *TextFormat) read(param string, v value, nested bool) *Error {
 	case "text":
 		return nil
 	case "json_object":
-		t.Name, t.Schema = kind, `{"type":"object"}`
+		t.Name, t.Schema, t.JSONObject = kind, `{"type":"object"}`, true
 		return nil
 	case "json_schema":
 	default:

@@ -76,14 +76,18 @@ func newBuiltInTools(in *openai.ResponsesRequest) (b builtInTools) {
 	return b
 }
 
-// methodsOf returns what can be called of a built-in tool. One without methods is called by its own name, with text.
+// methodsOf returns what can be called of a built-in tool. One without methods is called by its own name, with text. The
+// description of the tool itself is in that of its first method.
 func methodsOf(n *harmony.Namespace) []openai.Tool {
 	if len(n.Tools) == 0 {
-		return []openai.Tool{{Name: n.Name, BuiltIn: true, Custom: true}}
+		return []openai.Tool{{Name: n.Name, BuiltIn: true, Custom: true, Description: n.Description.Value}}
 	}
 	methods := make([]openai.Tool, 0, len(n.Tools))
 	for i := range n.Tools {
-		method := openai.Tool{Name: n.Name + "." + n.Tools[i].Name, BuiltIn: true}
+		method := openai.Tool{Name: n.Name + "." + n.Tools[i].Name, BuiltIn: true, Description: n.Tools[i].Description}
+		if i == 0 && n.Description.Set {
+			method.Description += "\n\n" + n.Description.Value
+		}
 		if parameters := n.Tools[i].Parameters; parameters != nil {
 			method.Parameters = parameters.AppendJSON(nil)
 		}

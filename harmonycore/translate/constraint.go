@@ -81,7 +81,7 @@ func (s toolset) constraint(declared []openai.Tool, schemas []*harmony.Schema, c
 // chosen reports whether a choice names the tool, or the built-in tool that it is a method of.
 func (t *shownTool) chosen(choice *openai.ToolChoice) bool {
 	if choice.BuiltIn {
-		name, _, _ := strings.Cut(t.shown, ".")
+		name, _, _ := strings.Cut(t.name, ".")
 		return t.builtIn && name == choice.Name
 	}
 	return !t.builtIn && t.name == choice.Name && t.custom == choice.Custom

@@ -125,11 +125,16 @@ func (b *builder) call(tool calledTool, arguments string, custom bool) {
 func (b *builder) result(id string, parts []string, param string) *openai.Error {
 	call := b.calls.find(id, b.made)
 	if call == nil {
-		return openai.Invalid(param, "Invalid '"+param+"': no call before it has this id.")
+		return noCall(param)
 	}
 	b.turns = b.turns.addResult(call.message)
 	b.addResult(call.calledTool, parts)
 	return nil
+}
+
+// noCall returns the error for a result at param that has no call.
+func noCall(param string) *openai.Error {
+	return openai.Invalid(param, "Invalid '"+param+"': no call before it has this id.")
 }
 
 func (b *builder) addResult(tool calledTool, parts []string) {

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
@@ -59,7 +60,7 @@ func newResponsesAnswer(r *Request) *responsesAnswer {
 		reasoning: r.reasoningKind(),
 		response: openai.Response{
 			ID: "resp_" + r.env.ID, Model: r.Model, CreatedAt: r.env.Now,
-			Status: openai.StatusInProgress, Effort: effortName(r.effort), Echo: r.echo,
+			Status: openai.StatusInProgress, Effort: cmp.Or(r.effortWord, effortName(r.effort)), Echo: r.echo,
 		},
 	}
 	a.keepMessages(r)

@@ -18,23 +18,30 @@ type Sealing struct {
 	Tenant string
 }
 
-// reasoning adds an item of reasoning. It uses the sealed text and ignores the visible text next to it, because only
-// the sealed text is known to come from the model.
+// reasoning adds an item of reasoning.
 func (b *builder) reasoning(item *openai.InputItem, at string, r *Request) *openai.Error {
+	content, err := r.reasoningOf(item, at)
+	if err == nil {
+		b.assistant(harmony.Analysis, content)
+	}
+	return err
+}
+
+// reasoningOf returns the text of an item of reasoning. It uses the sealed text and ignores the visible text next to it,
+// because only the sealed text is known to come from the model.
+func (r *Request) reasoningOf(item *openai.InputItem, at string) ([]string, *openai.Error) {
 	sealing := &r.env.Sealing
 	if len(item.Sealed) == 0 || sealing.Keys == nil && len(item.Content) > 0 {
-		b.assistant(harmony.Analysis, item.Content)
-		return nil
+		return item.Content, nil
 	}
 	if sealing.Keys == nil {
-		return cannotOpen(at, "this gateway has no keys for it")
+		return nil, cannotOpen(at, "this gateway has no keys for it")
 	}
 	text, err := sealing.Keys.Open(item.Sealed, sealing.bound(r.Model), r.env.Now)
 	if err != nil {
-		return cannotOpen(at, err.Error())
+		return nil, cannotOpen(at, err.Error())
 	}
-	b.assistant(harmony.Analysis, []string{rawjson.Keep(text)})
-	return nil
+	return []string{rawjson.Keep(text)}, nil
 }
 
 func cannotOpen(at, why string) *openai.Error {

@@ -180,28 +180,34 @@ func (s toolset) namespaces(declared []openai.Tool, schemas []*harmony.Schema) [
 func (s toolset) namespaceDescription(declared []openai.Tool) harmony.Optional {
 	var text []byte
 	for i := 0; i < len(s); {
-		first, from := &declared[i], i
-		for i < len(s) && declared[i].Namespace == first.Namespace &&
-			declared[i].NamespaceDescription == first.NamespaceDescription {
-			i++
-		}
-		if first.NamespaceDescription == "" {
-			continue
-		}
-		if len(text) > 0 {
+		if len(text) > 0 && declared[i].NamespaceDescription != "" {
 			text = append(text, '\n')
 		}
-		text = append(append(text, first.Namespace...), " ("...)
-		for j := from; j < i; j++ {
-			if j > from {
-				text = append(text, ", "...)
-			}
-			text = append(text, s[j].shown...)
-		}
-		text = append(append(text, "): "...), first.NamespaceDescription...)
+		text, i = s.appendGroup(text, declared, i)
 	}
 	if len(text) == 0 {
 		return harmony.Optional{}
 	}
 	return harmony.Some(string(text))
+}
+
+// appendGroup appends the description of the client's namespace whose first tool is at from. end is behind its last
+// tool. The description may be empty.
+func (s toolset) appendGroup(dst []byte, declared []openai.Tool, from int) (text []byte, end int) {
+	first := &declared[from]
+	for end = from; end < len(s) && declared[end].Namespace == first.Namespace &&
+		declared[end].NamespaceDescription == first.NamespaceDescription; {
+		end++
+	}
+	if first.NamespaceDescription == "" {
+		return dst, end
+	}
+	dst = append(append(dst, first.Namespace...), " ("...)
+	for i := from; i < end; i++ {
+		if i > from {
+			dst = append(dst, ", "...)
+		}
+		dst = append(dst, s[i].shown...)
+	}
+	return append(append(dst, "): "...), first.NamespaceDescription...), end
 }

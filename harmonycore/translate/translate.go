@@ -75,7 +75,11 @@ type Request struct {
 	tierRequested bool
 	sealed        bool
 	effort        harmony.Effort
-	echo          openai.ResponsesEcho
+	// effortWord is the client's own word, for models that are not asked for one of Harmony's efforts. spoken is what their
+	// servers are asked.
+	effortWord string
+	spoken     *spoken
+	echo       openai.ResponsesEcho
 	// transcript is set if the answer is a stream of channel events, or a response that includes the messages of its
 	// input.
 	transcript *harmony.Transcript

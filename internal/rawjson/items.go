@@ -12,6 +12,8 @@ type Items struct {
 	// it stands.
 	Value []byte
 	Kind  Kind
+	// End is where the value ends in the data, a string with its quotes.
+	End int
 
 	data   []byte
 	at     int
@@ -56,7 +58,7 @@ func (it *Items) Next() bool {
 	if end <= at {
 		return false // an empty array
 	}
-	it.Value, it.Kind = it.data[at:end], kindOf(it.data[at])
+	it.Value, it.Kind, it.End = it.data[at:end], kindOf(it.data[at]), end
 	if it.Kind == String {
 		if end-at < 2 {
 			return false

@@ -1,0 +1,227 @@
+package chatserver
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
+
+// Changes are what [AppendRewritten] changes in a client's request.
+type Changes struct {
+	// Model is the model's name at its servers.
+	Model string
+	// SystemRole makes the developer's messages the system's.
+	SystemRole bool
+	// TemplateKwargs are arguments of the servers' chat template. The client's own come first.
+	TemplateKwargs contract.Object
+	// ExtraBody are members that are added if the client has none of that name.
+	ExtraBody contract.Object
+	// Stream asks for the answer as a stream with usage, whatever the client asks for.
+	Stream bool
+	// TokenIDs asks for the ids of the prompt and of the answer, and for the logprobs of the answer.
+	TokenIDs bool
+}
+
+// The members of a request that have a meaning here.
+const (
+	memberModel         = "model"
+	memberMessages      = "messages"
+	memberStream        = "stream"
+	memberStreamOptions = "stream_options"
+	memberKwargs        = "chat_template_kwargs"
+)
+
+// AppendRewritten appends a client's Chat request with changes. All other members are copied as they are spelled. body
+// is a JSON object that [openai.Open] has accepted.
+//
+// Some servers read names in any case, and would take "Model" for the model. So a member that is one of the changed
+// ones in another case is left out.
+func AppendRewritten(dst, body []byte, c *Changes) ([]byte, *openai.Error) {
+	w := rewriter{Changes: c}
+	if c.ExtraBody != "" {
+		w.extras = extrasOf(c.ExtraBody)
+	}
+	dst = append(dst, '{')
+	members := rawjson.Members(body)
+	for members.Next() {
+		var failure *openai.Error
+		if dst, failure = w.appendMember(dst, &members); failure != nil {
+			return dst, failure
+		}
+	}
+	return append(w.appendOwn(dst), '}'), nil
+}
+
+// rewriter rewrites the members of one request.
+type rewriter struct {
+	*Changes
+	list
+	extras []extra
+	// kwargs reports whether the client's template arguments are written.
+	kwargs bool
+}
+
+// extra is a member of [Changes.ExtraBody]. given reports whether the client has its own.
+type extra struct {
+	name, value string
+	given       bool
+}
+
+func (w *rewriter) appendMember(dst []byte, m *rawjson.Items) ([]byte, *openai.Error) {
+	name := rawjson.View(m.Key)
+	for i := range w.extras {
+		w.extras[i].given = w.extras[i].given || w.extras[i].name == name
+	}
+	if changed := w.changed(name); changed != "" {
+		if changed != name {
+			return dst, nil
+		}
+		return w.appendChanged(dst, changed, m)
+	}
+	dst = w.appendName(dst, name)
+	return appendValue(dst, m), nil
+}
+
+// changed returns the changed member that servers may read a name as, or an empty string.
+func (w *rewriter) changed(name string) string {
+	for _, c := range [...]struct {
+		name    string
+		changes bool
+	}{
+		{memberModel, true},
+		{memberMessages, w.SystemRole},
+		{memberKwargs, w.TemplateKwargs != ""},
+		{memberStream, w.Stream},
+		{memberStreamOptions, w.Stream},
+		{"return_token_ids", w.TokenIDs},
+		{"return_tokens_as_token_ids", w.TokenIDs},
+		{"logprobs", w.TokenIDs},
+	} {
+		if c.changes && len(name) >= len(c.name) && strings.EqualFold(name, c.name) {
+			return c.name
+		}
+	}
+	return ""
+}
+
+func (w *rewriter) appendChanged(dst []byte, name string, m *rawjson.Items) ([]byte, *openai.Error) {
+	switch name {
+	case memberModel:
+		return rawjson.AppendString(w.appendName(dst, name), w.Model), nil
+	case memberMessages:
+		return appendMessages(w.appendName(dst, name), m), nil
+	case memberKwargs:
+		if w.kwargs {
+			return dst, openai.DuplicateKey(name)
+		}
+		if m.Kind == rawjson.Null {
+			return dst, nil
+		}
+		w.kwargs = true
+		dst = w.appendName(dst, name)
+		if m.Kind != rawjson.Object {
+			return appendValue(dst, m), nil // the server says what is wrong
+		}
+		return AppendKwargs(dst, m.Value, w.TemplateKwargs), nil
+	default:
+		return dst, nil // what is asked instead comes last
+	}
+}
+
+// appendOwn appends the members that are not the client's.
+func (w *rewriter) appendOwn(dst []byte) []byte {
+	if w.TemplateKwargs != "" && !w.kwargs {
+		dst = append(w.appendName(dst, memberKwargs), w.TemplateKwargs...)
+	}
+	for i := range w.extras {
+		e := &w.extras[i]
+		if !e.given && w.changed(e.name) == "" {
+			dst = append(w.appendName(dst, e.name), e.value...)
+		}
+	}
+	if w.TokenIDs {
+		dst = append(w.next(dst), `"logprobs":true,"return_token_ids":true,"return_tokens_as_token_ids":true`...)
+	}
+	if w.Stream {
+		dst = append(w.next(dst), `"stream":true,"stream_options":{"include_usage":true}`...)
+	}
+	return dst
+}
+
+func (w *rewriter) appendName(dst []byte, name string) []byte {
+	return append(rawjson.AppendString(w.next(dst), name), ':')
+}
+
+// appendValue appends a value as it is spelled.
+func appendValue(dst []byte, m *rawjson.Items) []byte {
+	if m.Kind == rawjson.String {
+		return append(append(append(dst, '"'), m.Value...), '"')
+	}
+	return append(dst, m.Value...)
+}
+
+func extrasOf(o contract.Object) []extra {
+	var extras []extra
+	members := rawjson.Members([]byte(o))
+	for members.Next() {
+		extras = append(extras, extra{name: string(members.Key), value: string(appendValue(nil, &members))})
+	}
+	return extras
+}
+
+// AppendKwargs appends template arguments: the client's, and those of the operator that the client does not give. Both
+// are JSON objects.
+func AppendKwargs(dst, client []byte, operators contract.Object) []byte {
+	var l list
+	dst = append(dst, '{')
+	own := extrasOf(operators)
+	members := rawjson.Members(client)
+	for members.Next() {
+		for i := range own {
+			own[i].given = own[i].given || own[i].name == rawjson.View(members.Key)
+		}
+		dst = append(rawjson.AppendString(l.next(dst), rawjson.View(members.Key)), ':')
+		dst = appendValue(dst, &members)
+	}
+	for i := range own {
+		if !own[i].given {
+			dst = append(rawjson.AppendString(l.next(dst), own[i].name), ':')
+			dst = append(dst, own[i].value...)
+		}
+	}
+	return append(dst, '}')
+}
+
+// appendMessages appends messages as they are spelled, with the developer's as the system's.
+func appendMessages(dst []byte, m *rawjson.Items) []byte {
+	if m.Kind != rawjson.Array {
+		return appendValue(dst, m)
+	}
+	data, written := m.Value, 0
+	messages := rawjson.Elements(data)
+	var members rawjson.Items
+	for messages.Next() {
+		members = rawjson.Members(messages.Value)
+		for members.Next() {
+			if members.Kind != rawjson.String || !strings.EqualFold(rawjson.View(members.Key), "role") ||
+				!isDeveloper(members.Value) {
+				continue
+			}
+			end := messages.End - len(messages.Value) + members.End
+			dst = append(dst, data[written:end-1-len(members.Value)]...)
+			dst = append(dst, openai.RoleSystem...)
+			written = end - 1
+		}
+	}
+	return append(dst, data[written:]...)
+}
+
+func isDeveloper(role []byte) bool {
+	if bytes.IndexByte(role, '\\') >= 0 {
+		return rawjson.Unescape(role) == openai.RoleDeveloper
+	}
+	return string(role) == openai.RoleDeveloper
+}

@@ -1,0 +1,211 @@
+package translate
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/chatserver"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// spoken is a request for servers that take conversations, which [Request.AppendConversation] writes.
+type spoken struct {
+	in *openai.ResponsesRequest
+	// instructions are the first message, of this role. The rest of the input begins at first.
+	instructions []string
+	role         string
+	first        int
+	model        *contract.Model
+	calls        []chatserver.Call // of the items of calls, in their order
+	tools        []chatserver.Tool
+}
+
+// ResponsesChat reads a Responses body for a model whose servers take conversations. [Request.AppendConversation] then
+// writes what they are asked. There is no Harmony conversation.
+//
+// The texts of the conversation lie in the body's memory, which ResponsesChat overwrites.
+func ResponsesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
+	in, err := openai.DecodeResponsesRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	if in.MessagesAt != "" {
+		return nil, openai.NotIncludable(in.MessagesAt, openai.IncludeMessages)
+	}
+	r := &Request{
+		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Choices: 1, unphased: true,
+		UnknownItems: in.UnknownItems, Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs,
+		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
+		oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo, effortWord: in.Effort,
+	}
+	if err := r.setSampling(&in.Sampling, m); err != nil {
+		return nil, err
+	}
+	r.MaxReasoning = reasoningLimit(m, in.Sampling.ThinkingBudget)
+	builtIns := newBuiltInTools(in)
+	r.tools = newToolset(in.Tools)
+	r.tools.nameForServers()
+	s := &spoken{in: in, model: m, tools: r.tools.forServers(in)}
+	s.takeInstructions()
+	if err := s.readHistory(r, builtIns.recipients); err != nil {
+		return nil, err
+	}
+	r.spoken = s
+	return r, nil
+}
+
+// takeInstructions finds what becomes the first message: the instructions and the leading items of the system and the
+// developer. Many templates take only one such message, at the beginning.
+func (s *spoken) takeInstructions() {
+	s.role = openai.RoleSystem
+	if s.in.Instructions != "" {
+		s.instructions = append(s.instructions, s.in.Instructions)
+	}
+	developers := s.in.Instructions == ""
+	for ; s.first < len(s.in.Input); s.first++ {
+		item := &s.in.Input[s.first]
+		if item.Kind != openai.ItemMessage || !isInstructions(item.Role) {
+			break
+		}
+		developers = developers && item.Role == openai.RoleDeveloper
+		s.instructions = append(s.instructions, strings.Join(item.Content, ""))
+	}
+	if developers {
+		s.role = s.roleOf(openai.RoleDeveloper)
+	}
+}
+
+// roleOf returns the role that servers know a system's or a developer's message by.
+func (s *spoken) roleOf(role string) string {
+	if s.model.Chat.DeveloperRole == contract.DeveloperKeep {
+		return role
+	}
+	return openai.RoleSystem
+}
+
+// readHistory opens sealed reasoning, and finds the functions of all calls. Each result must have a call before it.
+func (s *spoken) readHistory(r *Request, builtIns []string) *openai.Error {
+	renamed := r.tools.renamed()
+	var calls pastCalls
+	for i := range s.in.Input {
+		item := &s.in.Input[i]
+		if item.Kind != openai.ItemCall {
+			continue
+		}
+		call := chatserver.Call{ID: item.CallID, Arguments: item.Arguments, Custom: item.Custom}
+		if call.ID == "" && item.Answered {
+			call.ID = "call_" + strconv.Itoa(item.Index)
+		}
+		if item.Namespace == "" && !item.Answered && slices.Contains(builtIns, item.Name) {
+			call.Name = r.tools.builtInName(item.Name)
+		} else {
+			call.Name = renamed.shown(item.Namespace, item.Name)
+		}
+		s.calls = append(s.calls, call)
+		calls.add(call.ID, calledTool{})
+	}
+	made := 0
+	for i := s.first; i < len(s.in.Input); i++ {
+		item := &s.in.Input[i]
+		at := "input[" + strconv.Itoa(item.Index) + "]"
+		switch item.Kind {
+		case openai.ItemCall:
+			made++
+		case openai.ItemReasoning:
+			content, err := r.reasoningOf(item, at)
+			if err != nil {
+				return err
+			}
+			item.Content = content
+		case openai.ItemCallOutput:
+			if calls.find(item.CallID, made) == nil {
+				return noCall(at + ".call_id")
+			}
+		}
+	}
+	return nil
+}
+
+// AppendConversation appends the members of a request to servers that take conversations: what is asked, each as
+// ,"name":value. It is called once, before the memory of the client's body is used for something else.
+func (r *Request) AppendConversation(dst []byte) []byte {
+	s := r.spoken
+	if s == nil {
+		return dst
+	}
+	r.spoken = nil
+	dst = s.appendMessages(append(dst, `,"messages":[`...))
+	dst = chatserver.AppendTools(append(dst, ']'), s.tools)
+	dst = s.appendChoice(dst, r.tools)
+	if !s.in.Choice.Required {
+		dst = chatserver.AppendFormat(dst, &s.in.Format)
+	}
+	if s.in.Effort != "" {
+		dst = append(append(append(dst, `,"reasoning_effort":"`...), s.in.Effort...), '"')
+	}
+	if verbosity := s.in.Echo.Verbosity; verbosity != "" {
+		dst = append(append(dst, `,"verbosity":`...), verbosity...)
+	}
+	return dst
+}
+
+func (s *spoken) appendMessages(dst []byte) []byte {
+	m := chatserver.Messages{History: chatserver.HistoryOf(&s.model.Chat)}
+	if len(s.instructions) > 0 {
+		dst = m.AppendInstructions(dst, s.role, s.instructions)
+	}
+	var turn chatserver.Turn
+	calls := s.calls
+	for i := s.first; i < len(s.in.Input); i++ {
+		item := &s.in.Input[i]
+		switch {
+		case item.Kind == openai.ItemReasoning:
+			turn.Reasoning(item.Content)
+		case item.Kind == openai.ItemCall:
+			turn.Call(calls[0])
+			if item.Answered {
+				dst = m.AppendTurn(dst, &turn)
+				dst = m.AppendResult(dst, calls[0].ID, item.Content)
+			}
+			calls = calls[1:]
+		case item.Kind == openai.ItemCallOutput:
+			dst = m.AppendTurn(dst, &turn)
+			dst = m.AppendResult(dst, item.CallID, item.Content)
+		case item.Role == openai.RoleAssistant:
+			turn.Text(item.Content)
+		case item.Role == openai.RoleUser:
+			dst = m.AppendTurn(dst, &turn)
+			dst = m.AppendUser(dst, item.Content)
+		default:
+			dst = m.AppendTurn(dst, &turn)
+			dst = m.AppendInstructions(dst, s.roleOf(item.Role), item.Content)
+		}
+	}
+	return m.AppendTurn(dst, &turn)
+}
+
+// appendChoice appends what the client wants of the tools.
+func (s *spoken) appendChoice(dst []byte, tools toolset) []byte {
+	if len(s.tools) == 0 {
+		return dst
+	}
+	switch choice := &s.in.Choice; {
+	case choice.Name != "" && len(s.tools) == 1, choice.Name != "" && !choice.BuiltIn:
+		for i := range tools {
+			if tools[i].chosen(choice) {
+				dst = chatserver.AppendNamedChoice(dst, tools[i].shown)
+				break
+			}
+		}
+	case choice.Required:
+		dst = append(dst, `,"tool_choice":"required"`...)
+	case s.in.Echo.ToolChoice != "":
+		dst = append(dst, `,"tool_choice":"auto"`...)
+	}
+	if parallel := s.in.Echo.ParallelToolCalls; parallel != "" {
+		dst = append(append(dst, `,"parallel_tool_calls":`...), parallel...)
+	}
+	return dst
+}

@@ -13,10 +13,8 @@ import (
 type Changes struct {
 	// Model is the model's name at its servers.
 	Model string
-	// SystemRole makes the developer's messages the system's.
-	SystemRole bool
-	// TemplateKwargs are arguments of the servers' chat template. The client's own come first.
-	TemplateKwargs contract.Object
+	// Chat is how the servers take a conversation.
+	Chat *contract.ChatServers
 	// ExtraBody are members that are added if the client has none of that name.
 	ExtraBody contract.Object
 	// Stream asks for the answer as a stream with usage, whatever the client asks for.
@@ -40,10 +38,7 @@ const (
 // Some servers read names in any case, and would take "Model" for the model. So a member that is one of the changed
 // ones in another case is left out.
 func AppendRewritten(dst, body []byte, c *Changes) ([]byte, *openai.Error) {
-	w := rewriter{Changes: c}
-	if c.ExtraBody != "" {
-		w.extras = extrasOf(c.ExtraBody)
-	}
+	w := rewriter{Changes: c, extras: extrasOf(c.ExtraBody), kwargs: c.Chat.TemplateKwargs}
 	dst = append(dst, '{')
 	members := rawjson.Members(body)
 	for members.Next() {
@@ -60,8 +55,8 @@ type rewriter struct {
 	*Changes
 	list
 	extras []extra
-	// kwargs reports whether the client's template arguments are written.
-	kwargs bool
+	// kwargs are the operator's template arguments, until they are written.
+	kwargs contract.Object
 }
 
 // extra is a member of [Changes.ExtraBody]. given reports whether the client has its own.
@@ -92,8 +87,8 @@ func (w *rewriter) changed(name string) string {
 		changes bool
 	}{
 		{memberModel, true},
-		{memberMessages, w.SystemRole},
-		{memberKwargs, w.TemplateKwargs != ""},
+		{memberMessages, w.Chat.DeveloperRole != contract.DeveloperKeep},
+		{memberKwargs, w.Chat.TemplateKwargs != ""},
 		{memberStream, w.Stream},
 		{memberStreamOptions, w.Stream},
 		{"return_token_ids", w.TokenIDs},
@@ -114,18 +109,19 @@ func (w *rewriter) appendChanged(dst []byte, name string, m *rawjson.Items) ([]b
 	case memberMessages:
 		return appendMessages(w.appendName(dst, name), m), nil
 	case memberKwargs:
-		if w.kwargs {
+		if w.kwargs == "" {
 			return dst, openai.DuplicateKey(name)
 		}
 		if m.Kind == rawjson.Null {
 			return dst, nil
 		}
-		w.kwargs = true
+		own := w.kwargs
+		w.kwargs = ""
 		dst = w.appendName(dst, name)
 		if m.Kind != rawjson.Object {
 			return appendValue(dst, m), nil // the server says what is wrong
 		}
-		return AppendKwargs(dst, m.Value, w.TemplateKwargs), nil
+		return AppendKwargs(dst, m.Value, own), nil
 	default:
 		return dst, nil // what is asked instead comes last
 	}
@@ -133,12 +129,12 @@ func (w *rewriter) appendChanged(dst []byte, name string, m *rawjson.Items) ([]b
 
 // appendOwn appends the members that are not the client's.
 func (w *rewriter) appendOwn(dst []byte) []byte {
-	if w.TemplateKwargs != "" && !w.kwargs {
-		dst = append(w.appendName(dst, memberKwargs), w.TemplateKwargs...)
+	if w.kwargs != "" {
+		dst = append(w.appendName(dst, memberKwargs), w.kwargs...)
 	}
 	for i := range w.extras {
 		e := &w.extras[i]
-		if !e.given && w.changed(e.name) == "" {
+		if !e.given && !isOwn(e.name) && w.changed(e.name) == "" {
 			dst = append(w.appendName(dst, e.name), e.value...)
 		}
 	}
@@ -149,6 +145,15 @@ func (w *rewriter) appendOwn(dst []byte) []byte {
 		dst = append(w.next(dst), `"stream":true,"stream_options":{"include_usage":true}`...)
 	}
 	return dst
+}
+
+// isOwn reports whether a member is the client's alone, so that an operator cannot have a default of it.
+func isOwn(name string) bool {
+	switch name {
+	case memberModel, memberMessages, memberStream, memberStreamOptions:
+		return true
+	}
+	return false
 }
 
 func (w *rewriter) appendName(dst []byte, name string) []byte {

@@ -60,7 +60,7 @@ func AppendFormat(dst []byte, f *openai.TextFormat) []byte {
 	switch {
 	case f.Schema == "":
 		return dst
-	case f.JSONObject:
+	case f.AnyObject():
 		return append(dst, `,"response_format":{"type":"json_object"}`...)
 	}
 	dst = appendMember(dst, `,"response_format":{"type":"json_schema","json_schema":{"name":`, f.Name)

@@ -92,7 +92,7 @@ func (g *guided) readKind(at, kind string, v value) *Error {
 		if err = v.boolean(at, &on); err != nil || !on {
 			return err
 		}
-		f.Name, f.Schema = kind, `{"type":"object"}`
+		f.Name, f.Schema = kind, anyObject
 	case "regex":
 		err = v.form(at, &f.Pattern)
 	case "choice":

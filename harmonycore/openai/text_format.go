@@ -9,8 +9,6 @@ type TextFormat struct {
 	Description string
 	// Schema is the JSON schema of the answer, as the client spelled it but without white space.
 	Schema string
-	// JSONObject reports whether the form is any JSON object, so that Schema says no more.
-	JSONObject bool
 	// StrictAt is the place of "strict": true, or empty. A strict form is enforced or the request is refused.
 	StrictAt string
 	// Pattern, Grammar and Choices are other kinds of forms. At most one of them is set, and then Schema is empty. Pattern
@@ -19,6 +17,15 @@ type TextFormat struct {
 	Pattern, Grammar string
 	Choices          []string
 }
+
+// FormatJSONObject is the name of a form that any JSON object has. anyObject is its schema.
+const (
+	FormatJSONObject = "json_object"
+	anyObject        = `{"type":"object"}`
+)
+
+// AnyObject reports whether every JSON object has the form.
+func (t *TextFormat) AnyObject() bool { return t.Name == FormatJSONObject && t.Schema == anyObject }
 
 // maxFormat is the maximum length of a form, in bytes of JSON. The form goes into the prompt, into the server's request
 // and, in the Responses API, three times into the answer.
@@ -60,8 +67,8 @@ func (t *TextFormat) read(param string, v value, nested bool) *Error {
 	switch kind {
 	case "text":
 		return nil
-	case "json_object":
-		t.Name, t.Schema, t.JSONObject = kind, `{"type":"object"}`, true
+	case FormatJSONObject:
+		t.Name, t.Schema = FormatJSONObject, anyObject
 		return nil
 	case "json_schema":
 	default:

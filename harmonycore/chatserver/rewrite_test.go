@@ -1,0 +1,56 @@
+package chatserver
+
+import (
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
+
+func TestRewritten(t *testing.T) {
+	kwargs := &contract.ChatServers{TemplateKwargs: `{"a":1,"b":2}`}
+	keep := &contract.ChatServers{DeveloperRole: contract.DeveloperKeep}
+	for _, tc := range []struct {
+		name    string
+		changes Changes
+		in, out string
+	}{
+		{"name", Changes{Chat: keep}, `{ "model" : "x", "n":1.50, "messages": [ ] }`, `{"model":"M","n":1.50,"messages":[ ]}`},
+		{"escaped name", Changes{Chat: keep}, `{"mod\u0065l":"x"}`, `{"model":"M"}`},
+		{"name in another case", Changes{Chat: keep}, `{"Model":"y","model":"x","MODEL":"z"}`, `{"model":"M"}`},
+		{"developer", Changes{Chat: &contract.ChatServers{}},
+			`{"model":"x","messages":[{"role":"user","content":"developer"},{"content":[{"role":"developer"}],"role": "developer" },` +
+				`{"role":"d\u0065veloper"},1,"developer"]}`,
+			`{"model":"M","messages":[{"role":"user","content":"developer"},{"content":[{"role":"developer"}],"role": "system" },` +
+				`{"role":"system"},1,"developer"]}`},
+		{"no messages", Changes{Chat: &contract.ChatServers{}}, `{"model":"x","messages":"developer"}`,
+			`{"model":"M","messages":"developer"}`},
+		{"template", Changes{Chat: kwargs}, `{"model":"x"}`, `{"model":"M","chat_template_kwargs":{"a":1,"b":2}}`},
+		{"client's template", Changes{Chat: kwargs}, `{"model":"x","chat_template_kwargs":{"b":"own" ,"c":[]}}`,
+			`{"model":"M","chat_template_kwargs":{"b":"own","c":[],"a":1}}`},
+		{"no template", Changes{Chat: kwargs}, `{"chat_template_kwargs":null,"model":"x"}`,
+			`{"model":"M","chat_template_kwargs":{"a":1,"b":2}}`},
+		{"bad template", Changes{Chat: kwargs}, `{"chat_template_kwargs":"{}","model":"x"}`,
+			`{"chat_template_kwargs":"{}","model":"M"}`},
+		{"extra", Changes{Chat: keep, ExtraBody: `{"top_k":5,"x":{"y":"z"},"model":"no","stream":true}`},
+			`{"model":"x","top_k":null}`, `{"model":"M","top_k":null,"x":{"y":"z"}}`},
+		{"stream", Changes{Chat: keep, Stream: true},
+			`{"model":"x","stream":false,"stream_options":{"a":1},"stream_options":null,"Stream":1}`,
+			`{"model":"M","stream":true,"stream_options":{"include_usage":true}}`},
+		{"ids", Changes{Chat: keep, TokenIDs: true}, `{"model":"x","logprobs":false,"top_logprobs":3}`,
+			`{"model":"M","top_logprobs":3,"logprobs":true,"return_token_ids":true,"return_tokens_as_token_ids":true}`},
+	} {
+		tc.changes.Model = "M"
+		got, failure := AppendRewritten([]byte("!"), []byte(tc.in), &tc.changes)
+		if failure != nil || string(got) != "!"+tc.out {
+			t.Errorf("%s: got %s, %v", tc.name, got, failure)
+		}
+		if err := rawjson.Validate(got[1:], rawjson.MaxDepth); err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+	in := `{"chat_template_kwargs":{},"chat_template_kwargs":{}}`
+	if _, failure := AppendRewritten(nil, []byte(in), &Changes{Chat: kwargs}); failure == nil {
+		t.Error("two template arguments are accepted")
+	}
+}

@@ -10,10 +10,10 @@ const (
 	Stopped
 	// Length means that [Request.MaxTokens] or the end of the context was reached.
 	Length
-	// Filtered means that the server withheld the rest of the answer.
-	Filtered
 	// Aborted is any other end, such as an abort by the server.
 	Aborted
+	// Filtered means that the server withheld the rest of the answer.
+	Filtered
 )
 
 // Regular reports whether the answer has an end that clients are told as a reason.
@@ -61,6 +61,10 @@ type Event struct {
 	Error *Error
 	// counted is the server's count of the choice's tokens so far, in an event that was read by its template.
 	counted int
+	// split reports whether the next event is from the same data.
+	split bool
+	// memory holds the texts of Calls and of TextLogprobs.
+	memory []byte
 }
 
 // TextLogprob is the logprob of one token that is named by its bytes, as [TokenLogprob] is by its id. Top has no order.
@@ -74,9 +78,9 @@ type TextAlternative struct{ Token, Logprob []byte }
 
 // CallPiece is a piece of a call of a function. Its texts lie in the event's memory.
 type CallPiece struct {
-	// Index is the call's number in the answer, or -1 if the server sends none.
+	// Index is the call's number in the choice, in the order in which the calls began.
 	Index int
-	// ID and Name are empty in all but the first piece of a call. Some servers repeat them.
+	// Name is empty in all but the first piece of a call. So is ID, which some servers do not send at all.
 	ID, Name []byte
 	// Arguments is the next piece of the arguments, unescaped.
 	Arguments []byte
@@ -103,6 +107,7 @@ func (e *Event) reset() {
 		Reasoning: emptied(e.Reasoning, maxKeptText), Calls: emptied(e.Calls, maxKeptCalls),
 		TextLogprobs: emptied(e.TextLogprobs, maxKeptLogprobs),
 		SampledIDs:   emptied(e.SampledIDs, maxKeptTokens), PromptIDs: emptied(e.PromptIDs, maxKeptTokens),
+		memory: emptied(e.memory, maxKeptText),
 	}
 }
 

@@ -20,6 +20,9 @@ type eventStream struct {
 	// fitted does the rest of read for an event that the template has read, where that depends on earlier events. It
 	// reports whether the event can follow them. Nil is for a kind whose events do not depend on each other.
 	fitted func(e *Event) bool
+	// more reads a further event out of the data that was read last. It reports whether there is one. Nil is for a kind
+	// whose data is one event.
+	more func(e *Event) bool
 }
 
 // Write implements [Reader].
@@ -35,6 +38,9 @@ func (s *eventStream) Write(chunk []byte) {
 // Next implements [Reader].
 func (s *eventStream) Next(e *Event) Reading {
 	for {
+		if s.more != nil && s.more(e) {
+			return Read
+		}
 		if s.decoder.Between() {
 			if len(s.rest) == 0 {
 				return Drained

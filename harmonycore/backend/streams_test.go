@@ -45,7 +45,7 @@ func streamOf(kind Kind, pieces ...string) string {
 				finish[e.Index] = e.Finish
 			}
 			if e.HasUsage {
-				end += fmt.Sprintf(" usage %+v", e.Usage)
+				end += spellUsage(&e.Usage)
 			}
 			if e.Error != nil {
 				end += fmt.Sprintf(" error %+v", *e.Error)
@@ -69,6 +69,15 @@ func spell(tokens map[int][]uint32, finish map[int]Finish, logprobs string) stri
 		}
 	}
 	return out + logprobs
+}
+
+func spellUsage(u *Usage) string {
+	out := fmt.Sprintf(" usage {Prompt:%d Cached:%d Completion:%d HasCached:%v}", u.Prompt, u.Cached, u.Completion,
+		u.HasCached)
+	if u.HasReasoning {
+		out += fmt.Sprintf(" reasoning %d", u.Reasoning)
+	}
+	return out
 }
 
 // A streamCase is a stream as a kind of server sends it.

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"bytes"
+	"strings"
 	"unsafe"
 
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
@@ -27,7 +28,7 @@ type template struct {
 }
 
 const (
-	maxGaps = 5
+	maxGaps = 8
 	// maxTemplate is the largest event of which a template is made, in bytes. Each stream keeps one.
 	maxTemplate = 4 << 10
 	// maxUnused is the number of templates in a row that may fit no event. Then the stream makes no more of them.
@@ -36,7 +37,8 @@ const (
 
 // A variable is a member of an event whose value may differ between the events of a stream.
 type variable struct {
-	// parent is the member of the event that is or lists the object with the member. It is empty for the event itself.
+	// parent is the member of the event that is or lists the object with the member. It is empty for the event itself. An
+	// object further inside has the names of all members on the way to it, with dots between them.
 	parent, name string
 	use          gapUse
 }
@@ -116,7 +118,7 @@ var promptOfFirst, promptOfOthers = []byte(promptKey + "[]"), []byte(promptKey +
 func (t *template) learn(prefix string, data []byte, suffix string, e *Event, variables []variable) {
 	t.count = 0
 	if len(variables) == 0 || len(data) > maxTemplate || t.unused >= maxUnused || e.Error != nil || e.Done ||
-		e.HasUsage || e.Finish != Running || bytes.IndexByte(data, '\n') >= 0 {
+		e.HasUsage || e.Finish != Running || e.split || bytes.IndexByte(data, '\n') >= 0 {
 		return
 	}
 	t.frame = append(t.frame[:0], prefix...)
@@ -150,7 +152,7 @@ type gapFinder struct {
 	generates, logprobs, unclear bool
 }
 
-// object goes through the members of the object at this position. parent is the name of the member that has it.
+// object goes through the members of the object at this position. parent is that of a [variable].
 func (f *gapFinder) object(at int, parent string) {
 	at = rawjson.Space(f.frame, at)
 	if byteAt(f.frame, at) != '{' {
@@ -192,12 +194,25 @@ func (f *gapFinder) member(from, to int, parent, key string) {
 			f.generates = f.generates || v.use.generates()
 			f.logprobs = f.logprobs || v.use == gapLogprobs || v.use == gapNamedLogprobs
 			return
-		case parent == "" && v.parent == key:
+		case leadsTo(v.parent, parent, key):
 			f.once(2*i + 1)
-			f.child(from, key)
+			f.child(from, v.parent[:len(parent)+len(key)+min(len(parent), 1)])
 			return
 		}
 	}
+}
+
+// leadsTo reports whether the member key of an object is on the way to another object, or is that object itself. Both
+// objects are named as by [variable].
+func leadsTo(to, object, key string) bool {
+	if object != "" {
+		if len(to) <= len(object) || to[:len(object)] != object || to[len(object)] != '.' {
+			return false
+		}
+		to = to[len(object)+1:]
+	}
+	return to != "" && (to == key || len(to) > len(key) && to[len(key)] == '.' && to[:len(key)] == key) &&
+		strings.IndexByte(key, '.') < 0
 }
 
 // once notes that a name has come. What a name means that comes twice, only the parser knows: the last value may count,

@@ -1,0 +1,116 @@
+package backend
+
+import (
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
+
+// chat is any server with OpenAI's /v1/chat/completions. A request holds a conversation, and an answer comes in text,
+// with reasoning and calls beside it.
+type chat struct{}
+
+func (chat) Facts() *contract.Kind { return contract.KindNamed(contract.Chat) }
+
+func (chat) NewReader() Reader {
+	r := &chatReader{}
+	return &eventStream{read: r.read, more: r.more, fitted: r.fitted, variables: chatVariables}
+}
+
+// AppendRequest sends what the client has chosen and nothing else, since the servers know their models' defaults.
+func (chat) AppendRequest(dst []byte, r *Request) []byte {
+	dst = reserveConversation(dst, r)
+	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
+	dst = append(dst, r.Conversation...)
+	if r.MaxTokens > 0 {
+		dst = rawjson.AppendInt(append(dst, `,"max_tokens":`...), int64(r.MaxTokens))
+	}
+	if r.Choices > 1 {
+		dst = rawjson.AppendInt(append(dst, `,"n":`...), int64(r.Choices))
+	}
+	if r.Logprobs || r.TokenIDs {
+		dst = append(dst, `,"logprobs":true`...)
+	}
+	if r.Logprobs && r.TopLogprobs > 0 {
+		dst = rawjson.AppendInt(append(dst, `,"top_logprobs":`...), int64(r.TopLogprobs))
+	}
+	if len(r.StopTokens) > 0 {
+		dst = rawjson.AppendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
+	}
+	dst = appendSampling(dst, &r.Sampling)
+	dst = appendBiases(dst, r.Sampling.LogitBias)
+	for _, m := range r.Sampling.Extras {
+		dst = appendMember(dst, m)
+	}
+	if r.TokenIDs {
+		// A server that does not know the first may know the second, which names tokens by their ids beside logprobs.
+		dst = append(dst, `,"return_token_ids":true,"return_tokens_as_token_ids":true`...)
+	}
+	return append(dst, `,"stream":true,"stream_options":{"include_usage":true}}`...)
+}
+
+// reserveConversation gives dst room for a request that holds a conversation.
+func reserveConversation(dst []byte, r *Request) []byte {
+	need := len(r.Conversation) + len(r.Model) + 512
+	if cap(dst)-len(dst) >= need {
+		return dst
+	}
+	return append(make([]byte, 0, len(dst)+need+need/4), dst...)
+}
+
+// Cause looks at the code, the type and the parameter of the error, and at its words: most servers have nothing else.
+func (chat) Cause(e *Error) Cause {
+	if e.Status != 400 && e.Status != 413 && e.Status != 422 {
+		return OtherCause
+	}
+	message := strings.ToLower(e.Message)
+	switch {
+	case e.Code == contract.CodeContextLengthExceeded, e.Type == "exceed_context_size_error", e.Param == "input_tokens",
+		containsAny(message, contextWords[:]):
+		return ContextExceeded
+	case e.Param == "n", containsAny(message, choicesWords[:]):
+		return ChoicesRefused
+	default:
+		return OtherCause
+	}
+}
+
+// contextWords are parts of the errors for a conversation that is too long, in lower case.
+var contextWords = [...]string{
+	"context length",                      // OpenAI, vLLM, SGLang, DeepSeek, Mistral, OpenRouter, Fireworks, Ollama
+	"context size",                        // llama.cpp
+	"context window",                      // LM Studio, Together
+	"maximum model length",                // vLLM's engine
+	"max_tokens must be at least 1, got ", // vLLM: what the conversation leaves for the answer
+	"`inputs` tokens + `max_new_tokens`",  // TGI, Together
+	"`inputs` must have less than",        // TGI
+	"should not exceed max_num_tokens",    // TensorRT-LLM
+	"should not exceed max_seq_len",       // TensorRT-LLM
+	"`default_max_tokens` (",              // TensorRT-LLM
+	"input token count",                   // Gemini
+	"prompt is too long",                  // Anthropic, Fireworks
+	"input is too long",                   // Bedrock
+	"maximum prompt length",               // xAI
+	"range of input length",               // DashScope
+	"exceeded model token limit",          // Moonshot
+	"prompt exceeds max length",           // Zhipu
+	"reduce the length of the messages",   // Groq
+}
+
+// choicesWords are parts of the errors for a request for several answers, in lower case.
+var choicesWords = [...]string{
+	"only n=1 is supported",          // vLLM's Rust front end
+	"only one completion choice",     // llama.cpp
+	"field 'n'",                      // llama.cpp
+	"'n' : number must be at most 1", // Groq
+}
+
+func containsAny(s string, words []string) bool {
+	for _, w := range words {
+		if strings.Contains(s, w) {
+			return true
+		}
+	}
+	return false
+}

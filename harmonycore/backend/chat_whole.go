@@ -1,0 +1,79 @@
+package backend
+
+import (
+	"github.com/harmonyedge/harmonyedge/internal/sse"
+)
+
+// NewWholeReader returns a reader of a Chat answer that is one JSON object instead of a stream. Each choice is an event.
+func NewWholeReader() Reader { return &wholeReader{chat: chatReader{whole: true}} }
+
+// wholeReader finds the end of the object, and passes it to a chatReader. What follows the object is not read.
+type wholeReader struct {
+	chat chatReader
+	body []byte
+	// depth counts the open objects and arrays. inString and escaped are about the string that is open.
+	depth             int
+	inString, escaped bool
+	// ended reports whether the object is whole, and read whether it was read.
+	ended, read, broken bool
+}
+
+// Write implements [Reader].
+func (w *wholeReader) Write(chunk []byte) {
+	if w.ended || w.broken {
+		return
+	}
+	size := w.scan(chunk)
+	if len(w.body)+size > sse.MaxEvent {
+		*w = wholeReader{broken: true}
+		return
+	}
+	w.body = append(w.body, chunk[:size]...)
+}
+
+// scan returns the size of what belongs to the object.
+func (w *wholeReader) scan(chunk []byte) int {
+	for i, c := range chunk {
+		switch {
+		case w.inString:
+			w.inString = w.escaped || c != '"'
+			w.escaped = !w.escaped && c == '\\'
+		case w.depth == 0 && c != '{':
+			if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+				w.broken = true
+				return 0
+			}
+		case c == '"':
+			w.inString = true
+		case c == '{' || c == '[':
+			w.depth++
+		case c == '}' || c == ']':
+			if w.depth--; w.depth == 0 {
+				w.ended = true
+				return i + 1
+			}
+		}
+	}
+	return len(chunk)
+}
+
+// Next implements [Reader].
+func (w *wholeReader) Next(e *Event) Reading {
+	switch {
+	case w.broken:
+		return Broken
+	case !w.ended:
+		return Drained
+	case w.read && w.chat.more(e):
+		return Read
+	case w.read:
+		w.body = nil
+		return Drained
+	}
+	w.read = true
+	if !w.chat.read(w.body, e) {
+		w.broken, w.body = true, nil
+		return Broken
+	}
+	return Read
+}

@@ -1,6 +1,10 @@
 package harmony
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/harmonyedge/harmonyedge/internal/wholerunes"
+)
 
 // bytesPerToken is the assumed size of a token where only text is known. It is close to the mean of English prose.
 const bytesPerToken = 4
@@ -17,9 +21,9 @@ func (m *machine) open(h Header) {
 
 func (m *machine) close(end End) {
 	if len(m.held) > 0 {
-		var repair repaired
-		m.out, repair = appendRepaired(m.out[:0], m.held, true)
-		m.recoveries[InvalidText] += repair.parts
+		var repair wholerunes.Repaired
+		m.out, repair = wholerunes.AppendRepaired(m.out[:0], m.held, true)
+		m.recoveries[InvalidText] += repair.Parts
 		m.held = m.held[:0]
 		m.sink.Content(m.out, 0)
 	}
@@ -57,7 +61,7 @@ func (m *machine) deliverHeld(at int) {
 // deliver sends content to the sink, one token of it or any bytes. It holds back an incomplete rune at the end.
 func (m *machine) deliver(text []byte) {
 	if len(m.held) == 0 {
-		n := validPrefix(text)
+		n := wholerunes.ValidPrefix(text)
 		if whole := n == len(text); whole || m.head.bytewise && n > 0 {
 			tokens := m.tokens(n)
 			m.sink.Content(text[:n], tokens)
@@ -68,10 +72,10 @@ func (m *machine) deliver(text []byte) {
 		}
 	}
 	m.held = append(m.held, text...)
-	out, repair := appendRepaired(m.out[:0], m.held, false)
-	m.recoveries[InvalidText] += repair.parts
+	out, repair := wholerunes.AppendRepaired(m.out[:0], m.held, false)
+	m.recoveries[InvalidText] += repair.Parts
 	m.out = out
-	m.held = slices.Delete(m.held, 0, repair.used)
+	m.held = slices.Delete(m.held, 0, repair.Used)
 	tokens := m.tokens(len(text))
 	m.sink.Content(m.out, tokens)
 }

@@ -1,6 +1,7 @@
 package harmony
 
-// Recovery is a kind of malformed output that [StreamParser] and [TextParser] repair.
+// Recovery is a kind of malformed output that a parser repairs: [StreamParser], [TextParser], or one of package
+// structure.
 type Recovery uint8
 
 // The recoveries.
@@ -45,6 +46,8 @@ const (
 	LooseWords
 	// InvalidText is a sequence of bytes that is not UTF-8. It was delivered as U+FFFD.
 	InvalidText
+	// MissingMark is reasoning without the mark that ends it, in a form of text that has one (package structure).
+	MissingMark
 
 	recoveryKinds = iota
 )
@@ -56,7 +59,7 @@ var recoveryNames = [recoveryKinds]string{
 	AfterStop: "after_stop", ChannelInContent: "channel_in_content", LongHeader: "long_header",
 	DroppedHeader: "dropped_header", RepairedRole: "repaired_role", RepairedChannel: "repaired_channel",
 	UnknownChannel: "unknown_channel", RepairedRecipient: "repaired_recipient", LooseWords: "loose_words",
-	InvalidText: "invalid_text",
+	InvalidText: "invalid_text", MissingMark: "missing_mark",
 }
 
 // String returns the kind's name in metrics and in `harmony inspect`.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+	"github.com/harmonyedge/harmonyedge/internal/wholerunes"
 )
 
 // recorded is a message that a recorder received.
@@ -111,7 +112,7 @@ func checkInvariants(t *testing.T, tokens []uint32) {
 	taken := 0
 	for _, m := range r.messages {
 		taken += m.tokens
-		for _, c := range []byte(strings.ReplaceAll(m.text, replacement, "")) {
+		for _, c := range []byte(strings.ReplaceAll(m.text, wholerunes.Replacement, "")) {
 			at := bytes.IndexByte(raw, c)
 			if at < 0 {
 				t.Fatalf("%v: %q is delivered twice, out of order or from nothing", tokens, m.text)

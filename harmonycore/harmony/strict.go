@@ -7,6 +7,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+	"github.com/harmonyedge/harmonyedge/internal/wholerunes"
 )
 
 // State is the state of a [StrictParser].
@@ -158,17 +159,17 @@ func (s *strictText) push(t *tokenizer.Tokenizer, id uint32) {
 	if s.whole.Cap()-s.from < len(text) {
 		s.whole.Grow(minGrowth)
 	}
-	if len(s.bytes) == 0 && validPrefix(text) == len(text) {
+	if len(s.bytes) == 0 && wholerunes.ValidPrefix(text) == len(text) {
 		s.whole.Write(text)
 		return
 	}
 	s.bytes = append(s.bytes, text...)
-	valid := validPrefix(s.bytes)
+	valid := wholerunes.ValidPrefix(s.bytes)
 	s.whole.Write(s.bytes[:valid])
 	rest := s.bytes[valid:]
 	if len(rest) > 0 {
-		if invalid, cut := badPrefix(rest); !cut {
-			s.whole.WriteString(replacement)
+		if invalid, cut := wholerunes.BadPrefix(rest); !cut {
+			s.whole.WriteString(wholerunes.Replacement)
 			rest = rest[invalid:]
 		} else if valid == 0 {
 			s.fresh = false
@@ -183,11 +184,11 @@ func (s *strictText) finish(t *tokenizer.Tokenizer) string {
 		if raw, ok := t.AppendDecode(nil, s.tokens); ok && utf8.Valid(raw) {
 			s.whole.Write(raw)
 		} else {
-			s.whole.WriteString(replacement)
+			s.whole.WriteString(wholerunes.Replacement)
 		}
 	}
 	if len(s.bytes) > 0 {
-		rest, _ := appendRepaired(nil, s.bytes, true)
+		rest, _ := wholerunes.AppendRepaired(nil, s.bytes, true)
 		s.whole.Write(rest)
 	}
 	return s.whole.String()

@@ -4,6 +4,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/internal/wholerunes"
 )
 
 // strictMachine is the automaton of the reference's parser: a Moore machine of three states that reads headers and
@@ -145,11 +146,11 @@ func (m *strictMachine) unknownToken() string {
 
 // utf8Complaint describes the first bad bytes as the reference's library does.
 func utf8Complaint(raw []byte) string {
-	at := validPrefix(raw)
+	at := wholerunes.ValidPrefix(raw)
 	if at == len(raw) {
 		return ""
 	}
-	n, cut := badPrefix(raw[at:])
+	n, cut := wholerunes.BadPrefix(raw[at:])
 	if cut {
 		return "incomplete utf-8 byte sequence from index " + decimal(uint32(at))
 	}

@@ -156,6 +156,25 @@ func (p *TextParser) Finish() {
 	p.finish()
 }
 
+// Break delivers what is held back, and closes the open message. The text that follows begins a message. The caller knows
+// of a message beside the text.
+func (p *TextParser) Break() {
+	if p.controls+p.ordinary == 0 {
+		return
+	}
+	mode := printed
+	switch {
+	case p.head.known || p.mode == opening && len(p.head.read)+p.tailSize == 0:
+		mode = opening
+	case p.mode == splitting:
+		mode = splitting
+	}
+	p.Finish()
+	p.beginHeader(false)
+	p.head.reset()
+	p.mode, p.unstrippedMode = mode, printed
+}
+
 // Abandon ends a stream that broke off, as [TextParser.Finish] does. What may be the beginning of a control token is
 // dropped: more likely it is one than text.
 func (p *TextParser) Abandon() {

@@ -24,6 +24,7 @@ var meanings = map[harmony.Recovery]string{
 	harmony.RepairedRecipient: "a recipient that was empty, doubled, misplaced or ran into a marker",
 	harmony.LooseWords:        "words in a header that are no field; dropped",
 	harmony.InvalidText:       "bytes that are not UTF-8; replaced by U+FFFD",
+	harmony.MissingMark:       "reasoning without the mark that ends it",
 }
 
 // Meaning returns a one-clause description of a kind of recovery.

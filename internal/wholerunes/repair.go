@@ -1,11 +1,12 @@
-package harmony
+package wholerunes
 
 import "unicode/utf8"
 
-const replacement = "\uFFFD"
+// Replacement stands in place of bytes that are not UTF-8.
+const Replacement = "\uFFFD"
 
-// validPrefix returns the length of the prefix of b that is whole, valid UTF-8.
-func validPrefix(b []byte) int {
+// ValidPrefix returns the length of the prefix of b that is whole, valid UTF-8.
+func ValidPrefix(b []byte) int {
 	for i := 0; i < len(b); {
 		if b[i] < utf8.RuneSelf {
 			i++
@@ -20,10 +21,10 @@ func validPrefix(b []byte) int {
 	return len(b)
 }
 
-// badPrefix returns the length of the bad bytes with which b begins: the maximal subpart of Unicode's table 3-7, which
+// BadPrefix returns the length of the bad bytes with which b begins: the maximal subpart of Unicode's table 3-7, which
 // one U+FFFD replaces. cut reports whether those bytes could still become a rune if more bytes follow. b must not be
 // empty and must not begin with a valid rune.
-func badPrefix(b []byte) (n int, cut bool) {
+func BadPrefix(b []byte) (n int, cut bool) {
 	low, high, more := byte(0x80), byte(0xBF), 0
 	switch c := b[0]; {
 	case c >= 0xC2 && c <= 0xDF:
@@ -57,29 +58,29 @@ func badPrefix(b []byte) (n int, cut bool) {
 	return n, false
 }
 
-// repaired is the result of appendRepaired: how many bytes it took, and how many bad parts it replaced.
-type repaired struct {
-	used  int
-	parts uint32
+// Repaired is the result of [AppendRepaired]: how many bytes it took, and how many bad parts it replaced.
+type Repaired struct {
+	Used  int
+	Parts uint32
 }
 
-// appendRepaired appends b as valid UTF-8: each maximal bad part becomes U+FFFD. Unless last is set, it leaves out a
+// AppendRepaired appends b as valid UTF-8: each maximal bad part becomes U+FFFD. Unless last is set, it leaves out a
 // rune that is cut off at the end.
-func appendRepaired(dst, b []byte, last bool) ([]byte, repaired) {
-	var r repaired
-	for r.used < len(b) {
-		n := validPrefix(b[r.used:])
-		dst = append(dst, b[r.used:r.used+n]...)
-		if r.used += n; r.used == len(b) {
+func AppendRepaired(dst, b []byte, last bool) ([]byte, Repaired) {
+	var r Repaired
+	for r.Used < len(b) {
+		n := ValidPrefix(b[r.Used:])
+		dst = append(dst, b[r.Used:r.Used+n]...)
+		if r.Used += n; r.Used == len(b) {
 			break
 		}
-		invalid, cut := badPrefix(b[r.used:])
+		invalid, cut := BadPrefix(b[r.Used:])
 		if cut && !last {
 			break
 		}
-		dst = append(dst, replacement...)
-		r.used += invalid
-		r.parts++
+		dst = append(dst, Replacement...)
+		r.Used += invalid
+		r.Parts++
 	}
 	return dst, r
 }

@@ -117,7 +117,7 @@ func TestProbeLlamaCPP(t *testing.T) {
 	code, out, failed, _ := probeSim(t, sim.Options{Kind: sim.LlamaCPP})
 	if code != 0 || !strings.Contains(out, "yes: takes ids and returns text, such as ") ||
 		!strings.Contains(out, "the same ids for 50 of 50 texts") ||
-		strings.Count(out, " answers 404: File Not Found") != len(contract.ServerKinds())-1 {
+		strings.Count(out, " answers 404: File Not Found") != len(contract.ServerKinds())-2 {
 		t.Errorf("status %d, %s\n%s", code, failed, out)
 	}
 }

@@ -171,7 +171,7 @@ func (c *Config) Filter() *contract.Config {
 func (c *Config) filterModel(m *Model) contract.Model {
 	return contract.Model{
 		Name: m.Name, Pool: m.Route(), Server: c.kind(m), ServerModel: cmp.Or(m.ServerModel, m.Name),
-		ModelSettings: m.ModelSettings,
+		APIPath: contract.DefaultAPIPath, ModelSettings: m.ModelSettings,
 	}
 }
 

@@ -50,7 +50,9 @@ models:
     drop_commentary_from_history: true
     unsupported_content: drop
     server_extras: []
-    answers: {reasoning_fields: none, hide_reasoning: true, reasoning_as_summary: true, undeclared_calls: content, max_choices: 4, strict: true, events: channels, require_final_channel: true, harmony_messages: true}
+    aliases: [ gpt, "openai/*" ]
+    extra_body: { seed: 1, stop: [ a ] }
+    answers: {token_ids: true, context_error: empty_length, reasoning_fields: none, hide_reasoning: true, reasoning_as_summary: true, undeclared_calls: content, max_choices: 4, strict: true, events: channels, require_final_channel: true, harmony_messages: true}
     structured_outputs: none
     system:
       identity: ""
@@ -82,13 +84,16 @@ func TestParseWhole(t *testing.T) {
 		Settings:            contract.Settings{HostedTools: contract.HostedToolsRefuse},
 		Models: []contract.Model{{
 			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b",
-			ModelSettings: contract.ModelSettings{
+			APIPath: "/v1", ModelSettings: contract.ModelSettings{
 				ContextLength:      65536,
 				MaxReasoningTokens: 1000, ThinkingTokenBudget: true,
 				ControlTokens: "break", FallbackOnTimeoutMS: 1000,
 				RawPrompts: "allow", DropCommentaryFromHistory: true, UnsupportedContent: "drop", Relay: "off",
-				ReasoningEfforts:  contract.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
+				ReasoningEfforts: contract.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
+				Aliases:          []string{"gpt", "openai/*"}, Translate: "all", Speaks: "auto", Marker: contract.DefaultMarker,
+				ExtraBody: `{"seed":1,"stop":["a"]}`, Chat: contract.DefaultModel("").Chat,
 				StructuredOutputs: "none", Answers: contract.Answers{
+					TokenIDs: true, ContextError: "empty_length",
 					ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4,
 					Strict: true, Events: "channels", RequireFinalChannel: true, HarmonyMessages: true},
 				System: contract.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
@@ -184,6 +189,15 @@ func TestRefusals(t *testing.T) {
 			`write low, medium, high or refuse`},
 		{model("server_extras: [top_k, ignore_eos]"),
 			`h.yaml:3: models[0].server_extras[1]: "ignore_eos" is not known; write one or more of top_k, `},
+		{model("aliases: [a, 'b*c*']"), `h.yaml:3: models[0].aliases[1]: "b*c*" is not a name; write one such as openai/`},
+		{model("translate: 10"), `h.yaml:3: models[0].translate: "10" is not known; write all, a share such as 10%, or obs`},
+		{model("speaks: qwen"), `h.yaml:3: models[0].speaks: "qwen" is not known; write auto, harmony, chat, marker, or x-`},
+		{model("marker: ' '"), `h.yaml:3: models[0].marker: " " is not a marker; write a text of at most 64 bytes`},
+		{model("extra_body: [1]"), "h.yaml:3: models[0].extra_body: found a list where a block of settings is expected"},
+		{model("extra_body: {a: 1, a: 2}"), "h.yaml:3: a is listed twice, first on line 3"},
+		{model("extra_body: {a: .inf}"), "h.yaml: an object holds .nan or .inf, which JSON does not have; remove it"},
+		{model("chat: {template_kwargs: text}"), "h.yaml:3: models[0].chat.template_kwargs: found text where a block of set"},
+		{model("chat: {think_tags: maybe}"), `models[0].chat.think_tags: "maybe" is not known; write leading, anywhere, open`},
 		{"stall_timeout: 5ms", "stall_timeout: 5ms would end every request"},
 		{"stall_timeout: 48h", "is too long"},
 		{"request_timeout: 0s", "h.yaml:1: request_timeout: 0s is out of range"},
@@ -314,6 +328,30 @@ func TestRefusals(t *testing.T) {
 		}
 		if strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: more than one line: %v", tt.in, err)
+		}
+	}
+}
+
+// TestObjects checks that objects come to the filter as compact JSON.
+func TestObjects(t *testing.T) {
+	for in, want := range map[string]contract.Object{
+		"{}": "", "null": "", "": "",
+		"{b: [1, -2.50, {t: true, n: null}], a: '<é>&', 3: {}}":     `{"3":{},"a":"<é>&","b":[1,-2.5,{"n":null,"t":true}]}`,
+		"{big: 1.0e300, small: 1.0e-7, hex: 0x1f, day: 2026-01-02}": `{"big":1e+300,"day":"2026-01-02","hex":31,"small":1e-7}`,
+		"{a: &x [1], b: *x}":               `{"a":[1],"b":[1]}`,
+		"\n    a: |\n      one\n      two": `{"a":"one\ntwo"}`,
+	} {
+		c, err := Parse("h.yaml", []byte("models:\n- name: m\n  servers: ['vllm=http://h:1']\n  extra_body: "+in))
+		if err != nil {
+			t.Errorf("%s: %v", in, err)
+			continue
+		}
+		if got := c.Models[0].ExtraBody; got != want {
+			t.Errorf("%s: got %s, want %s", in, got, want)
+		}
+		f, err := filterconfig.Parse(filterconfig.AppendJSON(nil, c.Filter()))
+		if err != nil || f.Models[0].ExtraBody != want {
+			t.Errorf("%s: the filter reads %+v, %v", in, f, err)
 		}
 	}
 }

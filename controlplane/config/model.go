@@ -45,9 +45,12 @@ func outOfRange(fields []contract.Field) (path, reason string) {
 			}
 			return f.Key, fmt.Sprintf("%d %s", *f.Number, advice)
 		case f.List != nil:
-			j := slices.IndexFunc(*f.List, func(s string) bool { return !slices.Contains(f.Words, s) })
-			reason := fmt.Sprintf("%q is not known; write one or more of %s", (*f.List)[j], strings.Join(f.Words, ", "))
-			return fmt.Sprintf("%s[%d]", f.Key, j), reason
+			j := slices.IndexFunc(*f.List, func(s string) bool { return !f.AllowsElement(s) })
+			advice := f.Advice
+			if f.Words != nil {
+				advice = "is not known; write one or more of " + strings.Join(f.Words, ", ")
+			}
+			return fmt.Sprintf("%s[%d]", f.Key, j), fmt.Sprintf("%q %s", (*f.List)[j], advice)
 		case f.Words != nil:
 			return f.Key, fmt.Sprintf("%q is not known; write %s", *f.Text, orList(f.Words))
 		default:

@@ -10,8 +10,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// TestKindsHaveEngines checks that every kind of server is one program's, except the kind of any program that takes
-// text.
+// TestKindsHaveEngines checks that every kind of server is one program's, except the kinds of any program that
+// takes text or conversations.
 func TestKindsHaveEngines(t *testing.T) {
 	for _, kind := range contract.ServerKinds() {
 		var of []string
@@ -20,7 +20,7 @@ func TestKindsHaveEngines(t *testing.T) {
 				of = append(of, engines[i].ID)
 			}
 		}
-		if len(of) != 1 && kind != "text" {
+		if len(of) != 1 && kind != contract.Text && kind != contract.Chat {
 			t.Errorf("%s is of the programs %q: its name begins with its program's ID, as vllm-generate does", kind, of)
 		}
 	}

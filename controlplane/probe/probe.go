@@ -97,9 +97,9 @@ func likelyModel(models []string) string {
 	return ""
 }
 
-// kindsFor returns all kinds of servers, those of a program first.
+// kindsFor returns all kinds of servers that take prompts, those of a program first.
 func kindsFor(e *engine.Engine) []string {
-	kinds := contract.ServerKinds()
+	kinds := slices.DeleteFunc(contract.ServerKinds(), func(k string) bool { return contract.KindNamed(k).Conversations })
 	slices.SortStableFunc(kinds, func(a, b string) int {
 		switch ofA, ofB := e != nil && e.Serves(a), e != nil && e.Serves(b); {
 		case ofA == ofB:

@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -16,7 +17,12 @@ func TestRoundTrip(t *testing.T) {
 	m.UnsupportedContent = contract.ContentDrop
 	m.Answers = contract.Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true,
 		UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: contract.EventsChannels, RequireFinalChannel: true,
-		HarmonyMessages: true}
+		HarmonyMessages: true, TokenIDs: true, ContextError: contract.ContextEmptyLength}
+	m.APIPath, m.Aliases, m.Translate, m.Speaks, m.Marker = "/openai/v1", []string{"gpt", "openai/*"}, "10%",
+		contract.SpeaksMarker, "=== “answer” ==="
+	m.ExtraBody = `{"a":[1,2.50,{"b":null,"c":"\"é\\"}],"d":{},"e":true}`
+	m.Chat = contract.ChatServers{ReasoningHistory: contract.ReasoningThinkTags, ThinkTags: contract.ThinkOff,
+		DeveloperRole: contract.DeveloperKeep, TemplateKwargs: `{"enable_thinking":false}`}
 	want := &contract.Config{Schema: contract.Schema, Mode: contract.ModeFull, Passthrough: true, BodyLimit: 1024,
 		StallTimeoutMS: 0, MemoryLimit: 1 << 20, ReasoningRatioAlert: 0.75,
 		Seal:             contract.Seal{LifetimeS: 60, TenantHeader: "x-tenant"},
@@ -89,6 +95,20 @@ func TestRefusals(t *testing.T) {
 		{`{"schema":1,"models":[{"name":"a","unsupported_content":"keep"}]}`, "models[0].unsupported_content"},
 		{`{"schema":1,"models":[{"name":"a","server_extras":["top_k","ignore_eos"]}]}`, "models[0].server_extras[1]"},
 		{`{"schema":1,"models":[{"name":"a","server_extras":"top_k"}]}`, "models[0].server_extras"},
+		{`{"schema":1,"models":[{"name":"a","api_path":"v1"}]}`, "models[0].api_path"},
+		{`{"schema":1,"models":[{"name":"a","api_path":"/v1/"}]}`, "models[0].api_path"},
+		{`{"schema":1,"models":[{"name":"a","aliases":"b"}]}`, "models[0].aliases"},
+		{`{"schema":1,"models":[{"name":"a","aliases":["b","a*b*"]}]}`, "models[0].aliases[1]"},
+		{`{"schema":1,"models":[{"name":"a","aliases":[7]}]}`, "models[0].aliases[0]"},
+		{`{"schema":1,"models":[{"name":"a","translate":"101%"}]}`, "models[0].translate"},
+		{`{"schema":1,"models":[{"name":"a","speaks":"x-"}]}`, "models[0].speaks"},
+		{`{"schema":1,"models":[{"name":"a","marker":" "}]}`, "models[0].marker"},
+		{`{"schema":1,"models":[{"name":"a","extra_body":"{}"}]}`, "models[0].extra_body"},
+		{`{"schema":1,"models":[{"name":"a","chat":{"template_kwargs":[]}}]}`, "models[0].chat.template_kwargs"},
+		{`{"schema":1,"models":[{"name":"a","chat":{"think_tags":"on"}}]}`, "models[0].chat.think_tags"},
+		{`{"schema":1,"models":[{"name":"a","answers":{"context_error":"none"}}]}`, "models[0].answers.context_error"},
+		{`{"schema":1,"models":[{"name":"a","extra_body":` + strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40) +
+			`}]}`, ""},
 		{`{"schema":1,"models":[{"name":"a","answers":[]}]}`, "models[0].answers"},
 		{`{"schema":1,"models":[{"name":"a","answers":{"events":"tokens"}}]}`, "models[0].answers.events"},
 		{`{"schema":1,"models":[{"name":"a","answers":{"require_final_channel":1}}]}`,

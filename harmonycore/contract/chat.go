@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ChatServers determine how the servers of a model of the kind [Chat] take a conversation. An absent setting has the
+// ChatServers determines how the servers of a model of the kind [Chat] take a conversation. An absent setting has the
 // filter's default. Only such models have it.
 type ChatServers struct {
 	// ReasoningHistory is "both", "reasoning", "reasoning_content", "think_tags" or "none": where earlier reasoning stands
@@ -35,8 +35,8 @@ const (
 	ForeignPrefix = "x-"
 )
 
-// The values of [ChatServers.ReasoningHistory] that are not those of [Answers.ReasoningFields]: in the text, between
-// <think> and </think>.
+// ReasoningThinkTags is the value of [ChatServers.ReasoningHistory] that is not one of [Answers.ReasoningFields]: in the
+// text, between <think> and </think>.
 const ReasoningThinkTags = "think_tags"
 
 // The values of [ChatServers.ThinkTags].

@@ -103,7 +103,7 @@ func filterRows(t *table) error {
 				}
 				add(name+".", f.Block)
 				continue
-			case f.List != nil:
+			case f.List != nil && len(*f.List) > 0:
 				t.set(name, before, 1, "as above", "as above", "")
 			case f.Required:
 				t.set(name, before, 1, "required", "required", "")
@@ -129,9 +129,9 @@ func defaultOf(f *contract.Field) string {
 		return strconv.Itoa(*f.Number)
 	case f.Fraction != nil:
 		return strconv.FormatFloat(*f.Fraction, 'g', -1, 64)
-	case f.List != nil:
+	case f.List != nil && len(*f.List) > 0:
 		return codes(*f.List)
-	case f.Text != nil && *f.Text == "":
+	case f.List != nil, f.Object != nil, f.Text != nil && *f.Text == "":
 		return "none"
 	case f.Text != nil:
 		return code(*f.Text)

@@ -148,6 +148,8 @@ func scalars(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{
 			Description: "A time, as 300s or 5m.", Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`,
 		}
+	case reflect.TypeFor[contract.Object]():
+		return &jsonschema.Schema{Type: "object"}
 	case reflect.TypeFor[config.ServicePort]():
 		return &jsonschema.Schema{
 			Description: "A port's name or number.",

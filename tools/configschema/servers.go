@@ -11,7 +11,7 @@ import (
 // The tables of docs/servers.md. What clients lose is written by hand and kept.
 const (
 	serversTable = "| kind | prompts | answers | control tokens | choices | logprobs | stop tokens | structural tags | " +
-		"thinking budget | scheduling | least tokens | biases |"
+		"thinking budget | scheduling | least tokens | biases | conversations |"
 	lossesTable = "| without | what a client loses |"
 )
 
@@ -29,6 +29,7 @@ var capabilityColumns = []struct{ field, yes, no, loss string }{
 	{"Scheduling", "yes", "no", "scheduling"},
 	{"MinTokens", "yes", "no", "least tokens"},
 	{"Biases", "yes", "no", "biases"},
+	{"Conversations", "yes", "no", "conversations"},
 }
 
 // serversPage updates the tables of docs/servers.md.
@@ -64,9 +65,12 @@ func kindRows(t *table) error {
 			if fields[i].Name != c.field {
 				return errors.New("capabilityColumns and contract.Capabilities differ at " + c.field)
 			}
-			if capabilities.FieldByIndex(fields[i].Index).Bool() {
+			switch {
+			case c.field == "TextPrompts" && contract.KindNamed(name).Conversations:
+				cells = append(cells, "messages")
+			case capabilities.FieldByIndex(fields[i].Index).Bool():
 				cells = append(cells, c.yes)
-			} else {
+			default:
 				cells = append(cells, c.no)
 			}
 		}

@@ -15,15 +15,13 @@ import (
 type callReader struct {
 	sink    *conversationSink
 	request *translate.Request
-	// reading reports whether a call is being read, and named whether its message is open.
-	reading, named bool
-	// index and id are those of the call. seen are the indices of all calls so far.
+	// index and id are those of the open call. seen are the indices of all calls so far.
 	index int
 	id    []byte
 	seen  []int
-	// held are arguments that wait: for the name, or for the end if they hold the input of a custom tool.
-	held  []byte
-	waits bool
+	// custom reports whether the open call is one of a custom tool, and held are its arguments, which hold the input.
+	custom bool
+	held   []byte
 }
 
 // maxHeldArguments is how many bytes of arguments are held of one call.
@@ -38,23 +36,15 @@ func (r *callReader) take(piece *backend.CallPiece) *openai.Error {
 			return failure
 		}
 	}
-	if !r.named && len(piece.Name) > 0 {
-		if len(piece.Name) > maxFunctionName {
-			return errNotUnderstood()
-		}
-		r.open(piece.Name)
-	}
-	if len(piece.Arguments) == 0 {
-		return nil
-	}
-	if r.named && !r.waits {
+	switch {
+	case len(piece.Arguments) == 0:
+	case !r.custom:
 		r.sink.add(piece.Arguments)
-		return nil
-	}
-	if len(r.held)+len(piece.Arguments) > maxHeldArguments {
+	case len(r.held)+len(piece.Arguments) > maxHeldArguments:
 		return errNotUnderstood()
+	default:
+		r.held = append(r.held, piece.Arguments...)
 	}
-	r.held = append(r.held, piece.Arguments...)
 	return nil
 }
 
@@ -62,9 +52,7 @@ func (r *callReader) take(piece *backend.CallPiece) *openai.Error {
 // calls one index but different ids.
 func (r *callReader) isNext(piece *backend.CallPiece) bool {
 	switch {
-	case !r.reading || r.sink.source != fromCalls:
-		return true
-	case piece.Index != r.index:
+	case r.sink.source != fromCalls, piece.Index != r.index:
 		return true
 	case len(piece.ID) > 0 && len(r.id) > 0:
 		return !bytes.Equal(piece.ID, r.id)
@@ -73,14 +61,12 @@ func (r *callReader) isNext(piece *backend.CallPiece) bool {
 	}
 }
 
-// begin ends the call before, and notes the one that the piece begins. A piece of a call that has ended is an error.
+// begin closes the open message and opens that of a call. A piece of a call that has ended is an error, as a call
+// without a name is.
 func (r *callReader) begin(piece *backend.CallPiece) *openai.Error {
 	repeated := piece.Index >= 0 && slices.Contains(r.seen, piece.Index)
-	if repeated && len(piece.ID) == 0 || len(r.seen) > maxMessages {
+	if repeated && len(piece.ID) == 0 || len(piece.Name) == 0 || len(piece.Name) > maxFunctionName {
 		return errNotUnderstood()
-	}
-	if failure := r.missing(); failure != nil {
-		return failure
 	}
 	switch r.sink.source {
 	case fromCalls:
@@ -92,41 +78,21 @@ func (r *callReader) begin(piece *backend.CallPiece) *openai.Error {
 	if !repeated {
 		r.seen = append(r.seen, piece.Index)
 	}
-	r.sink.source = fromCalls
-	r.reading, r.named, r.index, r.id = true, false, piece.Index, append(r.id[:0], piece.ID...)
-	return nil
-}
-
-// open opens the message of the call, and passes on what was held for the name.
-func (r *callReader) open(name []byte) {
-	r.named, r.waits = true, r.request.TakesText(string(name))
+	name := string(piece.Name)
+	r.index, r.id, r.custom = piece.Index, append(r.id[:0], piece.ID...), r.request.TakesText(name)
 	r.sink.CallID(r.id)
 	r.sink.begin(fromCalls, harmony.Header{
-		Role: harmony.Assistant, Channel: harmony.Commentary, ContentType: "json",
-		Recipient: translate.FunctionPrefix + string(name),
+		Role: harmony.Assistant, Channel: harmony.Commentary, ContentType: "json", Recipient: translate.FunctionPrefix + name,
 	})
-	if !r.waits && len(r.held) > 0 {
-		r.sink.add(r.held)
-		r.held = r.held[:0]
-	}
+	return nil
 }
 
 // close ends the call. The input of a custom tool is sent now, if it is whole.
 func (r *callReader) close(end harmony.End) {
-	if r.named {
-		if r.waits {
-			r.sink.add(translate.CustomInput(r.held, end == harmony.Cut))
-		}
-		r.sink.end(end)
+	if r.custom {
+		r.sink.add(translate.CustomInput(r.held, end == harmony.Cut))
+		r.custom, r.held = false, r.held[:0]
 	}
-	r.reading, r.waits, r.held = false, false, r.held[:0]
+	r.sink.end(end)
 	r.sink.source = fromNothing
-}
-
-// missing returns an error if the call that is being read has no name.
-func (r *callReader) missing() *openai.Error {
-	if r.reading && !r.named {
-		return errNotUnderstood()
-	}
-	return nil
 }

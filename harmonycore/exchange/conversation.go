@@ -226,11 +226,7 @@ func (p *conversationParser) closeOpen() {
 }
 
 func (p *conversationParser) end(_ *generation, finish backend.Finish) *openai.Error {
-	stopped := finish == backend.Stopped
-	if failure := p.calls.missing(); failure != nil && stopped {
-		return failure
-	}
-	p.conclude(stopped)
+	p.conclude(finish == backend.Stopped)
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -95,8 +97,6 @@ func TestConversation(t *testing.T) {
 			`function_call(a f {}) function_call(call_0123456789abcdef01234567_1 f {})`},
 		{"no id", call("0", `""`, `"f"`, `{}`) + finish("tool_calls"),
 			`function_call(call_0123456789abcdef01234567_0 f {})`},
-		{"a late name", call("0", `"a"`, `""`, `{\"x\":`) + call("0", `"a"`, `"f"`, `1}`) + finish("tool_calls"),
-			`function_call(a f {"x":1})`},
 		{"custom", call("0", `"a"`, `"patch"`, `{\"input\":\"*** `) + call("0", `"a"`, `""`, `Begin\"}`) + finish("tool_calls"),
 			`custom_tool_call(a patch *** Begin)`},
 		{"bare input", call("0", `"a"`, `"patch"`, `*** Begin`) + finish("tool_calls"), `custom_tool_call(a patch *** Begin)`},
@@ -113,5 +113,90 @@ func TestConversation(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// itemsOf returns the items of a whole response, each as TYPE(text).
+func itemsOf(t *testing.T, response string) string {
+	t.Helper()
+	var r struct {
+		Output []struct {
+			Type, Name, Arguments, Input string
+			CallID                       string `json:"call_id"`
+			Content                      []struct{ Text string }
+		}
+	}
+	if err := json.Unmarshal([]byte(response), &r); err != nil {
+		t.Fatalf("%v: %s", err, response)
+	}
+	var items []string
+	for i := range r.Output {
+		item := &r.Output[i]
+		text := ""
+		for j := range item.Content {
+			text += item.Content[j].Text
+		}
+		if item.CallID != "" {
+			text = fmt.Sprintf("%s %s %s%s", item.CallID, item.Name, item.Arguments, item.Input)
+		}
+		items = append(items, item.Type+"("+text+")")
+	}
+	return strings.Join(items, " ")
+}
+
+// Calls that cannot be put together end the answer with an error.
+func TestBrokenCalls(t *testing.T) {
+	for name, answer := range map[string]string{
+		"interleaved": call("0", `"a"`, `"f"`, `{`) + call("1", `"b"`, `"f"`, `{}`) + call("0", "null", "null", `}`),
+		"no name":     call("0", `"a"`, `""`, `{}`),
+		"a long name": call("0", `"a"`, `"`+strings.Repeat("f", maxFunctionName+1)+`"`, `{}`),
+		"after text":  call("0", `"a"`, `"f"`, `{`) + chunk(`"content":"x"`) + call("0", "null", "null", `}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, got, x := ask(t, conversing(nil), contract.ResponsesPath, askForTools, "text/event-stream",
+				answer+finish("tool_calls"), 1<<20)
+			if !strings.Contains(got, `"error":{`) || x.Report().Finish != FinishError {
+				t.Errorf("the client gets %s", got)
+			}
+		})
+	}
+}
+
+// A Chat request goes on with little changed, and its answer passes as it is. The report has what it held.
+func TestPassedChat(t *testing.T) {
+	g := conversing(func(m *contract.Model) {
+		m.ExtraBody, m.Chat.TemplateKwargs = `{"min_p":0.1,"temperature":0.6}`, `{"enable_thinking":false}`
+	})
+	request := `{"model":"qwen","stream":true,"temperature":1,"messages":[{"role":"developer","content":"Be brief."},` +
+		`{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://h/x.png"}}]}]}`
+	answer := chunk(`"reasoning_content":"Hm"`) + call("0", `"a1"`, `"f"`, `{}`) + finish("tool_calls")
+	for n := 1; n <= len(answer); n += 1 + n/4 {
+		sent, got, x := ask(t, g, contract.ChatPath, request, "text/event-stream", answer, n)
+		if got != answer {
+			t.Fatalf("the answer is %s", got)
+		}
+		for _, part := range []string{`"model":"Qwen/Qwen3-30B-A3B"`, `"role":"system","content":"Be brief."`, `"min_p":0.1`,
+			`"temperature":1`, `"chat_template_kwargs":{"enable_thinking":false}`, `"image_url":{"url":"https://h/x.png"}`} {
+			if !strings.Contains(sent, part) {
+				t.Errorf("the server gets %s, without %s", sent, part)
+			}
+		}
+		r := x.Report()
+		if r.Finish != FinishToolCalls || r.Calls != 1 || r.PromptTokens != 7 || r.CompletionTokens != 9 || r.Reasoning != 3 {
+			t.Errorf("the report is %+v", r)
+		}
+	}
+}
+
+// The answer to a Chat request is made anew where the server's own cannot be shown.
+func TestRemadeChat(t *testing.T) {
+	g := conversing(func(m *contract.Model) { m.Speaks = contract.SpeaksHarmony })
+	answer := chunk(`"content":"<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|chan"`) +
+		chunk(`"content":"nel|>final<|message|>Hi<|return|>"`) + finish("stop")
+	sent, got, _ := ask(t, g, contract.ChatPath, `{"model":"qwen","messages":[{"role":"user","content":"hi"}]}`,
+		"text/event-stream", answer, 7)
+	if !strings.Contains(sent, `"stream":true`) || !strings.Contains(got, `"content":"Hi"`) ||
+		!strings.Contains(got, `"reasoning":"Hm"`) || strings.Contains(got, "<|") {
+		t.Errorf("the server gets %s, the client %s", sent, got)
 	}
 }

@@ -1,9 +1,6 @@
 package exchange
 
 import (
-	"bytes"
-	"slices"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -15,10 +12,8 @@ import (
 type callReader struct {
 	sink    *conversationSink
 	request *translate.Request
-	// index and id are those of the open call. seen are the indices of all calls so far.
+	// index is that of the open call.
 	index int
-	id    []byte
-	seen  []int
 	// custom reports whether the open call is one of a custom tool, and held are its arguments, which hold the input.
 	custom bool
 	held   []byte
@@ -31,7 +26,7 @@ const maxHeldArguments = 8 << 20
 const maxFunctionName = 256
 
 func (r *callReader) take(piece *backend.CallPiece) *openai.Error {
-	if r.isNext(piece) {
+	if r.sink.source != fromCalls || piece.Index != r.index {
 		if failure := r.begin(piece); failure != nil {
 			return failure
 		}
@@ -48,24 +43,10 @@ func (r *callReader) take(piece *backend.CallPiece) *openai.Error {
 	return nil
 }
 
-// isNext reports whether a piece begins a call. Some servers repeat the id in each piece of a call, and some give all
-// calls one index but different ids.
-func (r *callReader) isNext(piece *backend.CallPiece) bool {
-	switch {
-	case r.sink.source != fromCalls, piece.Index != r.index:
-		return true
-	case len(piece.ID) > 0 && len(r.id) > 0:
-		return !bytes.Equal(piece.ID, r.id)
-	default:
-		return piece.Index < 0 && len(piece.Name) > 0
-	}
-}
-
-// begin closes the open message and opens that of a call. A piece of a call that has ended is an error, as a call
-// without a name is.
+// begin closes the open message and opens that of a call. Only the first piece of a call has a name. Any other is one of
+// a call that has ended.
 func (r *callReader) begin(piece *backend.CallPiece) *openai.Error {
-	repeated := piece.Index >= 0 && slices.Contains(r.seen, piece.Index)
-	if repeated && len(piece.ID) == 0 || len(piece.Name) == 0 || len(piece.Name) > maxFunctionName {
+	if len(piece.Name) == 0 || len(piece.Name) > maxFunctionName {
 		return errNotUnderstood()
 	}
 	switch r.sink.source {
@@ -75,12 +56,9 @@ func (r *callReader) begin(piece *backend.CallPiece) *openai.Error {
 		r.sink.end(harmony.EndedByEnd)
 	case fromText, fromNothing:
 	}
-	if !repeated {
-		r.seen = append(r.seen, piece.Index)
-	}
 	name := string(piece.Name)
-	r.index, r.id, r.custom = piece.Index, append(r.id[:0], piece.ID...), r.request.TakesText(name)
-	r.sink.CallID(r.id)
+	r.index, r.custom = piece.Index, r.request.TakesText(name)
+	r.sink.CallID(piece.ID)
 	r.sink.begin(fromCalls, harmony.Header{
 		Role: harmony.Assistant, Channel: harmony.Commentary, ContentType: "json", Recipient: translate.FunctionPrefix + name,
 	})

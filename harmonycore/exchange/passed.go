@@ -23,9 +23,6 @@ type passed struct {
 	tally  translate.Tally
 	// lengths are how many bytes of reasoning, text and arguments have come.
 	reasoning, text, arguments int
-	// lastCall is the index of the newest call, and lastID its id.
-	lastCall int
-	lastID   string
 	// finish is the newest end of a choice. failed reports whether the server sent an error instead.
 	finish backend.Finish
 	failed bool
@@ -44,7 +41,7 @@ func (e *Exchange) passChat(a *modelRequest, body []byte, h Host) RequestAction 
 		return e.refuse(failure)
 	}
 	scratch.body = sent
-	p := &passed{x: e, model: a.model, lastCall: -1, forwarded: e.lastActivity}
+	p := &passed{x: e, model: a.model, forwarded: e.lastActivity}
 	e.passed, e.response, e.report.FirstToken = p, p, -1
 	action := e.forward(a.model, sent)
 	action.Forward.Readable = true
@@ -134,11 +131,9 @@ func (p *passed) note() {
 	p.reasoning += len(e.Reasoning)
 	p.text += len(e.Text)
 	for i := range e.Calls {
-		c := &e.Calls[i]
-		p.arguments += len(c.Arguments)
-		if c.Index != p.lastCall || len(c.ID) > 0 && string(c.ID) != p.lastID {
-			p.tally.Calls++
-			p.lastCall, p.lastID = c.Index, string(c.ID)
+		p.arguments += len(e.Calls[i].Arguments)
+		if len(e.Calls[i].Name) > 0 {
+			p.tally.Calls++ // only the first piece has a name
 		}
 	}
 }

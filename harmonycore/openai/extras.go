@@ -107,9 +107,10 @@ func (s *Sampling) readExtra(name string, v value) *Error {
 		s.Extras = append(s.Extras, Extra{name, string(rawjson.AppendString(nil, salt))})
 		return nil
 	case "chat_template_kwargs":
+		s.TemplateKwargs = v.raw
 		return v.members(name, func(key []byte, v value) *Error {
 			if rawjson.View(key) != "reasoning_effort" {
-				return nil // templates belong to the servers, and none is used here
+				return nil // templates belong to the servers
 			}
 			return v.effort(join(name, "reasoning_effort"), &s.TemplateEffort)
 		})

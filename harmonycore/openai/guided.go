@@ -14,6 +14,8 @@ type guided struct {
 	// at is the place of the parameter.
 	at     string
 	format TextFormat
+	// member is the parameter as the client sent it.
+	member RawMember
 }
 
 // paramStructuredOutputs is one of these parameters. vLLM has structured_outputs, and had guided_* before. The others
@@ -44,6 +46,7 @@ func (g *guided) read(name string, v value) (known bool, err *Error) {
 	if !known || !v.given() || v.kind != rawjson.Object && v.isEmpty() {
 		return known, nil // an empty text or list asks for nothing
 	}
+	g.member = RawMember{name, v.json()}
 	if name != paramStructuredOutputs {
 		return true, g.readKind(name, guidedKinds[name], v)
 	}

@@ -240,6 +240,14 @@ func (v value) number(param string, minimum, maximum float64, dst *Number) *Erro
 	return nil
 }
 
+// json returns the value's JSON text. That of a string is a copy, since raw lacks the quotes.
+func (v value) json() []byte {
+	if v.kind == rawjson.String {
+		return []byte(v.compact())
+	}
+	return v.raw
+}
+
 // compact copies the value's JSON text without the white space between its tokens. It then fits into an event of one
 // line.
 func (v value) compact() string {

@@ -35,6 +35,8 @@ type InputItem struct {
 	// Content holds the text parts of a message, a reasoning or a call's output, in their order. For an [ItemCall] that is
 	// Answered it holds the output.
 	Content []string
+	// Media are the parts of Content that are no text. Only [DecodeResponsesConversation] keeps them.
+	Media []Media
 	// Sealed is the encrypted_content of an [ItemReasoning]. It lies in the body and may be overwritten.
 	Sealed []byte
 	// CallID connects an [ItemCallOutput] to its [ItemCall].
@@ -57,7 +59,7 @@ func (r *ResponsesRequest) readInput(v value) *Error {
 	}
 	turns := 0
 	err := v.elements("input", func(i int, at string, v value) *Error {
-		item, err := readItem(at, v, &r.Dropped)
+		item, err := r.readItem(at, v)
 		if turns += max(1, len(item.Content)); turns > maxTurns {
 			return tooManyTurns("input")
 		}
@@ -85,7 +87,7 @@ type itemFields struct {
 }
 
 // readItem reads an item. The model does not see an item whose Kind is 0.
-func readItem(at string, v value, d *Dropped) (InputItem, *Error) {
+func (r *ResponsesRequest) readItem(at string, v value) (InputItem, *Error) {
 	var f itemFields
 	err := v.members(at, func(key []byte, v value) *Error {
 		switch rawjson.View(key) {
@@ -123,7 +125,7 @@ func readItem(at string, v value, d *Dropped) (InputItem, *Error) {
 	}
 	switch f.kind {
 	case "message":
-		return f.readMessage(at, d)
+		return f.readMessage(at, r)
 	case "reasoning":
 		return f.readReasoning(at)
 	case "function_call":
@@ -133,13 +135,13 @@ func readItem(at string, v value, d *Dropped) (InputItem, *Error) {
 		item.Custom = true
 		return item, err
 	case "function_call_output", "custom_tool_call_output":
-		return f.readCallOutput(at, d)
+		return f.readCallOutput(at, r)
 	case "":
 		if f.refers() {
 			return InputItem{}, f.notStored(at)
 		}
 		if f.role.given() {
-			return f.readMessage(at, d)
+			return f.readMessage(at, r)
 		}
 		return InputItem{}, missing(join(at, "type"))
 	case "local_shell_call_output", "shell_call_output", "apply_patch_call_output":
@@ -190,7 +192,7 @@ func (f *itemFields) notStored(at string) *Error {
 		"and send the items themselves. Vercel's AI SDK does so with providerOptions: { openai: { store: false } }.")
 }
 
-func (f *itemFields) readMessage(at string, d *Dropped) (item InputItem, err *Error) {
+func (f *itemFields) readMessage(at string, r *ResponsesRequest) (item InputItem, err *Error) {
 	item.Kind = ItemMessage
 	if !f.role.given() {
 		return item, missing(join(at, "role"))
@@ -214,7 +216,7 @@ func (f *itemFields) readMessage(at string, d *Dropped) (item InputItem, err *Er
 	if f.content.kind == 0 {
 		return item, missing(join(at, "content"))
 	}
-	item.Content, err = f.content.readParts(join(at, "content"), itemParts, d)
+	err = r.readContent(join(at, "content"), f.content, &item)
 	return item, err
 }
 
@@ -259,7 +261,7 @@ func (f *itemFields) readCall(at, member string, text value) (InputItem, *Error)
 	return item, err
 }
 
-func (f *itemFields) readCallOutput(at string, d *Dropped) (item InputItem, err *Error) {
+func (f *itemFields) readCallOutput(at string, r *ResponsesRequest) (item InputItem, err *Error) {
 	item.Kind = ItemCallOutput
 	if err := f.readCallID(at, &item); err != nil {
 		return item, err
@@ -267,8 +269,21 @@ func (f *itemFields) readCallOutput(at string, d *Dropped) (item InputItem, err 
 	if f.output.kind == 0 {
 		return item, missing(join(at, "output"))
 	}
-	item.Content, err = f.output.readParts(join(at, "output"), itemParts, d)
+	err = r.readContent(join(at, "output"), f.output, &item)
 	return item, err
+}
+
+// readContent reads the content of a message or of a call's output. Users and tools may send media, if they are kept.
+func (r *ResponsesRequest) readContent(param string, v value, item *InputItem) (err *Error) {
+	switch {
+	case !r.keepsMedia:
+		item.Content, err = v.readParts(param, itemParts, &r.Dropped)
+	case item.Kind == ItemCallOutput || item.Role == RoleUser:
+		err = v.readMixed(param, item)
+	default:
+		item.Content, err = v.readParts(param, itemParts, nil)
+	}
+	return err
 }
 
 func (f *itemFields) readCallID(at string, item *InputItem) *Error {

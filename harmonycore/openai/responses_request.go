@@ -42,6 +42,11 @@ type ResponsesRequest struct {
 	MessagesAt string
 	// Echo holds the members that the answer repeats.
 	Echo ResponsesEcho
+	// ServerForm is the inference servers' own parameter for the form of the answer, if the client has sent one. Its value
+	// lies in the body.
+	ServerForm RawMember
+	// keepsMedia reports whether Input keeps media.
+	keepsMedia bool
 	// localShell reports whether Tools has the local shell.
 	localShell bool
 	guided     guided
@@ -63,7 +68,15 @@ type ResponsesEcho struct {
 // DecodeResponsesRequest reads a body. It can be called once for each body: it overwrites the body, and the texts of
 // the conversation lie in the body's memory. They are valid until the caller changes it. Everything else is copied.
 func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
-	r := &ResponsesRequest{Model: b.Model}
+	return decodeResponses(b, &ResponsesRequest{Model: b.Model})
+}
+
+// DecodeResponsesConversation is [DecodeResponsesRequest] for servers that take conversations. It keeps media.
+func DecodeResponsesConversation(b *Body) (*ResponsesRequest, *Error) {
+	return decodeResponses(b, &ResponsesRequest{Model: b.Model, keepsMedia: true})
+}
+
+func decodeResponses(b *Body, r *ResponsesRequest) (*ResponsesRequest, *Error) {
 	var input value
 	if err := b.requireOneState(); err != nil {
 		return nil, err
@@ -96,6 +109,7 @@ func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 	if err = r.Format.setGuided(&r.guided, "text.format"); err != nil {
 		return nil, err
 	}
+	r.ServerForm, r.guided.member = r.guided.member, RawMember{}
 	if !input.given() {
 		return nil, missing("input")
 	}
@@ -110,6 +124,12 @@ func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 		e.MaxOutputTokens = strconv.Itoa(r.Sampling.MaxTokens)
 	}
 	return r, nil
+}
+
+// RawMember is a member of the body. JSON is its value as it is spelled.
+type RawMember struct {
+	Name string
+	JSON []byte
 }
 
 // minOutputTokens is the limit of OpenAI's API.

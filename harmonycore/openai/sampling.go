@@ -36,6 +36,8 @@ type Sampling struct {
 	MinTokens      int
 	StopTokenIDs   []uint32
 	TemplateEffort string
+	// TemplateKwargs are the allowed arguments of the servers' chat template, a JSON object that lies in the body.
+	TemplateKwargs []byte
 
 	// requested holds all extras of the request until [Sampling.Allow] is called.
 	requested []requestedExtra

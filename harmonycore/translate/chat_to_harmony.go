@@ -103,6 +103,7 @@ func ChatAnswer(body *openai.Body, m *contract.Model, env Env) (*Request, *opena
 func (r *Request) setSampling(s *openai.Sampling, m *contract.Model) *openai.Error {
 	err := s.Allow(m.ServerExtras)
 	r.Sampling = *s
+	r.Sampling.TemplateKwargs = nil // they lie in the body
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
@@ -47,16 +48,16 @@ func (m *Messages) AppendInstructions(dst []byte, role string, texts []string) [
 }
 
 // AppendUser appends a user's message.
-func (m *Messages) AppendUser(dst []byte, parts []string) []byte {
-	dst = m.open(dst, "user")
-	return append(appendContent(dst, parts), '}')
+func (m *Messages) AppendUser(dst []byte, c Content) []byte {
+	dst = m.open(dst, openai.RoleUser)
+	return append(c.append(dst), '}')
 }
 
 // AppendResult appends the result of a call.
-func (m *Messages) AppendResult(dst []byte, callID string, parts []string) []byte {
-	dst = m.open(dst, "tool")
+func (m *Messages) AppendResult(dst []byte, callID string, c Content) []byte {
+	dst = m.open(dst, openai.RoleTool)
 	dst = appendMember(dst, `,"tool_call_id":`, callID)
-	return append(appendContent(dst, parts), '}')
+	return append(c.append(dst), '}')
 }
 
 func (m *Messages) open(dst []byte, role string) []byte {
@@ -64,9 +65,31 @@ func (m *Messages) open(dst []byte, role string) []byte {
 	return appendMember(dst, `"role":`, role)
 }
 
-// appendContent appends texts as one: there are servers that take only a string.
-func appendContent(dst []byte, parts []string) []byte {
-	return appendText(append(dst, `,"content":`...), parts, betweenParts)
+// Content is that of a user's message or of a result. Where Media has a part, Parts has an empty text.
+type Content struct {
+	Parts []string
+	Media []openai.Media
+}
+
+// append appends the content: texts alone as one, since there are servers that take only a string.
+func (c *Content) append(dst []byte) []byte {
+	dst = append(dst, `,"content":`...)
+	if len(c.Media) == 0 {
+		return appendText(dst, c.Parts, betweenParts)
+	}
+	var l list
+	dst = append(dst, '[')
+	media := c.Media
+	for i, text := range c.Parts {
+		switch {
+		case len(media) > 0 && media[0].Part == i:
+			dst = media[0].AppendJSON(l.next(dst))
+			media = media[1:]
+		case text != "":
+			dst = append(appendMember(l.next(dst), `{"type":"text","text":`, text), '}')
+		}
+	}
+	return append(dst, ']')
 }
 
 // Turn is what the assistant wrote between two messages of others: one message, because templates and servers expect
@@ -119,7 +142,7 @@ func (t *Turn) Call(c Call) { t.calls = append(t.calls, c) }
 func (m *Messages) AppendTurn(dst []byte, t *Turn) []byte {
 	reasoned := t.reasonings && !m.History.none()
 	if t.spoken || reasoned || len(t.calls) > 0 {
-		dst = m.open(dst, "assistant")
+		dst = m.open(dst, openai.RoleAssistant)
 		dst = m.appendContent(append(dst, `,"content":`...), t)
 		if t.reasonings && m.History.ReasoningContent {
 			dst = append(t.append(append(dst, `,"reasoning_content":"`...), true), '"')

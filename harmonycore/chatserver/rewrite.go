@@ -147,6 +147,18 @@ func (w *rewriter) appendOwn(dst []byte) []byte {
 	return dst
 }
 
+// AppendExtraBody appends the operator's members to those of a request, each as ,"name":value, if given does not report
+// that the request has them.
+func AppendExtraBody(dst []byte, operators contract.Object, given func(name string) bool) []byte {
+	for _, e := range extrasOf(operators) {
+		if !isOwn(e.name) && !given(e.name) {
+			dst = append(rawjson.AppendString(append(dst, ','), e.name), ':')
+			dst = append(dst, e.value...)
+		}
+	}
+	return dst
+}
+
 // isOwn reports whether a member is the client's alone, so that an operator cannot have a default of it.
 func isOwn(name string) bool {
 	switch name {

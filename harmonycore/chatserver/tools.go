@@ -20,13 +20,10 @@ const (
 		`"],"additionalProperties":false}`
 )
 
-// AppendTools appends the member "tools", if there are any.
+// AppendTools appends an array of tools.
 func AppendTools(dst []byte, tools []Tool) []byte {
-	if len(tools) == 0 {
-		return dst
-	}
 	var l list
-	dst = append(dst, `,"tools":[`...)
+	dst = append(dst, '[')
 	for i := range tools {
 		t := &tools[i]
 		dst = appendMember(l.next(dst), `{"type":"function","function":{"name":`, t.Name)
@@ -52,18 +49,15 @@ func AppendTools(dst []byte, tools []Tool) []byte {
 
 // AppendNamedChoice appends the choice of one function.
 func AppendNamedChoice(dst []byte, name string) []byte {
-	return append(appendMember(dst, `,"tool_choice":{"type":"function","function":{"name":`, name), "}}"...)
+	return append(appendMember(dst, `{"type":"function","function":{"name":`, name), "}}"...)
 }
 
-// AppendFormat appends the form of the answer, if there is one.
+// AppendFormat appends the form of the answer.
 func AppendFormat(dst []byte, f *openai.TextFormat) []byte {
-	switch {
-	case f.Schema == "":
-		return dst
-	case f.AnyObject():
-		return append(dst, `,"response_format":{"type":"json_object"}`...)
+	if f.AnyObject() {
+		return append(dst, `{"type":"json_object"}`...)
 	}
-	dst = appendMember(dst, `,"response_format":{"type":"json_schema","json_schema":{"name":`, f.Name)
+	dst = appendMember(dst, `{"type":"json_schema","json_schema":{"name":`, f.Name)
 	if f.Description != "" {
 		dst = appendMember(dst, `,"description":`, f.Description)
 	}

@@ -155,6 +155,10 @@ func (r *ResponsesRequest) readItem(at string, v value) (InputItem, *Error) {
 		return InputItem{}, Unsupported(at, "Unsupported item: what a '"+f.kind+"' stands for is encrypted and cannot be "+
 			"read here. Send the items themselves.")
 	case "computer_call_output":
+		if r.keepsMedia {
+			return InputItem{}, Unsupported(at, "Unsupported item: this model's servers have no form for a "+
+				"'computer_call_output'.")
+		}
 		return InputItem{}, Unsupported(at, "Unsupported item: this model reads text only, not the screenshot of a "+
 			"'computer_call_output'.")
 	case "mcp_list_tools", "mcp_approval_request", "mcp_approval_response":
@@ -281,7 +285,10 @@ func (r *ResponsesRequest) readContent(param string, v value, item *InputItem) (
 	case item.Kind == ItemCallOutput || item.Role == RoleUser:
 		err = v.readMixed(param, item)
 	default:
-		item.Content, err = v.readParts(param, itemParts, nil)
+		if item.Content, err = v.readParts(param, itemParts, nil); err != nil &&
+			err.Code == contract.CodeUnsupportedParameter {
+			err.Message = "Unsupported content: only a user's message and the result of a call may have parts that are no text."
+		}
 	}
 	return err
 }

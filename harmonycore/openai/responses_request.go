@@ -68,15 +68,17 @@ type ResponsesEcho struct {
 // DecodeResponsesRequest reads a body. It can be called once for each body: it overwrites the body, and the texts of
 // the conversation lie in the body's memory. They are valid until the caller changes it. Everything else is copied.
 func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
-	return decodeResponses(b, &ResponsesRequest{Model: b.Model})
+	r := &ResponsesRequest{Model: b.Model}
+	return r.decode(b)
 }
 
 // DecodeResponsesConversation is [DecodeResponsesRequest] for servers that take conversations. It keeps media.
 func DecodeResponsesConversation(b *Body) (*ResponsesRequest, *Error) {
-	return decodeResponses(b, &ResponsesRequest{Model: b.Model, keepsMedia: true})
+	r := &ResponsesRequest{Model: b.Model, keepsMedia: true}
+	return r.decode(b)
 }
 
-func decodeResponses(b *Body, r *ResponsesRequest) (*ResponsesRequest, *Error) {
+func (r *ResponsesRequest) decode(b *Body) (*ResponsesRequest, *Error) {
 	var input value
 	if err := b.requireOneState(); err != nil {
 		return nil, err

@@ -12,14 +12,17 @@ import (
 
 // spoken is a request for servers that take conversations, which [Request.AppendConversation] writes.
 type spoken struct {
-	in *openai.ResponsesRequest
+	in    *openai.ResponsesRequest
+	model *contract.Model
 	// instructions are the first message, of this role. The rest of the input begins at first.
 	instructions []string
 	role         string
 	first        int
-	model        *contract.Model
-	calls        []chatserver.Call // of the items of calls, in their order
-	tools        []chatserver.Tool
+	// calls are those of the input's items of calls, in their order.
+	calls []chatserver.Call
+	tools []chatserver.Tool
+	// given are the names of the members that are written.
+	given []string
 }
 
 // ResponsesChat reads a Responses body for a model whose servers take conversations. [Request.AppendConversation] then
@@ -27,7 +30,7 @@ type spoken struct {
 //
 // The texts of the conversation lie in the body's memory, which ResponsesChat overwrites.
 func ResponsesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
-	in, err := openai.DecodeResponsesRequest(body)
+	in, err := openai.DecodeResponsesConversation(body)
 	if err != nil {
 		return nil, err
 	}
@@ -136,19 +139,55 @@ func (r *Request) AppendConversation(dst []byte) []byte {
 		return dst
 	}
 	r.spoken = nil
-	dst = s.appendMessages(append(dst, `,"messages":[`...))
-	dst = chatserver.AppendTools(append(dst, ']'), s.tools)
-	dst = s.appendChoice(dst, r.tools)
-	if !s.in.Choice.Required {
-		dst = chatserver.AppendFormat(dst, &s.in.Format)
-	}
+	dst = append(s.appendMessages(append(dst, `,"messages":[`...)), ']')
+	dst = s.appendTools(dst, r.tools)
+	dst = s.appendFormat(dst)
 	if s.in.Effort != "" {
-		dst = append(append(append(dst, `,"reasoning_effort":"`...), s.in.Effort...), '"')
+		dst = append(append(append(s.name(dst, "reasoning_effort"), '"'), s.in.Effort...), '"')
 	}
 	if verbosity := s.in.Echo.Verbosity; verbosity != "" {
-		dst = append(append(dst, `,"verbosity":`...), verbosity...)
+		dst = append(s.name(dst, "verbosity"), verbosity...)
 	}
-	return dst
+	if own, client := s.model.Chat.TemplateKwargs, s.in.Sampling.TemplateKwargs; own != "" || len(client) > 0 {
+		dst = chatserver.AppendKwargs(s.name(dst, "chat_template_kwargs"), client, own)
+	}
+	return chatserver.AppendExtraBody(dst, s.model.ExtraBody, func(name string) bool {
+		return slices.Contains(s.given, name) || r.samples(name)
+	})
+}
+
+// name appends a member's name.
+func (s *spoken) name(dst []byte, name string) []byte {
+	s.given = append(s.given, name)
+	return append(append(append(dst, `,"`...), name...), `":`...)
+}
+
+// samples reports whether the request has the sampling parameter of this name, or must not have it.
+func (r *Request) samples(name string) bool {
+	s := &r.Sampling
+	switch name {
+	case "temperature":
+		return s.Temperature != ""
+	case "top_p":
+		return s.TopP != ""
+	case "presence_penalty":
+		return s.PresencePenalty != ""
+	case "frequency_penalty":
+		return s.FrequencyPenalty != ""
+	case "seed":
+		return s.Seed != ""
+	case "logit_bias":
+		return len(s.LogitBias) > 0
+	case "max_tokens", "max_completion_tokens":
+		return s.MaxTokens > 0
+	case "stop_token_ids":
+		return len(s.StopTokenIDs) > 0
+	case "logprobs", "top_logprobs":
+		return r.Logprobs || r.answers.TokenIDs
+	case "n", "return_token_ids", "return_tokens_as_token_ids":
+		return true
+	}
+	return slices.ContainsFunc(s.Extras, func(e openai.Extra) bool { return e.Name == name })
 }
 
 func (s *spoken) appendMessages(dst []byte) []byte {
@@ -167,17 +206,17 @@ func (s *spoken) appendMessages(dst []byte) []byte {
 			turn.Call(calls[0])
 			if item.Answered {
 				dst = m.AppendTurn(dst, &turn)
-				dst = m.AppendResult(dst, calls[0].ID, item.Content)
+				dst = m.AppendResult(dst, calls[0].ID, chatserver.Content{Parts: item.Content})
 			}
 			calls = calls[1:]
 		case item.Kind == openai.ItemCallOutput:
 			dst = m.AppendTurn(dst, &turn)
-			dst = m.AppendResult(dst, item.CallID, item.Content)
+			dst = m.AppendResult(dst, item.CallID, contentOf(item))
 		case item.Role == openai.RoleAssistant:
 			turn.Text(item.Content)
 		case item.Role == openai.RoleUser:
 			dst = m.AppendTurn(dst, &turn)
-			dst = m.AppendUser(dst, item.Content)
+			dst = m.AppendUser(dst, contentOf(item))
 		default:
 			dst = m.AppendTurn(dst, &turn)
 			dst = m.AppendInstructions(dst, s.roleOf(item.Role), item.Content)
@@ -186,26 +225,47 @@ func (s *spoken) appendMessages(dst []byte) []byte {
 	return m.AppendTurn(dst, &turn)
 }
 
-// appendChoice appends what the client wants of the tools.
-func (s *spoken) appendChoice(dst []byte, tools toolset) []byte {
+func contentOf(item *openai.InputItem) chatserver.Content {
+	return chatserver.Content{Parts: item.Content, Media: item.Media}
+}
+
+// appendTools appends the tools, and what the client wants of them.
+func (s *spoken) appendTools(dst []byte, tools toolset) []byte {
 	if len(s.tools) == 0 {
 		return dst
 	}
+	dst = chatserver.AppendTools(s.name(dst, "tools"), s.tools)
 	switch choice := &s.in.Choice; {
-	case choice.Name != "" && len(s.tools) == 1, choice.Name != "" && !choice.BuiltIn:
+	case choice.Name != "" && (!choice.BuiltIn || len(s.tools) == 1):
 		for i := range tools {
 			if tools[i].chosen(choice) {
-				dst = chatserver.AppendNamedChoice(dst, tools[i].shown)
+				dst = chatserver.AppendNamedChoice(s.name(dst, "tool_choice"), tools[i].shown)
 				break
 			}
 		}
 	case choice.Required:
-		dst = append(dst, `,"tool_choice":"required"`...)
+		dst = append(s.name(dst, "tool_choice"), `"required"`...)
 	case s.in.Echo.ToolChoice != "":
-		dst = append(dst, `,"tool_choice":"auto"`...)
+		dst = append(s.name(dst, "tool_choice"), `"auto"`...)
 	}
 	if parallel := s.in.Echo.ParallelToolCalls; parallel != "" {
-		dst = append(append(dst, `,"parallel_tool_calls":`...), parallel...)
+		dst = append(s.name(dst, "parallel_tool_calls"), parallel...)
+	}
+	return dst
+}
+
+// appendFormat appends the form of the answer: the client's own parameter of servers as it is, or OpenAI's. An answer
+// that must be a call has none.
+func (s *spoken) appendFormat(dst []byte) []byte {
+	switch form := &s.in.ServerForm; {
+	case s.in.Choice.Required:
+		s.given = append(s.given, "response_format")
+		return dst
+	case form.Name != "":
+		s.given = append(s.given, "response_format")
+		return append(s.name(dst, form.Name), form.JSON...)
+	case s.in.Format.Schema != "":
+		return chatserver.AppendFormat(s.name(dst, "response_format"), &s.in.Format)
 	}
 	return dst
 }

@@ -3,7 +3,12 @@ package backend
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // chatCalls are the calls of one choice so far.
-type chatCalls []chatCall
+type chatCalls struct {
+	calls []chatCall
+	// heldIndex, heldID and held are of a call whose name has not come yet: its index, its id and its arguments.
+	heldIndex    int
+	heldID, held []byte
+}
 
 // chatCall is what is kept of a call to find its further pieces. Zero stands for no index, id or name.
 type chatCall struct {
@@ -11,41 +16,46 @@ type chatCall struct {
 	index int
 	// id and name are hashes.
 	id, name uint64
-	// chunk is the number of the chunk with the last piece.
+	// chunk is the number of the chunk that named the call last.
 	chunk int
 	// complete reports whether the first piece had all of the arguments.
 	complete bool
 }
 
-// maxChatCalls is how many calls an answer may have.
-const maxChatCalls = 256
+// The bounds of an answer: how many calls it may have, and how much of a call may come before its name, in bytes.
+const (
+	maxChatCalls = 256
+	maxHeldCall  = 64 << 10
+)
 
-// chatPiece is a piece of a call as the server spells it. Strings have no quotes.
+// chatPiece is a piece of a call.
 type chatPiece struct {
-	index         int
-	id, name      []byte
-	arguments     []byte
-	argumentsKind rawjson.Kind
+	// index is one more than the server's index, or 0 if there is none.
+	index int
+	// id and name are as the server spells them.
+	id, name []byte
+	// arguments is a string as the server spells it, or text that is not escaped.
+	arguments, text []byte
 }
 
+func errNamelessCall() *Error {
+	return &Error{Status: 502, Message: "the inference server sent a call without a name"}
+}
+
+// readCalls reads tool_calls.
 func (r *chatReader) readCalls(value []byte, kind rawjson.Kind, e *Event) {
-	if kind == rawjson.Object {
-		r.readCall(value, e)
-		return
-	}
 	it := rawjson.Elements(value)
-	for it.Next() {
-		if it.Kind == rawjson.Object {
-			r.readCall(it.Value, e)
+	for n := 0; it.Next(); n++ {
+		if it.Kind != rawjson.Object {
+			continue
 		}
+		var p chatPiece
+		p.read(it.Value)
+		// No template says which call a piece begins.
+		e.unique = e.unique || n > 0 || len(p.id) > 0 || len(p.name) > 0
+		e.pieceIndex = p.index
+		r.add(&p, e)
 	}
-}
-
-// readCall reads one element of tool_calls, or a function_call.
-func (r *chatReader) readCall(value []byte, e *Event) {
-	var p chatPiece
-	p.read(value)
-	r.add(&p, e)
 }
 
 func (p *chatPiece) read(value []byte) {
@@ -58,27 +68,27 @@ func (p *chatPiece) read(value []byte) {
 			if it.Kind == rawjson.String && rawjson.View(it.Value) != "null" { // Mistral's first servers
 				p.id = it.Value
 			}
+		case "function":
+			p.readFunction(it.Value)
+		}
+	}
+}
+
+func (p *chatPiece) readFunction(value []byte) {
+	it := rawjson.Members(value)
+	for it.Next() {
+		switch rawjson.View(it.Key) {
 		case "name":
 			if it.Kind == rawjson.String {
 				p.name = it.Value
 			}
 		case "arguments":
-			if it.Kind != rawjson.Null {
-				p.arguments, p.argumentsKind = it.Value, it.Kind
-			}
-		case "function":
-			function := rawjson.Members(it.Value)
-			for function.Next() {
-				switch rawjson.View(function.Key) {
-				case "name":
-					if function.Kind == rawjson.String {
-						p.name = function.Value
-					}
-				case "arguments":
-					if function.Kind != rawjson.Null {
-						p.arguments, p.argumentsKind = function.Value, function.Kind
-					}
-				}
+			switch it.Kind {
+			case rawjson.Null:
+			case rawjson.String:
+				p.arguments = it.Value
+			default:
+				p.text = it.Value // an object that should have been a string
 			}
 		}
 	}
@@ -90,72 +100,104 @@ func (r *chatReader) add(p *chatPiece, e *Event) {
 		return
 	}
 	for len(r.calls) <= e.Index {
-		r.calls = append(r.calls, nil)
+		r.calls = append(r.calls, chatCalls{})
 	}
-	calls := &r.calls[e.Index]
-	piece := CallPiece{}
-	if p.argumentsKind == rawjson.String {
-		piece.Arguments = e.keep(p.arguments)
-	} else {
-		piece.Arguments = p.arguments // an object that should have been text
+	c := &r.calls[e.Index]
+	arguments := p.text
+	if len(p.arguments) > 0 {
+		arguments = e.keep(p.arguments)
 	}
-	at, begins := calls.find(p, r.chunk)
-	if !begins {
-		c := &(*calls)[at]
-		c.chunk = r.chunk
-		if c.complete {
-			return // the server repeats the call
+	if at, begins := c.find(p, r.chunk); !begins {
+		if len(arguments) > 0 && !c.calls[at].complete { // a complete call is only repeated
+			e.Calls = append(e.Calls, CallPiece{Index: at, Arguments: arguments})
 		}
-		piece.Index = at
-		e.Calls = append(e.Calls, piece)
 		return
 	}
 	switch {
-	case len(p.name) == 0 && len(piece.Arguments) == 0:
-		return // the name is still to come
 	case len(p.name) == 0:
-		e.Error = &Error{Status: 502, Message: "the inference server sent a call without a name"}
-		return
-	case len(*calls) >= maxChatCalls:
+		if !c.hold(p, arguments) {
+			e.Error = errNamelessCall()
+		}
+	case len(c.calls) >= maxChatCalls:
 		e.Error = &Error{Status: 502, Message: "the inference server sent too many calls"}
-		return
+	default:
+		c.begin(p, arguments, r.chunk, e)
 	}
-	piece.Index, piece.ID, piece.Name = len(*calls), e.keep(p.id), e.keep(p.name)
-	*calls = append(*calls, chatCall{
-		index: p.index, id: hashOf(p.id), name: hashOf(p.name), chunk: r.chunk,
-		complete: len(piece.Arguments) > 0 && piece.Arguments[len(piece.Arguments)-1] == '}' &&
-			rawjson.Validate(piece.Arguments, rawjson.MaxDepth) == nil,
-	})
+}
+
+// begin begins a call.
+func (c *chatCalls) begin(p *chatPiece, arguments []byte, chunk int, e *Event) {
+	piece := CallPiece{Index: len(c.calls), ID: e.keep(p.id), Name: e.keep(p.name), Arguments: arguments}
+	call := chatCall{index: p.index, id: hashOf(p.id), name: hashOf(p.name), chunk: chunk}
+	if c.heldIndex == p.index {
+		if len(piece.ID) == 0 {
+			piece.ID, call.id = c.heldID, hashOf(c.heldID)
+		}
+		if len(c.held) > 0 {
+			piece.Arguments = append(c.held, arguments...)
+		}
+		c.heldIndex, c.heldID, c.held = 0, nil, nil
+	}
+	a := piece.Arguments
+	call.complete = len(a) > 0 && a[len(a)-1] == '}' && rawjson.Validate(a, rawjson.MaxDepth) == nil
+	c.calls = append(c.calls, call)
 	e.Calls = append(e.Calls, piece)
+}
+
+// hold keeps a piece of a call until its name comes. It reports whether it could.
+func (c *chatCalls) hold(p *chatPiece, arguments []byte) bool {
+	if len(p.id)+len(arguments) == 0 {
+		return true
+	}
+	if len(c.held) > 0 && c.heldIndex != p.index || len(c.held)+len(arguments)+len(p.id) > maxHeldCall {
+		return false
+	}
+	c.heldIndex = p.index
+	c.held = append(c.held, arguments...)
+	if len(c.heldID) == 0 {
+		c.heldID = rawjson.AppendUnescaped(nil, p.id)
+	}
+	return true
+}
+
+// holds reports whether a choice has arguments whose call has no name.
+func (r *chatReader) holds(index int) bool {
+	return index >= 0 && index < len(r.calls) && len(r.calls[index].held) > 0
 }
 
 // find returns the call that the piece belongs to, or reports that it begins another.
 //
-// Gemini and Ollama give all calls the index 0, and some servers give none. Some repeat a call's id and name in each of
-// its pieces, and old vLLMs give each piece another id.
-func (c chatCalls) find(p *chatPiece, chunk int) (at int, begins bool) {
+// Servers number and name calls in many ways. Gemini and Ollama give all calls the index 0, and some give none. MiniMax
+// and Fireworks repeat a call's id or name in each of its pieces. LM Studio gives each piece another id. So the name
+// decides: a piece without one belongs to the last call with its index.
+func (c *chatCalls) find(p *chatPiece, chunk int) (at int, begins bool) {
 	id, name := hashOf(p.id), hashOf(p.name)
-	at = -1
-	for i := len(c) - 1; i >= 0 && at < 0; i-- {
-		if id != 0 && c[i].id == id && (p.index == 0 || c[i].index == p.index) {
-			at = i
-		}
+	at = c.last(p.index, id)
+	sameID := at >= 0
+	if at < 0 {
+		at = c.last(p.index, 0)
 	}
-	same := at >= 0
-	for i := len(c) - 1; i >= 0 && at < 0; i-- {
-		if p.index == 0 || c[i].index == p.index {
-			at = i
-		}
-	}
-	switch {
-	case at < 0:
+	if at < 0 {
 		return 0, true
-	case name == 0 || same && c[at].name == name:
-		return at, false
-	default:
-		call := &c[at]
-		return at, call.name != name || call.complete || call.chunk == chunk || id != 0 && call.id != 0
 	}
+	call := &c.calls[at]
+	if name != 0 {
+		if call.name != name || !sameID && (call.complete || call.chunk == chunk || id != 0 && call.id != 0) {
+			return at, true
+		}
+		call.chunk = chunk
+	}
+	return at, false
+}
+
+// last returns the last call with this index and this id, where 0 is any. It returns -1 if there is none.
+func (c *chatCalls) last(index int, id uint64) int {
+	for i := len(c.calls) - 1; i >= 0; i-- {
+		if (index == 0 || c.calls[i].index == index) && (id == 0 || c.calls[i].id == id) {
+			return i
+		}
+	}
+	return -1
 }
 
 // hashOf returns the FNV-1a hash of a text, or 0 for no text.

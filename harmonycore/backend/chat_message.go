@@ -8,32 +8,33 @@ func (r *chatReader) readMessage(message []byte, e *Event) {
 	for it.Next() {
 		switch rawjson.View(it.Key) {
 		case "content":
-			readChatContent(it.Value, it.Kind, e)
+			e.readContent(it.Value, it.Kind)
 		case "refusal":
-			if it.Kind == rawjson.String {
-				e.Text = rawjson.AppendUnescaped(e.Text, it.Value)
-			}
+			e.addText(it.Value, it.Kind)
 		case "reasoning_content", "reasoning", "reasoning_text":
-			// Some servers send the same reasoning in two of them.
+			// Some servers send the same reasoning in several of them.
 			if it.Kind == rawjson.String && len(e.Reasoning) == 0 {
 				e.Reasoning = rawjson.AppendUnescaped(e.Reasoning, it.Value)
 			}
 		case "reasoning_details":
 			if len(e.Reasoning) == 0 {
-				readReasoningDetails(it.Value, e)
+				e.readReasoningDetails(it.Value)
 			}
 		case "tool_calls":
 			r.readCalls(it.Value, it.Kind, e)
 		case "function_call":
 			if it.Kind == rawjson.Object {
-				r.readCall(it.Value, e)
+				e.unique = true
+				var p chatPiece
+				p.readFunction(it.Value)
+				r.add(&p, e)
 			}
 		}
 	}
 }
 
-// readChatContent reads a message's content: a text, or Mistral's parts, in which reasoning is a part of its own.
-func readChatContent(value []byte, kind rawjson.Kind, e *Event) {
+// readContent reads a message's content: a text, or Mistral's parts, in which reasoning is a part of its own.
+func (e *Event) readContent(value []byte, kind rawjson.Kind) {
 	switch kind {
 	case rawjson.String:
 		e.Text = rawjson.AppendUnescaped(e.Text, value)
@@ -42,9 +43,9 @@ func readChatContent(value []byte, kind rawjson.Kind, e *Event) {
 		it := rawjson.Elements(value)
 		for it.Next() {
 			if it.Kind == rawjson.String {
-				e.Text = rawjson.AppendUnescaped(e.Text, it.Value)
+				e.addText(it.Value, it.Kind)
 			} else {
-				readContentPart(it.Value, e)
+				e.readPart(it.Value)
 			}
 		}
 	default:
@@ -52,40 +53,48 @@ func readChatContent(value []byte, kind rawjson.Kind, e *Event) {
 	}
 }
 
-func readContentPart(part []byte, e *Event) {
+func (e *Event) readPart(part []byte) {
 	it := rawjson.Members(part)
 	for it.Next() {
 		switch rawjson.View(it.Key) {
 		case "text", "refusal":
-			if it.Kind == rawjson.String {
-				e.Text = rawjson.AppendUnescaped(e.Text, it.Value)
-			}
+			e.addText(it.Value, it.Kind)
 		case "thinking":
+			e.unique = true
 			if it.Kind == rawjson.String {
 				e.Reasoning = rawjson.AppendUnescaped(e.Reasoning, it.Value)
-				continue
+			} else {
+				e.addReasoning(it.Value, "text")
 			}
-			e.Reasoning = appendTexts(e.Reasoning, it.Value)
 		}
 	}
 }
 
 // readReasoningDetails reads OpenRouter's list of reasoning, whose elements have a text, a summary, or encrypted data.
-func readReasoningDetails(list []byte, e *Event) {
-	e.Reasoning = appendTexts(e.Reasoning, list)
+func (e *Event) readReasoningDetails(list []byte) {
+	it := rawjson.Elements(list)
+	it.Next()
+	if e.addReasoning(list, "text"); len(e.Reasoning) == 0 {
+		e.unique = true
+		e.addReasoning(list, "summary")
+	}
+	e.unique = e.unique || it.Next()
 }
 
-// appendTexts appends the texts of the parts in a list.
-func appendTexts(dst, list []byte) []byte {
+// addText adds text from a place that no template has.
+func (e *Event) addText(value []byte, kind rawjson.Kind) {
+	if kind == rawjson.String && len(value) > 0 {
+		e.Text = rawjson.AppendUnescaped(e.Text, value)
+		e.unique = true
+	}
+}
+
+// addReasoning adds the texts that the objects of a list have as their member name.
+func (e *Event) addReasoning(list []byte, name string) {
 	it := rawjson.Elements(list)
 	for it.Next() {
-		text, kind := rawjson.Find(it.Value, "text")
-		if kind == 0 {
-			text, kind = rawjson.Find(it.Value, "summary")
-		}
-		if kind == rawjson.String {
-			dst = rawjson.AppendUnescaped(dst, text)
+		if text, kind := rawjson.Find(it.Value, name); kind == rawjson.String {
+			e.Reasoning = rawjson.AppendUnescaped(e.Reasoning, text)
 		}
 	}
-	return dst
 }

@@ -1,11 +1,15 @@
 package backend
 
-import "github.com/harmonyedge/harmonyedge/internal/rawjson"
+import (
+	"bytes"
+
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
 
 // chatReader reads the chunks of one Chat Completions stream. Servers differ in where they put things, and every place
 // is read in which a known server puts them.
 type chatReader struct {
-	// following goes through the choices of the last chunk that are not read yet. ahead reports whether it stands at one.
+	// following goes through the choices of the last chunk that are not read yet. ahead reports whether it is at one.
 	following rawjson.Items
 	ahead     bool
 	// usage is the last chunk's. It comes with the last of its choices.
@@ -13,21 +17,26 @@ type chatReader struct {
 	hasUsage bool
 	// whole reports whether the data is a whole answer, so that no other event follows.
 	whole bool
-	// inDeltas reports whether the answer has come in deltas so far. A message is then a repetition of them.
+	// inDeltas reports whether a part of the answer has come in a delta. A message then repeats the deltas.
 	inDeltas bool
-	// calls are the calls of each choice.
+	// calls are those of each choice.
 	calls []chatCalls
-	// chunk counts the chunks.
+	// chunk counts the chunks that were parsed.
 	chunk int
 }
 
 // maxChatChoices is how many choices a chatReader distinguishes. OpenAI's API has no larger n.
 const maxChatChoices = 128
 
-// chatVariables are what differs from chunk to chunk.
+// chatVariables are what differs from chunk to chunk. Some servers write the time into each chunk, or another id, and
+// OpenAI a text of random length.
 var chatVariables = []variable{
 	{"", "id", gapIgnored}, {"", "created", gapIgnoredNumber}, {"", "obfuscation", gapIgnored},
-	{"choices", "index", gapIndex}, {"choices.delta", "content", gapText},
+	{"choices", "index", gapIndex}, {"choices", "token_ids", gapSampledIDs}, {"choices", "logprobs", gapTextLogprobs},
+	{"choices.delta", "content", gapText}, {"choices.delta", "reasoning_content", gapReasoning},
+	{"choices.delta", "reasoning", gapReasoning}, {"choices.delta", "reasoning_text", gapReasoning},
+	{"choices.delta.reasoning_details", "text", gapReasoning},
+	{"choices.delta.tool_calls.function", "arguments", gapArguments},
 }
 
 // read reads the data of one event. It reports whether it understood the data.
@@ -52,7 +61,7 @@ func (r *chatReader) read(data []byte, e *Event) bool {
 				understood = true
 			}
 		case "object":
-			if it.Kind == rawjson.String && rawjson.View(it.Value) == "error" && e.Error == nil {
+			if scalar(it.Value, it.Kind) == "error" && e.Error == nil {
 				e.Error = readErrorValue(data, rawjson.Object)
 				understood = true
 			}
@@ -63,13 +72,14 @@ func (r *chatReader) read(data []byte, e *Event) bool {
 			}
 		case "usage":
 			understood = r.readUsage(it.Value, it.Kind) || understood
-		case "x_groq": // in the last chunk
+		case "x_groq": // in Groq's last chunk
 			if usage, kind := rawjson.Find(it.Value, "usage"); !r.hasUsage {
 				understood = r.readUsage(usage, kind) || understood
 			}
 		case "prompt_token_ids":
 			if it.Kind == rawjson.Array {
 				e.PromptIDs = readIDs(e.PromptIDs, it.Value)
+				e.unique = e.unique || len(e.PromptIDs) > 0
 			}
 		}
 	}
@@ -88,22 +98,20 @@ func (r *chatReader) more(e *Event) bool {
 	return true
 }
 
-// fitted does the rest of read for an event that was read by its template.
-func (r *chatReader) fitted(*Event) bool { return true }
-
 // next reads the choice that is next, if there is one. What concerns the whole request comes with the last choice.
 func (r *chatReader) next(e *Event) {
 	if r.ahead {
 		choice := r.following.Value
 		r.advance()
+		e.unique = e.unique || r.ahead
 		r.readChoice(choice, e)
 	}
-	e.split = r.ahead
-	if !r.ahead {
-		e.Usage, e.HasUsage, e.Done = r.usage, r.hasUsage, r.whole
-		if !r.hasUsage {
-			e.Usage = Usage{}
-		}
+	if r.ahead {
+		return
+	}
+	e.Done = r.whole
+	if r.hasUsage {
+		e.Usage, e.HasUsage = r.usage, true
 	}
 }
 
@@ -116,18 +124,16 @@ func (r *chatReader) advance() {
 }
 
 func (r *chatReader) readChoice(choice []byte, e *Event) {
-	var message []byte
-	hasDelta, hasText := false, false
+	var delta, message []byte
+	hasText := false
 	it := rawjson.Members(choice)
 	for it.Next() {
 		switch rawjson.View(it.Key) {
 		case "index":
-			if e.Index = readIndex(it.Value, it.Kind); e.Index >= maxChatChoices {
-				e.Index = -1 // which was never asked for
-			}
+			e.Index = readIndex(it.Value, it.Kind)
 		case "delta":
 			if it.Kind == rawjson.Object {
-				hasDelta, r.inDeltas = true, true
+				delta = it.Value
 			}
 		case "message":
 			message = it.Value
@@ -140,22 +146,49 @@ func (r *chatReader) readChoice(choice []byte, e *Event) {
 		case "token_ids":
 			if it.Kind == rawjson.Array {
 				e.SampledIDs = readIDs(e.SampledIDs, it.Value)
+				e.listsIDs = true
 			}
+		case "logprobs":
+			e.readTextLogprobs(it.Value)
 		case "error":
 			if it.Kind != rawjson.Null {
 				e.Error = readErrorValue(it.Value, it.Kind)
 			}
 		}
 	}
-	// The choice's index is known only now.
+	r.place(e)
 	switch {
-	case hasDelta:
-		delta, _ := rawjson.Find(choice, "delta")
+	case delta != nil:
+		r.inDeltas = true
 		r.readMessage(delta, e)
 	case message != nil && !r.inDeltas:
 		r.readMessage(message, e)
-	case hasText:
+	case hasText && message == nil:
 		e.Error = &Error{Status: 502, Message: "the inference server sent text without a message"}
+	}
+	if e.Finish != Running && r.holds(e.Index) {
+		e.Error = errNamelessCall()
+	}
+}
+
+// fitted does the rest of read for an event that was read by its template.
+func (r *chatReader) fitted(e *Event) bool {
+	r.place(e)
+	if len(e.Calls) > 0 {
+		p := chatPiece{index: e.Calls[0].Index, text: e.Calls[0].Arguments}
+		e.Calls = e.Calls[:0]
+		r.add(&p, e)
+	}
+	return true
+}
+
+// place does what is left to do when the members of a choice are read that can stand in any order.
+func (r *chatReader) place(e *Event) {
+	if e.Index >= maxChatChoices {
+		e.Index = -1 // which was never asked for
+	}
+	if !e.listsIDs {
+		e.SampledIDs, e.namedIDs = e.namedIDs, e.SampledIDs
 	}
 }
 
@@ -166,49 +199,13 @@ func chatFinish(word []byte) Finish {
 		return Stopped
 	case "length", "max_tokens", "model_length", "MAX_TOKENS":
 		return Length
-	case "content_filter", "sensitive", "SAFETY":
+	case "sensitive", "safety", "SAFETY", "guardrail_intervened", "refusal":
 		return Filtered
-	default:
-		return Aborted
 	}
+	if bytes.HasPrefix(word, contentFilter) { // some servers name the filter
+		return Filtered
+	}
+	return Aborted
 }
 
-// readUsage reads the count of tokens. It reports whether there is one.
-func (r *chatReader) readUsage(value []byte, kind rawjson.Kind) bool {
-	if kind != rawjson.Object {
-		return false
-	}
-	r.hasUsage, r.usage = true, Usage{}
-	u := &r.usage
-	total := 0
-	it := rawjson.Members(value)
-	for it.Next() {
-		switch rawjson.View(it.Key) {
-		case "prompt_tokens":
-			u.Prompt = max(readIndex(it.Value, it.Kind), 0)
-		case "completion_tokens":
-			u.Completion = max(readIndex(it.Value, it.Kind), 0)
-		case "total_tokens":
-			total = readIndex(it.Value, it.Kind)
-		case "prompt_tokens_details":
-			if n, ok := readCount(it.Value, "cached_tokens"); ok {
-				u.Cached, u.HasCached = n, true
-			}
-		case "cached_tokens", "prompt_cache_hit_tokens": // Moonshot, DeepSeek
-			if n := readIndex(it.Value, it.Kind); n >= 0 && !u.HasCached {
-				u.Cached, u.HasCached = n, true
-			}
-		case "completion_tokens_details":
-			if n, ok := readCount(it.Value, "reasoning_tokens"); ok {
-				u.Reasoning, u.HasReasoning = n, true
-			}
-		case "reasoning_tokens": // SGLang
-			if n := readIndex(it.Value, it.Kind); n >= 0 && !u.HasReasoning {
-				u.Reasoning, u.HasReasoning = n, true
-			}
-		}
-	}
-	// xAI and Gemini leave the reasoning out of completion_tokens.
-	u.Completion = max(u.Completion, total-u.Prompt)
-	return true
-}
+var contentFilter = []byte("content_filter")

@@ -61,8 +61,13 @@ type Event struct {
 	Error *Error
 	// counted is the server's count of the choice's tokens so far, in an event that was read by its template.
 	counted int
-	// split reports whether the next event is from the same data.
-	split bool
+	// unique reports whether the event has something for which no template has a gap.
+	unique bool
+	// listsIDs reports whether the server has listed SampledIDs. Else they are namedIDs, by which the logprobs name tokens.
+	listsIDs bool
+	namedIDs []uint32
+	// pieceIndex is one more than the server's index of the call that has a piece in the event, or 0 if it has none.
+	pieceIndex int
 	// memory holds the texts of Calls and of TextLogprobs.
 	memory []byte
 }
@@ -101,13 +106,19 @@ func (e *Event) reset() {
 		clear(l.Top)
 		*l = TokenLogprob{Top: l.Top[:0]}
 	}
+	for i := range e.TextLogprobs {
+		l := &e.TextLogprobs[i]
+		clear(l.Top)
+		*l = TextLogprob{Top: l.Top[:0]}
+	}
+	clear(e.Calls)
 	*e = Event{
 		Tokens: emptied(e.Tokens, maxKeptTokens), Text: emptied(e.Text, maxKeptText),
 		Logprobs:  emptied(e.Logprobs, maxKeptLogprobs),
 		Reasoning: emptied(e.Reasoning, maxKeptText), Calls: emptied(e.Calls, maxKeptCalls),
 		TextLogprobs: emptied(e.TextLogprobs, maxKeptLogprobs),
 		SampledIDs:   emptied(e.SampledIDs, maxKeptTokens), PromptIDs: emptied(e.PromptIDs, maxKeptTokens),
-		memory: emptied(e.memory, maxKeptText),
+		namedIDs: emptied(e.namedIDs, maxKeptTokens), memory: emptied(e.memory, maxKeptText),
 	}
 }
 

@@ -32,11 +32,29 @@ const (
 	// event had ([repetition]).
 	gapRepeatedIDs
 	gapRepeatedText
+	// gapSampledIDs is an array of token ids, for [Event.SampledIDs].
+	gapSampledIDs
+	// gapReasoning is a string for [Event.Reasoning], of which the first that is not empty counts.
+	gapReasoning
+	// gapArguments is a string, for [CallPiece.Arguments].
+	gapArguments
+	// gapTextLogprobs is the logprobs object of a Chat answer, for [Event.TextLogprobs].
+	gapTextLogprobs
 )
 
 // generates reports whether the value is what was generated.
 func (u gapUse) generates() bool {
-	return u == gapIDs || u == gapRepeatedIDs || u == gapText || u == gapNamedLogprobs
+	switch u {
+	case gapIDs, gapRepeatedIDs, gapText, gapNamedLogprobs, gapReasoning, gapArguments:
+		return true
+	default:
+		return false
+	}
+}
+
+// logprobs reports whether the value has logprobs.
+func (u gapUse) logprobs() bool {
+	return u == gapLogprobs || u == gapNamedLogprobs || u == gapTextLogprobs
 }
 
 // maxGapDigits is the longest number that the fast way reads. It fits into every integer type.
@@ -45,11 +63,11 @@ const maxGapDigits = 9
 // opens returns the first byte of a value for the gap. For a number it reports whether c is a digit.
 func (u gapUse) opens(c byte) bool {
 	switch u {
-	case gapIDs, gapRepeatedIDs:
+	case gapIDs, gapRepeatedIDs, gapSampledIDs:
 		return c == '['
 	case gapIgnoredNumber, gapIndex, gapCounted:
 		return isDigit(c)
-	case gapLogprobs, gapNamedLogprobs:
+	case gapLogprobs, gapNamedLogprobs, gapTextLogprobs:
 		return c == '{'
 	default:
 		return c == '"'
@@ -61,7 +79,10 @@ func (u gapUse) opens(c byte) bool {
 func (t *template) readGap(use gapUse, b []byte, at int, e *Event) int {
 	switch use {
 	case gapIDs:
-		return readGapIDs(b, at, e)
+		return readGapIDs(b, at, &e.Tokens)
+	case gapSampledIDs:
+		e.listsIDs = true
+		return readGapIDs(b, at, &e.SampledIDs)
 	case gapRepeatedIDs:
 		return t.repeated.readIDs(b, at, e)
 	case gapRepeatedText:
@@ -79,34 +100,52 @@ func (t *template) readGap(use gapUse, b []byte, at int, e *Event) int {
 		return end
 	case gapLogprobs, gapNamedLogprobs:
 		return readGapLogprobs(b, at, e, use == gapNamedLogprobs)
+	case gapTextLogprobs:
+		return readGapTextLogprobs(b, at, e)
 	default:
-		end := rawjson.SkipString(b, at)
-		if end >= 0 && use == gapText {
-			e.Text = rawjson.AppendUnescaped(e.Text, b[at+1:end-1])
-		}
-		return end
+		return t.readGapString(use, b, at, e)
 	}
 }
 
+// readGapString is readGap for strings.
+func (t *template) readGapString(use gapUse, b []byte, at int, e *Event) int {
+	end := rawjson.SkipString(b, at)
+	if end < 0 {
+		return -1
+	}
+	raw := b[at+1 : end-1]
+	switch use {
+	case gapText:
+		e.Text = rawjson.AppendUnescaped(e.Text, raw)
+	case gapReasoning:
+		if len(e.Reasoning) == 0 {
+			e.Reasoning = rawjson.AppendUnescaped(e.Reasoning, raw)
+		}
+	case gapArguments:
+		e.Calls = append(e.Calls, CallPiece{Index: t.call, Arguments: e.keep(raw)})
+	}
+	return end
+}
+
 // readGapIDs reads an array of ids without white space.
-func readGapIDs(b []byte, at int, e *Event) int {
+func readGapIDs(b []byte, at int, ids *[]uint32) int {
 	if byteAt(b, at) != '[' {
 		return -1
 	}
 	if byteAt(b, at+1) == ']' {
 		return at + 2
 	}
-	return readIDList(b, at+1, e)
+	return readIDList(b, at+1, ids)
 }
 
 // readIDList reads the rest of an array of ids that begins at this position with an id.
-func readIDList(b []byte, at int, e *Event) int {
+func readIDList(b []byte, at int, ids *[]uint32) int {
 	for {
 		id, end := readDigits(b, at)
 		if end < 0 {
 			return -1
 		}
-		e.Tokens = append(e.Tokens, uint32(id))
+		*ids = append(*ids, uint32(id))
 		switch byteAt(b, end) {
 		case ',':
 			at = end + 1

@@ -66,7 +66,7 @@ func (r *repetition) readIDs(b []byte, at int, e *Event) int {
 	if same := after(b, at+1, r.ids); same >= 0 && r.count > 0 && b[at] == '[' {
 		switch byteAt(b, same) {
 		case ',':
-			end = readIDList(b, same+1, e)
+			end = readIDList(b, same+1, &e.Tokens)
 		case ']':
 			end = same + 1
 		}
@@ -76,7 +76,7 @@ func (r *repetition) readIDs(b []byte, at int, e *Event) int {
 	}
 	if end < 0 {
 		e.Tokens = e.Tokens[:0]
-		end = readGapIDs(b, at, e)
+		end = readGapIDs(b, at, &e.Tokens)
 	}
 	p.to = end - 1
 	r.newIDs = p

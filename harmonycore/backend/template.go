@@ -19,8 +19,9 @@ type template struct {
 	frame []byte
 	gaps  [maxGaps]gap
 	count int
-	// index is the index of the event's choice, if no gap has it.
-	index int
+	// index is the index of the event's choice, if no gap has it. call is one more than the server's index of the call whose
+	// arguments a gap has, or 0 if it has none.
+	index, call int
 	// unused counts the templates in a row that fitted no event.
 	unused int
 	// repeated is for a kind of server whose events may repeat what came before, and else nil.
@@ -118,7 +119,7 @@ var promptOfFirst, promptOfOthers = []byte(promptKey + "[]"), []byte(promptKey +
 func (t *template) learn(prefix string, data []byte, suffix string, e *Event, variables []variable) {
 	t.count = 0
 	if len(variables) == 0 || len(data) > maxTemplate || t.unused >= maxUnused || e.Error != nil || e.Done ||
-		e.HasUsage || e.Finish != Running || e.split || bytes.IndexByte(data, '\n') >= 0 {
+		e.HasUsage || e.Finish != Running || e.unique || bytes.IndexByte(data, '\n') >= 0 {
 		return
 	}
 	t.frame = append(t.frame[:0], prefix...)
@@ -129,10 +130,10 @@ func (t *template) learn(prefix string, data []byte, suffix string, e *Event, va
 	t.frame = append(t.frame, data...)
 	end := len(t.frame)
 	t.frame = append(t.frame, suffix...)
-	t.index = e.Index
+	t.index, t.call = e.Index, e.pieceIndex
 	finder := gapFinder{frame: t.frame[:end], variables: variables}
 	finder.object(len(prefix), "")
-	if finder.unclear || !finder.generates || len(e.Logprobs) > 0 && !finder.logprobs {
+	if finder.unclear || !finder.generates || len(e.Logprobs)+len(e.TextLogprobs) > 0 && !finder.logprobs {
 		return
 	}
 	t.unused++
@@ -192,7 +193,7 @@ func (f *gapFinder) member(from, to int, parent, key string) {
 			f.gaps[f.count] = gap{from: from, to: to, use: v.use}
 			f.count++
 			f.generates = f.generates || v.use.generates()
-			f.logprobs = f.logprobs || v.use == gapLogprobs || v.use == gapNamedLogprobs
+			f.logprobs = f.logprobs || v.use.logprobs()
 			return
 		case leadsTo(v.parent, parent, key):
 			f.once(2*i + 1)

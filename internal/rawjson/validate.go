@@ -86,6 +86,16 @@ func SkipNumber(data []byte, i int) int {
 	return s.pos
 }
 
+// SkipValid returns the position after the JSON value that begins at i in data, or -1 if none does. It accepts the values
+// that [Validate] accepts. What stands after the value is not looked at.
+func SkipValid(data []byte, i, maxDepth int) int {
+	s := scanner{data: data, pos: i, maxValues: math.MaxInt}
+	if s.value(maxDepth) != nil {
+		return -1
+	}
+	return s.pos
+}
+
 // scanner walks through one text. Nesting is one bit per level (set: object), so no input can exhaust the stack.
 type scanner struct {
 	data   []byte

@@ -1,0 +1,131 @@
+package backend
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+	"github.com/harmonyedge/harmonyedge/internal/sse"
+)
+
+// readTextLogprobs reads the logprobs object of a choice, whose arrays have one element per token:
+//
+//	{"content":[{"token":"é","bytes":[195,169],"logprob":-0.1,"top_logprobs":[{"token":"e","bytes":[101],
+//	  "logprob":-2}]}],"refusal":null}
+//
+// The bytes count where a server sends them, since a token may be half a character. llama.cpp adds the token's id, and
+// vLLM may name a token token_id:7. The logprobs end at the first element without one.
+func (e *Event) readTextLogprobs(data []byte) {
+	it := rawjson.Members(data)
+	for it.Next() {
+		switch rawjson.View(it.Key) {
+		case "content", "refusal":
+			e.readTokens(it.Value)
+		}
+	}
+	if len(e.namedIDs) != len(e.TextLogprobs) {
+		e.namedIDs = e.namedIDs[:0] // ids of some tokens alone are of no use
+	}
+}
+
+func (e *Event) readTokens(list []byte) {
+	it := rawjson.Elements(list)
+	for it.Next() {
+		l := e.addTextLogprob()
+		var top []byte
+		var id uint32
+		hasID := false
+		l.Token, l.Logprob, id, hasID, top = e.readToken(it.Value)
+		if l.Logprob == nil {
+			e.TextLogprobs = e.TextLogprobs[:len(e.TextLogprobs)-1]
+			return
+		}
+		if hasID {
+			e.namedIDs = append(e.namedIDs, id)
+		}
+		other := rawjson.Elements(top)
+		for len(l.Top) < maxAlternatives && other.Next() {
+			if token, logprob, _, _, _ := e.readToken(other.Value); logprob != nil {
+				l.Top = append(l.Top, TextAlternative{Token: token, Logprob: logprob})
+			}
+		}
+	}
+}
+
+// addTextLogprob appends an empty logprob. It reuses the memory of an earlier event's.
+func (e *Event) addTextLogprob() *TextLogprob {
+	if n := len(e.TextLogprobs); n < cap(e.TextLogprobs) {
+		e.TextLogprobs = e.TextLogprobs[:n+1]
+	} else {
+		e.TextLogprobs = append(e.TextLogprobs, TextLogprob{})
+	}
+	l := &e.TextLogprobs[len(e.TextLogprobs)-1]
+	*l = TextLogprob{Top: l.Top[:0]}
+	return l
+}
+
+// readToken reads a token, its logprob and its id. top is the list of its alternatives.
+func (e *Event) readToken(data []byte) (token, logprob []byte, id uint32, hasID bool, top []byte) {
+	var text, list []byte
+	it := rawjson.Members(data)
+	for it.Next() {
+		switch rawjson.View(it.Key) {
+		case "token":
+			if it.Kind == rawjson.String {
+				text = it.Value
+			}
+		case "bytes":
+			if it.Kind == rawjson.Array {
+				list = it.Value
+			}
+		case "logprob":
+			if it.Kind == rawjson.Number {
+				logprob = it.Value
+			}
+		case "id":
+			n, err := strconv.ParseUint(rawjson.View(it.Value), 10, 32)
+			id, hasID = uint32(n), err == nil
+		case "top_logprobs":
+			top = it.Value
+		}
+	}
+	if digits, ok := bytes.CutPrefix(text, tokenIDPrefix); ok && !hasID {
+		n, err := strconv.ParseUint(rawjson.View(digits), 10, 32)
+		id, hasID = uint32(n), err == nil
+	}
+	from := len(e.memory)
+	if list == nil || !e.keepBytes(list) {
+		e.memory = rawjson.AppendUnescaped(e.memory[:from], text)
+	}
+	return e.memory[from:len(e.memory):len(e.memory)], logprob, id, hasID, top
+}
+
+// keepBytes appends a list of bytes to the event's memory. It reports whether it is one.
+func (e *Event) keepBytes(list []byte) bool {
+	it := rawjson.Elements(list)
+	for it.Next() {
+		n, end := readDigits(it.Value, 0)
+		if end != len(it.Value) || n > 255 {
+			return false
+		}
+		e.memory = append(e.memory, byte(n))
+	}
+	return true
+}
+
+// logprobsDepth is how deep the logprobs object may nest, which stands in three others.
+const logprobsDepth = rawjson.MaxDepth - 3
+
+// readGapTextLogprobs reads the logprobs object at this position. It returns the position after it, or -1 if no valid
+// object stands there in one line.
+func readGapTextLogprobs(b []byte, at int, e *Event) int {
+	if byteAt(b, at) != '{' {
+		return -1
+	}
+	end := rawjson.SkipValid(b, at, logprobsDepth)
+	if end < 0 || sse.LineSize(b[at:end]) != end-at {
+		return -1
+	}
+	e.readTextLogprobs(b[at:end])
+	return end
+}

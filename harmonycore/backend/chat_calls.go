@@ -172,7 +172,10 @@ func (r *chatReader) holds(index int) bool {
 // decides: a piece without one belongs to the last call with its index.
 func (c *chatCalls) find(p *chatPiece, chunk int) (at int, begins bool) {
 	id, name := hashOf(p.id), hashOf(p.name)
-	at = c.last(p.index, id)
+	at = -1
+	if id != 0 {
+		at = c.last(p.index, id)
+	}
 	sameID := at >= 0
 	if at < 0 {
 		at = c.last(p.index, 0)

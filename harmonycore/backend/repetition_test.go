@@ -60,7 +60,7 @@ func TestRepetitionRandom(t *testing.T) {
 		rounds = 500
 	}
 	for seed := range rounds {
-		w := sglangWriter{eventWriter{rand.New(rand.NewPCG(uint64(seed), 2))}}
+		w := sglangWriter{eventWriter{Rand: rand.New(rand.NewPCG(uint64(seed), 2))}}
 		events := w.events()
 		all += len(events)
 		if w.IntN(2) == 0 {

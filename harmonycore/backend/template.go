@@ -30,6 +30,8 @@ type template struct {
 
 const (
 	maxGaps = 8
+	// maxVariables is the largest number of variables of a kind.
+	maxVariables = 16
 	// maxTemplate is the largest event of which a template is made, in bytes. Each stream keeps one.
 	maxTemplate = 4 << 10
 	// maxUnused is the number of templates in a row that may fit no event. Then the stream makes no more of them.
@@ -146,8 +148,8 @@ type gapFinder struct {
 	variables []variable
 	gaps      [maxGaps]gap
 	count     int
-	// seen has two bits for each variable: whether the member has come, and whether its parent has.
-	seen uint
+	// seen has a bit for each variable that says whether the member has come, and one for each object on the way to it.
+	seen [maxVariables]uint8
 	// generates reports whether a gap has what was generated, and logprobs whether one has its logprobs. unclear reports
 	// whether the event has something that no server writes and that a template cannot say.
 	generates, logprobs, unclear bool
@@ -182,7 +184,7 @@ func (f *gapFinder) member(from, to int, parent, key string) {
 		v := &f.variables[i]
 		switch {
 		case v.parent == parent && v.name == key:
-			f.once(2 * i)
+			f.once(i, 0)
 			if !v.use.opens(byteAt(f.frame, from)) {
 				return
 			}
@@ -196,7 +198,7 @@ func (f *gapFinder) member(from, to int, parent, key string) {
 			f.logprobs = f.logprobs || v.use.logprobs()
 			return
 		case leadsTo(v.parent, parent, key):
-			f.once(2*i + 1)
+			f.once(i, 1+depthOf(parent))
 			f.child(from, v.parent[:len(parent)+len(key)+min(len(parent), 1)])
 			return
 		}
@@ -218,9 +220,17 @@ func leadsTo(to, object, key string) bool {
 
 // once notes that a name has come. What a name means that comes twice, only the parser knows: the last value may count,
 // or both may, and one may be an error.
-func (f *gapFinder) once(bit int) {
-	f.unclear = f.unclear || f.seen>>bit&1 == 1
-	f.seen |= 1 << bit
+func (f *gapFinder) once(variable, bit int) {
+	f.unclear = f.unclear || f.seen[variable]>>bit&1 == 1
+	f.seen[variable] |= 1 << bit
+}
+
+// depthOf returns how deep in the event an object is that is named as by [variable].
+func depthOf(object string) int {
+	if object == "" {
+		return 0
+	}
+	return 1 + strings.Count(object, ".")
 }
 
 // child goes through the object at this position, or through the objects of an array.

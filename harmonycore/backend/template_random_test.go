@@ -10,7 +10,11 @@ import (
 
 // eventWriter writes random events with the members that readers know: twice, missing, in another order, with values of
 // other types, with white space.
-type eventWriter struct{ *rand.Rand }
+type eventWriter struct {
+	*rand.Rand
+	// deltas reports whether choices are those of Chat servers.
+	deltas bool
+}
 
 func (w eventWriter) pick(texts ...string) string { return texts[w.IntN(len(texts))] }
 
@@ -40,7 +44,8 @@ func (w eventWriter) value(name string) string {
 		if w.IntN(3) == 0 {
 			return w.object([]string{"text_offset", "token_logprobs", "tokens", "top_logprobs"})
 		}
-		return w.pick("null", "null", "null", "null", `{"token_logprobs":[-0.5]}`, `{"content":[]}`)
+		return w.pick("null", "null", "null", "null", `{"token_logprobs":[-0.5]}`, `{"content":[]}`,
+			`{"content":[{"token":"a","logprob":-1}]}`, `{"content":[{"token":"token_id:7","bytes":[1],"logprob":-1}]}`)
 	case "tokens":
 		return w.pick(`["token_id:7"]`, `["token_id:7","token_id:200005"]`, "[64]", "[200002]", "[]", `["x"]`)
 	case "token_logprobs":
@@ -51,7 +56,24 @@ func (w eventWriter) value(name string) string {
 	case "text_offset":
 		return w.pick("[0]", "[1,22]", "[]")
 	case "content":
-		return w.pick(`"a"`, `"<|return|>"`, `"\u00fc"`, `""`)
+		return w.pick(`"a"`, `"<|return|>"`, `"\u00fc"`, `""`, "null", `["a",{"text":"b"}]`)
+	case "delta", "message":
+		return w.object([]string{"content", "reasoning_content", "reasoning", "tool_calls", "refusal", "reasoning_details"})
+	case "reasoning_content", "reasoning":
+		return w.pick(`"a"`, `""`, "null", `"b\n"`)
+	case "tool_calls":
+		return w.pick("null", "null", "[]", "["+w.object([]string{"index", "id", "function"})+"]",
+			"["+w.object([]string{"index", "function"})+","+w.object([]string{"index", "function"})+"]")
+	case "function", "function_call":
+		return w.object([]string{"name", "arguments"})
+	case "name", "id":
+		return w.pick(`""`, `""`, `"f"`, `"g"`, "null")
+	case "arguments":
+		return w.pick(`"a"`, `"{}"`, `""`, "null", "{}", `"b"`)
+	case "refusal":
+		return w.pick("null", "null", "null", `"r"`)
+	case "reasoning_details":
+		return w.pick("null", "null", `[{"text":"a"}]`, `[{"summary":"a"}]`, `[{"text":"a"},{"text":"b"}]`)
 	case "stop":
 		return w.pick("false", "false", "false", "true")
 	case "tokens_predicted":
@@ -69,6 +91,9 @@ func (w eventWriter) value(name string) string {
 
 func (w eventWriter) choices() string {
 	names := []string{"index", "text", "token_ids", "logprobs", "finish_reason", "prompt_token_ids", "stop_reason"}
+	if w.deltas {
+		names = []string{"index", "token_ids", "delta", "logprobs", "finish_reason"}
+	}
 	if w.IntN(2) == 0 {
 		w.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	}
@@ -132,7 +157,7 @@ func TestTemplateRandom(t *testing.T) {
 		rounds = 500
 	}
 	for seed := range rounds {
-		w := eventWriter{rand.New(rand.NewPCG(uint64(seed), 1))}
+		w := eventWriter{rand.New(rand.NewPCG(uint64(seed), 1)), seed%2 == 0}
 		members := []string{"id", "choices", "usage", "error"}
 		if w.IntN(3) == 0 {
 			members = []string{"index", "content", "tokens", "stop", "tokens_predicted"}
@@ -140,7 +165,7 @@ func TestTemplateRandom(t *testing.T) {
 		event := w.object(members)
 		first, second := "data: "+event+"\n\n", "data: "+w.changed(event)+"\n\n"
 		cut := w.IntN(len(second))
-		for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, vllmLegacy{}, trtllm{}, llamacpp{}, text{}} {
+		for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, vllmLegacy{}, trtllm{}, llamacpp{}, text{}, chat{}} {
 			checkTemplate(t, kind, first, second, first)
 			checkTemplate(t, kind, first+second[:cut], second[cut:]+first, second, first)
 			r := kind.NewReader()

@@ -106,6 +106,53 @@ var templateShapes = []struct {
 	{"reasoning", ollama{}, ollamaChunk("a", 1), strings.Replace(ollamaChunk("", 2), `,"done`, `,"thinking":"b","done`, 1),
 		false},
 	{"the last line", ollama{}, ollamaChunk("a", 1), strings.Replace(ollamaChunk("", 2), "false", "true", 1), false},
+	{"a delta", chat{}, chatChunk(`{"content":"a"}`), chatChunk(`{"content":"b\u00fc \ud83d\ude00 \t ü"}`), true},
+	{"a delta of another choice", chat{}, chatChunk(`{"content":"a"}`), strings.Replace(chatChunk(`{"content":"b"}`),
+		`"index":0`, `"index":127`, 1), true},
+	{"a delta of no choice", chat{}, chatChunk(`{"content":"a"}`), strings.Replace(chatChunk(`{"content":"b"}`),
+		`"index":0`, `"index":128`, 1), true},
+	{"another time and id", chat{}, chatChunk(`{"content":"a"}`), strings.Replace(strings.Replace(chatChunk(
+		`{"content":"b"}`), `"created":1`, `"created":22`, 1), `"id":"c"`, `"id":"another"`, 1), true},
+	{"reasoning in a delta", chat{}, chatChunk(`{"content":null,"reasoning_content":"a"}`),
+		chatChunk(`{"content":null,"reasoning_content":"b\n"}`), true},
+	{"reasoning twice", chat{}, chatChunk(`{"reasoning":"a","reasoning_content":"a"}`),
+		chatChunk(`{"reasoning":"","reasoning_content":"b"}`), true},
+	{"reasoning with details", chat{}, chatChunk(`{"content":"","reasoning":"a","reasoning_details":[{"text":"a"}]}`),
+		chatChunk(`{"content":"","reasoning":"","reasoning_details":[{"text":"b"}]}`), true},
+	{"two details", chat{}, chatChunk(`{"content":"","reasoning_details":[{"text":"a"},{"summary":"c"}]}`),
+		chatChunk(`{"content":"","reasoning_details":[{"text":"b"},{"summary":"c"}]}`), false},
+	{"a summary", chat{}, chatChunk(`{"content":"","reasoning_details":[{"summary":"a"}]}`),
+		chatChunk(`{"content":"x","reasoning_details":[{"summary":"a"}]}`), false},
+	{"a refusal", chat{}, chatChunk(`{"content":"","refusal":"a"}`), chatChunk(`{"content":"x","refusal":"a"}`), false},
+	{"parts", chat{}, chatChunk(`{"reasoning":"","content":["a",{"text":"b"}]}`),
+		chatChunk(`{"reasoning":"c","content":["a",{"text":"b"}]}`), false},
+	{"arguments", chat{}, chatChunk(`{"tool_calls":[{"index":0,"function":{"name":"","arguments":"a"}}]}`),
+		chatChunk(`{"tool_calls":[{"index":0,"function":{"name":"","arguments":"\"b\u00fc"}}]}`), true},
+	{"arguments of a named call", chat{}, chatChunk(`{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"a"}}]}`),
+		chatChunk(`{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"b"}}]}`), false},
+	{"two pieces", chat{}, chatChunk(`{"tool_calls":[{"function":{"arguments":"a"}},{}]}`),
+		chatChunk(`{"tool_calls":[{"function":{"arguments":"b"}},{}]}`), false},
+	{"a function_call", chat{}, chatChunk(`{"content":"","function_call":{"name":"f","arguments":"a"}}`),
+		chatChunk(`{"content":"","function_call":{"name":"f","arguments":"b"}}`), false},
+	{"ids of a delta", chat{}, strings.Replace(chatChunk(`{"content":"a"}`), `"logprobs"`, `"token_ids":[7],"logprobs"`, 1),
+		strings.Replace(chatChunk(`{"content":"b"}`), `"logprobs"`, `"token_ids":[8,9],"logprobs"`, 1), true},
+	{"text logprobs", chat{}, textLogprobs(`{"token":"a","bytes":[97],"logprob":-1,"top_logprobs":[]}`),
+		textLogprobs(`{"token":"\ufffd","bytes":[195],"logprob":-1e-7,"top_logprobs":[{"token":"b","logprob":-2}]}`), true},
+	{"named text logprobs", chat{}, textLogprobs(`{"token":"token_id:7","bytes":[97],"logprob":-1}`),
+		textLogprobs(`{"token":"token_id:8","logprob":-2},{"id":9,"token":"c","logprob":-3}`), true},
+	{"text logprobs of other types", chat{}, textLogprobs(`{"token":"a","logprob":-1}`),
+		textLogprobs(`{"token":7,"logprob":"-1"},{"bytes":[256],"logprob":-1}, 5 `), true},
+	{"a choice of another type", chat{}, `{"choices":[{"delta":{"content":"a"}},5]}`,
+		`{"choices":[{"delta":{"content":"b"}},5]}`, true},
+	{"a message", chat{}, `{"choices":[{"message":{"content":"a"}}]}`, `{"choices":[{"message":{"content":"b"}}]}`, false},
+	{"a delta and a message", chat{}, `{"choices":[{"delta":{"content":"a"},"message":{"content":"a"}}]}`,
+		`{"choices":[{"delta":{"content":"b"},"message":{"content":"a"}}]}`, true},
+	{"a prompt's ids in a delta", chat{}, `{"prompt_token_ids":[1],"choices":[{"delta":{"content":"a"}}]}`,
+		`{"prompt_token_ids":[1],"choices":[{"delta":{"content":"b"}}]}`, false},
+	{"usage in a delta", chat{}, `{"usage":{"prompt_tokens":3},"choices":[{"delta":{"content":"a"}}]}`,
+		`{"usage":{"prompt_tokens":3},"choices":[{"delta":{"content":"b"}}]}`, false},
+	{"names with dots", chat{}, `{"choices.delta":{"content":"x"},"choices":[{"delta":{"content":"a"},"delta.content":"y"}]}`,
+		`{"choices.delta":{"content":"z"},"choices":[{"delta":{"content":"a"},"delta.content":"y"}]}`, false},
 	{"two last lines", ollama{}, strings.Replace(ollamaChunk("", 1), "false", "true", 1),
 		strings.Replace(ollamaChunk("", 2), "false", "true", 1), false},
 }
@@ -141,4 +188,15 @@ func llamaChunk(index int, content, ids string, predicted int) string {
 
 func textChunk(text string) string {
 	return `{"id":"x","choices":[{"index":0,"text":"` + text + `","finish_reason":null}],"usage":null}`
+}
+
+// chatChunk is an event with this delta.
+func chatChunk(delta string) string {
+	return `{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":` + delta +
+		`,"logprobs":null,"finish_reason":null}]}`
+}
+
+// textLogprobs is an event with these tokens.
+func textLogprobs(tokens string) string {
+	return strings.Replace(chatChunk(`{"content":"a"}`), `"logprobs":null`, `"logprobs":{"content":[`+tokens+`]}`, 1)
 }

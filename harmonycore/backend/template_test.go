@@ -73,6 +73,13 @@ func events(r Reader, pieces ...string) string {
 			for _, l := range e.Logprobs {
 				fmt.Fprintf(&out, " %s%v", l.Logprob, l.Top)
 			}
+			fmt.Fprintf(&out, " %q %v %v", e.Reasoning, e.SampledIDs, e.PromptIDs)
+			for _, c := range e.Calls {
+				fmt.Fprintf(&out, " %d %q %q %q", c.Index, c.ID, c.Name, c.Arguments)
+			}
+			for _, l := range e.TextLogprobs {
+				fmt.Fprintf(&out, " %q%s%q", l.Token, l.Logprob, l.Top)
+			}
 			if e.Error != nil {
 				fmt.Fprintf(&out, " %+v", *e.Error)
 			}
@@ -179,6 +186,9 @@ func TestTemplateAllocatesNothing(t *testing.T) {
 			for r.Next(&e) != Drained { // a count that another event had is garbled
 			}
 		}
+		if tt.kind == Kind(chat{}) { // a call, of which later events have more
+			drain([]byte(framed(tt.kind, chatChunk(`{"tool_calls":[{"index":0,"function":{"name":"f"}}]}`))))
+		}
 		drain([]byte(framed(tt.kind, tt.first)))
 		stream := []byte(strings.Repeat(framed(tt.kind, tt.second), 1000))
 		drain(stream)
@@ -206,6 +216,16 @@ func TestLargeEventsAreNotKept(t *testing.T) {
 		{vllm{}, vllmChunk(0, many, "")},
 		{text{}, textChunk(strings.Repeat("x", maxKeptText+1))},
 		{vllm{}, `{"choices":[{"token_ids":[1],"logprobs":{"token_logprobs":[` + many + `]}}]}`},
+		{chat{}, chatChunk(`{"content":"` + strings.Repeat("x", maxKeptText+1) + `"}`)},
+		{chat{}, chatChunk(`{"reasoning":"` + strings.Repeat("x", maxKeptText+1) + `"}`)},
+		{chat{}, chatChunk(`{"tool_calls":[{"function":{"name":"f","arguments":"` + strings.Repeat("x", maxKeptText+1) +
+			`"}}]}`)},
+		{chat{}, chatChunk(`{"tool_calls":[` + strings.Repeat(`{"function":{"name":"f"}},`, maxKeptCalls) +
+			`{"function":{"name":"f"}}]}`)},
+		{chat{}, `{"prompt_token_ids":[` + many + `],"choices":[]}`},
+		{chat{}, `{"choices":[{"token_ids":[` + many + `],"delta":{}}]}`},
+		{chat{}, `{"choices":[{"delta":{},"logprobs":{"content":[` + strings.Repeat(
+			`{"token":"token_id:7","logprob":-1},`, maxKeptLogprobs) + `{"token":"token_id:7","logprob":-1}]}}]}`},
 	} {
 		r := tt.kind.NewReader()
 		var e Event
@@ -214,9 +234,12 @@ func TestLargeEventsAreNotKept(t *testing.T) {
 			if r.Next(&e) != Read || r.Next(&e) != Drained {
 				t.Fatal("not read")
 			}
-			kept := cap(e.Tokens) <= maxKeptTokens && cap(e.Text) <= maxKeptText && cap(e.Logprobs) <= maxKeptLogprobs
+			kept := cap(e.Tokens) <= maxKeptTokens && cap(e.Text) <= maxKeptText && cap(e.Logprobs) <= maxKeptLogprobs &&
+				cap(e.Reasoning) <= maxKeptText && cap(e.Calls) <= maxKeptCalls && cap(e.memory) <= maxKeptText &&
+				cap(e.TextLogprobs) <= maxKeptLogprobs && cap(e.SampledIDs) <= maxKeptTokens &&
+				cap(e.PromptIDs) <= maxKeptTokens && cap(e.namedIDs) <= maxKeptTokens
 			if kept != (i > 0) {
-				t.Errorf("%.40s: event %d has room for %d, %d, %d", tt.large, i, cap(e.Tokens), cap(e.Text), cap(e.Logprobs))
+				t.Errorf("%.120s: event %d is kept: %t", tt.large, i, kept)
 			}
 		}
 	}

@@ -11,30 +11,55 @@ import (
 // answerUnder returns the built-in model's answer to a prompt under a structural tag: its usual answer if that fits the
 // tag, else a call of some function, else JSON by a schema in the tag. Each comes after some reasoning. It reports
 // false if no such answer fits the tag.
-func answerUnder(t *tokenizer.Tokenizer, p *prompt, tag *tagFormat) ([]uint32, bool) {
+func answerUnder(t *tokenizer.Tokenizer, p *prompt, c *completion) ([]uint32, bool) {
 	generated := answer(t, p)
-	if tag == nil || tag.checkAnswer(t, generated) == nil {
+	if c.checkAnswer(t, generated) == nil {
 		return generated, true
 	}
 	user, _ := p.last("user")
 	for _, call := range p.tools() {
 		a := newWriter(t, p, user, call, true)
 		a.call(call, arguments(call, user.text))
-		if tag.checkAnswer(t, a.ids) == nil {
+		if c.checkAnswer(t, a.ids) == nil {
 			return a.ids, true
 		}
 	}
-	for _, schema := range tag.schemas() {
+	for _, schema := range c.schemas() {
 		a := newWriter(t, p, user, tool{}, false)
 		a.text("final")
 		a.special(tokenizer.Message)
 		a.text(arguments(tool{params: schemaType(schema, schema, 0)}, user.text))
 		a.special(tokenizer.Return)
-		if tag.checkAnswer(t, a.ids) == nil {
+		if c.checkAnswer(t, a.ids) == nil {
 			return a.ids, true
 		}
 	}
 	return nil, false
+}
+
+// checkAnswer reports why an answer does not keep to what the request asks of its form.
+func (c *completion) checkAnswer(t *tokenizer.Tokenizer, ids []uint32) error {
+	if c.tag != nil {
+		if err := c.tag.checkAnswer(t, ids); err != nil {
+			return err
+		}
+	}
+	if c.chat != nil {
+		return c.chat.checkAnswer(t, ids)
+	}
+	return nil
+}
+
+// schemas returns the schemas that an answer may have to fit.
+func (c *completion) schemas() []json.RawMessage {
+	var all []json.RawMessage
+	if c.tag != nil {
+		all = c.tag.schemas()
+	}
+	if c.chat != nil && c.chat.schema.text != nil {
+		all = append(all, c.chat.schema.text)
+	}
+	return all
 }
 
 // schemas returns the schemas of all formats in the tag.

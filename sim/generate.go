@@ -44,7 +44,8 @@ func generate(t *tokenizer.Tokenizer, c *completion, generated []uint32, atEnd s
 		id := generated[i]
 		g.ids = append(g.ids, id)
 		n := len(g.ids)
-		if n >= c.MinTokens && slices.Contains(stops, id) {
+		goesOn := c.callsGoOn && id == tokenizer.Call && i+1 < len(generated) && generated[i+1] == tokenizer.Start
+		if n >= c.MinTokens && slices.Contains(stops, id) && !goesOn {
 			g.finish = "stop"
 			if id != tokenizer.Return || c.IgnoreEOS {
 				g.stop = id

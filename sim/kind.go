@@ -25,6 +25,8 @@ const (
 	Text = "text"
 	// LlamaCPP speaks llama.cpp's /completion.
 	LlamaCPP = "llamacpp"
+	// Chat speaks vLLM's /v1/chat/completions.
+	Chat = "chat"
 )
 
 // protocol is what differs between kinds of servers: their paths, their requests, and the bytes of their answers. All
@@ -94,11 +96,13 @@ func protocolOf(o Options) protocol {
 		return text{}
 	case LlamaCPP:
 		return llamacpp{}
+	case Chat:
+		return chat{}
 	}
 	panic("sim: no kind of server has the name " + o.Kind)
 }
 
 // Kinds returns the values of [Options.Kind], the default first.
 func Kinds() []string {
-	return []string{VLLM, VLLMGenerate, VLLMLegacy, SGLang, SGLangCompletions, TRTLLM, LlamaCPP, Ollama, Text}
+	return []string{VLLM, VLLMGenerate, VLLMLegacy, SGLang, SGLangCompletions, TRTLLM, LlamaCPP, Ollama, Text, Chat}
 }

@@ -1,33 +1,10 @@
 package sim
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 )
-
-// llamaEvent is an event, or a whole answer: members in the server's order.
-type llamaEvent []llamaMember
-
-type llamaMember struct {
-	name  string
-	value any
-}
-
-// MarshalJSON implements [json.Marshaler].
-func (e llamaEvent) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	for i, m := range e {
-		b.WriteByte("{,"[min(i, 1)])
-		fmt.Fprintf(&b, "%q:%s", m.name, mustJSON(m.value))
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
-
-var _ json.Marshaler = llamaEvent{}
 
 func (llamacpp) leading(*job) []byte { return nil }
 
@@ -38,7 +15,7 @@ func (llamacpp) event(j *job, index, from, to int) []byte {
 	shown := j.llamaShown()
 	for i := from; i < to; i++ {
 		if shown[i] != nil {
-			out = append(out, frame(llamaEvent{{"index", index}, {"content", *shown[i]}, {"tokens", j.gen.ids[i : i+1]},
+			out = append(out, frame(object{{"index", index}, {"content", *shown[i]}, {"tokens", j.gen.ids[i : i+1]},
 				{"stop", false}, {"id_slot", -1}, {"tokens_predicted", i + 1}, {"tokens_evaluated", len(j.c.ids)}})...)
 		}
 	}
@@ -99,7 +76,7 @@ func (llamacpp) trailing(j *job) []byte {
 }
 
 // llamaEnd returns a choice's last event, or its whole answer.
-func (j *job) llamaEnd(index int, content string, ids []uint32) llamaEvent {
+func (j *job) llamaEnd(index int, content string, ids []uint32) object {
 	stopType := "none"
 	switch j.gen.finish {
 	case "stop":
@@ -110,18 +87,18 @@ func (j *job) llamaEnd(index int, content string, ids []uint32) llamaEvent {
 	// At least one token of a prompt is read anew.
 	prompt, _ := j.s.tok.AppendDecode(nil, j.c.ids)
 	predicted, cached := len(j.gen.ids), min(j.cached, len(j.c.ids)-1)
-	all := llamaEvent{
+	all := object{
 		{"index", index}, {"content", content}, {"tokens", list(ids)}, {"id_slot", 0}, {"stop", true},
 		{"model", j.s.opt.Models[0]}, {"tokens_predicted", predicted}, {"tokens_evaluated", len(j.c.ids)},
 		{"generation_settings", struct{}{}}, {"prompt", lossy(prompt)}, {"has_new_line", false},
 		{"truncated", stopType == "limit" && predicted+len(j.c.ids) >= j.s.opt.MaxModelLen}, {"stop_type", stopType},
 		{"stopping_word", ""}, {"tokens_cached", len(j.c.ids) + predicted - 1},
-		{"timings", llamaEvent{{"cache_n", cached}, {"prompt_n", len(j.c.ids) - cached}, {"predicted_n", predicted}}},
+		{"timings", object{{"cache_n", cached}, {"prompt_n", len(j.c.ids) - cached}, {"predicted_n", predicted}}},
 	}
 	if len(j.c.llama.fields) == 0 {
 		return all
 	}
-	var chosen llamaEvent
+	var chosen object
 	for _, name := range j.c.llama.fields {
 		for _, m := range all {
 			if m.name == name {
@@ -142,7 +119,7 @@ func (llamacpp) whole(j *job) []byte {
 	if j.c.llama.returnTokens {
 		ids = j.gen.ids
 	}
-	var all []llamaEvent
+	var all []object
 	for i := range j.c.choices() {
 		all = append(all, j.llamaEnd(i, lossy(text), ids))
 	}

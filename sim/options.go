@@ -13,6 +13,7 @@ const (
 	DefaultModel       = "gpt-oss-120b"
 	DefaultMaxModelLen = 131072
 	DefaultKeep        = 1000
+	DefaultChatMarker  = "===FINAL==="
 	Version            = "0.33.0" // the version of vLLM whose contract sim follows
 )
 
@@ -78,6 +79,26 @@ type Options struct {
 	// it each byte is a token. Completions do not change.
 	OtherVocabulary bool
 
+	// The options of [Chat]. ChatForm is where the reasoning of an answer is, one of [ChatForms]. Empty is the first.
+	ChatForm string
+	// ChatMarker is the marker of the form [ChatMarker]. Empty is [DefaultChatMarker].
+	ChatMarker string
+	// APIPath stands in place of /v1 in the server's paths, for a hosted API such as /openai/v1. Empty is /v1.
+	APIPath string
+	// OpenAIOnly refuses members that OpenAI's API does not have, and conversations that it refuses: results without their
+	// calls, calls without results, names with other characters.
+	OpenAIOnly bool
+	// NoDeveloper is a chat template without the role developer.
+	NoDeveloper bool
+	// TextOnly is a model that takes no images, sound and files.
+	TextOnly bool
+	// ChatWhole answers requests for a stream with one object.
+	ChatWhole bool
+	// NoUsage sends no usage.
+	NoUsage bool
+	// OneCall ends an answer after its first call, as gpt-oss itself does. Without it a script may have several calls.
+	OneCall bool
+
 	// Fault applies to every completion, unless a script line has its own.
 	Fault Fault
 	// AllowHeaders lets the request header x-sim-fault name a fault for its request. It takes precedence over the others.
@@ -97,6 +118,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Kind == "" {
 		o.Kind = VLLM
+	}
+	if o.ChatForm == "" {
+		o.ChatForm = ChatReasoningContent
+	}
+	if o.ChatMarker == "" {
+		o.ChatMarker = DefaultChatMarker
 	}
 	o.TextSpecials = o.TextSpecials || o.Kind == Text
 	if o.MaxModelLen <= 0 {

@@ -24,6 +24,8 @@ type prompt struct {
 	prefill     message
 	prefillBody bool // <|message|> is already in the prompt
 	tokens      int
+	// declared are the functions, if the request declares them beside the prompt.
+	declared []tool
 }
 
 // readPrompt reads ids as a Harmony conversation that ends in an open assistant message. It is deliberately a small
@@ -171,7 +173,7 @@ func (p *prompt) effort() string {
 
 // tools returns the functions that the developer message declares.
 func (p *prompt) tools() []tool {
-	var all []tool
+	all := p.declared
 	for _, m := range p.messages {
 		if m.role == "developer" || m.role == "system" {
 			all = append(all, readTools(m.text)...)

@@ -59,7 +59,11 @@ type completion struct {
 	// holdsLeast reports whether only text is held back with which a stop string begins.
 	holdsLeast bool
 
+	// callsGoOn reports whether an answer may go on after a call, so that it has several.
+	callsGoOn bool
+
 	llama *llamaOptions // only of [LlamaCPP]
+	chat  *chatOptions  // only of [Chat]
 }
 
 type streamOptions struct {

@@ -137,12 +137,13 @@ func (s *Server) Handler() http.Handler {
 }
 
 func (s *Server) route(w http.ResponseWriter, r *http.Request, rec *Request) {
-	if s.opt.APIKey != "" && s.kind.guarded(r.URL.Path) && r.Header.Get("Authorization") != "Bearer "+s.opt.APIKey {
+	path := s.serverPath(r.URL.Path)
+	if s.opt.APIKey != "" && s.kind.guarded(path) && r.Header.Get("Authorization") != "Bearer "+s.opt.APIKey {
 		s.respond(w, rec, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 		return
 	}
-	p := s.kind.page(s, r.URL.Path)
-	if r.URL.Path == s.kind.path() {
+	p := s.kind.page(s, path)
+	if path == s.kind.path() {
 		p = &page{s.kind.methods(), func(w http.ResponseWriter, rec *Request) { s.completions(w, r, rec) }}
 	}
 	switch {

@@ -60,6 +60,9 @@ func TestProbe(t *testing.T) {
 // valid.
 func TestProbeKinds(t *testing.T) {
 	for _, kind := range sim.Kinds() {
+		if kind == sim.Chat {
+			continue
+		}
 		t.Run(kind, func(t *testing.T) {
 			code, out, failed, _ := probeSim(t, sim.Options{Kind: kind, TextSpecials: true})
 			_, file, _ := strings.Cut(out, "A configuration file for it:\n\n")

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
@@ -30,12 +31,14 @@ func simCommand() *cobra.Command {
 		Short: "Run a simulated GPU server that speaks vLLM's API, or another server's",
 		Long: `Runs a server that speaks vLLM's API or another server's (--kind) without a GPU: it reads the Harmony prompt
 it is given as token ids and answers as a small gpt-oss would, always the same for the same prompt. It calls a declared
-function when one fits the last user message, and uses a tool's result when there is one.
+function when one fits the last user message, and uses a tool's result when there is one. With --kind chat it takes
+conversations, and --chat-form says how it shows reasoning.
 
 Also served: the kind's pages, such as /v1/models, /health and /metrics. HTTP/1.1 and HTTP/2 in clear text.`,
 		Example: `  harmony sim
   harmony sim --listen 127.0.0.1:8001 --model gpt-oss-20b --tokens-per-second 80 --ttft 300ms
   harmony sim --fault close:5
+  harmony sim --kind chat --chat-form think
   harmony sim --script answers.jsonl --tokens-per-chunk all --cut-bytes 1`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -55,6 +58,10 @@ Also served: the kind's pages, such as /v1/models, /health and /metrics. HTTP/1.
 			if o.FrontEnd != sim.PythonFrontEnd && o.FrontEnd != sim.RustFrontEnd {
 				return usageError{fmt.Errorf("--front-end: %q is neither %s nor %s", o.FrontEnd, sim.PythonFrontEnd,
 					sim.RustFrontEnd)}
+			}
+			if !slices.Contains(sim.ChatForms(), o.ChatForm) {
+				return usageError{fmt.Errorf("--chat-form: %q is not known; write %s", o.ChatForm,
+					strings.Join(sim.ChatForms(), ", "))}
 			}
 			if script != "" {
 				f, err := os.Open(script)
@@ -99,6 +106,7 @@ Also served: the kind's pages, such as /v1/models, /health and /metrics. HTTP/1.
 	f.BoolVar(&o.TextSpecials, "text-specials", false, "read special tokens out of text prompts, as a real vLLM does")
 	f.BoolVar(&o.OtherVocabulary, "other-vocabulary", false, "answer /tokenize with the ids of another vocabulary")
 	f.BoolVar(&o.PrintSpecials, "print-specials", false, "spell special tokens in answers, for --kind text")
+	addChatFlags(f, &o)
 	f.StringVar(&fault, "fault", "none", "fault of every completion:\n"+sim.FaultHelp+"\n")
 	f.BoolVar(&o.AllowHeaders, "allow-headers", false, "let the request header x-sim-fault name a fault for its request")
 	f.StringVar(&script, "script", "", "`file` of ready answers as JSON lines: {\"match\": text in the prompt "+
@@ -106,6 +114,20 @@ Also served: the kind's pages, such as /v1/models, /health and /metrics. HTTP/1.
 		"\"tokens\": [ids] or \"text\": harmony text, \"chunks\": [sizes], \"fault\": fault, \"finish\": reason}")
 	f.BoolVar(&quiet, "quiet", false, "log no requests")
 	return c
+}
+
+// addChatFlags adds the flags of the kind chat.
+func addChatFlags(f *pflag.FlagSet, o *sim.Options) {
+	f.StringVar(&o.ChatForm, "chat-form", sim.ChatForms()[0],
+		"`FORM` of reasoning in answers of --kind chat: "+strings.Join(sim.ChatForms(), ", "))
+	f.StringVar(&o.ChatMarker, "chat-marker", sim.DefaultChatMarker, "`text` after reasoning, for --chat-form marker")
+	f.StringVar(&o.APIPath, "api-path", "/v1", "`path` in place of /v1, such as /openai/v1")
+	f.BoolVar(&o.OpenAIOnly, "openai-only", false, "refuse what OpenAI's API does not know, for --kind chat")
+	f.BoolVar(&o.NoDeveloper, "no-developer", false, "refuse the role developer, for --kind chat")
+	f.BoolVar(&o.TextOnly, "text-only", false, "refuse images, sound and files, for --kind chat")
+	f.BoolVar(&o.ChatWhole, "chat-whole", false, "answer requests for a stream with one object, for --kind chat")
+	f.BoolVar(&o.NoUsage, "no-usage", false, "send no usage, for --kind chat")
+	f.BoolVar(&o.OneCall, "one-call", false, "end an answer after its first call, for --kind chat")
 }
 
 // runSim serves until the context ends.

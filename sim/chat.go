@@ -1,0 +1,70 @@
+package sim
+
+import (
+	"net/http"
+	"strings"
+)
+
+// chat is vLLM's /v1/chat/completions, by vllm/entrypoints/openai/chat_completion of vLLM 0.33. The model is the same
+// as that of the other kinds: a template turns the conversation into a Harmony prompt, and a parser turns the answer
+// into a message. [Options.ChatForm] and the options after it make it a server of another make.
+type chat struct{ vllm }
+
+// chatPath is the path of conversations.
+const chatPath = "/v1/chat/completions"
+
+// The values of [Options.ChatForm]: where the reasoning of an answer is.
+const (
+	// ChatReasoningContent has it in reasoning_content, as SGLang, llama.cpp, DeepSeek and vLLM before 0.12 do.
+	ChatReasoningContent = "reasoning_content"
+	// ChatReasoning has it in reasoning, as vLLM, Groq and OpenRouter do.
+	ChatReasoning = "reasoning"
+	// ChatBoth has it in both members.
+	ChatBoth = "both"
+	// ChatThink has it in the content, between <think> and </think>: a server without a reasoning parser.
+	ChatThink = "think"
+	// ChatOpened is like ChatThink, with a template that ends in the first <think>, so that answers begin without it.
+	ChatOpened = "opened"
+	// ChatMarker has it in the content, before [Options.ChatMarker].
+	ChatMarker = "marker"
+	// ChatHarmony has all the answer in the content, as the model writes it: a server without any parser.
+	ChatHarmony = "harmony"
+)
+
+// ChatForms returns the values of [Options.ChatForm], the default first.
+func ChatForms() []string {
+	return []string{ChatReasoningContent, ChatReasoning, ChatBoth, ChatThink, ChatOpened, ChatMarker, ChatHarmony}
+}
+
+func (chat) path() string { return chatPath }
+
+func (k chat) page(s *Server, path string) *page {
+	switch path {
+	case "/tokenize":
+		return s.chatTokenizePage()
+	case "/detokenize":
+		return s.detokenizePage()
+	}
+	return k.vllm.page(s, path)
+}
+
+func (chat) answerID(h http.Header, c *completion) string {
+	return "chatcmpl-" + requestID(h, c.RequestID)
+}
+
+// serverPath returns a path as the kinds know it, with /v1 in place of [Options.APIPath]. It is empty for a path that
+// the server does not have.
+func (s *Server) serverPath(path string) string {
+	api := s.opt.APIPath
+	if api == "" || api == "/v1" {
+		return path
+	}
+	if rest, ok := strings.CutPrefix(path, api+"/"); ok {
+		return "/v1/" + rest
+	}
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(api, "/v1"))
+	if !ok || strings.HasPrefix(rest, "/v1/") {
+		return ""
+	}
+	return rest
+}

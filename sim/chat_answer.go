@@ -1,0 +1,317 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// chatAnswer is an answer as a chat server's parser reads it: what each token adds to the message.
+type chatAnswer struct {
+	pieces [][]chatPiece // as many as tokens
+	// calls are the names of the functions that are called.
+	calls []string
+	// reasoningTokens is the number of tokens in reasoning.
+	reasoningTokens int
+}
+
+// chatPiece is text that a token adds to a member of the message. A piece that begins a call or a text is the first of
+// its message.
+type chatPiece struct {
+	kind   pieceKind
+	text   string
+	begins bool
+	call   int // the number of the call
+}
+
+type pieceKind int
+
+// The kinds of pieces, in the order in which they may be in one chunk.
+const (
+	reasoningPiece pieceKind = iota
+	contentPiece
+	callPiece
+)
+
+// answerSchema is the schema of an answer that must be JSON.
+type answerSchema struct {
+	text  json.RawMessage
+	check interface{ Validate(v any) error }
+}
+
+// compile compiles the schema of the answer.
+func (o *chatOptions) compile() *refusal {
+	if o.format == nil || o.format.Type == "text" {
+		return nil
+	}
+	o.schema.text = json.RawMessage(`{"type":"object"}`)
+	if o.format.Type == "json_schema" && o.format.JSONSchema.Schema != nil {
+		o.schema.text = o.format.JSONSchema.Schema
+	}
+	schema, err := compileSchema(o.schema.text)
+	if err != nil {
+		return badRequest("", "Invalid JSON schema: "+err.Error())
+	}
+	o.schema.check = schema
+	return nil
+}
+
+// callable returns the functions that the model may call.
+func (o *chatOptions) callable() []tool {
+	name, isNamed := strings.CutPrefix(o.choice, "function ")
+	switch {
+	case o.choice == "none":
+		return nil
+	case !isNamed:
+		return o.tools
+	}
+	return slices.DeleteFunc(slices.Clone(o.tools), func(t tool) bool { return t.name != name })
+}
+
+// checkAnswer reports why an answer does not keep to the request's tool_choice and response_format. An answer without
+// an end is one that a limit has cut.
+func (o *chatOptions) checkAnswer(t *tokenizer.Tokenizer, ids []uint32) error {
+	whole := len(ids) > 0 && slices.Contains(eos, ids[len(ids)-1])
+	if !whole {
+		return nil
+	}
+	r := &chatReader{t: t, o: o, form: ChatReasoningContent, ids: ids, texts: plainTexts(t, ids)}
+	a := r.read()
+	content := ""
+	for _, p := range slices.Concat(a.pieces...) {
+		if p.kind == contentPiece {
+			content += p.text
+		}
+	}
+	name, isNamed := strings.CutPrefix(o.choice, "function ")
+	switch {
+	case (isNamed || o.choice == "required") && len(a.calls) == 0:
+		return errors.New("no function is called")
+	case isNamed && slices.ContainsFunc(a.calls, func(s string) bool { return s != name }):
+		return fmt.Errorf("%v are called, not %s", a.calls, name)
+	case o.schema.check == nil || len(a.calls) > 0:
+		return nil
+	}
+	var value any
+	if err := json.Unmarshal([]byte(content), &value); err != nil {
+		return fmt.Errorf("the answer is not JSON: %w", err)
+	}
+	return o.schema.check.Validate(value)
+}
+
+// plainTexts returns the text that each token completes, without control tokens.
+func plainTexts(t *tokenizer.Tokenizer, ids []uint32) []string {
+	d := detokenizer{t: t, skipSpecial: true}
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = d.add(id)
+	}
+	return texts
+}
+
+// chatReader reads the tokens of an answer as messages.
+type chatReader struct {
+	t      *tokenizer.Tokenizer
+	o      *chatOptions
+	form   string
+	marker string
+	ids    []uint32
+	texts  []string
+
+	a chatAnswer
+	// opened reports whether some reasoning has begun, and answered whether something else has.
+	opened, answered bool
+}
+
+// chatAnswer returns the pieces of the job's answer.
+func (j *job) chatAnswer() *chatAnswer {
+	o := j.c.chat
+	if o.answer != nil {
+		return o.answer
+	}
+	if j.s.opt.ChatForm == ChatHarmony {
+		o.answer = &chatAnswer{pieces: make([][]chatPiece, len(j.gen.ids))}
+		for i, text := range j.gen.texts {
+			o.answer.pieces[i] = []chatPiece{{kind: contentPiece, text: text, begins: i == 0}}
+		}
+		return o.answer
+	}
+	r := &chatReader{t: j.s.tok, o: o, form: j.s.opt.ChatForm, marker: j.s.opt.ChatMarker, ids: j.gen.ids,
+		texts: plainTexts(j.s.tok, j.gen.ids)}
+	if _, byText := j.gen.stop.(string); byText {
+		r.cut(len(j.text(0, len(j.gen.texts))))
+	}
+	o.answer = r.read()
+	return o.answer
+}
+
+// cut keeps so many bytes of the text.
+func (r *chatReader) cut(bytes int) {
+	for i, text := range r.texts {
+		n := min(len(text), bytes)
+		r.texts[i] = text[:n]
+		bytes -= n
+	}
+}
+
+// read reads all messages. What is in none is content.
+func (r *chatReader) read() *chatAnswer {
+	r.a.pieces = make([][]chatPiece, len(r.ids))
+	for i := 0; i < len(r.ids); {
+		started := r.ids[i] == tokenizer.Start
+		at := i
+		if started {
+			i++
+		}
+		end := r.next(i, tokenizer.Channel, tokenizer.Constrain)
+		if end < len(r.ids) && r.ids[end] == tokenizer.Message {
+			header := r.ids[i:end]
+			if !started {
+				header = append(r.t.AppendEncode(nil, "assistant"), header...)
+			}
+			m, err := readHeader(r.t, header)
+			if err != nil {
+				m = message{channel: "final"}
+			}
+			i = r.body(m, end)
+			continue
+		}
+		if !started && i < len(r.ids) && r.ids[i] != tokenizer.Channel {
+			r.copy(i, end, contentPiece, true)
+		}
+		i = max(end, at+1)
+		if i < len(r.ids) && r.ids[i] != tokenizer.Start {
+			i++
+		}
+	}
+	return &r.a
+}
+
+// next returns the place of the next control token, or the end. It passes over the ones that are named.
+func (r *chatReader) next(i int, over ...uint32) int {
+	for i < len(r.ids) && (!tokenizer.IsSpecial(r.ids[i]) || slices.Contains(over, r.ids[i])) {
+		i++
+	}
+	return i
+}
+
+// add adds a piece to those of a token.
+func (r *chatReader) add(at int, p chatPiece) { r.a.pieces[at] = append(r.a.pieces[at], p) }
+
+// copy makes pieces of the texts from..to.
+func (r *chatReader) copy(from, to int, kind pieceKind, begins bool) {
+	for i := from; i < to; i++ {
+		if r.texts[i] != "" {
+			r.add(i, chatPiece{kind: kind, text: r.texts[i], begins: begins, call: len(r.a.calls) - 1})
+			begins = false
+		}
+	}
+}
+
+// body reads a message, whose text begins after the token at. It returns the place after the message.
+func (r *chatReader) body(m message, at int) int {
+	end := r.next(at+1, tokenizer.Channel, tokenizer.Constrain, tokenizer.Message)
+	after := end
+	if end < len(r.ids) && r.ids[end] != tokenizer.Start {
+		after++
+	}
+	name, isCall := r.function(m.recipient)
+	switch {
+	case isCall && r.o.choice == "none", m.recipient != "" && !isCall && m.recipient != "assistant":
+		// A parser drops them.
+	case isCall && r.o.oneCall && len(r.a.calls) > 0:
+	case isCall:
+		r.leave(at)
+		r.call(name, at, end)
+	case m.channel == "analysis":
+		r.reasoning(at, end)
+	default:
+		r.leave(at)
+		r.copy(at+1, end, contentPiece, true)
+	}
+	return after
+}
+
+// function returns the name of the function with this recipient. A tool without functions. before its name is found if
+// it is declared, with _ in place of dots.
+func (r *chatReader) function(recipient string) (string, bool) {
+	if name, ok := strings.CutPrefix(recipient, "functions."); ok {
+		return name, true
+	}
+	name := strings.ReplaceAll(recipient, ".", "_")
+	for _, t := range r.o.tools {
+		if t.name == name && name != "" {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// reasoning adds a message of reasoning in the form of the server.
+func (r *chatReader) reasoning(at, end int) {
+	r.a.reasoningTokens += end - at - 1
+	inText := func(i int, text string) { r.add(i, chatPiece{kind: contentPiece, text: text}) }
+	switch {
+	case r.o.hidesReasoning:
+	case r.form == ChatThink || r.form == ChatOpened:
+		if r.form == ChatThink || r.opened || r.answered {
+			inText(at, "<think>\n")
+		}
+		r.copy(at+1, end, contentPiece, false)
+		if end < len(r.ids) {
+			inText(end, "\n</think>\n\n")
+		}
+	case r.form == ChatMarker:
+		if r.opened {
+			inText(at, "\n")
+		}
+		r.copy(at+1, end, contentPiece, false)
+	default:
+		r.copy(at+1, end, reasoningPiece, true)
+	}
+	r.opened = true
+}
+
+// leave writes the marker before the first message that is not reasoning.
+func (r *chatReader) leave(at int) {
+	if r.form == ChatMarker && !r.answered {
+		r.add(at, chatPiece{kind: contentPiece, text: "\n" + r.marker + "\n"})
+	}
+	r.answered = true
+}
+
+// call adds a call. The text of a tool that has one text as its only parameter becomes the argument.
+func (r *chatReader) call(name string, at, end int) {
+	r.a.calls = append(r.a.calls, name)
+	number := len(r.a.calls) - 1
+	r.add(at, chatPiece{kind: callPiece, begins: true, call: number})
+	text := strings.Join(r.texts[at+1:end], "")
+	param := r.textParameter(name)
+	if param == "" || strings.HasPrefix(strings.TrimSpace(text), "{") {
+		r.copy(at+1, end, callPiece, false)
+		return
+	}
+	r.add(at, chatPiece{kind: callPiece, text: "{" + string(mustJSON(param)) + `:"`, call: number})
+	for i := at + 1; i < end; i++ {
+		if quoted := mustJSON(r.texts[i]); len(quoted) > 2 {
+			r.add(i, chatPiece{kind: callPiece, text: string(quoted[1 : len(quoted)-1]), call: number})
+		}
+	}
+	if end < len(r.ids) {
+		r.add(end, chatPiece{kind: callPiece, text: `"}`, call: number})
+	}
+}
+
+// textParameter returns the name of a tool's only parameter if it is a text.
+func (r *chatReader) textParameter(name string) string {
+	for _, t := range r.o.tools {
+		if t.name == name && t.params != nil && len(t.params.props) == 1 && t.params.props[0].typ.kind == "string" {
+			return t.params.props[0].name
+		}
+	}
+	return ""
+}

@@ -47,7 +47,7 @@ func (u *up) tryServers(ctx context.Context) (end func()) {
 func (u *up) tryServer(ctx context.Context, m *config.Model, s config.Server) {
 	e, kind, warned := s.Endpoint, contract.KindNamed(s.Kind), false
 	pool := pools.Pool{Models: []string{cmp.Or(m.ServerModel, m.Name)}, CAFile: u.config.CAFile,
-		TokenIDs: kind != nil && kind.TokenIDs()}
+		APIPath: s.APIPath, TokenIDs: kind != nil && kind.TokenIDs()}
 	for {
 		err := dial(ctx, e)
 		if err == nil {
@@ -99,10 +99,17 @@ func (u *up) describe(m *config.Model, configured config.Server, s *pools.Server
 		fmt.Fprintf(u.stderr, "warning: %s has another vocabulary: %s. Start it with a gpt-oss model and that model's own "+
 			"tokenizer; until then it reads every request as other words\n", e, s.VocabularyExample)
 	}
-	if s.Context > 0 && s.Context < m.ContextLength {
+	if s.Context > 0 && s.Context < m.ContextLength && !takesConversations(configured.Kind) {
 		fmt.Fprintf(u.stderr, "warning: %s has a context of %d tokens, and that of %s is %d: %s\n", e, s.Context, m.Name,
 			m.ContextLength, u.hint(m, "context-length", strconv.Itoa(s.Context)))
 	}
+}
+
+// takesConversations reports whether servers of a kind render prompts themselves, so that they hold their context
+// themselves too.
+func takesConversations(kind string) bool {
+	k := contract.KindNamed(kind)
+	return k != nil && k.Conversations
 }
 
 // compareModels warns if a server does not list a model by the name that requests to it have.

@@ -171,8 +171,21 @@ func (c *Config) Filter() *contract.Config {
 func (c *Config) filterModel(m *Model) contract.Model {
 	return contract.Model{
 		Name: m.Name, Pool: m.Route(), Server: c.kind(m), ServerModel: cmp.Or(m.ServerModel, m.Name),
-		APIPath: contract.DefaultAPIPath, ModelSettings: m.ModelSettings,
+		APIPath: c.apiPath(m), ModelSettings: m.ModelSettings,
 	}
+}
+
+// apiPath returns the path of the API of the model's servers.
+func (c *Config) apiPath(m *Model) string {
+	apiPath := ""
+	if len(m.Servers) > 0 {
+		if s, err := ParseServer(m.Servers[0]); err == nil {
+			apiPath = s.APIPath
+		}
+	} else if p := findPool(c.Pools, m.Pool); p != nil && len(p.Servers) > 0 {
+		_, apiPath, _ = parseServerURL(p.ServerKind(), p.Servers[0])
+	}
+	return cmp.Or(apiPath, contract.DefaultAPIPath)
 }
 
 // kind returns the name of the kind of the model's servers.

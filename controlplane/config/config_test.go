@@ -239,6 +239,24 @@ func TestRefusals(t *testing.T) {
 		{model("servers: [vllm=h:1]"), "is not a URL"},
 		{model("servers: [vllm=ftp://h:1]"), "has the scheme ftp"},
 		{model("servers: [vllm=http://h:1/v1]"), "has the path /v1; remove it"},
+		{model("servers: [chat=http://h:1/v1/chat/completions]"), `servers[0]: "http://h:1/v1/chat/completions" has the path ` +
+			"/v1/chat/completions; leave /chat/completions out, which is added to it"},
+		{model("servers: [chat=http://h:1/chat/completions/]"), "leave /chat/completions out"},
+		{model("servers: [chat=http://h:1/a%20b/v1]"), "has the path /a%20b/v1; write a path without escapes"},
+		{model("servers: ['chat=http://h:1/a b/v1']"), "has the path /a%20b/v1; write a path without escapes"},
+		{model("servers: ['chat=http://h:1/a b/chat/completions']"), "has the path /a%20b/chat/completions; leave /chat"},
+		{model("servers: [chat=http://h:1/é]"), "write a path without escapes"},
+		{model("servers: [chat=http://h:1//v1]"), "write a path without escapes"},
+		{model("servers: [chat=http://h:1/../v1]"), "write a path without escapes"},
+		{model("servers: [chat=http://h:1/" + strings.Repeat("a", 300) + "]"), "write a path without escapes"},
+		{model("servers: [chat=http://h:1/v1?key=1]"), "has a query"},
+		{model("servers: [chat=http://u:p@h:1/v1]"), "servers[0]: \"http://…@h:1/v1\" has a user name"},
+		{model("servers: [chat=http://h:1/a, chat=http://h:2/b]"), "h.yaml:3: models[0].servers[1]: chat=http://h:2/b has the " +
+			"path /b, and the servers before it have /a; give each path a pool of its own"},
+		{pooled("kind: chat\n  servers: [http://h:1/v1, http://h:2/b]"), "pools[0].servers[1]: http://h:2/b has the path /b"},
+		{pooled("kind: chat\n  servers: [http://h:1]\n  spares: [q]\n- name: q\n  kind: chat\n  servers: [http://h:2/b]"),
+			"pools[0].spares[0]: q has servers with the path /b, and those of p have /v1; name a pool with the same path"},
+		{pooled("kind: sglang\n  servers: [http://h:1/v1]"), "has the path /v1; remove it"},
 		{model("servers: [vllm=http://u:p@h:1]"),
 			"servers[0]: \"http://…@h:1\" has a user name; remove it: credentials do not belong"},
 		{model("servers: [\"vllm=http://u:p@h h\"]"), "servers[0]: \"http://…@h h\" is not a URL"},
@@ -328,6 +346,36 @@ func TestRefusals(t *testing.T) {
 		}
 		if strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: more than one line: %v", tt.in, err)
+		}
+	}
+}
+
+// TestAPIPaths checks which path of an API the filter gets.
+func TestAPIPaths(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://h:1": "/v1", "http://h:1/": "/v1", "http://h:1/v1": "/v1", "http://h:1/v1/": "/v1",
+		"https://api.example.com/openai/v1": "/openai/v1", "http://h/v1beta/openai//": "/v1beta/openai",
+	} {
+		for _, in := range []string{
+			"models: [{name: m, servers: ['chat=" + url + "']}]",
+			"models: [{name: m, pool: p}]\npools: [{name: p, kind: chat, servers: ['" + url + "', '" +
+				strings.Replace(url, "//", "//other-", 1) + "']}]",
+			"models: [{name: m, pool: p}]\npools: [{name: p, kind: text, accept_text_prompts: true, servers: ['" + url + "']}]",
+		} {
+			c, err := Parse("h.yaml", []byte(in))
+			if err != nil {
+				t.Errorf("%s: %v", in, err)
+				continue
+			}
+			r, err := c.Resolve()
+			if err != nil {
+				t.Errorf("%s: %v", in, err)
+				continue
+			}
+			f, err := filterconfig.Parse(r.FilterJSON)
+			if err != nil || f.Models[0].APIPath != want || r.Pools[0].APIPath != want {
+				t.Errorf("%s: got %v, %q, want %q", in, err, r.Pools[0].APIPath, want)
+			}
 		}
 	}
 }

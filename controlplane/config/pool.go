@@ -173,14 +173,17 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 			"servers_file or a service", p.Name)
 	}
 	resolved, owner := ResolvedPool{Pool: p.withDefaults(kind)}, "the pool "+p.Name
+	resolved.APIPath = contract.DefaultAPIPath
 	for j, text := range p.Servers {
-		e, err := ParseURL(text)
+		e, apiPath, err := parseServerURL(kind, text)
 		if j == 0 {
-			resolved.TLS = e.TLS
+			resolved.TLS, resolved.APIPath = e.TLS, apiPath
 		}
 		switch {
 		case err != nil:
 			return fail(fmt.Sprintf(".servers[%d]", j), "%v", err)
+		case apiPath != resolved.APIPath:
+			return fail(fmt.Sprintf(".servers[%d]", j), "%s", otherPath(text, apiPath, resolved.APIPath))
 		case r.Misfit(&resolved, e) == OtherScheme:
 			return fail(fmt.Sprintf(".servers[%d]", j),
 				"%s mixes http and https in one pool; use one of them for all its servers", text)
@@ -224,6 +227,12 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 	return nil
 }
 
+// otherPath returns the error for a server whose API has another path than those before it.
+func otherPath(url, path, before string) string {
+	return url + " has the path " + path + ", and the servers before it have " + before + "; give each path a pool of its " +
+		"own, because a request is written for one"
+}
+
 func (r *Resolved) checkSpares(i int) *Error {
 	p := &r.Pools[i]
 	for j, name := range p.Spares {
@@ -241,6 +250,9 @@ func (r *Resolved) checkSpares(i int) *Error {
 		case spare.Kind != p.Kind:
 			return fail(name + " has servers of the kind " + spare.Kind + ", and " + p.Name + " of the kind " + p.Kind +
 				"; name a pool of the same kind, because a request is written for one kind")
+		case spare.APIPath != p.APIPath:
+			return fail(name + " has servers with the path " + spare.APIPath + ", and those of " + p.Name + " have " +
+				p.APIPath + "; name a pool with the same path, because a request is written for one")
 		case spare.TLS != p.TLS:
 			return fail(name + " mixes http and https with " + p.Name + "; use one of them for both")
 		case spare.Authorization != p.Authorization:

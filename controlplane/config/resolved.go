@@ -30,6 +30,8 @@ type ResolvedPool struct {
 	// TLS reports whether the servers use https, as the first listed server or the Service does. A pool that has only a
 	// file uses http.
 	TLS bool
+	// APIPath is the path of the servers' API ([contract.Model.APIPath]), which ends the URLs of the listed servers.
+	APIPath string
 	// Models are the models whose servers these are.
 	Models []*Model
 	// Short reports whether a model names the servers itself.

@@ -12,10 +12,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// Server is one inference server: its kind and its address.
+// Server is one inference server: its kind, its address, and the path of its API ([contract.Model.APIPath]).
 type Server struct {
 	Kind     string
 	Endpoint Endpoint
+	APIPath  string
 }
 
 // Endpoint is the address of an HTTP server.
@@ -46,14 +47,60 @@ func ParseServer(text string) (Server, error) {
 		return Server{}, errors.New(strconv.Quote(kind) + " is not a kind of server; it is one of " +
 			strings.Join(contract.ServerKinds(), ", "))
 	}
-	e, err := ParseURL(address)
-	return Server{Kind: kind, Endpoint: e}, err
+	e, apiPath, err := parseServerURL(contract.KindNamed(kind), address)
+	return Server{Kind: kind, Endpoint: e, APIPath: apiPath}, err
+}
+
+// parseServerURL is [ParseURL] for a server of a kind. Where others run such servers, their API may have another path
+// than [contract.DefaultAPIPath], such as /openai/v1: it then ends the URL.
+func parseServerURL(kind *contract.Kind, text string) (e Endpoint, apiPath string, err error) {
+	if kind != nil && (kind.Conversations || kind.Name == contract.Text) {
+		if e, apiPath, err = parseURL(text); err == nil {
+			apiPath, err = checkAPIPath(kind, text, apiPath)
+		}
+		return e, apiPath, err
+	}
+	e, err = ParseURL(text)
+	return e, contract.DefaultAPIPath, err
+}
+
+const maxAPIPath = 256
+
+// checkAPIPath returns the path of an API by the path in its URL.
+func checkAPIPath(kind *contract.Kind, text, path string) (string, error) {
+	path = strings.TrimRight(path, "/")
+	fail := func(reason string) (string, error) {
+		return "", errors.New(strconv.Quote(text) + " has the path " + path + "; " + reason)
+	}
+	call := strings.TrimPrefix(kind.Path, contract.DefaultAPIPath)
+	switch {
+	case path == "":
+		return contract.DefaultAPIPath, nil
+	case strings.HasSuffix(path, call): // people copy the URL to which requests go
+		return fail("leave " + call + " out, which is added to it")
+	case !contract.ValidAPIPath(path) || len(path) > maxAPIPath:
+		return fail("write a path without escapes, such as /openai/v1")
+	}
+	return path, nil
 }
 
 // ParseURL reads the address of a server: http or https, a host and an optional port, and nothing else.
 func ParseURL(text string) (Endpoint, error) {
-	fail := func(reason string) (Endpoint, error) {
-		return Endpoint{}, errors.New(strconv.Quote(redactUser(text)) + " " + reason)
+	e, path, err := parseURL(text)
+	if err == nil && path != "" && path != "/" {
+		err = errors.New(strconv.Quote(text) + " has the path " + path +
+			"; remove it: requests keep the path that they come with")
+	}
+	if err != nil {
+		return Endpoint{}, err
+	}
+	return e, nil
+}
+
+// parseURL reads the address of a server, and a path.
+func parseURL(text string) (e Endpoint, path string, err error) {
+	fail := func(reason string) (Endpoint, string, error) {
+		return Endpoint{}, "", errors.New(strconv.Quote(redactUser(text)) + " " + reason)
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" || u.Scheme == "" || u.Host == "" {
@@ -65,13 +112,10 @@ func ParseURL(text string) (Endpoint, error) {
 	if u.User != nil {
 		return fail("has a user name; remove it: credentials do not belong in a server's URL")
 	}
-	if u.Path != "" && u.Path != "/" {
-		return fail("has the path " + u.Path + "; remove it: requests keep the path that they come with")
-	}
 	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
 		return fail("has a query or a fragment; write only http://host:port")
 	}
-	e := Endpoint{TLS: u.Scheme == "https", Host: strings.ToLower(u.Hostname()), Port: 80}
+	e = Endpoint{TLS: u.Scheme == "https", Host: strings.ToLower(u.Hostname()), Port: 80}
 	if e.TLS {
 		e.Port = 443
 	}
@@ -88,7 +132,7 @@ func ParseURL(text string) (Endpoint, error) {
 	if e.IsIP() && e.TLS {
 		return fail("is https with an IP address; write the host name of the server's certificate")
 	}
-	return e, nil
+	return e, u.EscapedPath(), nil
 }
 
 // redactUser removes the user name and password from a URL, because many people see errors.

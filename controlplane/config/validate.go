@@ -207,7 +207,7 @@ func (c *Config) checkServers(m *Model, fail func(field, format string, args ...
 				"only one; leave one of them out", m.Pool)
 		}
 	}
-	short := ResolvedPool{Pool: shortPool(m), Short: true}
+	short := ResolvedPool{Pool: shortPool(m), APIPath: contract.DefaultAPIPath, Short: true}
 	first := ""
 	for j, text := range m.Servers {
 		field := fmt.Sprintf("servers[%d]", j)
@@ -216,7 +216,7 @@ func (c *Config) checkServers(m *Model, fail func(field, format string, args ...
 			return fail(field, "%v", err)
 		}
 		if j == 0 {
-			first, short.Kind, short.TLS = s.Kind, s.Kind, s.Endpoint.TLS
+			first, short.Kind, short.TLS, short.APIPath = s.Kind, s.Kind, s.Endpoint.TLS, s.APIPath
 		}
 		if kind := contract.KindNamed(s.Kind); kind != nil && !acceptsPrompts(kind, m.AcceptTextPrompts) {
 			return fail(field, "%s", textPromptsReason(kind)+"accept_text_prompts: true in a pool with this server, or start "+
@@ -227,6 +227,9 @@ func (c *Config) checkServers(m *Model, fail func(field, format string, args ...
 		}
 		if s.Kind != first {
 			return fail(field, "%s is a %s among %s servers; give a model servers of one kind", text, s.Kind, first)
+		}
+		if s.APIPath != short.APIPath {
+			return fail(field, "%s", otherPath(text, s.APIPath, short.APIPath))
 		}
 		if r.Misfit(&short, s.Endpoint) == OtherScheme {
 			return fail(field, "%s mixes http and https in one pool; use one of them for all servers of a model", text)

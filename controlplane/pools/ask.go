@@ -17,7 +17,6 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/engine"
-	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 const (
@@ -46,12 +45,11 @@ func Ask(ctx context.Context, e config.Endpoint, p Pool) (s Server, served []str
 	if len(addresses) == 0 {
 		return s, nil, answerError("its name has no address")
 	}
-	c := newClient(e, netip.AddrPortFrom(addresses[0], e.Port), "", roots)
-	facts, err := c.models(ctx)
+	c, q := newClient(e, netip.AddrPortFrom(addresses[0], e.Port), "", roots), probeOf(p)
+	facts, err := c.models(ctx, q.modelsPath)
 	if err != nil {
 		return s, nil, err
 	}
-	q := probeOf(p)
 	if len(missingModels(q.models, facts.Models)) > 0 {
 		q.models = facts.Models
 	}
@@ -109,29 +107,29 @@ func (c *client) send(ctx context.Context, path string, body []byte) ([]byte, er
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, statusError(response.StatusCode)
+		return nil, statusError{response.StatusCode, method + " " + path}
 	}
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(answer) > maxAnswer {
-		return nil, answerError("answers more than 1 MiB to GET /v1/models")
+		return nil, answerError("answers more than 1 MiB to " + method + " " + path)
 	}
 	return answer, nil
 }
 
 // models returns what a server's model list tells.
-func (c *client) models(ctx context.Context) (engine.Facts, error) {
+func (c *client) models(ctx context.Context, path string) (engine.Facts, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	answer, err := c.send(ctx, contract.ModelsPath, nil)
+	answer, err := c.send(ctx, path, nil)
 	if err != nil {
 		return engine.Facts{}, err
 	}
 	facts, ok := engine.ReadModels(answer)
 	if !ok {
-		return engine.Facts{}, answerError("does not answer GET /v1/models with a list of models")
+		return engine.Facts{}, answerError("does not answer GET " + path + " with a list of models")
 	}
 	return facts, nil
 }
@@ -162,10 +160,14 @@ type answerError string
 func (o answerError) Error() string { return string(o) }
 
 // statusError is the error of an answer with a status other than 200. [errors.As] also finds it as an answerError.
-type statusError int
+type statusError struct {
+	code int
+	// asked is the request's method and path.
+	asked string
+}
 
 // Error implements error.
-func (a statusError) Error() string { return fmt.Sprintf("answers %d to GET /v1/models", int(a)) }
+func (a statusError) Error() string { return fmt.Sprintf("answers %d to %s", a.code, a.asked) }
 
 // As sets target if it is a pointer to answerError. [errors.As] calls it.
 func (a statusError) As(target any) bool {

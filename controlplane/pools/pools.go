@@ -32,6 +32,9 @@ type Pool struct {
 	Service Service
 	// Models are the models that every server of the pool must serve. If there are none, the servers are not asked.
 	Models []string
+	// APIPath is the path of the servers' API ([contract.Model.APIPath]), below which they list their models. "" is its
+	// default.
+	APIPath string
 	// TokenIDs reports whether the servers get or return token ids. Then their vocabulary must be the gateway's.
 	TokenIDs bool
 	// Authorization is the Authorization header of the requests to the servers. It is not used for anything else, and is

@@ -1,6 +1,7 @@
 package pools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // probe is what the servers of a pool are asked, and which models their answers must have.
@@ -18,17 +21,19 @@ type probe struct {
 	authorization string
 	name          string // the operator's name for the authorization
 	caFile        string
+	modelsPath    string
 	ids           bool
 }
 
 func probeOf(p Pool) *probe {
+	m := contract.Model{APIPath: cmp.Or(p.APIPath, contract.DefaultAPIPath)}
 	return &probe{pool: p.Name, models: p.Models, authorization: p.Authorization, name: p.AuthorizationName,
-		caFile: p.CAFile, ids: p.TokenIDs}
+		caFile: p.CAFile, modelsPath: m.ServerPath(contract.ModelsPath), ids: p.TokenIDs}
 }
 
 func (q *probe) equal(other *probe) bool {
 	return slices.Equal(q.models, other.models) && q.authorization == other.authorization && q.name == other.name &&
-		q.caFile == other.caFile && q.ids == other.ids
+		q.caFile == other.caFile && q.modelsPath == other.modelsPath && q.ids == other.ids
 }
 
 // probe asks a server which models it serves and, once after each of its starts, what it is. It updates its state.
@@ -37,7 +42,7 @@ func (w *Watcher) probe(ctx context.Context, m *member) {
 	roots, known := w.roots[m.probe.caFile].valid, m.identified
 	w.mu.Unlock()
 	c := newClient(m.Endpoint, m.Address, m.probe.authorization, roots)
-	facts, err := c.models(ctx)
+	facts, err := c.models(ctx, m.probe.modelsPath)
 	var found *identity
 	if err == nil && !known.is(&facts) && len(missingModels(m.probe.models, facts.Models)) == 0 {
 		found = c.identify(ctx, facts, m.probe)
@@ -105,7 +110,7 @@ func (w *Watcher) update(m *member, served []string, err error) {
 func (w *Watcher) updateAuthorization(m *member, err error) (refuses bool) {
 	var status statusError
 	refuses = m.probe.authorization != "" && errors.As(err, &status) &&
-		(status == http.StatusUnauthorized || status == http.StatusForbidden)
+		(status.code == http.StatusUnauthorized || status.code == http.StatusForbidden)
 	if m.Refuses == refuses || !refuses && err != nil {
 		return refuses // another error does not show whether the authorization is accepted
 	}

@@ -36,6 +36,25 @@ func await(t *testing.T, w *Watcher, state State, reason string) {
 	})
 }
 
+// TestAPIPath checks that a server whose API has another path is asked there.
+func TestAPIPath(t *testing.T) {
+	hosted := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/openai/v1/models" {
+			http.NotFound(w, r)
+			return
+		}
+		listsModels("m")(w, r)
+	}))
+	t.Cleanup(hosted.Close)
+	w, _ := watcher(t, nil)
+	pool := Pool{Name: "p", Servers: []config.Endpoint{endpoint(t, hosted.URL)}, Models: []string{"m"}, APIPath: "/openai"}
+	must(t, w.Set([]Pool{pool}))
+	await(t, w, Unknown, "answers 404 to GET /openai/models")
+	pool.APIPath = "/openai/v1"
+	must(t, w.Set([]Pool{pool}))
+	await(t, w, Ready, "")
+}
+
 // TestProbeAnswers checks that only a list of models makes an unknown server ready or not ready.
 func TestProbeAnswers(t *testing.T) {
 	const notAList = "does not answer GET /v1/models with a list of models"

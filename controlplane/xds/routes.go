@@ -23,7 +23,7 @@ const notFoundBody = `{"error":{"message":"Nothing is served at this URL. The AP
 
 // routes returns the route table. The order of the routes matters:
 //
-//   - First come the pools. Their routes match the path of their servers' kind, and the internal header that only the
+//   - First come the pools. Their routes match the paths of their servers' kind, and the internal header that only the
 //     filter can set, so pools are out of reach without the filter (RATIONALE.md#77). The responses service is one more
 //     pool, whose requests keep their paths.
 //   - Then come the API's own paths. The filter makes Envoy choose the route again after it has rewritten a request, so
@@ -40,21 +40,19 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 	}
 	for i := range b.config.Models {
 		m := &b.config.Models[i]
-		r := b.forward("pool "+m.Name, poolMatch(b.pool(m).ServerKind(), m.Route()), PoolCluster(m))
-		r.RequestHeadersToRemove = []string{contract.PoolHeader} // servers do not need it
-		if !m.ForwardAuthorization {
-			// The servers must not see a client's key for this gateway. Their own authorization is added later.
-			r.RequestHeadersToRemove = append(r.RequestHeadersToRemove, "authorization")
+		for j, path := range serverPaths(b.pool(m)) {
+			name := "pool " + m.Name
+			if j > 0 {
+				name += " " + path
+			}
+			routes = append(routes, b.poolRoute(name, m, path))
 		}
-		r.GetRoute().RetryPolicy = b.poolRetryPolicy(b.pool(m))
-		b.keepSession(r, b.pool(m))
-		routes = append(routes, r)
 	}
 	routes = append(routes, b.serviceRoutes()...)
 	// A request that the filter has claimed goes to a pool or gets a 503: while a model is being removed, the filter may
 	// still claim its requests.
 	routes = append(routes, b.forward("claimed", claimed(prefix(contract.APIPrefix)), UnroutedCluster))
-	for _, path := range pathsBesideAPI(b.kinds()) {
+	for _, path := range pathsBesideAPI(b.resolved.Pools) {
 		routes = append(routes, b.forward("claimed "+path, claimed(exactPath(path)), UnroutedCluster))
 	}
 	if b.servesWebSocket() {
@@ -100,11 +98,30 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 	}
 }
 
-// poolMatch matches the requests for a pool whose servers are of a kind. route is their value of the internal header.
-func poolMatch(kind *contract.Kind, route string) *routev3.RouteMatch {
-	match := exactPath(kind.Path)
-	match.Headers = []*routev3.HeaderMatcher{headerIs(contract.PoolHeader, route)}
-	return match
+// poolRoute returns the route of a path of a model's servers.
+func (b *builder) poolRoute(name string, m *config.Model, path string) *routev3.Route {
+	match := exactPath(path)
+	match.Headers = []*routev3.HeaderMatcher{headerIs(contract.PoolHeader, m.Route())}
+	r := b.forward(name, match, PoolCluster(m))
+	r.RequestHeadersToRemove = []string{contract.PoolHeader} // servers do not need it
+	if !m.ForwardAuthorization {
+		// The servers must not see a client's key for this gateway. Their own authorization is added later.
+		r.RequestHeadersToRemove = append(r.RequestHeadersToRemove, "authorization")
+	}
+	r.GetRoute().RetryPolicy = b.poolRetryPolicy(b.pool(m))
+	b.keepSession(r, b.pool(m))
+	return r
+}
+
+// serverPaths returns the paths of a pool's servers to which the filter sends requests, that of their kind first. Only
+// servers that take conversations know their tokens, so the filter asks them for counts.
+func serverPaths(p *config.ResolvedPool) []string {
+	kind, m := p.ServerKind(), contract.Model{APIPath: p.APIPath}
+	paths := []string{m.ServerPath(kind.Path)}
+	if kind.Conversations {
+		paths = append(paths, m.ServerPath(contract.TokenizePath), m.ServerPath(contract.DetokenizePath))
+	}
+	return paths
 }
 
 // claimed restricts a match to requests that the filter has claimed, for whichever pool.
@@ -114,21 +131,14 @@ func claimed(match *routev3.RouteMatch) *routev3.RouteMatch {
 	return match
 }
 
-// kinds returns the kinds of the configuration's pools, one for each pool.
-func (b *builder) kinds() []*contract.Kind {
-	var all []*contract.Kind
-	for i := range b.resolved.Pools {
-		all = append(all, b.resolved.Pools[i].ServerKind())
-	}
-	return all
-}
-
-// pathsBesideAPI returns the paths of kinds that are not below [contract.APIPrefix], each once.
-func pathsBesideAPI(kinds []*contract.Kind) []string {
+// pathsBesideAPI returns the paths of the pools' servers that are not below [contract.APIPrefix], each once.
+func pathsBesideAPI(pools []config.ResolvedPool) []string {
 	var paths []string
-	for _, k := range kinds {
-		if !strings.HasPrefix(k.Path, contract.APIPrefix) && !slices.Contains(paths, k.Path) {
-			paths = append(paths, k.Path)
+	for i := range pools {
+		for _, path := range serverPaths(&pools[i]) {
+			if !strings.HasPrefix(path, contract.APIPrefix) && !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
 		}
 	}
 	return paths

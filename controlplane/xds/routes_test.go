@@ -11,19 +11,58 @@ import (
 
 // TestPathsOfKinds checks the routes for kinds of servers whose paths are not the API's.
 func TestPathsOfKinds(t *testing.T) {
-	own := &contract.Kind{Name: "own", Path: contract.GeneratePath}
-	match := poolMatch(own, "m")
-	if match.GetPath() != contract.GeneratePath || len(match.Headers) != 1 ||
-		match.Headers[0].GetName() != contract.PoolHeader || match.Headers[0].GetStringMatch().GetExact() != "m" {
-		t.Errorf("the route to a pool matches %v", match)
+	pool := func(kind, apiPath string) config.ResolvedPool {
+		return config.ResolvedPool{Pool: config.Pool{Kind: kind}, APIPath: apiPath}
 	}
-	kinds := []*contract.Kind{own, contract.KindNamed(contract.VLLM), {Path: contract.InferenceGeneratePath}, own}
-	if got := pathsBesideAPI(kinds); !slices.Equal(got, []string{contract.GeneratePath, contract.InferenceGeneratePath}) {
+	pools := []config.ResolvedPool{pool(contract.SGLang, "/v1"), pool(contract.VLLM, "/v1"),
+		pool(contract.Chat, "/openai/v1"), pool(contract.VLLMGenerate, "/v1"), pool(contract.SGLang, "/v1")}
+	want := []string{contract.GeneratePath, "/openai/v1/chat/completions", "/openai/tokenize", "/openai/detokenize",
+		contract.InferenceGeneratePath}
+	if got := pathsBesideAPI(pools); !slices.Equal(got, want) {
 		t.Errorf("the paths beside the API's are %v", got)
 	}
 	rest := claimed(exactPath(contract.GeneratePath))
 	if rest.GetPath() != contract.GeneratePath || len(rest.Headers) != 1 || !rest.Headers[0].GetPresentMatch() {
 		t.Errorf("the route of other claimed requests matches %v", rest)
+	}
+}
+
+// TestRoutesOfConversations checks the routes to servers that take conversations, also where their API has another path.
+func TestRoutesOfConversations(t *testing.T) {
+	c, err := config.Parse("h.yaml", []byte(`
+models:
+  - {name: plain, servers: ["chat=http://127.0.0.1:1"]}
+  - {name: hosted, pool: hosted, server_model: qwen/qwen3-32b}
+pools: [{name: hosted, kind: chat, servers: ["https://api.example.com/openai/v1/"]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := build(c, Options{ModulePath: "/f.wasm", CAFile: "/ca.pem"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := r.ConnectionManager()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type place struct{ path, model, cluster string }
+	var got []place
+	for _, route := range m.GetRouteConfig().VirtualHosts[0].Routes {
+		if h := route.GetMatch().GetHeaders(); len(h) == 1 && h[0].GetName() == contract.PoolHeader && !h[0].GetPresentMatch() {
+			got = append(got, place{route.GetMatch().GetPath(), h[0].GetStringMatch().GetExact(), route.GetRoute().GetCluster()})
+			if !slices.Contains(route.RequestHeadersToRemove, "authorization") {
+				t.Errorf("%s keeps a client's key", route.GetName())
+			}
+		}
+	}
+	want := []place{
+		{"/v1/chat/completions", "plain", poolPrefix + "plain"}, {"/tokenize", "plain", poolPrefix + "plain"},
+		{"/detokenize", "plain", poolPrefix + "plain"},
+		{"/openai/v1/chat/completions", "hosted", poolPrefix + "hosted"}, {"/openai/tokenize", "hosted", poolPrefix + "hosted"},
+		{"/openai/detokenize", "hosted", poolPrefix + "hosted"},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
 	}
 }
 

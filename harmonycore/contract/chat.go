@@ -78,8 +78,8 @@ func (m *Model) ServerPath(path string) string {
 	return strings.TrimSuffix(base, DefaultAPIPath) + path
 }
 
-// validAPIPath reports whether s is a value of [Model.APIPath]: a path without a slash at its end.
-func validAPIPath(s string) bool {
+// ValidAPIPath reports whether s is a value of [Model.APIPath]: a path without a slash at its end.
+func ValidAPIPath(s string) bool {
 	return s != "" && s[0] == '/' && !strings.HasSuffix(s, "/") && !strings.ContainsAny(s, "?# %\\") &&
 		!strings.Contains(s, "//") && !strings.Contains(s, "/.")
 }

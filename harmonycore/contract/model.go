@@ -138,7 +138,7 @@ func (m *Model) Fields() []Field {
 }
 
 func apiPath(at *string) Field {
-	return valid(text("api_path", at, DefaultAPIPath), validAPIPath,
+	return valid(text("api_path", at, DefaultAPIPath), ValidAPIPath,
 		"must be a path without a slash at its end, such as /openai/v1")
 }
 

@@ -167,6 +167,8 @@ func TestRefusals(t *testing.T) {
 	pooled := func(rest string) string {
 		return "pools:\n- name: p\n  " + rest + "\nmodels:\n- name: m\n  pool: p\n"
 	}
+	onPrompts := func(rest string) string { return model("servers: [vllm=http://h:1]\n  " + rest) }
+	onChat := func(rest string) string { return model("servers: [chat=http://h:1]\n  " + rest) }
 	tests := []struct{ in, want string }{
 		{"listen: [", "h.yaml:1: "},
 		{"body_limit: 1MiB\nlisten: here", `h.yaml:2: listen: "here" is not host:port`},
@@ -197,7 +199,8 @@ func TestRefusals(t *testing.T) {
 		{model("extra_body: {a: 1, a: 2}"), "h.yaml:3: a is listed twice, first on line 3"},
 		{model("extra_body: {a: .inf}"), "h.yaml: an object holds .nan or .inf, which JSON does not have; remove it"},
 		{model("chat: {template_kwargs: text}"), "h.yaml:3: models[0].chat.template_kwargs: found text where a block of set"},
-		{model("chat: {think_tags: maybe}"), `models[0].chat.think_tags: "maybe" is not known; write leading, anywhere, open`},
+		{model("chat: {think_tags: maybe}"),
+			`models[0].chat.think_tags: "maybe" is not known; write leading, anywhere, open`},
 		{"stall_timeout: 5ms", "stall_timeout: 5ms would end every request"},
 		{"stall_timeout: 48h", "is too long"},
 		{"request_timeout: 0s", "h.yaml:1: request_timeout: 0s is out of range"},
@@ -239,8 +242,9 @@ func TestRefusals(t *testing.T) {
 		{model("servers: [vllm=h:1]"), "is not a URL"},
 		{model("servers: [vllm=ftp://h:1]"), "has the scheme ftp"},
 		{model("servers: [vllm=http://h:1/v1]"), "has the path /v1; remove it"},
-		{model("servers: [chat=http://h:1/v1/chat/completions]"), `servers[0]: "http://h:1/v1/chat/completions" has the path ` +
-			"/v1/chat/completions; leave /chat/completions out, which is added to it"},
+		{model("servers: [chat=http://h:1/v1/chat/completions]"),
+			`servers[0]: "http://h:1/v1/chat/completions" has the path ` +
+				"/v1/chat/completions; leave /chat/completions out, which is added to it"},
 		{model("servers: [chat=http://h:1/chat/completions/]"), "leave /chat/completions out"},
 		{model("servers: [chat=http://h:1/a%20b/v1]"), "has the path /a%20b/v1; write a path without escapes"},
 		{model("servers: ['chat=http://h:1/a b/v1']"), "has the path /a%20b/v1; write a path without escapes"},
@@ -251,12 +255,58 @@ func TestRefusals(t *testing.T) {
 		{model("servers: [chat=http://h:1/" + strings.Repeat("a", 300) + "]"), "write a path without escapes"},
 		{model("servers: [chat=http://h:1/v1?key=1]"), "has a query"},
 		{model("servers: [chat=http://u:p@h:1/v1]"), "servers[0]: \"http://…@h:1/v1\" has a user name"},
-		{model("servers: [chat=http://h:1/a, chat=http://h:2/b]"), "h.yaml:3: models[0].servers[1]: chat=http://h:2/b has the " +
-			"path /b, and the servers before it have /a; give each path a pool of its own"},
+		{model("servers: [chat=http://h:1/a, chat=http://h:2/b]"),
+			"h.yaml:3: models[0].servers[1]: chat=http://h:2/b has the " +
+				"path /b, and the servers before it have /a; give each path a pool of its own"},
 		{pooled("kind: chat\n  servers: [http://h:1/v1, http://h:2/b]"), "pools[0].servers[1]: http://h:2/b has the path /b"},
 		{pooled("kind: chat\n  servers: [http://h:1]\n  spares: [q]\n- name: q\n  kind: chat\n  servers: [http://h:2/b]"),
 			"pools[0].spares[0]: q has servers with the path /b, and those of p have /v1; name a pool with the same path"},
 		{pooled("kind: sglang\n  servers: [http://h:1/v1]"), "has the path /v1; remove it"},
+		{model("aliases: [a, n]") + "\n- name: n", "h.yaml:3: models[0].aliases[1]: n is already a name of the model n"},
+		{model("aliases: [a, a]"), "models[0].aliases[1]: a is already a name of the model m; leave it out"},
+		{model("aliases: [m]"), "models[0].aliases[0]: m is already a name of the model m; leave it out"},
+		{model("extra_body: {top_p: 1, stream: true}"), "h.yaml:3: models[0].extra_body.stream: is written by the gateway"},
+		{model("extra_body: {a: " + strings.Repeat("[", 32) + strings.Repeat("]", 32) + "}"),
+			"models[0].extra_body: is nested too deeply; use at most 32 levels"},
+		{model("extra_body: {a: " + strings.Repeat("b", 64<<10) + "}"), "models[0].extra_body: is 65544 bytes of JSON"},
+		{model("chat: {template_kwargs: {a: " + strings.Repeat("b", 64<<10) + "}}"),
+			"models[0].chat.template_kwargs: is 65544 bytes of JSON; use at most 65536"},
+		{onPrompts("speaks: chat"),
+			"h.yaml:4: models[0].speaks: chat is for servers that take conversations, and those of this " +
+				"model take prompts (kind vllm); write kind: chat in the pool, or chat=URL in servers, or leave it out"},
+		{onPrompts("speaks: x-mine"), "models[0].speaks: x-mine is for servers that take conversations"},
+		{onPrompts("marker: ANSWER"),
+			"models[0].marker: is for servers that take conversations, and those of this model take " +
+				"prompts (kind vllm); leave it out, or write kind: chat in the pool"},
+		{onPrompts("chat: {think_tags: off}"), "models[0].chat.think_tags: is for servers that take conversations"},
+		{onPrompts("chat: {template_kwargs: {a: 1}}"), "models[0].chat.template_kwargs: is for servers that take convers"},
+		{pooled("servers: [http://h:1]\n  kind: trtllm") + "  answers: {token_ids: true}",
+			"models[0].answers.token_ids: trtllm " +
+				"servers do not send both token ids and logprobs; leave it out, or use servers of a kind that does: vllm, " +
+				"vllm-generate, vllm-legacy, sglang or chat"},
+		{onChat("structured_outputs: none"),
+			"h.yaml:4: models[0].structured_outputs: is for servers that take prompts, and " +
+				"those of the kind chat take conversations; leave it out: tool choices and JSON schemas go to the servers"},
+		{onChat("control_tokens: break"), "models[0].control_tokens: is for servers that take prompts"},
+		{onChat("max_reasoning_tokens: 7"), "models[0].max_reasoning_tokens: is for servers that take prompts"},
+		{onChat("thinking_token_budget: true"), "models[0].thinking_token_budget: is for servers that take prompts"},
+		{onChat("raw_prompts: allow"), "models[0].raw_prompts: is for servers that take prompts"},
+		{onChat("reasoning_efforts: {max: low}"), "models[0].reasoning_efforts.max: is for servers that take prompts"},
+		{onChat("drop_commentary_from_history: true"), "models[0].drop_commentary_from_history: is for servers"},
+		{onChat("unsupported_content: drop"), "models[0].unsupported_content: is for servers that take prompts"},
+		{onChat("system: {date: omit}"), "models[0].system.date: is for servers that take prompts"},
+		{onChat("answers: {strict: true}"), "models[0].answers.strict: is for servers that take prompts"},
+		{onChat("answers: {harmony_messages: true}"), "models[0].answers.harmony_messages: is for servers that take prompts"},
+		{onChat("answers: {hide_reasoning: true}"),
+			"models[0].answers.hide_reasoning: is for answers that the gateway makes, " +
+				"and answers of chat servers to Chat requests pass as they come; leave it out, and have the servers"},
+		{onChat("answers: {reasoning_fields: none}"),
+			"models[0].answers.reasoning_fields: is for answers that the gateway m"},
+		{onChat("answers: {events: channels}"), "models[0].answers.events: is for answers that the gateway makes"},
+		{onChat("speaks: chat\n  marker: ANSWER"),
+			"models[0].marker: is for a model whose answers have one; write speaks: mark"},
+		{onChat("extra_body: {chat_template_kwargs: {a: 1}}"), "models[0].extra_body.chat_template_kwargs: is in the wrong " +
+			"place; write it as chat.template_kwargs"},
 		{model("servers: [vllm=http://u:p@h:1]"),
 			"servers[0]: \"http://…@h:1\" has a user name; remove it: credentials do not belong"},
 		{model("servers: [\"vllm=http://u:p@h h\"]"), "servers[0]: \"http://…@h h\" is not a URL"},
@@ -380,14 +430,32 @@ func TestAPIPaths(t *testing.T) {
 	}
 }
 
+// TestSettingsOfConversations checks settings that servers of conversations may have, and that no setting is refused
+// before the servers are known: flags may add them.
+func TestSettingsOfConversations(t *testing.T) {
+	for _, in := range []string{
+		"servers: ['chat=http://h:1'], speaks: marker, marker: ANSWER, answers: {hide_reasoning: true, events: channels}",
+		"servers: ['chat=http://h:1'], speaks: x-mine, answers: {reasoning_fields: none}",
+		"servers: ['chat=http://h:1'], answers: {token_ids: true, hide_reasoning: true, context_error: empty_length}",
+		"servers: ['chat=http://h:1'], chat: {think_tags: opened, template_kwargs: {enable_thinking: true}}",
+		"servers: ['chat=http://h:1'], extra_body: {temperature: 0.6, top_k: 20}, aliases: [qwen, 'qwen/*'], relay: finish",
+		"servers: ['sglang=http://h:1'], answers: {token_ids: true}",
+		"speaks: chat", "chat: {think_tags: off}", "system: {date: omit}, chat: {think_tags: off}",
+	} {
+		if _, err := Parse("h.yaml", []byte("models: [{name: m, "+in+"}]")); err != nil {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+}
+
 // TestObjects checks that objects come to the filter as compact JSON.
 func TestObjects(t *testing.T) {
 	for in, want := range map[string]contract.Object{
 		"{}": "", "null": "", "": "",
-		"{b: [1, -2.50, {t: true, n: null}], a: '<é>&', 3: {}}":     `{"3":{},"a":"<é>&","b":[1,-2.5,{"n":null,"t":true}]}`,
-		"{big: 1.0e300, small: 1.0e-7, hex: 0x1f, day: 2026-01-02}": `{"big":1e+300,"day":"2026-01-02","hex":31,"small":1e-7}`,
-		"{a: &x [1], b: *x}":               `{"a":[1],"b":[1]}`,
-		"\n    a: |\n      one\n      two": `{"a":"one\ntwo"}`,
+		"{b: [1, -2.50, {t: true, n: null}], a: '<é>&', 3: {}}": `{"3":{},"a":"<é>&","b":[1,-2.5,{"n":null,"t":true}]}`,
+		"{big: 1.0e300, small: 1.0e-7, hex: 0x1f}":              `{"big":1e+300,"hex":31,"small":1e-7}`,
+		"{a: &x [1], b: *x}":                                    `{"a":[1],"b":[1]}`,
+		"\n    a: |\n      one\n      two":                      `{"a":"one\ntwo"}`,
 	} {
 		c, err := Parse("h.yaml", []byte("models:\n- name: m\n  servers: ['vllm=http://h:1']\n  extra_body: "+in))
 		if err != nil {

@@ -125,6 +125,9 @@ func (c *Config) check() (*Resolved, *Error) {
 			return nil, e
 		}
 	}
+	if e := c.checkAliases(); e != nil {
+		return nil, e
+	}
 	if e := c.checkService(r); e != nil {
 		return nil, e
 	}
@@ -184,7 +187,16 @@ func (c *Config) checkModel(i int, r *Resolved) *Error {
 	if field, reason := outOfRange(m.ModelSettings.Fields()); field != "" {
 		return fail(field, "%s", reason)
 	}
-	return c.checkServers(m, fail, r)
+	if path, reason := m.checkObjects(); path != "" {
+		return fail(path, "%s", reason)
+	}
+	if e := c.checkServers(m, fail, r); e != nil || m.Pool == "" && len(m.Servers) == 0 {
+		return e // flags may still add servers of any kind
+	}
+	if path, reason := m.fit(contract.KindNamed(c.kind(m))); path != "" {
+		return fail(path, "%s", reason)
+	}
+	return nil
 }
 
 // checkServers checks the places of the model's servers, and adds the servers to r that the model names itself.

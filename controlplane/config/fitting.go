@@ -1,0 +1,180 @@
+package config
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
+
+// The bounds of an object of the operator's. The filter sends it with every request.
+const (
+	maxObject      = 64 << 10
+	maxObjectDepth = 32
+)
+
+// misplaced are settings of a model that mean nothing for a kind of servers, by their paths, with what to do instead.
+// The path of a block stands for all its settings.
+type misplaced []struct{ path, advice string }
+
+// The settings that mean nothing where the servers take conversations.
+var forPrompts = misplaced{
+	{"structured_outputs", "leave it out: tool choices and JSON schemas go to the servers as they are"},
+	{"control_tokens", "leave it out"},
+	{"max_reasoning_tokens", "leave it out, and write the servers' own limit into extra_body"},
+	{"thinking_token_budget", "leave it out, and write the servers' own limit into extra_body"},
+	{"raw_prompts", "leave it out: clients' conversations reach the servers at " + contract.ChatPath},
+	{"reasoning_efforts", "leave it out: a client's effort goes to the servers as it is"},
+	{"drop_commentary_from_history", "leave it out"},
+	{"unsupported_content", "leave it out: images, files and sound go to the servers as they are"},
+	{"answers.strict", "leave it out"},
+	{"answers.harmony_messages", "leave it out"},
+	{"system", "leave it out: the servers' chat template writes the prompt; chat.template_kwargs has its arguments"},
+}
+
+// The settings that mean nothing where the servers take prompts.
+var forConversations = misplaced{
+	{"marker", "leave it out"},
+	{"chat", "leave it out"},
+}
+
+// The settings about answers to Chat requests that mean nothing where these pass unchanged.
+var forNewAnswers = misplaced{
+	{"answers.hide_reasoning", "leave it out, and have the servers leave reasoning out"},
+	{"answers.reasoning_fields", "leave it out, and have the servers choose the fields"},
+	{"answers.events", "leave it out"},
+}
+
+// find returns the path of the first of the settings that does not have its default, and what to do about it.
+func (all misplaced) find(m *Model) (path, advice string) {
+	changed := changedSettings("", m.ModelSettings.Fields())
+	for _, s := range all {
+		for _, path := range changed {
+			if path == s.path || strings.HasPrefix(path, s.path+".") {
+				return path, s.advice
+			}
+		}
+	}
+	return "", ""
+}
+
+// changedSettings returns the paths of the settings that do not have their defaults.
+func changedSettings(prefix string, fields []contract.Field) []string {
+	var paths []string
+	for i := range fields {
+		f := &fields[i]
+		if f.Block != nil {
+			paths = append(paths, changedSettings(prefix+f.Key+".", f.Block)...)
+		} else if !f.IsDefault() {
+			paths = append(paths, prefix+f.Key)
+		}
+	}
+	return paths
+}
+
+// fit returns the path of the first setting that does not fit the kind of the model's servers, and an error text.
+func (m *Model) fit(kind *contract.Kind) (path, reason string) {
+	if !kind.Conversations {
+		return m.fitPrompts(kind)
+	}
+	if path, advice := forPrompts.find(m); path != "" {
+		return path, "is for servers that take prompts, and those of the kind " + kind.Name + " take conversations; " + advice
+	}
+	passes := (m.Speaks == contract.SpeaksAuto || m.Speaks == contract.SpeaksChat) && !m.Answers.TokenIDs
+	if path, advice := forNewAnswers.find(m); path != "" && passes {
+		return path, "is for answers that the gateway makes, and answers of " + kind.Name + " servers to Chat requests " +
+			"pass as they come; " + advice
+	}
+	if m.Marker != contract.DefaultMarker && m.Speaks == contract.SpeaksChat {
+		return "marker", "is for a model whose answers have one; write speaks: marker, or leave it out"
+	}
+	if hasMember(m.ExtraBody, templateKwargs) {
+		return "extra_body." + templateKwargs, "is in the wrong place; write it as chat.template_kwargs of the model, with " +
+			"which a client's own arguments are merged"
+	}
+	return "", ""
+}
+
+// fitPrompts is fit for servers that take prompts.
+func (m *Model) fitPrompts(kind *contract.Kind) (path, reason string) {
+	const chatKind = "and those of this model take prompts (kind %s); "
+	if m.Speaks != contract.SpeaksAuto && m.Speaks != contract.SpeaksHarmony {
+		return "speaks", fmt.Sprintf("%s is for servers that take conversations, "+chatKind+"write kind: %s in the pool, or "+
+			"%s=URL in servers, or leave it out", m.Speaks, kind.Name, contract.Chat, contract.Chat)
+	}
+	if path, advice := forConversations.find(m); path != "" {
+		return path, fmt.Sprintf("is for servers that take conversations, "+chatKind+"%s, or write kind: %s in the pool",
+			kind.Name, advice, contract.Chat)
+	}
+	if m.Answers.TokenIDs && (kind.TextAnswers || !kind.Logprobs) {
+		return "answers.token_ids", kind.Name + " servers do not send both token ids and logprobs; leave it out, or use " +
+			"servers of a kind that does: " + orList(kindsWithTokenIDs())
+	}
+	return "", ""
+}
+
+// kindsWithTokenIDs returns the kinds of servers whose answers have token ids and logprobs.
+func kindsWithTokenIDs() []string {
+	return slices.DeleteFunc(contract.ServerKinds(), func(name string) bool {
+		kind := contract.KindNamed(name)
+		return !kind.Logprobs || kind.TextAnswers && !kind.Conversations
+	})
+}
+
+// templateKwargs is the member with the arguments of a chat template.
+const templateKwargs = "chat_template_kwargs"
+
+// own are members of a request that the gateway writes itself.
+var own = []string{"model", "messages", "prompt", "input", "n", "stream", "stream_options"}
+
+// checkObjects returns the path of the first object of the model's that cannot be sent, and an error text.
+func (m *Model) checkObjects() (path, reason string) {
+	for _, o := range []struct {
+		path string
+		text contract.Object
+	}{{"extra_body", m.ExtraBody}, {"chat.template_kwargs", m.Chat.TemplateKwargs}} {
+		if len(o.text) > maxObject {
+			return o.path, fmt.Sprintf("is %d bytes of JSON; use at most %d", len(o.text), maxObject)
+		}
+		if o.text == "" {
+			continue
+		}
+		if _, err := rawjson.Parse([]byte(o.text), maxObjectDepth); err != nil {
+			return o.path, fmt.Sprintf("is nested too deeply; use at most %d levels", maxObjectDepth)
+		}
+	}
+	for _, name := range own {
+		if hasMember(m.ExtraBody, name) {
+			return "extra_body." + name, "is written by the gateway itself; leave it out"
+		}
+	}
+	return "", ""
+}
+
+// hasMember reports whether an object has a member of this name.
+func hasMember(o contract.Object, name string) bool {
+	var members map[string]json.RawMessage
+	return json.Unmarshal([]byte(cmp.Or(o, "{}")), &members) == nil && members[name] != nil
+}
+
+// checkAliases returns an error if a request's model could be two of the configured ones.
+func (c *Config) checkAliases() *Error {
+	owners := map[string]string{}
+	for i := range c.Models {
+		owners[c.Models[i].Name] = c.Models[i].Name
+	}
+	for i := range c.Models {
+		for j, alias := range c.Models[i].Aliases {
+			if owner, taken := owners[alias]; taken {
+				return &Error{Field: fmt.Sprintf("models[%d].aliases[%d]", i, j),
+					Reason: alias + " is already a name of the model " + owner + "; leave it out"}
+			}
+			owners[alias] = c.Models[i].Name
+		}
+	}
+	return nil
+}

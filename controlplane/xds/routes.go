@@ -45,7 +45,7 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 			if j > 0 {
 				name += " " + path
 			}
-			routes = append(routes, b.poolRoute(name, m, path))
+			routes = append(routes, b.poolRoute(name, m, path, m.Route()))
 		}
 	}
 	routes = append(routes, b.serviceRoutes()...)
@@ -98,11 +98,9 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 	}
 }
 
-// poolRoute returns the route of a path of a model's servers.
-func (b *builder) poolRoute(name string, m *config.Model, path string) *routev3.Route {
-	match := exactPath(path)
-	match.Headers = []*routev3.HeaderMatcher{headerIs(contract.PoolHeader, m.Route())}
-	r := b.forward(name, match, PoolCluster(m))
+// poolRoute returns a route to the model's servers, for requests to a path whose internal header is chosen.
+func (b *builder) poolRoute(name string, m *config.Model, path, chosen string) *routev3.Route {
+	r := b.forward(name, poolMatch(path, chosen), PoolCluster(m))
 	r.RequestHeadersToRemove = []string{contract.PoolHeader} // servers do not need it
 	if !m.ForwardAuthorization {
 		// The servers must not see a client's key for this gateway. Their own authorization is added later.
@@ -111,6 +109,13 @@ func (b *builder) poolRoute(name string, m *config.Model, path string) *routev3.
 	r.GetRoute().RetryPolicy = b.poolRetryPolicy(b.pool(m))
 	b.keepSession(r, b.pool(m))
 	return r
+}
+
+// poolMatch matches the requests to a path whose internal header is chosen.
+func poolMatch(path, chosen string) *routev3.RouteMatch {
+	match := exactPath(path)
+	match.Headers = []*routev3.HeaderMatcher{headerIs(contract.PoolHeader, chosen)}
+	return match
 }
 
 // serverPaths returns the paths of a pool's servers to which the filter sends requests, that of their kind first. Only

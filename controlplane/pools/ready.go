@@ -1,7 +1,6 @@
 package pools
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +25,7 @@ type probe struct {
 }
 
 func probeOf(p Pool) *probe {
-	m := contract.Model{APIPath: cmp.Or(p.APIPath, contract.DefaultAPIPath)}
+	m := contract.Model{APIPath: p.APIPath}
 	return &probe{pool: p.Name, models: p.Models, authorization: p.Authorization, name: p.AuthorizationName,
 		caFile: p.CAFile, modelsPath: m.ServerPath(contract.ModelsPath), ids: p.TokenIDs}
 }

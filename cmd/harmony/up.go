@@ -19,7 +19,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/envoy"
 )
 
-const upLong = `Runs Envoy with the Harmony filter in front of inference servers that have a gpt-oss model loaded, until
+const upLong = `Runs Envoy with the Harmony filter in front of inference servers, which have a gpt-oss model loaded, until
 an interrupt. Clients speak OpenAI Chat Completions and Responses to it.
 
   harmony up --model gpt-oss-120b --backend vllm=http://10.0.0.7:8000
@@ -28,6 +28,10 @@ Several --backend of one model are one pool. With several models, each --backend
 
   harmony up --model gpt-oss-120b --model gpt-oss-20b \
     --backend gpt-oss-120b=vllm=http://10.0.0.7:8000 --backend gpt-oss-20b=vllm=http://10.0.0.8:8000
+
+A server that speaks Chat Completions may have any model, and its API may have a path (docs/chat-servers.md):
+
+  harmony up --model qwen3-32b --backend chat=https://api.groq.com/openai/v1 --server-model qwen/qwen3-32b
 
 Without Envoy, for laptops and CI, the same filter runs in this program: --host wazero. That is the default if no Envoy
 is found.

@@ -19,6 +19,34 @@ func TestAcceptTextPrompts(t *testing.T) {
 	}
 }
 
+// TestChatServers checks servers that take conversations, whose API may have another path.
+func TestChatServers(t *testing.T) {
+	c, err := parseUp("--model", "m", "--backend", "chat=https://api.example.com/openai/v1/", "--server-model", "a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := c.Filter().Models[0]; m.Server != contract.Chat || m.APIPath != "/openai/v1" || m.ServerModel != "a/b" {
+		t.Errorf("got %+v", m)
+	}
+	for _, tt := range []struct {
+		file, want string
+		args       []string
+	}{
+		{"", "leave /chat/completions out", []string{"--model", "m", "--backend", "chat=http://h:1/v1/chat/completions"}},
+		{"", "models[0].system.date: is for servers that take prompts",
+			[]string{"--model", "m", "--backend", "chat=http://h:1", "--date", "omit"}},
+		// The file has no servers, so only the flags can say of which kind they are.
+		{"models: [{name: m, chat: {think_tags: opened}}]", "", []string{"--backend", "chat=http://h:1"}},
+		{"models: [{name: m, chat: {think_tags: opened}}]", "models[0].chat.think_tags: is for servers that take conv",
+			[]string{"--backend", "vllm=http://h:1"}},
+	} {
+		_, err := parseUp(append([]string{"--config", writeFile(t, "c.yaml", tt.file)}, tt.args...)...)
+		if (tt.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q %v: %v, want %q", tt.file, tt.args, err, tt.want)
+		}
+	}
+}
+
 func TestMode(t *testing.T) {
 	flags := []string{"--model", "m", "--backend", "vllm=http://a:1"}
 	for _, tt := range []struct {

@@ -67,6 +67,12 @@ func (c *Capabilities) TokenIDs() bool {
 	return !c.Conversations && (!c.TextPrompts || !c.TextAnswers)
 }
 
+// TracesTokens reports whether servers can say of each token of an answer which one it is and how likely it was. Servers
+// that take conversations may or may not.
+func (c *Capabilities) TracesTokens() bool {
+	return c.Logprobs && (!c.TextAnswers || c.Conversations)
+}
+
 // EstimatesTokens reports whether the gateway can only estimate how many tokens an answer has.
 func (c *Capabilities) EstimatesTokens() bool { return c.TextAnswers && !c.ControlTokens }
 

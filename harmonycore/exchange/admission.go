@@ -38,6 +38,9 @@ func (g *Gateway) maxValues(body []byte, kind reading) int {
 	free := 0
 	for i := range g.models {
 		free = max(free, kind.freeValues(&g.models[i]))
+		if g.models[i].Answers.TokenIDs {
+			free = max(free, len(body)/2) // the history may hold nothing but ids, and each takes a digit and a comma
+		}
 	}
 	return openai.MaxValues + free
 }

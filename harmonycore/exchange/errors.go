@@ -140,6 +140,18 @@ func errNotUnderstood() *openai.Error {
 	}
 }
 
+// noLogprobs returns the error for a server that does not send the logprobs of its tokens.
+func (g *generation) noLogprobs() *openai.Error {
+	if g.translated.Logprobs {
+		return errNoLogprobs(g.api)
+	}
+	return &openai.Error{
+		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerError,
+		Message: "The inference server does not say how likely its tokens are, as its operator's setting " +
+			"answers.token_ids needs.",
+	}
+}
+
 func errNoLogprobs(api translate.API) *openai.Error {
 	param := "logprobs"
 	if api == translate.ResponsesAPI {

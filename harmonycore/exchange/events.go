@@ -39,6 +39,10 @@ func (g *generation) checkChannelEvents(r *translate.Request) *openai.Error {
 		return openai.Unsupported("n", "Unsupported value: with "+quotedEventsHeader+" 'n' can only be 1.")
 	case r.Logprobs:
 		return openai.Unsupported("logprobs", "Unsupported value: with "+quotedEventsHeader+" 'logprobs' cannot be true.")
+	case r.TokenIDs() != nil:
+		return openai.Unsupported(contract.EventsHeader, "Unsupported header: "+quotedEventsHeader+
+			" has no place for the ids of tokens, which this model's operator has configured with answers.token_ids; "+
+			"leave the header out.")
 	case r.HideReasoning:
 		return openai.Unsupported("include_reasoning", "Unsupported value: with "+quotedEventsHeader+
 			" 'include_reasoning' cannot be false.")

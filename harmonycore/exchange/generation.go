@@ -149,6 +149,9 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	if failure := g.checkKind(model, r); failure != nil {
 		return nil, failure
 	}
+	if failure := checkTokenIDs(model, r); failure != nil {
+		return nil, failure
+	}
 	scratch := h.scratch()
 	rendered, failure := a.render(r, g.param(), scratch)
 	if failure != nil {
@@ -185,13 +188,17 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	r.Conversation = harmony.Conversation{}
 	g.promptTokens, g.maxTokens, g.hiddenStops = len(prompt), maxTokens, hidden
 	g.prefilled = rendered.prefilled
+	ids := r.TokenIDs()
+	if ids != nil {
+		ids.SetPrompt(prompt)
+	}
 	g.begins(model, r, h)
 	report := &g.x.report
 	report.ToolOutputTokens = g.x.gateway.renderer.ToolTokens(prompt)
 	report.TruncatedTurns, report.BrokenSpellings = rendered.truncatedTurns, broken
 	scratch.body = model.Kind.AppendRequest(scratch.body[:0], &backend.Request{
 		Model: model.ServerModel, Prompt: prompt, PromptText: scratch.text, MaxTokens: maxTokens,
-		Choices: r.Choices, Logprobs: r.Logprobs, TopLogprobs: r.TopLogprobs,
+		Choices: r.Choices, Logprobs: r.Logprobs || ids != nil, TopLogprobs: r.TopLogprobs,
 		StopTokens: stops, Sampling: sampling, ThinkingBudget: budget,
 		StructuralTag: rendered.tag,
 	})

@@ -17,12 +17,14 @@ type idParser struct {
 	check *harmony.StrictCheck
 	// logprobs is between stream and the answer if the client wants logprobs. Otherwise it is nil.
 	logprobs *logprobs
+	// ids collects the tokens and their logprobs if the client gets them. Otherwise it is nil.
+	ids *translate.TokenIDs
 	// received is the number of tokens received.
 	received int
 }
 
 func newIDParser(t *tokenizer.Tokenizer, r *translate.Request, answer translate.Choice) *idParser {
-	p := &idParser{check: harmony.NewStrictCheck(t)}
+	p := &idParser{check: harmony.NewStrictCheck(t), ids: r.TokenIDs()}
 	if !r.Logprobs {
 		p.stream = harmony.NewStreamParser(t, answer)
 		return p
@@ -46,11 +48,14 @@ func (p *idParser) prefill(g *generation) {
 }
 
 func (p *idParser) take(g *generation, c *choice, event *backend.Event) *openai.Error {
-	if p.logprobs != nil && len(event.Logprobs) != len(event.Tokens) {
-		return errNoLogprobs(g.api)
+	if (p.logprobs != nil || p.ids != nil) && len(event.Logprobs) != len(event.Tokens) {
+		return g.noLogprobs()
 	}
 	for at, id := range event.Tokens {
 		p.received++
+		if p.ids != nil {
+			p.ids.Add(id, event.Logprobs[at].Logprob)
+		}
 		if len(g.hiddenStops) > 0 && slices.Contains(g.hiddenStops, id) {
 			continue
 		}

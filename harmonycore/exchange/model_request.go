@@ -45,10 +45,14 @@ func (e *Exchange) open(body []byte, h Host, kind reading) (*modelRequest, Reque
 		return nil, e.refuse(errModelNotFound(request.Model))
 	}
 	e.setModel(model)
-	if failure := request.Bounded(kind.freeValues(model)); failure != nil {
+	ids := 0 // in the history. They take no memory of their own
+	if model.Answers.TokenIDs {
+		ids = request.TokenIDValues()
+	}
+	if failure := request.Bounded(kind.freeValues(model) + ids); failure != nil {
 		return nil, e.refuse(failure)
 	}
-	if h.Admit != nil && !h.Admit(memoryFor(len(body), request.Values)) {
+	if h.Admit != nil && !h.Admit(memoryFor(len(body), request.Values-ids)) {
 		e.decided = false
 		return nil, RequestAction{Full: true}
 	}

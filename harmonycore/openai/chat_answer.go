@@ -54,6 +54,8 @@ type ChatChoice struct {
 	// NoContent reports whether an empty content is written as null.
 	NoContent    bool
 	FinishReason string
+	// TokenIDs are what the message was made of. They are nil unless the operator has configured them.
+	TokenIDs *TokenIDs
 }
 
 // AppendCallOpen begins a whole tool call, up to its escaped arguments.
@@ -105,7 +107,8 @@ func (c *ChatChoice) appendJSON(dst []byte, index int, fields ReasoningFields) [
 		dst = append(dst, c.ToolCalls...)
 		dst = append(dst, ']')
 	}
-	dst = append(dst, `,"annotations":[]},"logprobs":`...)
+	dst = c.TokenIDs.AppendMembers(append(dst, `,"annotations":[]`...))
+	dst = append(dst, `},"logprobs":`...)
 	dst = append(appendLogprobs(dst, c.Logprobs), `,"finish_reason":"`...)
 	dst = append(dst, c.FinishReason...)
 	return append(dst, `"}`...)

@@ -130,11 +130,14 @@ func (c *ChatChunks) AppendArguments(dst []byte, index int, kind CallKind, text 
 	return c.closeWithoutReasoning(append(dst, `"}}],`...), nil, "")
 }
 
-// AppendFinish appends the last chunk of the choice.
-func (c *ChatChunks) AppendFinish(dst []byte, reason string) []byte {
+// AppendFinish appends the last chunk of the choice. ids are what the choice was made of, or nil.
+func (c *ChatChunks) AppendFinish(dst []byte, reason string, ids *TokenIDs) []byte {
 	dst = append(dst, c.opening...)
 	if c.textOnly {
 		dst = append(dst, `"content":"",`...)
+	}
+	if ids != nil {
+		dst = append(ids.AppendMembers(dst), ',')
 	}
 	return c.closeWithoutReasoning(dst, nil, reason)
 }

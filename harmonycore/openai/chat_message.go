@@ -28,6 +28,8 @@ type ChatMessage struct {
 	ToolCalls []ToolCall
 	// ToolCallID is the id of the call that a message of [RoleTool] answers.
 	ToolCallID string
+	// TokenIDs are what an assistant's message was made of, if the client sends it. It is not checked. It lies in the body.
+	TokenIDs *TokenIDs
 }
 
 // ToolCall is a call in the history, of a function or of a custom tool.
@@ -76,6 +78,7 @@ type chatFields struct {
 	role, name, content, refusal, audio, toolCalls, functionCall, toolCallID value
 	// reasoning holds the members that clients use for reasoning, the preferred one first.
 	reasoning [4]value
+	tokenIDs  *TokenIDs
 }
 
 func readChatMessage(at string, v value, d *Dropped) (ChatMessage, *Error) {
@@ -107,6 +110,8 @@ func readChatMessage(at string, v value, d *Dropped) (ChatMessage, *Error) {
 			f.reasoning[2] = v
 		case "reasoning_details":
 			f.reasoning[3] = v
+		default:
+			readTokenIDs(&f.tokenIDs, key, v)
 		}
 		return nil
 	})
@@ -132,6 +137,7 @@ func readChatMessage(at string, v value, d *Dropped) (ChatMessage, *Error) {
 			return m, err
 		}
 	case RoleAssistant:
+		m.TokenIDs = f.tokenIDs
 		err := f.readAssistant(at, &m, d)
 		return m, err
 	case "function":

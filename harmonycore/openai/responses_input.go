@@ -45,6 +45,9 @@ type InputItem struct {
 	// Name, Namespace and Arguments belong to an [ItemCall]. Custom reports whether Arguments is a custom tool's input.
 	Name, Namespace, Arguments string
 	Custom                     bool
+	// TokenIDs are what the answer that ended with this item was made of, if the client sends it. It is not checked. It
+	// lies in the body.
+	TokenIDs *TokenIDs
 }
 
 // readInput reads the input: a user's text, or items. It leaves out items that the model does not see.
@@ -84,12 +87,22 @@ func (r *ResponsesRequest) readInput(v value) *Error {
 type itemFields struct {
 	kind                                                                                            string
 	id, role, content, phase, summary, encrypted, callID, name, namespace, arguments, input, output value
+	tokenIDs                                                                                        *TokenIDs
 }
 
 // readItem reads an item. The model does not see an item whose Kind is 0.
 func (r *ResponsesRequest) readItem(at string, v value) (InputItem, *Error) {
-	var f itemFields
-	err := v.members(at, func(key []byte, v value) *Error {
+	f, err := readItemFields(at, v)
+	if err != nil {
+		return InputItem{}, err
+	}
+	item, err := r.itemOf(&f, at, v)
+	item.TokenIDs = f.tokenIDs
+	return item, err
+}
+
+func readItemFields(at string, v value) (f itemFields, err *Error) {
+	err = v.members(at, func(key []byte, v value) *Error {
 		switch rawjson.View(key) {
 		case "type":
 			return v.text(join(at, "type"), &f.kind)
@@ -117,12 +130,16 @@ func (r *ResponsesRequest) readItem(at string, v value) (InputItem, *Error) {
 			f.input = v
 		case "output":
 			f.output = v
+		default:
+			readTokenIDs(&f.tokenIDs, key, v)
 		}
 		return nil
 	})
-	if err != nil {
-		return InputItem{}, err
-	}
+	return f, err
+}
+
+// itemOf returns the item v, whose members f has.
+func (r *ResponsesRequest) itemOf(f *itemFields, at string, v value) (InputItem, *Error) {
 	switch f.kind {
 	case "message":
 		return f.readMessage(at, r)

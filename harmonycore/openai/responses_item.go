@@ -54,6 +54,8 @@ type OutputItem struct {
 	Hidden bool
 	// Sealed is the reasoning's encrypted_content as JSON text. It is empty if the client has not asked for it.
 	Sealed []byte
+	// TokenIDs are what the answer was made of, on its last item. They are nil unless the operator has configured them.
+	TokenIDs *TokenIDs
 }
 
 func (o *OutputItem) shape() *shape { return &shapes[o.Kind] }
@@ -79,7 +81,6 @@ func (o *OutputItem) append(dst []byte, content bool) []byte {
 		if len(o.Sealed) > 0 {
 			dst = append(append(dst, `,"encrypted_content":`...), o.Sealed...)
 		}
-		return append(dst, '}')
 	case OutputCall, OutputCustomCall:
 		if o.Kind == OutputCustomCall {
 			dst = append(dst, `,"type":"custom_tool_call"`...)
@@ -98,7 +99,6 @@ func (o *OutputItem) append(dst []byte, content bool) []byte {
 		if o.Namespace != "" {
 			dst = appendMember(dst, `,"namespace":`, o.Namespace)
 		}
-		return append(dst, '}')
 	case OutputLocalShellCall:
 		dst = appendMember(dst, `,"type":"local_shell_call","status":`, o.Status)
 		dst = append(dst, `,"action":`...)
@@ -107,7 +107,7 @@ func (o *OutputItem) append(dst []byte, content bool) []byte {
 		} else {
 			dst = append(dst, emptyAction...)
 		}
-		return append(appendMember(dst, `,"call_id":`, o.CallID), '}')
+		dst = appendMember(dst, `,"call_id":`, o.CallID)
 	default:
 		dst = appendMember(dst, `,"type":"message","status":`, o.Status)
 		dst = append(dst, `,"content":[`...)
@@ -118,8 +118,12 @@ func (o *OutputItem) append(dst []byte, content bool) []byte {
 		if o.Phase != "" {
 			dst = appendMember(dst, `,"phase":`, o.Phase)
 		}
-		return append(dst, `,"role":"assistant"}`...)
+		dst = append(dst, `,"role":"assistant"`...)
 	}
+	if content {
+		dst = o.TokenIDs.AppendMembers(dst)
+	}
+	return append(dst, '}')
 }
 
 // appendPart writes the only part of a message or reasoning.

@@ -25,13 +25,14 @@ type chatStreamChoice struct {
 	logprobs []byte
 	// kind is the kind of the open call.
 	kind openai.CallKind
+	ids  *TokenIDs
 }
 
 func newChatStream(r *Request) *chatStream {
 	a := &chatStream{choices: make([]chatStreamChoice, max(r.Choices, 1))}
 	for i := range a.choices {
 		a.choices[i] = chatStreamChoice{
-			turn: r.newTurn(), stream: a, env: r.env, index: i,
+			turn: r.newTurn(), stream: a, env: r.env, index: i, ids: r.ids,
 			chunks: openai.NewChatChunks(r.chatHead(), i, r.includeUsage, r.reasoning, r.textOnly()),
 		}
 	}
@@ -108,7 +109,7 @@ func (c *chatStreamChoice) End(f Finish) {
 	if !c.contentIsNull(f) && !c.contentSent {
 		c.sendContent(nil)
 	}
-	c.stream.out = c.chunks.AppendFinish(c.stream.out, c.finishReason(f))
+	c.stream.out = c.chunks.AppendFinish(c.stream.out, c.finishReason(f), c.ids.members())
 }
 
 func (a *chatStream) Finish(u Usage, _ int64) {
@@ -132,7 +133,7 @@ func (a *chatStream) Fail(e *openai.Error) {
 	}
 }
 
-// Full implements [Answer]. A stream holds nothing, so it is never full.
-func (a *chatStream) Full() bool { return false }
+// Full implements [Answer]. A stream holds nothing but the ids.
+func (a *chatStream) Full() bool { return a.choices[0].ids.full() }
 
 func (a *chatStream) ContentType() string { return typeStream }

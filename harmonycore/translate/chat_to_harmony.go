@@ -52,6 +52,9 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 		}
 	}
 	for i := first; i < len(in.Messages); i++ {
+		if err := r.checkTokenIDs(in.Messages[i].TokenIDs, "messages", i); err != nil {
+			return nil, err
+		}
 		if err := b.chatMessage(&in.Messages[i], i); err != nil {
 			return nil, err
 		}
@@ -76,6 +79,7 @@ func newChatRequest(in *openai.ChatRequest, m *contract.Model, env Env) (*Reques
 	if in.HideReasoning {
 		r.reasoning = openai.NoReasoning
 	}
+	r.keepTokenIDs(m)
 	if err := r.setSampling(&in.Sampling, m); err != nil {
 		return nil, err
 	}

@@ -22,12 +22,13 @@ type chatWholeChoice struct {
 	env    Env
 	index  int
 	choice openai.ChatChoice
+	ids    *TokenIDs
 }
 
 func newChatWhole(r *Request) *chatWhole {
 	a := &chatWhole{head: r.chatHead(), reasoning: r.reasoning, choices: make([]chatWholeChoice, max(r.Choices, 1))}
 	for i := range a.choices {
-		a.choices[i] = chatWholeChoice{turn: r.newTurn(), whole: a, env: r.env, index: i}
+		a.choices[i] = chatWholeChoice{turn: r.newTurn(), whole: a, env: r.env, index: i, ids: r.ids}
 	}
 	return a
 }
@@ -92,6 +93,7 @@ func (c *chatWholeChoice) End(f Finish) {
 	c.closeCall()
 	c.choice.FinishReason = c.finishReason(f)
 	c.choice.NoContent = c.contentIsNull(f)
+	c.choice.TokenIDs = c.ids.members()
 }
 
 func (a *chatWhole) Finish(u Usage, _ int64) {
@@ -127,7 +129,7 @@ func (a *chatWhole) Full() bool {
 		c := &a.choices[i].choice
 		held += len(c.Content) + len(c.Reasoning) + len(c.ToolCalls) + len(c.Logprobs)
 	}
-	return held > maxHeld
+	return held > maxHeld || a.choices[0].ids.full()
 }
 
 func (a *chatWhole) Fail(e *openai.Error) {

@@ -45,6 +45,10 @@ type responsesAnswer struct {
 	reasoning openai.OutputKind
 	// read and written are the Harmony messages for the client, or nil if it did not ask for them.
 	read, written *harmony.Transcript
+	// ids are what the last item has. They are nil if no item has them. An item is then closed only when the next one opens
+	// or the answer ends, and closing is the status that it will have.
+	ids     *TokenIDs
+	closing string
 }
 
 func newResponsesAnswer(r *Request) *responsesAnswer {
@@ -56,6 +60,7 @@ func newResponsesAnswer(r *Request) *responsesAnswer {
 		hidden: r.answers.HideReasoning,
 
 		unphased: r.unphased,
+		ids:      r.ids,
 
 		reasoning: r.reasoningKind(),
 		response: openai.Response{
@@ -128,7 +133,7 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 			a.item.Phase = openai.PhaseFinalAnswer
 		}
 	}
-	a.itemOpen = true
+	a.itemOpen, a.closing = true, ""
 	a.late = a.builtIn && a.lane == reasoningLane || a.item.Kind == openai.OutputLocalShellCall
 	if a.stream && !a.late {
 		a.out = a.events.AppendItemOpened(a.out, a.index, &a.item)
@@ -186,7 +191,7 @@ const maxResponse = 8 << 20
 // Full implements [Answer].
 func (a *responsesAnswer) Full() bool {
 	size := len(a.response.Output) + len(a.item.Text) + len(a.plain)
-	return a.logprobsInItems > maxLogprobs || size > maxResponse+a.logprobsInItems
+	return a.logprobsInItems > maxLogprobs || size > maxResponse+a.logprobsInItems || a.ids.full()
 }
 
 func (a *responsesAnswer) Close(end harmony.End) {
@@ -194,7 +199,11 @@ func (a *responsesAnswer) Close(end harmony.End) {
 	if a.written != nil {
 		a.written.Close(end)
 	}
-	if end != harmony.Cut {
+	switch {
+	case end == harmony.Cut:
+	case a.ids != nil:
+		a.closing = openai.StatusCompleted // this may be the last item
+	default:
 		a.closeItem(openai.StatusCompleted)
 	}
 }
@@ -204,6 +213,9 @@ func (a *responsesAnswer) closeItem(status string) {
 		return
 	}
 	a.itemOpen = false
+	if a.closing != "" {
+		status = a.closing
+	}
 	if a.late && !a.sendLateItem(status) {
 		return
 	}
@@ -225,11 +237,44 @@ func (a *responsesAnswer) closeItem(status string) {
 func (a *responsesAnswer) End(f Finish) {
 	a.finish = f
 	a.lacksFinal(f)
+	status := openai.StatusCompleted
 	if f != Stop {
-		a.closeItem(openai.StatusIncomplete)
+		status = openai.StatusIncomplete
+	}
+	if a.ids != nil {
+		a.closeLast(status)
 		return
 	}
-	a.closeItem(openai.StatusCompleted)
+	a.closeItem(status)
+}
+
+// closeLast closes the last item, which has the ids. If there is none, an empty message has them.
+func (a *responsesAnswer) closeLast(status string) {
+	if a.ended {
+		return
+	}
+	before := a.index
+	a.item.TokenIDs = a.ids.members()
+	if a.closeItem(status); a.index == before {
+		ids := a.item.TokenIDs
+		a.emptyMessage()
+		a.item.TokenIDs = ids
+		a.closeItem(status)
+	}
+}
+
+// emptyMessage opens a message that stays empty.
+func (a *responsesAnswer) emptyMessage() {
+	a.item = openai.OutputItem{
+		Kind: openai.OutputMessage, ID: "msg_" + a.env.ID + "_" + strconv.Itoa(a.index), Status: openai.StatusInProgress,
+	}
+	if !a.unphased {
+		a.item.Phase = openai.PhaseFinalAnswer
+	}
+	a.itemOpen, a.late, a.closing = true, false, ""
+	if a.stream {
+		a.out = a.events.AppendItemOpened(a.out, a.index, &a.item)
+	}
 }
 
 func (a *responsesAnswer) Finish(u Usage, now int64) {

@@ -29,6 +29,7 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo,
 		messages: in.MessagesAt != "",
 	}
+	r.keepTokenIDs(m)
 	if err := r.setSampling(&in.Sampling, m); err != nil {
 		return nil, err
 	}
@@ -61,6 +62,9 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		}
 	}
 	for i := first; i < len(in.Input); i++ {
+		if err := r.checkTokenIDs(in.Input[i].TokenIDs, "input", in.Input[i].Index); err != nil {
+			return nil, err
+		}
 		if err := b.item(in.Input, i, r, renamed); err != nil {
 			return nil, err
 		}

@@ -84,6 +84,8 @@ type Request struct {
 	// input.
 	transcript *harmony.Transcript
 	messages   bool
+	// ids is set if the client gets the ids of the prompt and of the answer.
+	ids *TokenIDs
 }
 
 // Effort returns the reasoning effort that the model is asked for.

@@ -1,0 +1,165 @@
+package openai
+
+import (
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
+
+// TokenIDs are the ids of a prompt and of what was sampled after it, and the logprob of each sampled id. The last item
+// of a response has them, and so has a Chat message (docs/token-ids.md). A client sends them back with its history.
+type TokenIDs struct{ prompt, sampled, logprobs value }
+
+// NewTokenIDs returns TokenIDs of three JSON arrays of numbers.
+func NewTokenIDs(prompt, sampled, logprobs []byte) *TokenIDs {
+	return &TokenIDs{
+		prompt: value{rawjson.Array, prompt}, sampled: value{rawjson.Array, sampled},
+		logprobs: value{rawjson.Array, logprobs},
+	}
+}
+
+// The names of the members.
+const (
+	memberPromptIDs  = "prompt_token_ids"
+	memberSampledIDs = "generation_token_ids"
+	memberLogprobs   = "generation_log_probs"
+)
+
+// place returns where the value of a member with this name is kept, or nil for any other name.
+func (t *TokenIDs) place(name string) *value {
+	switch name {
+	case memberPromptIDs:
+		return &t.prompt
+	case memberSampledIDs:
+		return &t.sampled
+	case memberLogprobs:
+		return &t.logprobs
+	}
+	return nil
+}
+
+// isTokenIDs reports whether a member is one of [TokenIDs].
+func isTokenIDs(key []byte) bool {
+	switch rawjson.View(key) {
+	case memberPromptIDs, memberSampledIDs, memberLogprobs:
+		return true
+	}
+	return false
+}
+
+// readTokenIDs keeps the value of a member that is one of [TokenIDs], and does not look at it. Without such members
+// *dst stays nil.
+func readTokenIDs(dst **TokenIDs, key []byte, v value) {
+	if !v.given() || !isTokenIDs(key) {
+		return
+	}
+	if *dst == nil {
+		*dst = new(TokenIDs)
+	}
+	*(*dst).place(rawjson.View(key)) = v
+}
+
+// Check checks the members of a request's item or message. at is its place. All of them must be there. A nil t has none.
+func (t *TokenIDs) Check(at string) *Error {
+	if t == nil {
+		return nil
+	}
+	if _, err := t.prompt.readNumbers(join(at, memberPromptIDs), true); err != nil {
+		return err
+	}
+	sampled, err := t.sampled.readNumbers(join(at, memberSampledIDs), true)
+	if err != nil {
+		return err
+	}
+	param := join(at, memberLogprobs)
+	logprobs, err := t.logprobs.readNumbers(param, false)
+	if err == nil && logprobs != sampled {
+		err = Invalid(param, "Invalid '"+param+"': expected one number for each of the "+strconv.Itoa(sampled)+
+			" elements of '"+memberSampledIDs+"', but got "+strconv.Itoa(logprobs)+".")
+	}
+	return err
+}
+
+// readNumbers returns the number of elements of an array of numbers: of whole ones if whole is set.
+func (v value) readNumbers(param string, whole bool) (int, *Error) {
+	n, ok := v.numbers(whole)
+	switch {
+	case ok:
+		return n, nil
+	case v.kind == 0:
+		return 0, missing(param)
+	case whole:
+		return 0, wrongType(param, "an array of integers", v)
+	default:
+		return 0, wrongType(param, "an array of numbers", v)
+	}
+}
+
+// numbers returns the number of elements of an array, and reports whether all of them are numbers. With whole they have
+// digits only, as ids have. The array is JSON that our own scanner has accepted, so its bytes tell.
+func (v value) numbers(whole bool) (n int, ok bool) {
+	if v.kind != rawjson.Array || len(v.raw) == 0 {
+		return 0, false
+	}
+	empty := true
+	for _, c := range v.raw[1:] {
+		switch c {
+		case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			empty = false
+		case ',':
+			n++
+		case '.', '-', '+', 'e', 'E':
+			if whole {
+				return 0, false
+			}
+		case '"', '{', '[', 't', 'f', 'n':
+			return 0, false
+		}
+	}
+	if !empty {
+		n++
+	}
+	return n, true
+}
+
+// AppendMembers appends the members to those of an object, which dst ends with. A nil t has none.
+func (t *TokenIDs) AppendMembers(dst []byte) []byte {
+	if t == nil {
+		return dst
+	}
+	for _, name := range [...]string{memberPromptIDs, memberSampledIDs, memberLogprobs} {
+		if last := dst[len(dst)-1]; last != '{' && last != ',' {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), name...), `":`...)
+		dst = append(dst, t.place(name).raw...)
+	}
+	return dst
+}
+
+// TokenIDValues returns how many values of the body are ids or logprobs of the [TokenIDs] of its history. They take no
+// memory of their own.
+func (b *Body) TokenIDValues() int {
+	n := 0
+	root := rawjson.Members(b.root.raw)
+	for root.Next() {
+		name := rawjson.View(root.Key)
+		if root.Kind != rawjson.Array || name != "messages" && name != "input" {
+			continue
+		}
+		history := rawjson.Elements(root.Value)
+		for history.Next() {
+			if history.Kind != rawjson.Object {
+				continue
+			}
+			members := rawjson.Members(history.Value)
+			for members.Next() {
+				if isTokenIDs(members.Key) {
+					more, _ := value{members.Kind, members.Value}.numbers(false)
+					n += more
+				}
+			}
+		}
+	}
+	return n
+}

@@ -130,7 +130,7 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func reply(w http.ResponseWriter, r *exchange.Reply) {
-	w.Header().Set("content-type", "application/json")
+	w.Header().Set("content-type", r.MediaType())
 	if r.RetryAfter != "" {
 		w.Header().Set("retry-after", r.RetryAfter)
 	}

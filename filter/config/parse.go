@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
@@ -131,6 +132,11 @@ func (p *parser) model(path string, v *rawjson.Value) contract.Model {
 	}
 	if m.ServerModel == "" {
 		m.ServerModel = m.Name
+	}
+	if kind := contract.KindNamed(m.Server); kind != nil && !kind.Conversations {
+		if _, err := openai.ReadDefaults(m.ExtraBody, kind); err != nil {
+			p.fail(strings.TrimSuffix(path+".extra_body."+err.Param, "."), err.Message)
+		}
 	}
 	return m
 }

@@ -1,6 +1,10 @@
 package exchange
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/openai"
+import (
+	"cmp"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
 
 // Host holds what the host knows at the time of a call.
 type Host struct {
@@ -63,14 +67,19 @@ type Forward struct {
 	Readable bool
 }
 
-// Reply is an answer of the gateway itself. It is always JSON.
+// Reply is an answer of the gateway itself.
 type Reply struct {
 	Status int
+	// ContentType is the body's media type. Empty: application/json.
+	ContentType string
 	// RetryAfter is the value of the header retry-after, or empty. Upgrade is the value of the header upgrade, or empty.
 	// With an Upgrade the connection ends after the answer.
 	RetryAfter, Upgrade string
 	Body                []byte
 }
+
+// MediaType returns the body's media type.
+func (r *Reply) MediaType() string { return cmp.Or(r.ContentType, contentTypeJSON) }
 
 func replyWith(e *openai.Error) *Reply {
 	return &Reply{Status: e.Status, Body: e.AppendJSON(nil)}

@@ -63,7 +63,8 @@ func (g *generation) remake(a *modelRequest, body []byte, h Host) ([]byte, *open
 func (g *generation) remakes(model *Model) bool {
 	plain := model.Speaks == contract.SpeaksChat || model.Speaks == contract.SpeaksAuto
 	a := &model.Answers
-	return !plain || a.TokenIDs || a.HideReasoning || a.MaxChoices < contract.MaxChoices || model.MaxReasoningTokens > 0
+	return !plain || a.TokenIDs || a.HideReasoning || a.MaxChoices < contract.MaxChoices ||
+		a.ContextError == contract.ContextEmptyLength || model.MaxReasoningTokens > 0
 }
 
 // converse returns the body that asks the model's servers for the answer, for servers that take conversations. The body

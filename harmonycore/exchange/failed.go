@@ -20,8 +20,8 @@ const (
 // it into the API's form.
 type failedResponse struct {
 	x *Exchange
-	// failure puts the server's error into OpenAI's form. It is nil if the response came before the request was read.
-	failure func(*backend.Error) *openai.Error
+	// answer returns the reply to a server's error. It is nil if the response came before the request was read.
+	answer func(*backend.Error) *Reply
 	// headersReceived reports whether the headers have come.
 	headersReceived bool
 	status          int
@@ -63,7 +63,7 @@ func (f *failedResponse) body(chunk []byte, end bool) ResponseAction {
 	switch {
 	case end:
 		r := f.reply()
-		return client.last(r.Status, contentTypeJSON, r.Body)
+		return client.last(r.Status, r.MediaType(), r.Body)
 	case client.state == outletHeld && len(f.collected) == maxErrorBody:
 		return client.reply(f.reply()) // the rest of it is not waited for
 	case f.discarded > maxDiscarded:
@@ -114,8 +114,8 @@ func (f *failedResponse) reply() *Reply {
 		}
 	}
 	var r *Reply
-	if f.failure != nil {
-		r = replyWith(f.failure(failure))
+	if f.answer != nil {
+		r = f.answer(failure)
 	} else {
 		r = replyWith(serverError(failure, ""))
 	}

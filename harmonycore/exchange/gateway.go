@@ -4,6 +4,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
@@ -13,6 +14,8 @@ import (
 type Model struct {
 	contract.Model
 	Kind backend.Kind
+	// defaults are those of [contract.ModelSettings.ExtraBody] for servers that take prompts. Otherwise they are nil.
+	defaults *openai.Defaults
 }
 
 // Options are the parts of a [Gateway].
@@ -41,13 +44,17 @@ type Gateway struct {
 	misconfigured bool
 }
 
-// New returns a [Gateway]. The kinds of servers in its options must be in [contract.ServerKinds].
+// New returns a [Gateway]. The kinds of servers in its options must be in [contract.ServerKinds]. An
+// [contract.ModelSettings.ExtraBody] that [openai.ReadDefaults] refuses is ignored.
 func New(o Options) *Gateway {
 	g := &Gateway{options: o, renderer: harmony.NewRenderer(o.Tokenizer), reduced: o.Mode == contract.ModeReduced}
 	for i := range o.Models {
 		m := Model{Model: o.Models[i], Kind: o.Kind}
 		if m.Kind == nil {
 			m.Kind, _ = backend.Named(m.Server)
+		}
+		if m.ExtraBody != "" && m.Kind != nil && !m.Kind.Facts().Conversations {
+			m.defaults, _ = openai.ReadDefaults(m.ExtraBody, m.Kind.Facts())
 		}
 		g.models = append(g.models, m)
 	}

@@ -54,6 +54,8 @@ type generation struct {
 	// the reference has not yet accepted a message's header. Until then nothing is sent, so that a refusal can still be a
 	// status.
 	strict, withheld bool
+	// byChannels reports whether the answer consists of channel events.
+	byChannels bool
 	// translated is the request. answer is the client's answer to it.
 	translated *translate.Request
 	answer     translate.Answer
@@ -130,6 +132,9 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 	}
 	sent, failure := g.translate(a, r, spelled, h)
 	if failure != nil {
+		if isTooLong(failure) && r.EmptiesTooLong() {
+			return g.x.answer(g.empty(r, h.Now))
+		}
 		return g.x.refuse(failure)
 	}
 	g.x.generation, g.x.response = g, g
@@ -142,8 +147,8 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 // spelled is the member of the request whose text spells a control token, or empty.
 func (g *generation) translate(a *modelRequest, r *translate.Request, spelled string, h Host) ([]byte, *openai.Error) {
 	model := a.model
-	channels, failure := g.wantsChannelEvents(model, r)
-	if failure != nil {
+	var failure *openai.Error
+	if g.byChannels, failure = g.wantsChannelEvents(model, r); failure != nil {
 		return nil, failure
 	}
 	if failure := g.checkKind(model, r); failure != nil {
@@ -180,7 +185,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 		return nil, failure
 	}
 	stops, hidden := stopTokens(r.Sampling.StopTokenIDs)
-	if channels {
+	if g.byChannels {
 		scratch.body = r.ByChannels(scratch.body)
 	}
 	scratch.body = r.KeepMessages(scratch.body)
@@ -202,6 +207,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 		StopTokens: stops, Sampling: sampling, ThinkingBudget: budget,
 		StructuralTag: rendered.tag,
 	})
+	scratch.body = appendRest(scratch.body, model)
 	return scratch.body, nil
 }
 
@@ -219,7 +225,7 @@ func (g *generation) prepare(model *Model, r *translate.Request) {
 func (g *generation) headers(h ResponseHead) ResponseAction {
 	switch {
 	case g.state != awaiting || h.Local || h.Status < 200 || h.Status > 299 || !g.reads(h.ContentType):
-		g.x.response = &failedResponse{x: g.x, failure: g.failure}
+		g.x.response = &failedResponse{x: g.x, answer: g.answerFailed}
 		return g.x.response.headers(h)
 	case h.End:
 		return g.x.client.reply(replyWith(errUnfinished()))

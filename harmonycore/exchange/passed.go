@@ -69,7 +69,7 @@ func (e *Exchange) checkPassed(m *Model) *openai.Error {
 func (p *passed) headers(h ResponseHead) ResponseAction {
 	if h.Local || h.Status < 200 || h.Status > 299 {
 		p.failed = true
-		p.x.response = &failedResponse{x: p.x, failure: p.failure}
+		p.x.response = &failedResponse{x: p.x, answer: p.answerFailed}
 		return p.x.response.headers(h)
 	}
 	switch {
@@ -150,13 +150,13 @@ func (p *passed) silent(limit int64) ResponseAction {
 	return p.x.client.fail(replyWith(errStalled(limit)), CutStall)
 }
 
-// failure puts a server's error into OpenAI's form.
-func (p *passed) failure(failed *backend.Error) *openai.Error {
+// answerFailed returns the reply to a server's error.
+func (p *passed) answerFailed(failed *backend.Error) *Reply {
 	out := serverError(failed, p.model.ServerModel)
 	if p.model.Kind.Cause(failed) == backend.ContextExceeded {
 		out.Code, out.Param = contract.CodeContextLengthExceeded, paramMessages
 	}
-	return out
+	return replyWith(out)
 }
 
 // complement adds the answer's part to a report.

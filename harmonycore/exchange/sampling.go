@@ -62,6 +62,14 @@ func openSampling(s *translate.Sampling) backend.Sampling {
 	return out
 }
 
+// appendRest adds the operator's other members to a request, which is a JSON object.
+func appendRest(body []byte, model *Model) []byte {
+	if model.defaults == nil {
+		return body
+	}
+	return append(append(body[:len(body)-1], model.defaults.Rest()...), '}')
+}
+
 func checkToken(param string, id uint32) *openai.Error {
 	if id < tokenizer.LastSpecial {
 		return nil

@@ -194,7 +194,7 @@ func (g *generation) fail(failure *openai.Error) ResponseAction {
 	action := g.deliver()
 	if action.Hold {
 		// A reply replaces the response at once, and the server is released.
-		return g.x.client.reply(replyWith(failure))
+		return g.x.client.reply(g.replyTo(failure))
 	}
 	if g.x.client.state == outletSent {
 		// The headers were sent before the first token. With status 200 a client would take an error as a whole answer for an

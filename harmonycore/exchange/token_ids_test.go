@@ -57,8 +57,8 @@ func (tr *traced) check(t *testing.T, sent []byte, ids []uint32) {
 	}
 }
 
-// ask returns what the server got and the events that the client got, or its whole answer.
-func ask(t *testing.T, g *Gateway, path, body, stream string) (sent []byte, events []string) {
+// exchanged returns what the server got and the events that the client got, or its whole answer.
+func exchanged(t *testing.T, g *Gateway, path, body, stream string) (sent []byte, events []string) {
 	t.Helper()
 	x := g.Begin("POST", path)
 	a := x.Request([]byte(body), Host{Now: testNow, ID: testID})
@@ -108,11 +108,11 @@ func TestTokenIDs(t *testing.T) {
 			for _, streamed := range []bool{false, true} {
 				body := fmt.Sprintf(`{"model":%q,"stream":%t,%s,"messages":[{"role":"user","content":"Hi"}]}`, testModel,
 					streamed, tracedTool)
-				sent, events := ask(t, withTokenIDs(), "/v1/chat/completions", body, stream)
+				sent, events := exchanged(t, withTokenIDs(), "/v1/chat/completions", body, stream)
 				found := checkChat(t, sent, events, ids)
 				body = fmt.Sprintf(`{"model":%q,"stream":%t,"tools":[{"type":"function","name":"f","parameters":{}}],"input":"Hi"}`,
 					testModel, streamed)
-				sent, events = ask(t, withTokenIDs(), "/v1/responses", body, stream)
+				sent, events = exchanged(t, withTokenIDs(), "/v1/responses", body, stream)
 				found += checkResponses(t, sent, events, ids)
 				if found != 2 {
 					t.Errorf("%q, stream %t: the ids stand in %d answers", text[0], streamed, found)

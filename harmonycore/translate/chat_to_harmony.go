@@ -104,8 +104,9 @@ func ChatAnswer(body *openai.Body, m *contract.Model, env Env) (*Request, *opena
 }
 
 // setSampling copies the client's sampling parameters, and those of the servers' own parameters that the model allows.
+// What the client leaves open is as the operator has configured it.
 func (r *Request) setSampling(s *openai.Sampling, m *contract.Model) *openai.Error {
-	err := s.Allow(m.ServerExtras)
+	err := s.Complete(m.ServerExtras, r.env.Defaults)
 	r.Sampling = *s
 	r.Sampling.TemplateKwargs = nil // they lie in the body
 	return err

@@ -33,6 +33,7 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 	if err := r.setSampling(&in.Sampling, m); err != nil {
 		return nil, err
 	}
+	r.echo.Complete(&r.Sampling)
 	if r.effort, err = effortOf(m, in.Effort, "reasoning.effort"); err != nil {
 		return nil, err
 	}

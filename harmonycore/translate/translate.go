@@ -25,6 +25,8 @@ type Env struct {
 	ID string
 	// Sealing holds the keys and bounds of sealed reasoning.
 	Sealing Sealing
+	// Defaults are the operator's, or nil if there are none.
+	Defaults *openai.Defaults
 }
 
 // Number is a JSON number as the client spelled it. An empty one is absent.

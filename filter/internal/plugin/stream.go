@@ -44,7 +44,7 @@ const (
 
 // send answers the client without a server.
 func (s *stream) send(r *exchange.Reply) {
-	headers := [][2]string{{"content-type", "application/json"}}
+	headers := [][2]string{{"content-type", r.MediaType()}}
 	if r.RetryAfter != "" {
 		headers = append(headers, [2]string{"retry-after", r.RetryAfter})
 	}

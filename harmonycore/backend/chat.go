@@ -44,8 +44,8 @@ func (chat) AppendRequest(dst []byte, r *Request) []byte {
 		dst = appendMember(dst, m)
 	}
 	if r.TokenIDs {
-		// A server that does not know the first may know the second, which names tokens by their ids beside logprobs.
-		dst = append(dst, `,"return_token_ids":true,"return_tokens_as_token_ids":true`...)
+		// With return_tokens_as_token_ids the client's own logprobs would have no texts.
+		dst = append(dst, `,"return_token_ids":true`...)
 	}
 	return append(dst, `,"stream":true,"stream_options":{"include_usage":true}}`...)
 }

@@ -113,7 +113,7 @@ func TestChatRequest(t *testing.T) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	const ids = `{"model":"m","messages":[],"max_tokens":9,"logprobs":true,"return_token_ids":true,` +
-		`"return_tokens_as_token_ids":true,"stream":true,"stream_options":{"include_usage":true}}`
+		`"stream":true,"stream_options":{"include_usage":true}}`
 	r = &Request{Model: "m", Conversation: []byte(`,"messages":[]`), MaxTokens: 9, TokenIDs: true}
 	if got := string(chat{}.AppendRequest(nil, r)); got != ids || !json.Valid([]byte(got)) {
 		t.Errorf("got %s\nwant %s", got, ids)

@@ -100,6 +100,7 @@ type Turn struct {
 	// spoken reports whether there was a message of text, even if it is empty. texts and reasonings report whether there
 	// is text in pieces.
 	spoken, texts, reasonings bool
+	ids                       *openai.TokenIDs
 }
 
 // piece is a text or reasoning. separator goes before it.
@@ -135,6 +136,9 @@ func (t *Turn) add(parts []string, reasoning bool) (some bool) {
 	return some
 }
 
+// TokenIDs sets what the turn was made of.
+func (t *Turn) TokenIDs(ids *openai.TokenIDs) { t.ids = ids }
+
 // Call adds a call.
 func (t *Turn) Call(c Call) { t.calls = append(t.calls, c) }
 
@@ -150,7 +154,7 @@ func (m *Messages) AppendTurn(dst []byte, t *Turn) []byte {
 		if t.reasonings && m.History.Reasoning {
 			dst = append(t.append(append(dst, `,"reasoning":"`...), true), '"')
 		}
-		dst = append(appendCalls(dst, t.calls), '}')
+		dst = append(t.ids.AppendMembers(appendCalls(dst, t.calls)), '}')
 	}
 	clear(t.pieces)
 	clear(t.calls)

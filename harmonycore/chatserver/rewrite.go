@@ -70,6 +70,9 @@ func (w *rewriter) appendMember(dst []byte, m *rawjson.Items) ([]byte, *openai.E
 	for i := range w.extras {
 		w.extras[i].given = w.extras[i].given || w.extras[i].name == name
 	}
+	if w.TokenIDs && m.Kind == rawjson.Null && strings.EqualFold(name, "top_logprobs") {
+		return dst, nil // for vLLM null means no logprobs at all
+	}
 	if changed := w.changed(name); changed != "" {
 		if changed != name {
 			return dst, nil
@@ -92,7 +95,7 @@ func (w *rewriter) changed(name string) string {
 		{memberStream, w.Stream},
 		{memberStreamOptions, w.Stream},
 		{"return_token_ids", w.TokenIDs},
-		{"return_tokens_as_token_ids", w.TokenIDs},
+		{"return_tokens_as_token_ids", w.TokenIDs}, // it would take the texts out of the client's logprobs
 		{"logprobs", w.TokenIDs},
 	} {
 		if c.changes && len(name) >= len(c.name) && strings.EqualFold(name, c.name) {
@@ -139,7 +142,7 @@ func (w *rewriter) appendOwn(dst []byte) []byte {
 		}
 	}
 	if w.TokenIDs {
-		dst = append(w.next(dst), `"logprobs":true,"return_token_ids":true,"return_tokens_as_token_ids":true`...)
+		dst = append(w.next(dst), `"logprobs":true,"return_token_ids":true`...)
 	}
 	if w.Stream {
 		dst = append(w.next(dst), `"stream":true,"stream_options":{"include_usage":true}`...)

@@ -48,7 +48,7 @@ func (g *generation) remake(a *modelRequest, body []byte, h Host) ([]byte, *open
 	scratch.body = sent
 	r, failure := a.read(translate.ChatAnswer, h) // overwrites the client's body
 	if failure == nil {
-		failure = g.checkKind(a.model, r)
+		failure = cmp.Or(g.checkKind(a.model, r), checkTokenIDs(a.model, r))
 	}
 	if failure != nil {
 		return nil, failure
@@ -73,7 +73,7 @@ func (g *generation) converse(a *modelRequest, h Host) ([]byte, *openai.Error) {
 	model := a.model
 	r, failure := a.read(translate.ResponsesChat, h)
 	if failure == nil {
-		failure = g.checkKind(model, r)
+		failure = cmp.Or(g.checkKind(model, r), checkTokenIDs(model, r))
 	}
 	if failure != nil {
 		return nil, failure
@@ -226,7 +226,7 @@ func (p *conversationParser) closeOpen() {
 	p.sink.source = fromNothing
 }
 
-func (p *conversationParser) end(_ *generation, finish backend.Finish) *openai.Error {
+func (p *conversationParser) end(g *generation, finish backend.Finish) *openai.Error {
 	p.conclude(finish == backend.Stopped)
 	return nil
 }

@@ -59,6 +59,8 @@ type generation struct {
 	// translated is the request. answer is the client's answer to it.
 	translated *translate.Request
 	answer     translate.Answer
+	// traced collects the ids of tokens of a server that answers in text, if the client gets them. Otherwise it is nil.
+	traced *translate.TokenIDs
 	choices    []choice
 	// prefilled is the part of the answer that the prompt already ends with.
 	prefilled []uint32
@@ -217,6 +219,9 @@ func (g *generation) prepare(model *Model, r *translate.Request) {
 	g.kind, g.reader, g.serverModel = model.Kind, model.Kind.NewReader(), model.ServerModel
 	g.strict = g.isStrict(model)
 	g.withheld = g.strict
+	if g.kind.Facts().Conversations {
+		g.traced = r.TokenIDs()
+	}
 	g.choices = g.newChoices(model, r)
 	g.maxTokensAfterEnd = model.DrainTokens
 	g.forwarded = g.x.lastActivity

@@ -54,7 +54,8 @@ func (p *idParser) take(g *generation, c *choice, event *backend.Event) *openai.
 	for at, id := range event.Tokens {
 		p.received++
 		if p.ids != nil {
-			p.ids.Add(id, event.Logprobs[at].Logprob)
+			p.ids.Add(id)
+			p.ids.AddLogprob(event.Logprobs[at].Logprob)
 		}
 		if len(g.hiddenStops) > 0 && slices.Contains(g.hiddenStops, id) {
 			continue

@@ -65,6 +65,11 @@ func (g *generation) take() (bool, *openai.Error) {
 	if g.idleEvents++; g.idleEvents > maxIdleEvents {
 		return false, errNotUnderstood()
 	}
+	if g.traced != nil {
+		if failure := g.trace(event); failure != nil {
+			return false, failure
+		}
+	}
 	if sizeOf(event) == 0 && event.Finish == backend.Running {
 		return event.Done, nil
 	}

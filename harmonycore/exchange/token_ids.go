@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
@@ -19,4 +21,42 @@ func checkTokenIDs(model *Model, r *translate.Request) *openai.Error {
 			"of their tokens.")
 	}
 	return nil
+}
+
+// trace collects the ids and logprobs that an event of a server that answers in text has beside its text.
+func (g *generation) trace(event *backend.Event) *openai.Error {
+	ids := g.traced
+	if len(event.PromptIDs) > 0 {
+		ids.SetPrompt(event.PromptIDs)
+	}
+	if event.Index != 0 || g.choices[0].finish != backend.Running {
+		return nil
+	}
+	for _, id := range event.SampledIDs {
+		ids.Add(id)
+	}
+	for i := range event.TextLogprobs {
+		ids.AddLogprob(event.TextLogprobs[i].Logprob)
+	}
+	switch {
+	case ids.Sampled() > g.maxTokens+maxOvershoot:
+		return errNotUnderstood()
+	case ids.Full():
+		return errAnswerTooLarge(g.api, g.translated.Stream)
+	case ids.Sampled() == 0 && sizeOf(event) > 0:
+		return errNoTokenIDs()
+	}
+	if len(event.SampledIDs) > 0 {
+		g.idleEvents = 0
+	}
+	return nil
+}
+
+// errNoTokenIDs is for a server that takes conversations and does not say which tokens it has read and generated.
+func errNoTokenIDs() *openai.Error {
+	return &openai.Error{
+		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerError,
+		Message: "The inference server does not send the ids of the prompt, the ids of its tokens and their logprobs, as " +
+			"its operator's setting answers.token_ids needs. It must know return_token_ids.",
+	}
 }

@@ -134,6 +134,6 @@ func (a *chatStream) Fail(e *openai.Error) {
 }
 
 // Full implements [Answer]. A stream holds nothing but the ids.
-func (a *chatStream) Full() bool { return a.choices[0].ids.full() }
+func (a *chatStream) Full() bool { return a.choices[0].ids.Full() }
 
 func (a *chatStream) ContentType() string { return typeStream }

@@ -129,7 +129,7 @@ func (a *chatWhole) Full() bool {
 		c := &a.choices[i].choice
 		held += len(c.Content) + len(c.Reasoning) + len(c.ToolCalls) + len(c.Logprobs)
 	}
-	return held > maxHeld || a.choices[0].ids.full()
+	return held > maxHeld || a.choices[0].ids.Full()
 }
 
 func (a *chatWhole) Fail(e *openai.Error) {

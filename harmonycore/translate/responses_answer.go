@@ -191,7 +191,7 @@ const maxResponse = 8 << 20
 // Full implements [Answer].
 func (a *responsesAnswer) Full() bool {
 	size := len(a.response.Output) + len(a.item.Text) + len(a.plain)
-	return a.logprobsInItems > maxLogprobs || size > maxResponse+a.logprobsInItems || a.ids.full()
+	return a.logprobsInItems > maxLogprobs || size > maxResponse+a.logprobsInItems || a.ids.Full()
 }
 
 func (a *responsesAnswer) Close(end harmony.End) {

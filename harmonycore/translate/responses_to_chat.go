@@ -43,6 +43,7 @@ func ResponsesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *op
 		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
 		oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo, effortWord: in.Effort,
 	}
+	r.keepTokenIDs(m)
 	if err := r.setSampling(&in.Sampling, m); err != nil {
 		return nil, err
 	}
@@ -113,6 +114,9 @@ func (s *spoken) readHistory(r *Request, builtIns []string) *openai.Error {
 	for i := s.first; i < len(s.in.Input); i++ {
 		item := &s.in.Input[i]
 		at := "input[" + strconv.Itoa(item.Index) + "]"
+		if err := r.checkTokenIDs(item.TokenIDs, "input", item.Index); err != nil {
+			return err
+		}
 		switch item.Kind {
 		case openai.ItemCall:
 			made++
@@ -199,6 +203,10 @@ func (s *spoken) appendMessages(dst []byte) []byte {
 	calls := s.calls
 	for i := s.first; i < len(s.in.Input); i++ {
 		item := &s.in.Input[i]
+		if item.TokenIDs != nil && s.model.Answers.TokenIDs && item.Kind != openai.ItemCallOutput &&
+			(item.Kind != openai.ItemMessage || item.Role == openai.RoleAssistant) {
+			turn.TokenIDs(item.TokenIDs)
+		}
 		switch {
 		case item.Kind == openai.ItemReasoning:
 			turn.Reasoning(item.Content)

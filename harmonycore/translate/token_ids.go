@@ -13,8 +13,9 @@ import (
 // that trains the model gets them with the answer (docs/token-ids.md). A nil one collects nothing.
 type TokenIDs struct {
 	prompt []uint32
-	// sampled and logprobs are JSON arrays without their ends.
+	// sampled and logprobs are JSON arrays without their ends. ids and numbers are how many elements they have.
 	sampled, logprobs []byte
+	ids, numbers      int
 }
 
 // TokenIDs returns the collection of the request's answer, or nil if the operator has not configured it.
@@ -36,14 +37,30 @@ func (r *Request) checkTokenIDs(ids *openai.TokenIDs, member string, i int) *ope
 	return ids.Check(member + "[" + strconv.Itoa(i) + "]")
 }
 
-// SetPrompt sets the ids of the prompt. It copies them.
-func (t *TokenIDs) SetPrompt(ids []uint32) { t.prompt = slices.Clone(ids) }
-
-// Add adds a sampled id. logprob is a JSON number, which is kept as the server spelled it.
-func (t *TokenIDs) Add(id uint32, logprob []byte) {
-	t.sampled = strconv.AppendUint(appendComma(t.sampled), uint64(id), 10)
-	t.logprobs = append(appendComma(t.logprobs), logprob...)
+// SetPrompt sets the ids of the prompt, unless they are set. It copies them.
+func (t *TokenIDs) SetPrompt(ids []uint32) {
+	if t.prompt == nil {
+		t.prompt = slices.Clone(ids)
+	}
 }
+
+// Add adds a sampled id.
+func (t *TokenIDs) Add(id uint32) {
+	t.sampled = strconv.AppendUint(appendComma(t.sampled), uint64(id), 10)
+	t.ids++
+}
+
+// AddLogprob adds the logprob of a sampled id. It is a JSON number, which is kept as the server spelled it.
+func (t *TokenIDs) AddLogprob(logprob []byte) {
+	t.logprobs = append(appendComma(t.logprobs), logprob...)
+	t.numbers++
+}
+
+// Sampled returns the number of sampled ids.
+func (t *TokenIDs) Sampled() int { return t.ids }
+
+// Complete reports whether the prompt's ids are there, and a logprob for each sampled id.
+func (t *TokenIDs) Complete() bool { return t.prompt != nil && t.ids == t.numbers }
 
 // appendComma begins an element of an array that has no end yet.
 func appendComma(dst []byte) []byte {
@@ -60,7 +77,8 @@ const maxTokenIDs = 8 << 20
 // maxIDText is the maximum length of an id in an array, in bytes.
 const maxIDText = 7
 
-func (t *TokenIDs) full() bool {
+// Full reports whether they take more memory than is allowed. A nil t takes none.
+func (t *TokenIDs) Full() bool {
 	return t != nil && len(t.prompt)*maxIDText+len(t.sampled)+len(t.logprobs) > maxTokenIDs
 }
 

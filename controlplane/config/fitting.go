@@ -160,21 +160,3 @@ func hasMember(o contract.Object, name string) bool {
 	var members map[string]json.RawMessage
 	return json.Unmarshal([]byte(cmp.Or(o, "{}")), &members) == nil && members[name] != nil
 }
-
-// checkAliases returns an error if a request's model could be two of the configured ones.
-func (c *Config) checkAliases() *Error {
-	owners := map[string]string{}
-	for i := range c.Models {
-		owners[c.Models[i].Name] = c.Models[i].Name
-	}
-	for i := range c.Models {
-		for j, alias := range c.Models[i].Aliases {
-			if owner, taken := owners[alias]; taken {
-				return &Error{Field: fmt.Sprintf("models[%d].aliases[%d]", i, j),
-					Reason: alias + " is already a name of the model " + owner + "; leave it out"}
-			}
-			owners[alias] = c.Models[i].Name
-		}
-	}
-	return nil
-}

@@ -101,7 +101,7 @@ func TestKindsDoNotMix(t *testing.T) {
 	c.Models[0].Pool, c.Models[0].Dialect = "p", contract.VLLM
 	const contradicts = "models[0].dialect: vllm contradicts the pool p, whose servers are of the kind other; leave " +
 		"dialect"
-	if e := c.checkModel(0, &Resolved{Config: c}); e == nil || !strings.HasPrefix(e.Error(), contradicts) {
+	if e := c.checkServers(0, &Resolved{Config: c}); e == nil || !strings.HasPrefix(e.Error(), contradicts) {
 		t.Errorf("another dialect than the pool's kind: %v", e)
 	}
 }

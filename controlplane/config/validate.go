@@ -48,7 +48,6 @@ const (
 const (
 	maxStallTimeout = 24 * time.Hour
 	maxConcurrency  = 1024
-	maxNameLength   = 256
 )
 
 // Validate returns the first error in c, as an [*Error]. A configuration that it accepts is complete.
@@ -120,12 +119,7 @@ func (c *Config) check() (*Resolved, *Error) {
 	if e := c.checkPools(r); e != nil {
 		return nil, e
 	}
-	for i := range c.Models {
-		if e := c.checkModel(i, r); e != nil {
-			return nil, e
-		}
-	}
-	if e := c.checkAliases(); e != nil {
+	if e := c.checkModels(r); e != nil {
 		return nil, e
 	}
 	if e := c.checkService(r); e != nil {
@@ -167,22 +161,45 @@ func (r *Resolved) untranslated(field, url, advice string) (Endpoint, *Error) {
 	return e, nil
 }
 
-func (c *Config) checkModel(i int, r *Resolved) *Error {
-	m := &c.Models[i]
-	fail := func(field, format string, args ...any) *Error {
+func (c *Config) checkModels(r *Resolved) *Error {
+	for i := range c.Models {
+		if e := c.checkModel(i); e != nil {
+			return e
+		}
+	}
+	if e := c.checkNames(); e != nil {
+		return e
+	}
+	for i := range c.Models {
+		if e := c.checkServers(i, r); e != nil {
+			return e
+		}
+		m := &c.Models[i]
+		if m.Pool == "" && len(m.Servers) == 0 {
+			continue // flags may still add servers of any kind
+		}
+		if path, reason := m.fit(contract.KindNamed(c.kind(m))); path != "" {
+			return failModel(i)(path, "%s", reason)
+		}
+	}
+	return nil
+}
+
+// failModel returns a function that makes the errors of a model.
+func failModel(i int) func(field, format string, args ...any) *Error {
+	return func(field, format string, args ...any) *Error {
 		return &Error{Field: fmt.Sprintf("models[%d].%s", i, field), Reason: fmt.Sprintf(format, args...)}
 	}
+}
+
+func (c *Config) checkModel(i int) *Error {
+	m, fail := &c.Models[i], failModel(i)
 	if m.Name == "" {
 		return fail("name", "the model has no name; write the one that clients ask for")
 	}
-	if !printable(m.Name) || len(m.Name) > maxNameLength {
+	if !printable(m.Name) || len(m.Name) > contract.MaxNameLength {
 		return fail("name", "%q is not a valid header value; use at most %d printable ASCII characters and no spaces", m.Name,
-			maxNameLength)
-	}
-	for j := range i {
-		if c.Models[j].Name == m.Name {
-			return fail("name", "%s is listed twice; list all its servers in one entry", m.Name)
-		}
+			contract.MaxNameLength)
 	}
 	if field, reason := outOfRange(m.ModelSettings.Fields()); field != "" {
 		return fail(field, "%s", reason)
@@ -190,17 +207,34 @@ func (c *Config) checkModel(i int, r *Resolved) *Error {
 	if path, reason := m.checkObjects(); path != "" {
 		return fail(path, "%s", reason)
 	}
-	if e := c.checkServers(m, fail, r); e != nil || m.Pool == "" && len(m.Servers) == 0 {
-		return e // flags may still add servers of any kind
-	}
-	if path, reason := m.fit(contract.KindNamed(c.kind(m))); path != "" {
-		return fail(path, "%s", reason)
-	}
 	return nil
 }
 
+// checkNames checks that a name that a client may use stands for one model.
+func (c *Config) checkNames() *Error {
+	named := make([]contract.Named, 0, len(c.Models))
+	for i := range c.Models {
+		m := &c.Models[i]
+		named = append(named, contract.Named{Name: m.Name, Aliases: m.Aliases})
+		if j := slices.Index(m.Aliases, "*"); j >= 0 && c.Passthrough != "" {
+			return failModel(i)(fmt.Sprintf("aliases[%d]", j), "* stands for every name, and none would be left for passthrough; "+
+				"write a longer one, or leave passthrough out")
+		}
+	}
+	e := contract.CheckNames(named)
+	if e == nil {
+		return nil
+	}
+	field := "name"
+	if e.Alias >= 0 {
+		field = fmt.Sprintf("aliases[%d]", e.Alias)
+	}
+	return failModel(e.Model)(field, "%s", e.Reason)
+}
+
 // checkServers checks the places of the model's servers, and adds the servers to r that the model names itself.
-func (c *Config) checkServers(m *Model, fail func(field, format string, args ...any) *Error, r *Resolved) *Error {
+func (c *Config) checkServers(i int, r *Resolved) *Error {
+	m, fail := &c.Models[i], failModel(i)
 	if m.Dialect != "" && !slices.Contains(contract.ServerKinds(), m.Dialect) {
 		return fail("dialect", "%q is not known; write %s", m.Dialect, strings.Join(contract.ServerKinds(), ", "))
 	}

@@ -112,7 +112,7 @@ func (p *parser) list(path string, v *rawjson.Value, f *contract.Field) []string
 		case e.Kind == rawjson.String && f.AllowsElement(e.Text):
 			all = append(all, e.Text)
 		default:
-			p.fail(at, "must be a name")
+			p.fail(at, f.Must)
 		}
 	}
 	return all

@@ -112,16 +112,27 @@ func (p *parser) models(v *rawjson.Value) []contract.Model {
 	}
 	models := make([]contract.Model, 0, len(v.Elements))
 	for i := range v.Elements {
-		path := "models[" + strconv.Itoa(i) + "]"
-		m := p.model(path, &v.Elements[i])
-		for j := range models {
-			if models[j].Name == m.Name {
-				p.fail(path+".name", "stands twice: "+m.Name)
-			}
-		}
-		models = append(models, m)
+		models = append(models, p.model("models["+strconv.Itoa(i)+"]", &v.Elements[i]))
 	}
+	p.checkNames(models)
 	return models
+}
+
+// checkNames checks that a name that a client may use stands for one model.
+func (p *parser) checkNames(models []contract.Model) {
+	named := make([]contract.Named, 0, len(models))
+	for i := range models {
+		named = append(named, contract.Named{Name: models[i].Name, Aliases: models[i].Aliases})
+	}
+	e := contract.CheckNames(named)
+	if e == nil {
+		return
+	}
+	path := "models[" + strconv.Itoa(e.Model) + "].name"
+	if e.Alias >= 0 {
+		path = "models[" + strconv.Itoa(e.Model) + "].aliases[" + strconv.Itoa(e.Alias) + "]"
+	}
+	p.fail(path, e.Reason)
 }
 
 func (p *parser) model(path string, v *rawjson.Value) contract.Model {

@@ -38,7 +38,7 @@ func TestRewritten(t *testing.T) {
 			`{"model":"x","stream":false,"stream_options":{"a":1},"stream_options":null,"Stream":1}`,
 			`{"model":"M","stream":true,"stream_options":{"include_usage":true}}`},
 		{"ids", Changes{Chat: keep, TokenIDs: true}, `{"model":"x","logprobs":false,"top_logprobs":3}`,
-			`{"model":"M","top_logprobs":3,"logprobs":true,"return_token_ids":true,"return_tokens_as_token_ids":true}`},
+			`{"model":"M","top_logprobs":3,"logprobs":true,"return_token_ids":true}`},
 	} {
 		tc.changes.Model = "M"
 		got, failure := AppendRewritten([]byte("!"), []byte(tc.in), &tc.changes)

@@ -66,9 +66,9 @@ func list(key string, at *[]string, fallback, words []string) Field {
 	return Field{Key: key, List: at, list: fallback, Words: words}
 }
 
-// texts is a list of texts that valid accepts. It is empty by default.
-func texts(key string, at *[]string, valid func(string) bool) Field {
-	return Field{Key: key, List: at, Valid: valid}
+// texts is a list of texts that valid accepts, empty by default. must is the filter's error text for any other.
+func texts(key string, at *[]string, valid func(string) bool, must string) Field {
+	return Field{Key: key, List: at, Valid: valid, Must: must}
 }
 
 func object(key string, at *Object) Field { return Field{Key: key, Object: at} }

@@ -29,10 +29,3 @@ func validShare(s string) bool {
 	_, ok := Share(s)
 	return ok
 }
-
-// maxAlias is the maximum length of an alias, in bytes.
-const maxAlias = 256
-
-func validAlias(s string) bool {
-	return s != "" && len(s) <= maxAlias && strings.TrimSpace(s) == s && strings.Count(s, "*") <= 1
-}

@@ -36,6 +36,7 @@ type Options struct {
 type Gateway struct {
 	options  Options
 	models   []Model
+	names    names
 	renderer *harmony.Renderer
 	// reduced reports whether the host cannot hold headers: neither a request's until its body has come, nor a response's
 	// until the first token. There is only one model then, since the route is chosen before the body names the model.
@@ -58,17 +59,12 @@ func New(o Options) *Gateway {
 		}
 		g.models = append(g.models, m)
 	}
+	g.names = newNames(g.models)
 	return g
 }
 
-func (g *Gateway) model(name string) *Model {
-	for i := range g.models {
-		if g.models[i].Name == name {
-			return &g.models[i]
-		}
-	}
-	return nil
-}
+// model returns the model that a client calls by this name, or nil.
+func (g *Gateway) model(name string) *Model { return g.names.model(name) }
 
 // passesOtherModels reports whether a request for another model is sent on unchanged after its body has been read.
 func (g *Gateway) passesOtherModels() bool { return g.options.Passthrough && !g.reduced }

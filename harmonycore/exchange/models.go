@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
@@ -32,7 +33,7 @@ func (m *oneModel) request([]byte, Host) RequestAction {
 	if model == nil {
 		return m.x.refuse(errModelNotFound(m.name))
 	}
-	return m.x.answer(&Reply{Status: 200, Body: listed(model).AppendJSON(nil)})
+	return m.x.answer(&Reply{Status: 200, Body: listed(model, m.name).AppendJSON(nil)})
 }
 
 func (m *oneModel) early() response { return m.x.earlyReply() }
@@ -108,18 +109,26 @@ func (l *modelList) reply() ResponseAction {
 	return l.x.client.reply(&Reply{Status: 200, Body: l.list()})
 }
 
-// list returns the gateway's models, and after them the models of the other server's list.
+// list returns the gateway's models, each with its aliases after it, and after them the models of the other server's
+// list. Patterns are not names, and are not listed.
 func (l *modelList) list() []byte {
-	models := l.x.gateway.models
-	ownModels := make([]openai.ListedModel, 0, len(models))
-	for i := range models {
-		ownModels = append(ownModels, listed(&models[i]))
+	g := l.x.gateway
+	own := make([]openai.ListedModel, 0, len(g.names.exact))
+	for i := range g.models {
+		m := &g.models[i]
+		own = append(own, listed(m, m.Name))
+		for _, alias := range m.Aliases {
+			if _, pattern := contract.PatternOf(alias); !pattern {
+				own = append(own, listed(m, alias))
+			}
+		}
 	}
-	return openai.AppendModels(nil, ownModels, l.others)
+	return openai.AppendModels(nil, own, l.others, func(name string) bool { return g.model(name) != nil })
 }
 
-func listed(m *Model) openai.ListedModel {
-	return openai.ListedModel{Name: m.Name, ContextLength: m.ContextLength}
+// listed returns the model under a name that clients call it by.
+func listed(m *Model, name string) openai.ListedModel {
+	return openai.ListedModel{Name: name, ContextLength: m.ContextLength}
 }
 
 // unescaped returns a copy of a path with each %XX decoded. Clients escape the slash in a model's name. net/url would

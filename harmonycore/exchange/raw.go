@@ -57,7 +57,7 @@ func (r *rawPrompt) head() RequestHead {
 	if !allowed && !r.unroutable() {
 		return RequestHead{}
 	}
-	return r.x.forwardHeaders(model, allowed && model.ServerModel != model.Name)
+	return r.x.forwardHeaders(model, allowed && model.mayBeRenamed())
 }
 
 // unroutable reports whether a request for another model has no destination. The servers' own paths have routes of

@@ -25,9 +25,9 @@ func (m ListedModel) AppendJSON(dst []byte) []byte {
 	return append(rawjson.AppendInt(dst, int64(m.ContextLength)), '}')
 }
 
-// AppendModels appends the list of models: ours, then those of another server's list that have other names. others is
-// the body of that list, or empty. Whatever cannot be read in it is left out.
-func AppendModels(dst []byte, models []ListedModel, others []byte) []byte {
+// AppendModels appends the list of models: ours, then those of another server's list. others is the body of that list, or
+// empty. Whatever cannot be read in it is left out, and so are names of which own reports that they are ours.
+func AppendModels(dst []byte, models []ListedModel, others []byte, own func(name string) bool) []byte {
 	dst = append(dst, `{"object":"list","data":[`...)
 	for i := range models {
 		if i > 0 {
@@ -43,13 +43,8 @@ func AppendModels(dst []byte, models []ListedModel, others []byte) []byte {
 			}
 			// Not GetString, for which the filter would contain the package fmt.
 			id, kind, _, err := jsonparser.Get(item, "id")
-			if err == nil && kind == jsonparser.String {
-				name := rawjson.Unescape(id)
-				for i := range models {
-					if models[i].Name == name {
-						return
-					}
-				}
+			if err == nil && kind == jsonparser.String && own(rawjson.Unescape(id)) {
+				return
 			}
 			if !first {
 				dst = append(dst, ',')

@@ -91,7 +91,7 @@ func TestParseWhole(t *testing.T) {
 				RawPrompts: "allow", DropCommentaryFromHistory: true, UnsupportedContent: "drop", Relay: "off",
 				ReasoningEfforts: contract.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
 				Aliases:          []string{"gpt", "openai/*"}, Translate: "all", Speaks: "auto", Marker: contract.DefaultMarker,
-				ExtraBody: `{"seed":1,"stop":["a"]}`, Chat: contract.DefaultModel("").Chat,
+				ExtraBody: `{"ignore":["a"],"seed":1}`, Chat: contract.DefaultModel("").Chat,
 				StructuredOutputs: "none", Answers: contract.Answers{
 					TokenIDs: true, ContextError: "empty_length",
 					ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4,

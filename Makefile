@@ -367,6 +367,11 @@ vectors-check: vectors ## vectors, and fail unless that changes nothing
 	@changed="$$(git status --porcelain -- $(VECTORS))"; \
 	if [[ -n "$$changed" ]]; then echo "the vectors have changed:"; echo "$$changed"; exit 1; fi
 
+.PHONY: nemogym-vectors
+nemogym-vectors: ## Ask NeMo Gym's VLLMModel for its vectors again; GYM_GIT=FOLDER is a git directory that has its commit
+	@tools/install-python.sh nemogym
+	@PYTHONDONTWRITEBYTECODE=1 .tools/venv/nemogym/bin/python tools/nemogym/generate.py $(if $(GYM_GIT),--git $(GYM_GIT))
+
 # A bounded search for differences: make differential STREAMS=1000000 SEED=2
 SEED ?= 1
 STREAMS ?= 100000

@@ -1,12 +1,12 @@
 """Cases of what a Chat server answers."""
-from build import WEATHER, answer, call, case, failed, result, user
+from build import CLOCK, WEATHER, answer, call, case, failed, result, user
 
 PARIS = call("get_weather", '{"city":"Paris"}', "call_1")
 ROME = call("get_weather", '{"city":"Rome"}', "call_2")
 
 
 def answers(name, content, *more, **members):
-    return case(name, [("Hello", answer(content, *more, **members))], request={"tools": [WEATHER]})
+    return case(name, [("Hello", answer(content, *more, **members))], request={"tools": [WEATHER, CLOCK]})
 
 
 def counted(**usage):
@@ -62,6 +62,7 @@ CALLS = [
     answers("call_arguments_empty", None, "tool_calls", tool_calls=[call("get_time", "{}", "call_1")]),
     answers("call_arguments_no_json", None, "tool_calls", tool_calls=[call("get_weather", "Paris", "call_1")]),
     answers("call_long_id", None, "tool_calls", tool_calls=[call("get_weather", "{}", "chatcmpl-tool-" + "0123456789abcdef" * 2)]),
+    answers("call_undeclared", None, "tool_calls", tool_calls=[call("launch", "{}", "call_1")]),
     answers("call_none", "Fine.", tool_calls=[]),
     answers("call_null", "Fine.", tool_calls=None),
 ]

@@ -1,7 +1,7 @@
 """Cases of the settings of a VLLMModel."""
 import json
 
-from build import answer, call, called, case, message, reasoning, result, said, user
+from build import answer, called, case, message, reasoning, result, said, user
 
 THOUGHT = [user("Hello"), reasoning("They greet."), message("Hi."), user("Bye")]
 CALLED = [user("Weather?"), reasoning("I need the tool."), called("get_weather", "{}", "call_1"), result("call_1", "Rain.")]
@@ -70,14 +70,13 @@ PINNED = [
     hello("pinned", sampling_overrides={"temperature": 1.0, "top_p": 1.0}),
     hello("pinned_over_client", {"temperature": 0.2}, sampling_overrides={"temperature": 1.0}),
     hello("pinned_over_extra", extra_body={"temperature": 0.6, "top_k": 20}, sampling_overrides={"temperature": 1.0}),
-    hello("pinned_max_tokens", {"max_output_tokens": 9}, sampling_overrides={"max_tokens": 99, "top_k": -1}),
+    hello("pinned_max_tokens", {"max_output_tokens": 32}, sampling_overrides={"max_tokens": 99, "top_k": -1}),
 ]
 
 OTHERS = [
     hello("base_urls", base_url=["http://127.0.0.1:2/v1", "http://127.0.0.1:3/v1"]),
     hello("headers", default_headers={"X-Team": "gym"}),
     case("sequential_reasoning", [user("Hello"), reasoning("They greet.")], sequential_reasoning_allowed=False),
-    case("call_of_tool", [("Weather?", answer(None, "tool_calls", tool_calls=[call("get_weather", "{}", "call_1")]))]),
     hello("audio_data", {"metadata": {"audio_data": "data:audio/wav;base64,UklGRg=="}}),
 ]
 

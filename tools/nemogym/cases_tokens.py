@@ -1,5 +1,5 @@
 """Cases with the ids and the logprobs of tokens, on answers and on items that come back."""
-from build import WEATHER, answer, call, case, failed, message, reasoning, result, user
+from build import CLOCK, WEATHER, answer, call, case, failed, message, reasoning, result, user
 
 PARIS = call("get_weather", '{"city":"Paris"}', "call_1")
 TRAINING = {"return_token_id_information": True}
@@ -27,7 +27,7 @@ def looked_up(body, prompt, generation, logprobs):
 
 
 def sampled(name, body, ids=([151644, 872], [9707, 0], [-0.5, -0.0]), **settings):
-    return case(name, [("Hello", inline(body, *ids))], **(INLINE | settings))
+    return case(name, [("Hello", inline(body, *ids))], request={"tools": [WEATHER, CLOCK]}, **(INLINE | settings))
 
 
 ANSWERS = [

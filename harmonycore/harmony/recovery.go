@@ -48,6 +48,8 @@ const (
 	InvalidText
 	// MissingMark is reasoning without the mark that ends it, in a form of text that has one (package structure).
 	MissingMark
+	// ImplicitSplit is text without any header. It was read as reasoning, a mark, and an answer.
+	ImplicitSplit
 
 	recoveryKinds = iota
 )
@@ -59,7 +61,7 @@ var recoveryNames = [recoveryKinds]string{
 	AfterStop: "after_stop", ChannelInContent: "channel_in_content", LongHeader: "long_header",
 	DroppedHeader: "dropped_header", RepairedRole: "repaired_role", RepairedChannel: "repaired_channel",
 	UnknownChannel: "unknown_channel", RepairedRecipient: "repaired_recipient", LooseWords: "loose_words",
-	InvalidText: "invalid_text", MissingMark: "missing_mark",
+	InvalidText: "invalid_text", MissingMark: "missing_mark", ImplicitSplit: "implicit_split",
 }
 
 // String returns the kind's name in metrics and in `harmony inspect`.

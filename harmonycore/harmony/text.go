@@ -15,18 +15,23 @@ const (
 	// Stripped is Harmony without its control tokens: "analysis…assistantfinal…". It is ambiguous by nature. Text that
 	// begins so is read as stripped, any other text as [Printed].
 	Stripped
-	// Split is reasoning, [FinalMark], answer. Models write so if the prompt asks for it.
+	// Split is reasoning, a mark, answer. Models write so if the prompt asks for it. Only the first mark counts.
 	Split
 )
 
-// FinalMark ends the reasoning in the dialect [Split]. Only the first mark counts.
-const FinalMark = "===FINAL==="
+// FinalMark is the default of [TextOptions.Mark]. MaxMark is the longest possible one, in bytes.
+const (
+	FinalMark = "===FINAL==="
+	MaxMark   = 64
+)
 
 // TextOptions describe the expected text. The zero value is [Printed] without a fallback.
 type TextOptions struct {
 	Dialect Dialect
 	// Fallback applies to [Printed], and to [Stripped] if the text does not begin as stripped text does.
 	Fallback Fallback
+	// Mark ends the reasoning in the dialect [Split]. An empty or too long one is [FinalMark].
+	Mark string
 }
 
 // TextParser turns text into messages as a [StreamParser] does token ids, with the same machine. It is for servers that
@@ -47,6 +52,8 @@ type TextParser struct {
 	tailSize     int
 	head         strippedHeader
 	watch        watch
+	// mark is [TextOptions.Mark].
+	mark string
 	// controls is the number of control tokens taken. ordinary is the number of bytes written that are not part of one.
 	controls, ordinary int
 }
@@ -56,7 +63,7 @@ type textMode uint8
 const (
 	// printed recognizes only control tokens.
 	printed textMode = iota
-	// undecided holds text until the fallback is decided. undecided and splitting also recognize [FinalMark].
+	// undecided holds text until the fallback is decided. undecided and splitting also recognize the mark.
 	undecided
 	splitting
 	// stripped is inside the content of a stripped stream. The modes from opening on are inside its headers.
@@ -69,16 +76,19 @@ const (
 
 // The marks other than control tokens. No control token has one of these ids.
 const (
-	finalMark uint32 = iota
+	splitMark uint32 = iota
 	boundaryMark
 )
 
-// longestMark is the length of the longest mark: of the control tokens, [FinalMark] and strippedBoundaries.
-const longestMark = max(tokenizer.LongestSpecial, len(FinalMark), len("assistant"+Commentary))
+// longestMark is the length of the longest mark: of the control tokens, those of [Split], and strippedBoundaries.
+const longestMark = max(tokenizer.LongestSpecial, MaxMark, len("assistant"+Commentary))
 
 // NewTextParser returns a parser of a completion: its first byte follows "<|start|>assistant".
 func NewTextParser(sink Sink, options TextOptions) *TextParser {
-	p := &TextParser{machine: machine{sink: sink}}
+	p := &TextParser{machine: machine{sink: sink}, mark: options.Mark}
+	if p.mark == "" || len(p.mark) > MaxMark {
+		p.mark = FinalMark
+	}
 	p.machine.head.bytewise = true
 	p.beginHeader(false)
 	p.head.reset()
@@ -232,7 +242,7 @@ func (p *TextParser) next(b []byte, i int) int {
 	var other byte
 	switch p.mode {
 	case undecided, splitting:
-		other = FinalMark[0]
+		other = p.mark[0]
 	case stripped:
 		other = strippedBoundaries[0][0]
 	default:
@@ -249,19 +259,25 @@ func (p *TextParser) next(b []byte, i int) int {
 
 // match looks for a mark at the beginning of b. partial reports whether more bytes may complete one.
 func (p *TextParser) match(b []byte) (mark uint32, size int, partial bool) {
-	switch {
-	case b[0] == '<':
-		return tokenizer.MatchSpecial(b)
-	case p.mode == stripped:
+	if b[0] == '<' {
+		if mark, size, partial = tokenizer.MatchSpecial(b); size > 0 || partial {
+			return mark, size, partial
+		}
+	}
+	switch p.mode {
+	case stripped:
 		word, partial := firstOf(strippedBoundaries[:], b)
 		if word == "" {
 			return 0, 0, partial
 		}
 		return boundaryMark, len(roleWords[Assistant]), false
-	case hasPrefix(b, FinalMark):
-		return finalMark, len(FinalMark), false
+	case undecided, splitting:
+		if hasPrefix(b, p.mark) {
+			return splitMark, len(p.mark), false
+		}
+		return 0, 0, isProperPrefix(b, p.mark)
 	}
-	return 0, 0, isProperPrefix(b, FinalMark)
+	return 0, 0, false
 }
 
 // firstOf returns the first of words with which b begins, or "". partial reports whether more bytes may complete one.
@@ -278,7 +294,7 @@ func firstOf(words []string, b []byte) (word string, partial bool) {
 // takeMark handles a mark of this size.
 func (p *TextParser) takeMark(mark uint32, size int) {
 	switch mark {
-	case finalMark:
+	case splitMark:
 		if p.mode == undecided {
 			p.fallBack()
 		}

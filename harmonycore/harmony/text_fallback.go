@@ -10,7 +10,7 @@ const (
 	// FallBackToFinal reads the text as an answer.
 	FallBackToFinal
 	// FallBackToSplit reads the text as the dialect [Split]. The text is held until the decision: if it ends before that
-	// without any mark, it is an answer. A [FinalMark] decides at once.
+	// without any mark, it is an answer. The mark of [Split] decides at once.
 	FallBackToSplit
 )
 
@@ -99,6 +99,7 @@ func (p *TextParser) fallBack() {
 	p.watch.enabled = false
 	p.watch.fellBack = true
 	if p.mode == undecided {
+		p.recoveries[ImplicitSplit]++
 		held := p.watch.held
 		p.watch.held = nil
 		p.mode = splitting

@@ -231,21 +231,33 @@ func TestTextParser(t *testing.T) {
 			false},
 
 		{"fallback to split", split, []timed{{long, 0}, {"Hm", 600}, {"===FINAL===Hi", 601}},
-			"[analysis] " + long + "Hm end; [final] Hi cut", "", true},
-		{"mark decides", split, []timed{{"Hm===FINAL===Hi", 0}}, "[analysis] Hm end; [final] Hi cut", "", true},
+			"[analysis] " + long + "Hm end; [final] Hi cut", "implicit_split", true},
+		{"mark decides", split, []timed{{"Hm===FINAL===Hi", 0}}, "[analysis] Hm end; [final] Hi cut", "implicit_split",
+			true},
 		{"short answer", split, []timed{{"Hi", 0}, {" there", 9000}}, "[final] Hi there cut", "implicit_final", false},
 		{"Harmony in time", split, []timed{{" to=functions.f", 0},
 			{"<|channel|>commentary json<|message|>===FINAL===<|call|>", 5000}},
 			"[commentary >functions.f json] ===FINAL=== call", "", false},
 		{"fallback to split, then Harmony", split, []timed{{long, 0}, {"x" + finalHi, 600}},
-			"[analysis] " + long + "x cut; [final] Hi return", "missing_end", true},
+			"[analysis] " + long + "x cut; [final] Hi return", "missing_end implicit_split", true},
 		{"only bytes count", atOnce, []timed{{"12345678", 0}}, "[final] 12345678 cut", "implicit_final", false},
-		{"only bytes count, one more", atOnce, []timed{{"123456789", 0}}, "[analysis] 123456789 cut", "", true},
+		{"only bytes count, one more", atOnce, []timed{{"123456789", 0}}, "[analysis] 123456789 cut", "implicit_split", true},
 		{"held no longer", split, []timed{{strings.Repeat("x", MaxUndecided+1), 0}},
-			"[analysis] " + strings.Repeat("x", MaxUndecided+1) + " cut", "", true},
-		{"stripped or split", TextOptions{Stripped, split.Fallback}, []timed{{"assistantHm===FINAL===Hi", 0}},
-			"[analysis] assistantHm end; [final] Hi cut", "", true},
-		{"stripped, so no fallback", TextOptions{Stripped, split.Fallback}, []timed{{"analysis" + long, 0}, {long, 9000}},
+			"[analysis] " + strings.Repeat("x", MaxUndecided+1) + " cut", "implicit_split", true},
+		{"stripped or split", TextOptions{Dialect: Stripped, Fallback: split.Fallback}, []timed{{"assistantHm===FINAL===Hi", 0}},
+			"[analysis] assistantHm end; [final] Hi cut", "implicit_split", true},
+		{"a mark of one's own", TextOptions{Dialect: Split, Mark: "</think>"}, []timed{{"Hm</thi</think>Hi", 0}},
+			"[analysis] Hm</thi end; [final] Hi cut", "", false},
+		{"a mark within control tokens", TextOptions{Dialect: Split, Mark: "<|"}, []timed{{"a<|return|>", 0}, {"b", 0}},
+			"[analysis] a return; [final] b cut", "implicit_final after_stop", false},
+		{"a mark that begins as control tokens do", TextOptions{Dialect: Split, Mark: "<|e"}, []timed{{"a<|ex", 0}},
+			"[analysis] a end; [final] x cut", "", false},
+		{"too long a mark", TextOptions{Dialect: Split, Mark: strings.Repeat("x", MaxMark+1)},
+			[]timed{{"a===FINAL===b", 0}}, "[analysis] a end; [final] b cut", "", false},
+		{"as long as possible", TextOptions{Dialect: Split, Mark: strings.Repeat("x", MaxMark)},
+			[]timed{{strings.Repeat("x", MaxMark-1) + "y" + strings.Repeat("x", MaxMark+1), 0}},
+			"[analysis] " + strings.Repeat("x", MaxMark-1) + "y end; [final] x cut", "", false},
+		{"stripped, so no fallback", TextOptions{Dialect: Stripped, Fallback: split.Fallback}, []timed{{"analysis" + long, 0}, {long, 9000}},
 			"[analysis] " + long + long + " cut", "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -508,7 +520,8 @@ func TestTextParserCuts(t *testing.T) {
 			chunks = append(chunks, timed{text, at})
 			at += int64(random.Intn(3))
 		}
-		o := TextOptions{Dialect(random.Intn(3)), Fallback{FallbackTo(random.Intn(3)), random.Intn(5), int64(random.Intn(3))}}
+		o := TextOptions{Dialect(random.Intn(3)), Fallback{FallbackTo(random.Intn(3)), random.Intn(5), int64(random.Intn(3))},
+			[]string{"", "<|", "==", "final", " "}[random.Intn(5)]}
 		checkText(t, o, chunks)
 	}
 }

@@ -25,6 +25,7 @@ var meanings = map[harmony.Recovery]string{
 	harmony.LooseWords:        "words in a header that are no field; dropped",
 	harmony.InvalidText:       "bytes that are not UTF-8; replaced by U+FFFD",
 	harmony.MissingMark:       "reasoning without the mark that ends it",
+	harmony.ImplicitSplit:     "text without any header; taken for reasoning, a mark and an answer",
 }
 
 // Meaning returns a one-clause description of a kind of recovery.

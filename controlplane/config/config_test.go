@@ -90,7 +90,7 @@ func TestParseWhole(t *testing.T) {
 				ControlTokens: "break", FallbackOnTimeoutMS: 1000,
 				RawPrompts: "allow", DropCommentaryFromHistory: true, UnsupportedContent: "drop", Relay: "off",
 				ReasoningEfforts: contract.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
-				Aliases:          []string{"gpt", "openai/*"}, Translate: "all", Speaks: "auto", Marker: contract.DefaultMarker,
+				Aliases:          []string{"gpt", "openai/*"}, Translate: "all", Speaks: "auto",
 				ExtraBody: `{"ignore":["a"],"seed":1}`, Chat: contract.DefaultModel("").Chat,
 				StructuredOutputs: "none", Answers: contract.Answers{
 					TokenIDs: true, ContextError: "empty_length",

@@ -60,7 +60,7 @@ const (
 	ContextEmptyLength = "empty_length"
 )
 
-// DefaultMarker is the default of [ModelSettings.Marker].
+// DefaultMarker is the marker of a model that speaks marker and has no [ModelSettings.Marker].
 const DefaultMarker = "===FINAL==="
 
 // maxMarker is the maximum length of a marker, in bytes.
@@ -92,7 +92,7 @@ func validSpeaks(s string) bool {
 	return strings.HasPrefix(s, ForeignPrefix) && len(s) > len(ForeignPrefix)
 }
 
-func validMarker(s string) bool { return s != "" && len(s) <= maxMarker && strings.TrimSpace(s) == s }
+func validMarker(s string) bool { return len(s) <= maxMarker && strings.TrimSpace(s) == s }
 
 // Fields returns the settings of the block.
 func (c *ChatServers) Fields() []Field {

@@ -61,7 +61,8 @@ type ModelSettings struct {
 	// Speaks is "auto", "harmony", "chat", "marker" or the name of an adapter that begins with "x-": what the text of the
 	// model's answers is (docs/structure.md). Empty: auto.
 	Speaks string `yaml:"speaks"`
-	// Marker is the text after which the answer begins, for a model that speaks marker. Empty: ===FINAL===.
+	// Marker is the text after which the answer begins, for a model that speaks marker. Empty: ===FINAL===. A model that
+	// speaks harmony may have one too: text that turns out not to be Harmony is then read so.
 	Marker string `yaml:"marker"`
 	// ExtraBody is an object with members that requests to the model's servers have unless the client sends its own:
 	// defaults of sampling, and parameters of the servers.
@@ -170,7 +171,7 @@ func (m *ModelSettings) Fields() []Field {
 		valid(text("speaks", &m.Speaks, SpeaksAuto), validSpeaks,
 			`must be "auto", "harmony", "chat", "marker" or begin with "x-"`).
 			advise("is not known; write auto, harmony, chat, marker, or x- and the name of an adapter"),
-		valid(text("marker", &m.Marker, DefaultMarker), validMarker,
+		valid(text("marker", &m.Marker, ""), validMarker,
 			"must be a text of at most 64 bytes without space at its ends").
 			advise("is not a marker; write a text of at most 64 bytes without space at its ends, such as " + DefaultMarker),
 		object("extra_body", &m.ExtraBody),

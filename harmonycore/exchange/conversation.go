@@ -117,13 +117,7 @@ func newConversationParser(g *generation, model *Model, r *translate.Request, an
 	if !ok {
 		create = structure.NewAuto
 	}
-	p.adapter = create(p.sink, structure.Options{
-		Marker: model.Marker, ThinkTags: model.Chat.ThinkTags,
-		Fallback: harmony.Fallback{
-			To: harmony.FallBackToFinal, MinTokens: model.MinTokensBeforeFallback,
-			TimeoutMS: int64(model.FallbackOnTimeoutMS),
-		},
-	})
+	p.adapter = create(p.sink, structureOptions(model))
 	p.calls = callReader{sink: p.sink, request: r}
 	return p
 }
@@ -195,6 +189,7 @@ func (p *conversationParser) bounded(g *generation, c *choice, rest int) (done b
 func (p *conversationParser) reasoning(text []byte) {
 	if p.sink.source != fromReasoning {
 		p.closeOpen()
+		p.adapter.Break() // before all text it tells that the server separates reasoning
 		p.sink.begin(fromReasoning, harmony.Header{Role: harmony.Assistant, Channel: harmony.Analysis})
 	}
 	p.sink.add(text)

@@ -34,7 +34,8 @@ type Report struct {
 	// Recoveries are the counts of the repairs. Refused is the error at which a strict parser would have stopped, or 0.
 	Recoveries harmony.Recoveries
 	Refused    harmony.ParseErrorKind
-	// Fallbacks is the number of choices with text without any header. That text was taken as the answer.
+	// Fallbacks is the number of choices with text without any header. That text was taken as the answer, or split at the
+	// model's marker.
 	Fallbacks int
 	// ReasoningAlert reports whether the model wrote hardly anything but reasoning.
 	ReasoningAlert bool
@@ -112,7 +113,7 @@ func (g *generation) complement(r *Report) {
 		for kind, n := range recoveries {
 			r.Recoveries[kind] += n
 		}
-		if recoveries[harmony.ImplicitFinal] > 0 {
+		if recoveries[harmony.ImplicitFinal]+recoveries[harmony.ImplicitSplit] > 0 {
 			r.Fallbacks++
 		}
 		if refused := c.parser.refused(); refused != nil && r.Refused == 0 {

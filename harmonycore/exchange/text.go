@@ -4,6 +4,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
@@ -16,22 +17,28 @@ const maxPiece = 256
 
 // textParser is the [parser] of a choice in text, with or without control tokens. It estimates numbers of tokens.
 type textParser struct {
-	stream *harmony.TextParser
-	sink   *textSink
+	stream *structure.Harmony
 	// received is the number of bytes received. prefilled is the number of tokens that the prompt already had.
 	received, prefilled int
 }
 
 func newTextParser(g *generation, model *Model, answer translate.Choice) *textParser {
-	p := &textParser{sink: &textSink{Choice: answer}}
-	options := harmony.TextOptions{Dialect: harmony.Stripped, Fallback: harmony.Fallback{
-		To: harmony.FallBackToFinal, MinTokens: model.MinTokensBeforeFallback, TimeoutMS: int64(model.FallbackOnTimeoutMS),
-	}}
+	dialect := harmony.Stripped
 	if len(g.prefilled) > 0 {
-		options.Dialect = harmony.Printed // the prompt has the header, with control tokens
+		dialect = harmony.Printed // the prompt has the header, with control tokens
 	}
-	p.stream = harmony.NewTextParser(p.sink, options)
-	return p
+	return &textParser{stream: structure.NewHarmonyText(answer, dialect, structureOptions(model))}
+}
+
+// structureOptions returns what an adapter may need of a model's settings.
+func structureOptions(model *Model) structure.Options {
+	return structure.Options{
+		Marker: model.Marker, ThinkTags: model.Chat.ThinkTags,
+		Fallback: harmony.Fallback{
+			To: harmony.FallBackToFinal, MinTokens: model.MinTokensBeforeFallback,
+			TimeoutMS: int64(model.FallbackOnTimeoutMS),
+		},
+	}
 }
 
 func (p *textParser) exceeds(event *backend.Event, tokens int) bool {
@@ -76,8 +83,7 @@ func (p *textParser) take(g *generation, c *choice, event *backend.Event) *opena
 }
 
 func (p *textParser) end(_ *generation, finish backend.Finish) *openai.Error {
-	p.sink.stopped = finish == backend.Stopped
-	p.stream.Finish()
+	p.stream.Finish(finish == backend.Stopped)
 	return nil
 }
 
@@ -88,31 +94,3 @@ func (p *textParser) generated() int { return max(p.stream.Taken()-p.prefilled, 
 func (p *textParser) recoveries() harmony.Recoveries { return p.stream.Recoveries() }
 
 func (p *textParser) refused() *harmony.ParseError { return nil }
-
-// textSink is between a text parser and its choice. Most servers leave the token that ended an answer out of the text.
-// So where a server stopped at a token, the open message has ended with one.
-type textSink struct {
-	translate.Choice
-	// called reports whether the newest message is a call.
-	called bool
-	// stopped reports whether the server stopped at a token.
-	stopped bool
-}
-
-// Open implements [harmony.Sink].
-func (s *textSink) Open(h harmony.Header) {
-	s.called = h.Recipient != ""
-	s.Choice.Open(h)
-}
-
-// Close implements [harmony.Sink].
-func (s *textSink) Close(end harmony.End) {
-	switch {
-	case end != harmony.Cut || !s.stopped:
-	case s.called:
-		end = harmony.EndedByCall
-	default:
-		end = harmony.EndedByReturn
-	}
-	s.Choice.Close(end)
-}

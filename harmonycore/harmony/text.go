@@ -121,6 +121,9 @@ func (p *TextParser) Recoveries() Recoveries { return p.recoveries }
 // FellBack reports whether the parser fell back: it reads the stream as one without Harmony.
 func (p *TextParser) FellBack() bool { return p.watch.fellBack }
 
+// Splitting reports whether the text so far is reasoning that a mark should end.
+func (p *TextParser) Splitting() bool { return p.mode == splitting }
+
 // Opened returns the number of messages opened so far, the open one included.
 func (p *TextParser) Opened() int { return p.opened }
 

@@ -2,8 +2,8 @@ package structure
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 
-// Adapter reads the text of one answer and passes its messages on to a [harmony.Sink]. It is the StreamingStructureAdapter
-// of docs/structure.md: Write is its process_chunk, and Finish its finalize.
+// Adapter reads the text of one answer and passes its messages on to a [harmony.Sink]. It is the
+// StreamingStructureAdapter of docs/structure.md: Write is its process_chunk, and Finish its finalize.
 //
 // The messages must not depend on how the text is cut. All text is in exactly one message, except what marks the
 // structure itself. What an Adapter holds back must be bounded.
@@ -12,8 +12,9 @@ type Adapter interface {
 	Write(text []byte, now int64)
 	// Timed reports whether the next Write uses its time.
 	Timed() bool
-	// Break closes the open message. The caller calls it before it passes on a message that came beside the text:
-	// reasoning or a call from a member of its own. Text may follow.
+	// Break delivers what is held back, and closes the open message. The caller calls it before it passes on a message
+	// that came beside the text: reasoning or a call from a member of its own. Before all text it tells that the server
+	// separates reasoning from the text. Text may follow.
 	Break()
 	// Finish delivers what is held back, and closes the open message. whole reports whether the model has ended its answer
 	// by itself. It is the last call.

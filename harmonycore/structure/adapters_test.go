@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
 )
 
@@ -39,8 +40,8 @@ func TestChatLeading(t *testing.T) {
 		{"half a tag", "<thi", "[final] <thi return", false},
 		{"not at the beginning", "Hi <think>Hm</think>", "[final] Hi <think>Hm</think> return", false},
 		{"nested", "<think>a<think>b</think>c</think>d", "[analysis] a<think>b end; [final] c</think>d return", false},
-		{"repeated", "<think>a</think> \n<think>b</think>c<think>", "[analysis] a end; [analysis] b end; [final] c<think> return",
-			false},
+		{"repeated", "<think>a</think> \n<think>b</think>c<think>",
+			"[analysis] a end; [analysis] b end; [final] c<think> return", false},
 		{"without text", "<think></think>Hi", "[final] Hi return", false},
 		{"only space in it", "<think>\n\n</think>\n\nHi", "[analysis] \n\n end; [final] \n\nHi return", false},
 		{"no answer", "<think>Hm</think>", "[analysis] Hm end", false},
@@ -54,9 +55,10 @@ func TestChatLeading(t *testing.T) {
 		{"Harmony", "<|channel|>final<|message|>Hi", "[final] <|channel|>final<|message|>Hi return", false},
 		{"beside it", "a" + brk + "b", "[final] a end; [final] b return", false},
 		{"reasoning beside it", brk + "<think>Hm</think>Hi", "[analysis] Hm end; [final] Hi return", false},
-		{"beside reasoning", "<think>a</thi" + brk + "b</think>c", "[analysis] a</thi end; [analysis] b end; [final] c return",
-			false},
-		{"beside space", "<think>a</think>\n" + brk + "<think>", "[analysis] a end; [final] \n end; [final] <think> return", false},
+		{"beside reasoning", "<think>a</thi" + brk + "b</think>c",
+			"[analysis] a</thi end; [analysis] b end; [final] c return", false},
+		{"beside space", "<think>a</think>\n" + brk + "<think>",
+			"[analysis] a end; [final] \n end; [final] <think> return", false},
 		{"beside the beginning of a tag", "<thi" + brk + "nk>a", "[final] <thi end; [final] nk>a return", false},
 	})
 }
@@ -64,16 +66,17 @@ func TestChatLeading(t *testing.T) {
 func TestChatAnywhere(t *testing.T) {
 	run(t, structure.NewChat, structure.Options{ThinkTags: contract.ThinkAnywhere}, []textCase{
 		{"no tag", " Hi", "[final]  Hi return", false},
-		{"leading", " <think>Hm</think> <think>Hm</think>\nHi", "[analysis] Hm end; [analysis] Hm end; [final] \nHi return",
-			false},
-		{"between", "a <think>b</think> c<think>d</think>", "[final] a  end; [analysis] b end; [final]  c end; [analysis] d end",
+		{"leading", " <think>Hm</think> <think>Hm</think>\nHi", "[analysis] Hm end; [analysis] Hm end; [final] \nHi return", false},
+		{"between", "a <think>b</think> c<think>d</think>",
+			"[final] a  end; [analysis] b end; [final]  c end; [analysis] d end",
 			false},
 		{"after the beginning of one", "<<think>a</think>b", "[final] < end; [analysis] a end; [final] b return", false},
 		{"after space", strings.Repeat(" ", 257) + "<think>a",
 			"[final] " + strings.Repeat(" ", 257) + " end; [analysis] a return; missing_mark 1", false},
 		{"an end alone", "a</think>b", "[final] a</think>b return", false},
 		{"half a tag", "a<think", "[final] a<think return", false},
-		{"beside half a tag", "a<thi" + brk + "nk>b<think>c", "[final] a<thi end; [final] nk>b end; [analysis] c cut", true},
+		{"beside half a tag", "a<thi" + brk + "nk>b<think>c",
+			"[final] a<thi end; [final] nk>b end; [analysis] c cut", true},
 	})
 }
 
@@ -82,8 +85,8 @@ func TestChatOpened(t *testing.T) {
 		{"reasoning", "\nHm\n</think>\n\nHi", "[analysis] \nHm\n end; [final] \n\nHi return", false},
 		{"the tag all the same", "\n<think>Hm</think>Hi", "[analysis] Hm end; [final] Hi return", false},
 		{"ended at once", "</think>Hi", "[final] Hi return", false},
-		{"another leading one", "a</think>\n<think>b</think>c<think>", "[analysis] a end; [analysis] b end; [final] c<think> return",
-			false},
+		{"another leading one", "a</think>\n<think>b</think>c<think>",
+			"[analysis] a end; [analysis] b end; [final] c<think> return", false},
 		{"no tag", "Hi", "[analysis] Hi end; [final] Hi return; missing_mark 1", false},
 		{"half a tag", "<thi", "[analysis] <thi end; [final] <thi return; missing_mark 1", false},
 		{"no tag, cut off", "Hi", "[analysis] Hi cut", true},
@@ -112,9 +115,10 @@ func TestMarker(t *testing.T) {
 		{"no marker, cut off", "Hi", "[analysis] Hi cut", true},
 		{"half a marker at once", "===FI", "[analysis] ===FI end; [final] ===FI return; missing_mark 1", false},
 		{"a call beside it", "Hm==" + brk, "[analysis] Hm== end", false},
-		{"beside it", "a" + brk + "b===FINAL===c" + brk + "d", "[analysis] a end; [analysis] b end; [final] c end; [final] d return",
-			false},
-		{"beside it, no marker", "a" + brk + "b", "[analysis] a end; [analysis] b end; [final] b return; missing_mark 1", false},
+		{"beside it", "a" + brk + "b===FINAL===c" + brk + "d",
+			"[analysis] a end; [analysis] b end; [final] c end; [final] d return", false},
+		{"beside it, no marker", "a" + brk + "b",
+			"[analysis] a end; [analysis] b end; [final] b return; missing_mark 1", false},
 	})
 	run(t, structure.NewMarker, structure.Options{Marker: "aab"}, []textCase{
 		{"a marker that begins again", "aaaab aab", "[analysis] aa end; [final]  aab return", false},
@@ -148,8 +152,8 @@ func TestAuto(t *testing.T) {
 			"[final] Hi return; doubled_start 1", false},
 		{"Harmony in a quotation", "`<|channel|>final<|message|>`", "[final] `<|channel|>final<|message|>` return", false},
 		{"a control token that begins no header", "<|end|>Hi", "[final] <|end|>Hi return", false},
-		{"Harmony without control tokens", "analysisWe answer.assistantfinalHi", "[analysis] We answer. end; [final] Hi return",
-			false},
+		{"Harmony without control tokens", "analysisWe answer.assistantfinalHi",
+			"[analysis] We answer. end; [final] Hi return", false},
 		{"the word analysis", "analysis of it", "[final] analysis of it return", false},
 		{"only the word", "analysis", "[final] analysis return", false},
 		{"a call without control tokens", "commentary to=functions.f json{}", "[commentary>functions.f] {} call", false},
@@ -173,4 +177,29 @@ func TestNamed(t *testing.T) {
 			t.Errorf("%q: %v", name, ok)
 		}
 	}
+}
+
+func TestHarmonyWithMarker(t *testing.T) {
+	fallback := harmony.Fallback{To: harmony.FallBackToFinal, MinTokens: 2}
+	run(t, structure.NewHarmony, structure.Options{Marker: "##", Fallback: fallback}, []textCase{
+		{"control tokens", "<|channel|>analysis<|message|>Hm ## Hm<|end|>", "[analysis] Hm ## Hm end", false},
+		{"no control tokens", "analysisHm ## Hm.assistantfinalHi", "[analysis] Hm ## Hm. end; [final] Hi return", false},
+		{"the marker", "Hm##Hi##", "[analysis] Hm end; [final] Hi## return; implicit_split 1", false},
+		{"a short answer", "Hi there", "[final] Hi there return; implicit_final 1", false},
+		{"no marker", "It is 4, I think.", "[analysis] It is 4, I think. return; [final] It is 4, I think. return; " +
+			"missing_mark 1; implicit_split 1", false},
+		{"no marker, cut off", "It is 4, I think.", "[analysis] It is 4, I think. cut; implicit_split 1", true},
+		{"no marker, a terminator", "It is 4, I think.<|return|>", "[analysis] It is 4, I think. return; " +
+			"[final] It is 4, I think. return; missing_mark 1; implicit_split 1", false},
+		{"no marker, a control token that means nothing", "It is 4, <|constrain|>I think.",
+			"[analysis] It is 4, I think. return; " +
+				"[final] It is 4, I think. return; stray_control 1; missing_mark 1; implicit_split 1", false},
+		{"no marker, not UTF-8", "It is 4, I think\xf0", "[analysis] It is 4, I think\uFFFD return; " +
+			"[final] It is 4, I think\uFFFD return; invalid_text 1; missing_mark 1; implicit_split 1", false},
+		{"Harmony after all", "It is 4, I think.<|channel|>final<|message|>4", "[analysis] It is 4, I think. cut; " +
+			"[final] 4 return; channel_in_content 1; implicit_split 1", false},
+		{"a call beside it", "It is 4, I think." + brk, "[analysis] It is 4, I think. cut; implicit_split 1", false},
+		{"beside it", "It is 4, I think." + brk + "Hm##Hi", "[analysis] It is 4, I think. cut; [analysis] Hm end; " +
+			"[final] Hi return; implicit_split 1", false},
+	})
 }

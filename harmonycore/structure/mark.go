@@ -1,9 +1,13 @@
 package structure
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+)
 
 // MaxMark is the maximum length of a [Mark], in bytes.
-const MaxMark = 64
+const MaxMark = harmony.MaxMark
 
 // Mark finds a mark in text that comes in pieces. It holds back no more than the beginning of a mark.
 type Mark struct {

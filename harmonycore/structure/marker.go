@@ -7,8 +7,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 )
 
-// marker is the [Adapter] of text that is reasoning, a marker, and an answer. Only the first marker counts. Space before
-// a marker that begins the text is dropped.
+// marker is the [Adapter] of text that is reasoning, a marker, and an answer. Only the first marker counts. Space
+// before a marker that begins the text is dropped.
 //
 // If the model ends its answer without the marker, nobody knows where the answer begins. Then the text is sent as the
 // answer too, although it was sent as reasoning before.

@@ -35,7 +35,9 @@ func (m *Messages) Answer(text []byte) {
 // Call opens a message that calls recipient, such as functions.NAME. Arguments adds to it.
 func (m *Messages) Call(recipient string) {
 	m.Close(harmony.EndedByEnd)
-	m.begin(harmony.Header{Role: harmony.Assistant, Channel: harmony.Commentary, Recipient: recipient, ContentType: "json"})
+	m.begin(harmony.Header{
+		Role: harmony.Assistant, Channel: harmony.Commentary, Recipient: recipient, ContentType: "json",
+	})
 }
 
 // Arguments adds to the call that is open. Without one the text is an answer.

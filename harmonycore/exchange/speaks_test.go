@@ -1,0 +1,101 @@
+package exchange
+
+import (
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
+)
+
+// TestSpeaks has answers whose text is each of the forms that [contract.ModelSettings.Speaks] names, in every cut of
+// the bytes.
+func TestSpeaks(t *testing.T) {
+	text := func(pieces ...string) string {
+		all := ""
+		for _, piece := range pieces {
+			all += chunk(`"content":"` + piece + `"`)
+		}
+		return all
+	}
+	const header = "<|channel|>final<|message|>"
+	for _, tt := range []struct {
+		name           string
+		speaks, marker string
+		tags           string
+		answer, want   string
+		fallbacks      int
+		repaired       harmony.Recovery
+	}{
+		{name: "Harmony", answer: text("<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>commentary to=",
+			"functions.f<|message|>{}<|call|>") + finish("stop"),
+			want: "reasoning(Hm) function_call(call_0123456789abcdef01234567_1 f {})"},
+		{name: "Harmony, no control tokens", answer: text("analysisWe", " say hi.assistantfinalHi") + finish("stop"),
+			want: "reasoning(We say hi.) message(Hi)"},
+		{name: "Harmony, named", speaks: contract.SpeaksHarmony, answer: text(header+"Hi") + finish("stop"),
+			want: "message(Hi)"},
+		{name: "not Harmony", speaks: contract.SpeaksHarmony, answer: text("Hi") + finish("stop"), want: "message(Hi)",
+			fallbacks: 1, repaired: harmony.ImplicitFinal},
+		{name: "not Harmony, with a marker", speaks: contract.SpeaksHarmony, marker: "##",
+			answer: text("Hm#", "#Hi") + finish("stop"),
+			want:   "reasoning(Hm) message(Hi)", fallbacks: 1, repaired: harmony.ImplicitSplit},
+		{name: "not Harmony, named", speaks: contract.SpeaksChat, answer: text(header+"Hi") + finish("stop"),
+			want: "message(" + header + "Hi)"},
+		{name: "marker", speaks: contract.SpeaksMarker, answer: text("Hm===FI", "NAL===Hi") + finish("stop"),
+			want: "reasoning(Hm) message(Hi)"},
+		{name: "marker, own", speaks: contract.SpeaksMarker, marker: "ANSWER:",
+			answer: text("Hm ANSWER: Hi") + finish("stop"),
+			want:   "reasoning(Hm ) message( Hi)"},
+		{name: "no marker", speaks: contract.SpeaksMarker, answer: text("Hi") + finish("stop"),
+			want: "reasoning(Hi) message(Hi)", repaired: harmony.MissingMark},
+		{name: "no marker, at the limit", speaks: contract.SpeaksMarker, answer: text("Hi") + finish("length"),
+			want: "reasoning(Hi)"},
+		{name: "no marker before a call", speaks: contract.SpeaksMarker, answer: text("Hm") + call("0", `"a"`, `"f"`, `{}`) +
+			finish("tool_calls"), want: "reasoning(Hm) function_call(a f {})"},
+		{name: "opened", tags: contract.ThinkOpened, answer: text("Hm</think>Hi") + finish("stop"),
+			want: "reasoning(Hm) message(Hi)"},
+		{name: "opened, reasoning beside it", tags: contract.ThinkOpened, answer: chunk(`"reasoning":"Hm"`) + text("Hi") +
+			finish("stop"), want: "reasoning(Hm) message(Hi)"},
+		{name: "foreign", speaks: "x-upper", answer: text("hi") + finish("stop"), want: "message(HI)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := conversing(func(m *contract.Model) {
+				m.Marker = tt.marker
+				if tt.speaks != "" {
+					m.Speaks = tt.speaks
+				}
+				if tt.tags != "" {
+					m.Chat.ThinkTags = tt.tags
+				}
+			})
+			g.options.Adapters = map[string]structure.New{"x-upper": newUpper}
+			for n := 1; n <= len(tt.answer); n++ {
+				_, got, x := ask(t, g, contract.ResponsesPath, askForTools, "text/event-stream", tt.answer, n)
+				if items := itemsOf(t, got); items != tt.want {
+					t.Fatalf("in pieces of %d: %s, want %s\n%s", n, items, tt.want, got)
+				}
+				r := x.Report()
+				if r.Fallbacks != tt.fallbacks || tt.repaired != 0 && r.Recoveries[tt.repaired] != 1 ||
+					tt.repaired == 0 && r.Recoveries.Total() != 0 {
+					t.Fatalf("in pieces of %d: %d fallbacks, %v", n, r.Fallbacks, r.Recoveries)
+				}
+			}
+		})
+	}
+}
+
+// upper is an adapter of another program. It makes capitals of an answer.
+type upper struct{ *structure.Messages }
+
+func newUpper(sink harmony.Sink, _ structure.Options) structure.Adapter {
+	return upper{structure.NewMessages(sink)}
+}
+
+func (u upper) Write(text []byte, _ int64) {
+	for _, c := range text {
+		u.Answer([]byte{c &^ 0x20})
+	}
+}
+
+func (upper) Timed() bool { return false }
+func (u upper) Break()    { u.Close(harmony.EndedByEnd) }

@@ -553,7 +553,8 @@ func FuzzTextParser(f *testing.F) {
 			return
 		}
 		o := TextOptions{Dialect: Dialect(data[0] % 3),
-			Fallback: Fallback{FallbackTo(data[0] / 3 % 3), int(data[0] / 9 % 4), int64(data[0] / 36 % 2)}}
+			Fallback: Fallback{FallbackTo(data[0] / 3 % 3), int(data[0] / 9 % 4), int64(data[0] / 36 % 2)},
+			Mark:     []string{"", "<|", "f", "=="}[data[0]/72]}
 		text := string(data[1:])
 		middle := len(text) / 2
 		got, _ := checkText(t, o, []timed{{text[:middle], 0}, {text[middle:], 1}})

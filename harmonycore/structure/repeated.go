@@ -6,7 +6,7 @@ import (
 )
 
 // maxRepeated is how much reasoning is kept to be repeated as the answer, in bytes.
-const maxRepeated = 64 << 10
+const maxRepeated = 32 << 10
 
 // repeated keeps the end of a text. Its memory never grows beyond twice [maxRepeated].
 type repeated struct {

@@ -1,11 +1,8 @@
 package chatserver
 
 import (
-	"unsafe"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // Messages writes the messages of a request.
@@ -109,13 +106,6 @@ type piece struct {
 	reasoning       bool
 }
 
-// Call is a call of a function.
-type Call struct {
-	ID, Name, Arguments string
-	// Custom reports whether Arguments is the input of a tool that takes text.
-	Custom bool
-}
-
 // Text adds a message's text.
 func (t *Turn) Text(parts []string) {
 	t.spoken = true
@@ -212,64 +202,4 @@ func (t *Turn) appendInOrder(dst []byte) []byte {
 		j.dst = append(j.dst, closeThink...)
 	}
 	return j.dst
-}
-
-func appendCalls(dst []byte, calls []Call) []byte {
-	if len(calls) == 0 {
-		return dst
-	}
-	dst = append(dst, `,"tool_calls":[`...)
-	for i := range calls {
-		c := &calls[i]
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendMember(dst, `{"id":`, c.ID)
-		dst = appendMember(dst, `,"type":"function","function":{"name":`, c.Name)
-		dst = append(c.appendArguments(append(dst, `,"arguments":"`...)), `"}}`...)
-	}
-	return append(dst, ']')
-}
-
-// appendArguments appends the arguments as the inside of a JSON string. Most servers parse them, and refuse a whole
-// conversation for a call whose arguments are no object. So any other text is the one member of an object, as the input
-// of a custom tool is.
-func (c *Call) appendArguments(dst []byte) []byte {
-	switch {
-	case c.Custom || !isObject(c.Arguments):
-		if c.Arguments == "" && !c.Custom {
-			return append(dst, "{}"...)
-		}
-		dst = append(dst, `{\"`+InputMember+`\":\"`...)
-		dst = appendTwiceEscaped(dst, c.Arguments)
-		return append(dst, `\"}`...)
-	default:
-		return rawjson.AppendEscaped(dst, c.Arguments)
-	}
-}
-
-// InputMember is the only parameter of the function that stands for a custom tool. Its value is the tool's input.
-const InputMember = "input"
-
-func isObject(text string) bool {
-	data := unsafe.Slice(unsafe.StringData(text), len(text))
-	at := rawjson.Space(data, 0)
-	return at < len(data) && data[at] == '{' && rawjson.Validate(data, rawjson.MaxDepth) == nil
-}
-
-// appendTwiceEscaped appends a text as a JSON string has it that holds JSON text with it.
-func appendTwiceEscaped(dst []byte, text string) []byte {
-	var once [256]byte
-	for len(text) > 0 {
-		n := min(len(text), len(once)/6)
-		for n < len(text) && n > 0 && text[n]&0xC0 == 0x80 {
-			n-- // not within a character
-		}
-		if n == 0 {
-			n = min(len(text), len(once)/6) // not UTF-8
-		}
-		dst = rawjson.AppendEscaped(dst, rawjson.View(rawjson.AppendEscaped(once[:0], text[:n])))
-		text = text[n:]
-	}
-	return dst
 }

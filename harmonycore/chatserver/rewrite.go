@@ -32,6 +32,13 @@ const (
 	memberKwargs        = "chat_template_kwargs"
 )
 
+const (
+	// maxEscape is the maximum number of bytes of JSON for one byte of a string.
+	maxEscape = 6
+	// maxOwn is the maximum length of the members that the gateway adds itself.
+	maxOwn = 256
+)
+
 // AppendRewritten appends a client's Chat request with changes. All other members are copied as they are spelled. body
 // is a JSON object that [openai.Open] has accepted.
 //
@@ -39,6 +46,7 @@ const (
 // ones in another case is left out.
 func AppendRewritten(dst, body []byte, c *Changes) ([]byte, *openai.Error) {
 	w := rewriter{Changes: c, extras: extrasOf(c.ExtraBody), kwargs: c.Chat.TemplateKwargs}
+	dst = Reserve(dst, len(body)+len(c.Model)*maxEscape+len(c.ExtraBody)+len(c.Chat.TemplateKwargs)+maxOwn)
 	dst = append(dst, '{')
 	members := rawjson.Members(body)
 	for members.Next() {

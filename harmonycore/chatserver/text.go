@@ -56,3 +56,11 @@ func (l *list) next(dst []byte) []byte {
 func appendMember(dst []byte, before, text string) []byte {
 	return rawjson.AppendString(append(dst, before...), text)
 }
+
+// Reserve gives dst room for n more bytes. Growing step by step would take three times the memory.
+func Reserve(dst []byte, n int) []byte {
+	if cap(dst)-len(dst) >= n {
+		return dst
+	}
+	return append(make([]byte, 0, len(dst)+n), dst...)
+}

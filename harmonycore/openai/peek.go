@@ -20,6 +20,9 @@ type Body struct {
 	tokenized bool
 }
 
+// Size returns the length of the body, in bytes.
+func (b *Body) Size() int { return len(b.root.raw) }
+
 // Open checks that body is a JSON object, that model, messages, input and stream appear at most once at the top level,
 // and which model it names. The Body lies in the same memory.
 func Open(body []byte) (*Body, *Error) { return OpenWithin(body, math.MaxInt) }

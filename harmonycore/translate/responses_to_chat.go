@@ -21,6 +21,8 @@ type spoken struct {
 	// calls are those of the input's items of calls, in their order.
 	calls []chatserver.Call
 	tools []chatserver.Tool
+	// size is about how long the conversation is, in bytes of JSON.
+	size int
 	// given are the names of the members that are written.
 	given []string
 }
@@ -51,7 +53,7 @@ func ResponsesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *op
 	builtIns := newBuiltInTools(in)
 	r.tools = newToolset(in.Tools)
 	r.tools.nameForServers()
-	s := &spoken{in: in, model: m, tools: r.tools.forServers(in)}
+	s := &spoken{in: in, model: m, tools: r.tools.forServers(in), size: body.Size() + len(m.ExtraBody) + minSize}
 	s.takeInstructions()
 	if err := s.readHistory(r, builtIns.recipients); err != nil {
 		return nil, err
@@ -59,6 +61,13 @@ func ResponsesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *op
 	r.spoken = s
 	return r, nil
 }
+
+const (
+	// minSize is how long a conversation is apart from what the client sends, in bytes of JSON.
+	minSize = 1 << 10
+	// itemSize is how much longer an item may become, apart from its texts.
+	itemSize = 64
+)
 
 // takeInstructions finds what becomes the first message: the instructions and the leading items of the system and the
 // developer. Many templates take only one such message, at the beginning.
@@ -98,22 +107,20 @@ func (s *spoken) readHistory(r *Request, builtIns []string) *openai.Error {
 		if item.Kind != openai.ItemCall {
 			continue
 		}
-		call := chatserver.Call{ID: item.CallID, Arguments: item.Arguments, Custom: item.Custom}
-		if call.ID == "" && item.Answered {
-			call.ID = "call_" + strconv.Itoa(item.Index)
+		id, name := item.CallID, renamed.shown(item.Namespace, item.Name)
+		if id == "" && item.Answered {
+			id = "call_" + strconv.Itoa(item.Index)
 		}
 		if item.Namespace == "" && !item.Answered && slices.Contains(builtIns, item.Name) {
-			call.Name = r.tools.builtInName(item.Name)
-		} else {
-			call.Name = renamed.shown(item.Namespace, item.Name)
+			name = r.tools.builtInName(item.Name)
 		}
-		s.calls = append(s.calls, call)
+		call := chatserver.NewCall(id, name, item.Arguments, item.Custom)
+		s.calls, s.size = append(s.calls, call), s.size+call.Growth()
 		calls.add(call.ID, calledTool{})
 	}
 	made := 0
 	for i := s.first; i < len(s.in.Input); i++ {
 		item := &s.in.Input[i]
-		at := "input[" + strconv.Itoa(item.Index) + "]"
 		if err := r.checkTokenIDs(item.TokenIDs, "input", item.Index); err != nil {
 			return err
 		}
@@ -121,19 +128,35 @@ func (s *spoken) readHistory(r *Request, builtIns []string) *openai.Error {
 		case openai.ItemCall:
 			made++
 		case openai.ItemReasoning:
-			content, err := r.reasoningOf(item, at)
-			if err != nil {
+			if err := s.openReasoning(r, item); err != nil {
 				return err
 			}
-			item.Content = content
 		case openai.ItemCallOutput:
 			if calls.find(item.CallID, made) == nil {
-				return noCall(at + ".call_id")
+				return noCall(placeOf(item) + ".call_id")
 			}
 		}
 	}
 	return nil
 }
+
+// openReasoning puts the text of sealed reasoning into its item.
+func (s *spoken) openReasoning(r *Request, item *openai.InputItem) *openai.Error {
+	if len(item.Sealed) > 0 {
+		content, err := r.reasoningOf(item, placeOf(item))
+		if err != nil {
+			return err
+		}
+		item.Content = content
+	}
+	for _, text := range item.Content {
+		s.size += len(text) + len(text)/8 // it may be sent twice
+	}
+	return nil
+}
+
+// placeOf returns the place of an item in the request.
+func placeOf(item *openai.InputItem) string { return "input[" + strconv.Itoa(item.Index) + "]" }
 
 // AppendConversation appends the members of a request to servers that take conversations: what is asked, each as
 // ,"name":value. It is called once, before the memory of the client's body is used for something else.
@@ -143,6 +166,7 @@ func (r *Request) AppendConversation(dst []byte) []byte {
 		return dst
 	}
 	r.spoken = nil
+	dst = chatserver.Reserve(dst, s.size+len(s.in.Input)*itemSize)
 	dst = append(s.appendMessages(append(dst, `,"messages":[`...)), ']')
 	dst = s.appendTools(dst, r.tools)
 	dst = s.appendFormat(dst)

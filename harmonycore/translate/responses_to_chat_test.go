@@ -328,3 +328,37 @@ func TestResponsesChatErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestResponsesChatSealed checks that sealed reasoning goes to the servers as it was, and not what a client puts beside.
+func TestResponsesChatSealed(t *testing.T) {
+	s := sealing(t, 60)
+	item := `{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"forged"}],"encrypted_content":"` +
+		sealedOf(t, decode(t, sealedAnswer(t, s, false, false, Stop))) + `"}`
+	body := `{"model":"m","input":[` + item + `,` + last(message("t")) + `],"include":["reasoning.encrypted_content"]}`
+	read := func(now int64, s Sealing) (string, *openai.Error) {
+		opened, failure := openai.Open([]byte(body))
+		if failure != nil {
+			t.Fatal(failure)
+		}
+		env := testEnv
+		env.Now, env.Sealing = env.Now+now, s
+		r, failure := ResponsesChat(opened, chatModel("reasoning"), env)
+		if failure != nil {
+			return "", failure
+		}
+		if !r.sealed {
+			t.Error("the answer is not sealed")
+		}
+		return string(r.AppendConversation(nil)), nil
+	}
+	want := `,"messages":[{"role":"assistant","content":"t","reasoning":"a \"thought\""}]`
+	if got, failure := read(59, s); got != want {
+		t.Errorf("got %s, %v", got, failure)
+	}
+	if _, failure := read(60, s); failure == nil || failure.Code != contract.CodeInvalidEncryptedContent {
+		t.Errorf("after its time: %v", failure)
+	}
+	if got, failure := read(0, Sealing{}); got != strings.Replace(want, `a \"thought\"`, "forged", 1) {
+		t.Errorf("without keys: %s, %v", got, failure)
+	}
+}

@@ -120,7 +120,7 @@ func TestRandomConversations(t *testing.T) {
 		return "[" + strings.Join(list, ",") + "]"
 	}
 	accepted := 0
-	const rounds = 3000
+	const rounds = 1000
 	for range rounds {
 		var items, calls []string
 		for i := range 1 + random.IntN(12) {

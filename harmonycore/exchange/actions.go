@@ -63,7 +63,8 @@ type Forward struct {
 	Without string
 	// Body replaces the client's body. If it is nil, the body stays unchanged.
 	Body []byte
-	// Readable asks for an uncompressed response to a request that the client gets the server's own response to.
+	// Readable asks for an uncompressed response that is no stream of the model's tokens: the client gets the server's own,
+	// or one that is made of it.
 	Readable bool
 }
 

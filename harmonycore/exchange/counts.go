@@ -1,13 +1,14 @@
 package exchange
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
 // tokenCount is the endpoint of requests for the tokens of a request, or for the text of tokens. The gateway answers
-// them without a server.
+// them without a server. Only servers that take conversations are asked.
 type tokenCount struct {
 	x       *Exchange
 	reading reading
@@ -15,21 +16,40 @@ type tokenCount struct {
 	ofResponses bool
 	// count writes the answer into the body of the scratch memory.
 	count func(*modelRequest, *Scratch, Host) *openai.Error
+	// path is where servers are asked. ask writes what they are asked into the body of the scratch memory. param is the
+	// member of the request that the tokens are made of.
+	path, param string
+	ask         func(a *modelRequest, body []byte, s *Scratch, h Host) *openai.Error
 }
 
 func beginInputTokens(x *Exchange, _ string) endpoint {
-	return &tokenCount{x: x, reading: reading{modelOptional: true}, ofResponses: true, count: (*modelRequest).countInput}
+	return &tokenCount{
+		x: x, reading: reading{modelOptional: true}, ofResponses: true, count: (*modelRequest).countInput,
+		path: contract.TokenizePath, param: paramInput, ask: (*modelRequest).askInput,
+	}
 }
 
 func beginTokenize(x *Exchange, _ string) endpoint {
-	return &tokenCount{x: x, reading: reading{modelOptional: true}, count: (*modelRequest).tokenize}
+	return &tokenCount{
+		x: x, reading: reading{modelOptional: true}, count: (*modelRequest).tokenize,
+		path: contract.TokenizePath, param: paramMessages, ask: (*modelRequest).askTokenize,
+	}
 }
 
 func beginDetokenize(x *Exchange, _ string) endpoint {
-	return &tokenCount{x: x, reading: reading{modelOptional: true, ids: true}, count: (*modelRequest).detokenize}
+	return &tokenCount{
+		x: x, reading: reading{modelOptional: true, ids: true}, count: (*modelRequest).detokenize,
+		path: contract.DetokenizePath, param: "tokens", ask: (*modelRequest).askDetokenize,
+	}
 }
 
-func (c *tokenCount) head() RequestHead { return c.x.awaitBody() }
+func (c *tokenCount) head() RequestHead {
+	head := c.x.awaitBody()
+	if model := c.x.gateway.onlyModel(); c.x.headersForwarded && model.Kind.Facts().Conversations {
+		head.Path = model.ServerPath(c.path)
+	}
+	return head
+}
 
 func (c *tokenCount) request(body []byte, h Host) RequestAction {
 	a, action := c.x.open(body, h, c.reading)
@@ -40,6 +60,9 @@ func (c *tokenCount) request(body []byte, h Host) RequestAction {
 		if action, decided := a.decideStored(false); decided {
 			return action
 		}
+	}
+	if a.model.Kind.Facts().Conversations {
+		return c.askServers(a, body, h)
 	}
 	scratch := h.scratch()
 	if failure := c.count(a, scratch, h); failure != nil {

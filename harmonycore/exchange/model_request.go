@@ -86,11 +86,17 @@ func (e *Exchange) forwardHeaders(model *Model, rewritten bool) RequestHead {
 
 // forward sends the request to the model's servers. If body is nil, the client's body stays unchanged.
 func (e *Exchange) forward(model *Model, body []byte) RequestAction {
+	return e.forwardTo(model, model.Kind.Facts().Path, body)
+}
+
+// forwardTo is forward to a path of package contract. A host that cannot hold headers has sent the path already.
+func (e *Exchange) forwardTo(model *Model, path string, body []byte) RequestAction {
 	if e.headersForwarded {
 		return RequestAction{Forward: &Forward{Body: body}}
 	}
-	kind := model.Kind.Facts()
-	return RequestAction{Forward: &Forward{Path: model.ServerPath(kind.Path), Pool: model.Pool, Without: kind.PrivateHeader, Body: body}}
+	return RequestAction{Forward: &Forward{
+		Path: model.ServerPath(path), Pool: model.Pool, Without: model.Kind.Facts().PrivateHeader, Body: body,
+	}}
 }
 
 // reader turns a request of an API into a conversation.

@@ -161,14 +161,12 @@ func placeOf(item *openai.InputItem) string { return "input[" + strconv.Itoa(ite
 // AppendConversation appends the members of a request to servers that take conversations: what is asked, each as
 // ,"name":value. It is called once, before the memory of the client's body is used for something else.
 func (r *Request) AppendConversation(dst []byte) []byte {
-	s := r.spoken
+	s := r.takeSpoken()
 	if s == nil {
 		return dst
 	}
-	r.spoken = nil
-	dst = chatserver.Reserve(dst, s.size+len(s.in.Input)*itemSize)
-	dst = append(s.appendMessages(append(dst, `,"messages":[`...)), ']')
-	dst = s.appendTools(dst, r.tools)
+	dst = s.appendPrompt(dst)
+	dst = s.appendChoice(dst, r.tools)
 	dst = s.appendFormat(dst)
 	if s.in.Effort != "" {
 		dst = append(append(append(s.name(dst, "reasoning_effort"), '"'), s.in.Effort...), '"')
@@ -176,12 +174,37 @@ func (r *Request) AppendConversation(dst []byte) []byte {
 	if verbosity := s.in.Echo.Verbosity; verbosity != "" {
 		dst = append(s.name(dst, "verbosity"), verbosity...)
 	}
-	if own, client := s.model.Chat.TemplateKwargs, s.in.Sampling.TemplateKwargs; own != "" || len(client) > 0 {
-		dst = chatserver.AppendKwargs(s.name(dst, "chat_template_kwargs"), client, own)
-	}
 	return chatserver.AppendExtraBody(dst, s.model.ExtraBody, func(name string) bool {
 		return slices.Contains(s.given, name) || r.samples(name)
 	})
+}
+
+// AppendPrompt is [Request.AppendConversation] for a request that asks for the prompt's tokens and for no answer.
+func (r *Request) AppendPrompt(dst []byte) []byte {
+	if s := r.takeSpoken(); s != nil {
+		return s.appendPrompt(dst)
+	}
+	return dst
+}
+
+// takeSpoken returns what the servers are asked. The request keeps no reference to it.
+func (r *Request) takeSpoken() *spoken {
+	s := r.spoken
+	r.spoken = nil
+	return s
+}
+
+// appendPrompt appends the members from which servers make a prompt.
+func (s *spoken) appendPrompt(dst []byte) []byte {
+	dst = chatserver.Reserve(dst, s.size+len(s.in.Input)*itemSize)
+	dst = append(s.appendMessages(append(s.name(dst, "messages"), '[')), ']')
+	if len(s.tools) > 0 {
+		dst = chatserver.AppendTools(s.name(dst, "tools"), s.tools)
+	}
+	if own, client := s.model.Chat.TemplateKwargs, s.in.Sampling.TemplateKwargs; own != "" || len(client) > 0 {
+		dst = chatserver.AppendKwargs(s.name(dst, "chat_template_kwargs"), client, own)
+	}
+	return dst
 }
 
 // name appends a member's name.
@@ -261,12 +284,11 @@ func contentOf(item *openai.InputItem) chatserver.Content {
 	return chatserver.Content{Parts: item.Content, Media: item.Media}
 }
 
-// appendTools appends the tools, and what the client wants of them.
-func (s *spoken) appendTools(dst []byte, tools toolset) []byte {
+// appendChoice appends what the client wants of the tools.
+func (s *spoken) appendChoice(dst []byte, tools toolset) []byte {
 	if len(s.tools) == 0 {
 		return dst
 	}
-	dst = chatserver.AppendTools(s.name(dst, "tools"), s.tools)
 	switch choice := &s.in.Choice; {
 	case choice.Name != "" && (!choice.BuiltIn || len(s.tools) == 1):
 		for i := range tools {

@@ -120,7 +120,10 @@ func TestRandomConversations(t *testing.T) {
 		return "[" + strings.Join(list, ",") + "]"
 	}
 	accepted := 0
-	const rounds = 1000
+	rounds := 1000
+	if testing.Short() {
+		rounds = 50
+	}
 	for range rounds {
 		var items, calls []string
 		for i := range 1 + random.IntN(12) {

@@ -268,8 +268,8 @@ func TestResponsesChatSettings(t *testing.T) {
 		last(message("d")) + `],"temperature":1,"top_k":5,"max_output_tokens":20,"reasoning":{"effort":"none"},` +
 		`"chat_template_kwargs":{"b":3}}`
 	want := `{"messages":[{"role":"developer","content":"d"},` +
-		`{"role":"assistant","content":"<think>a</think>b<think>c</think>d"}],"reasoning_effort":"none",` +
-		`"chat_template_kwargs":{"b":3,"a":1},"top_p":0.2,"min_p":0.1,"tools":[],"x":{"y":[null]}}`
+		`{"role":"assistant","content":"<think>a</think>b<think>c</think>d"}],"chat_template_kwargs":{"b":3,"a":1},` +
+		`"reasoning_effort":"none","top_p":0.2,"min_p":0.1,"tools":[],"x":{"y":[null]}}`
 	r, got := conversationOf(t, m, in)
 	if got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
@@ -278,7 +278,7 @@ func TestResponsesChatSettings(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	m.ServerExtras = nil
-	if _, got := conversationOf(t, m, in); !strings.Contains(got, `"chat_template_kwargs":{"a":1,"b":2},"top_p":0.2,"top_k":3`) {
+	if _, got := conversationOf(t, m, in); !strings.Contains(got, `"chat_template_kwargs":{"a":1,"b":2},"reasoning_effort":"none","top_p":0.2,"top_k":3`) {
 		t.Errorf("a client's template arguments are not refused: %s", got)
 	}
 	if again := r.AppendConversation([]byte("!")); string(again) != "!" {

@@ -29,3 +29,13 @@ func requestsTo(t *testing.T, kind string) (names []string, requests []byte) {
 	}
 	return names, requests
 }
+
+// apisOf returns the APIs of the suite's cases.
+func apisOf(t *testing.T) map[string]string {
+	t.Helper()
+	apis := map[string]string{}
+	for _, c := range cases.All(t) {
+		apis[c.Name] = c.API()
+	}
+	return apis
+}

@@ -3,8 +3,8 @@
     sglang.py FOLDER PATH < requests, one JSON object a line
 
 prints for each the members that SGLang does not know, as a JSON list, or {"error": ...} where SGLang would refuse it.
-PATH is /generate or /v1/completions. The models of /generate are structures of msgspec's, and a class that behaves
-alike is enough to make them. Those of /v1/completions need pydantic and openai.
+PATH is /generate, /v1/completions or /v1/chat/completions. The models of /generate are structures of msgspec's, and a
+class that behaves alike is enough to make them. The others need pydantic and openai.
 """
 
 import ast
@@ -72,8 +72,7 @@ def generate(folder):
     return read
 
 
-def completions(folder):
-    """The same of /v1/completions, whose requests become the engine's sampling parameters."""
+def prepare_grammars():
     import pydantic
 
     # xgrammar needs torch. What its formats are is not looked at here.
@@ -81,6 +80,29 @@ def completions(folder):
     sys.modules["xgrammar"].StructuralTag = pydantic.create_model(
         "StructuralTag", __config__=pydantic.ConfigDict(extra="forbid"), type=(Literal["structural_tag"], ...),
         format=(dict, ...))
+
+
+def chat(_):
+    """The same of /v1/chat/completions. The members of messages and of tools count too."""
+    prepare_grammars()
+    from sglang.srt.entrypoints.openai import protocol
+
+    def read(body):
+        protocol.ChatCompletionRequest(**json.loads(json.dumps(body)))  # it changes what it gets
+        unknown = set(body) - set(protocol.ChatCompletionRequest.model_fields)
+        for message in body["messages"]:
+            unknown |= set(message) - set(protocol.ChatCompletionMessageGenericParam.model_fields)
+        for tool in body.get("tools", []):
+            unknown |= set(tool) - set(protocol.Tool.model_fields)
+            unknown |= set(tool["function"]) - set(protocol.Function.model_fields)
+        return unknown
+
+    return read
+
+
+def completions(folder):
+    """The same of /v1/completions, whose requests become the engine's sampling parameters."""
+    prepare_grammars()
     from sglang.srt.entrypoints.openai.protocol import CompletionRequest
     from sglang.srt.sampling.sampling_params import SamplingParams
 
@@ -101,7 +123,7 @@ def completions(folder):
 def main():
     folder, path = sys.argv[1:]
     prepare(folder)
-    read = {"/generate": generate, "/v1/completions": completions}[path](folder)
+    read = {"/generate": generate, "/v1/completions": completions, "/v1/chat/completions": chat}[path](folder)
     for line in sys.stdin:
         try:
             said = sorted(read(json.loads(line)))

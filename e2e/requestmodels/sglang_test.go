@@ -4,8 +4,10 @@ package requestmodels
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +33,36 @@ func TestSGLang(t *testing.T) {
 	}
 }
 
+// TestSGLangChat does the same with the Responses requests that servers of conversations get. SGLang does not know three
+// of their members: one that names earlier reasoning as newer servers do, one that few models have, and vLLM's form of a
+// choice or a pattern, which is the client's own. It has no files.
+func TestSGLangChat(t *testing.T) {
+	all, bodies := requestsTo(t, contract.Chat)
+	apis := apisOf(t)
+	var names []string
+	var requests []byte
+	for i, body := range bytes.Split(bytes.TrimSpace(bodies), []byte{'\n'}) {
+		if apis[all[i]] == "responses" { // a Chat request goes on as the client wrote it
+			names, requests = append(names, all[i]), append(append(requests, body...), '\n')
+		}
+	}
+	answers := ask(t, contract.ChatPath, requests)
+	if len(answers) != len(names) || len(names) < 100 {
+		t.Fatalf("%d answers to %d requests", len(answers), len(names))
+	}
+	for i, name := range names {
+		var unknown []string
+		err := json.Unmarshal([]byte(answers[i]), &unknown)
+		unknown = slices.DeleteFunc(unknown, func(name string) bool {
+			return name == "reasoning" || name == "verbosity" || name == "structured_outputs"
+		})
+		if (err != nil || len(unknown) > 0) && name != "responses_dropped_content" {
+			t.Errorf("%s: SGLang does not know, or refuses: %s", name, answers[i])
+		}
+	}
+	t.Logf("%d requests are as SGLang wants them", len(names))
+}
+
 // TestSGLangRefuses checks that the models refuse something at all.
 func TestSGLangRefuses(t *testing.T) {
 	for _, tc := range []struct{ path, request, want string }{
@@ -39,6 +71,8 @@ func TestSGLangRefuses(t *testing.T) {
 		{"/generate", `{"input_ids":[1],"sampling_params":{"max_tokens":1}}`, "unknown field `max_tokens`"},
 		{"/generate", `{"input_ids":[1],"sampling_params":{},"prompt":[1]}`, `["prompt"]`},
 		{"/generate", `{"input_ids":[1],"sampling_params":{},"stream":"true"}`, "invalid type"},
+		{"/v1/chat/completions", `{"messages":[{"role":"x"}]}`, "'role' must be one of"},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"u","x":1}],"y":1}`, `["x", "y"]`},
 		{"/v1/completions", `{"prompt":[1,"x"]}`, "validation errors for CompletionRequest"},
 		{"/v1/completions", `{"prompt":[1],"max_tokens":0}`, "max_tokens must be positive"},
 		{"/v1/completions", `{"prompt":[1],"top_p":0}`, "top_p must be in (0, 1]"},

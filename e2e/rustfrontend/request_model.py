@@ -1,11 +1,12 @@
 """Reads requests by a request model of vLLM's Python front end, out of the wheel that the Rust one is of.
 
-    request_model.py FOLDER CompletionRequest|GenerateRequest < requests, one JSON object a line
+    request_model.py FOLDER CompletionRequest|GenerateRequest|ChatCompletionRequest|TokenizeChatRequest < requests, one a line
 
 prints for each the members that vLLM does not know, as a JSON list, or {"error": ...} where vLLM would refuse it. The request
 model needs pydantic alone, but its modules import torch and much else for other things. Those imports get placeholders.
 """
 
+import importlib
 import importlib.abc
 import importlib.machinery
 import json
@@ -16,12 +17,15 @@ import types
 # What is imported from the wheel as it is. Every other module of vLLM's is a placeholder.
 PACKAGES = ["vllm", "vllm.entrypoints", "vllm.entrypoints.openai", "vllm.entrypoints.openai.completion", "vllm.entrypoints.generate",
             "vllm.entrypoints.generate.base", "vllm.entrypoints.serve", "vllm.entrypoints.serve.engine",
-            "vllm.entrypoints.scale_out", "vllm.entrypoints.scale_out.token_in_token_out"]
+            "vllm.entrypoints.scale_out", "vllm.entrypoints.scale_out.token_in_token_out",
+            "vllm.entrypoints.openai.chat_completion", "vllm.entrypoints.serve.tokenize",
+            "vllm.renderers", "vllm.renderers.chat_utils"]
 MODULES = {"vllm.envs", "vllm.exceptions", "vllm.sampling_params", "vllm.entrypoints.openai.completion.protocol",
            "vllm.entrypoints.generate.base.protocol", "vllm.entrypoints.serve.engine.protocol",
-           "vllm.entrypoints.scale_out.token_in_token_out.protocol"}
+           "vllm.entrypoints.scale_out.token_in_token_out.protocol", "vllm.entrypoints.openai.chat_completion.protocol",
+           "vllm.entrypoints.serve.tokenize.protocol", "vllm.renderers.chat_utils.types"}
 # What else they import that need not be installed.
-OTHERS = {"torch", "numpy", "transformers", "msgspec", "regex", "cachetools", "zmq", "openai", "fastapi", "starlette"}
+OTHERS = {"torch", "numpy", "transformers", "msgspec", "regex", "cachetools", "zmq", "openai", "fastapi", "starlette", "PIL"}
 
 
 class Placeholder(type):
@@ -89,7 +93,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def prepare(folder):
     for name in PACKAGES:
-        package = types.ModuleType(name)
+        package = Module(name)
         package.__path__ = [folder + "/" + name.replace(".", "/")]
         sys.modules[name] = package
     sys.meta_path.insert(0, Finder(lambda name: name.startswith("vllm.") and name not in MODULES))
@@ -113,13 +117,41 @@ def generate(body):
     return sorted(set(body) - set(GenerateRequest.model_fields)) + sorted(set(body["sampling_params"]) - known)
 
 
+def chat_messages():
+    """Makes the types of messages those of vLLM's. A Harmony message is one as openai_harmony has it, and not any object."""
+    import pydantic
+
+    harmony = sys.modules["openai_harmony"] = types.ModuleType("openai_harmony")
+    harmony.Message = pydantic.create_model("Message", author=(dict, ...), content=(list, ...))
+    known = importlib.import_module("vllm.renderers.chat_utils.types")
+    for name in known.__all__:
+        setattr(sys.modules["vllm.renderers.chat_utils"], name, getattr(known, name))
+
+
+def chat(body):
+    """The same of a request for /v1/chat/completions."""
+    from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+
+    return sorted(ChatCompletionRequest.model_validate(body).model_extra or {})
+
+
+def tokenize(body):
+    """The same of a request for /tokenize that holds a conversation."""
+    from vllm.entrypoints.serve.tokenize.protocol import TokenizeChatRequest
+
+    return sorted(TokenizeChatRequest.model_validate(body).model_extra or {})
+
+
 def main():
     prepare(sys.argv[1])
-    unknown = {"CompletionRequest": completion, "GenerateRequest": generate}[sys.argv[2]]
+    unknown = {"CompletionRequest": completion, "GenerateRequest": generate, "ChatCompletionRequest": chat,
+               "TokenizeChatRequest": tokenize}[sys.argv[2]]
+    if unknown in (chat, tokenize):
+        chat_messages()
     for line in sys.stdin:
         try:
             said = unknown(json.loads(line))
-        except ValueError as refused:  # pydantic's errors are
+        except Exception as refused:  # pydantic's or vLLM's own
             said = {"error": str(refused)}
         print(json.dumps(said))
 

@@ -55,7 +55,7 @@ func TestServedCounts(t *testing.T) {
 			`{"type":"function","name":"f"}],"text":{"format":{"type":"json_object"}},"tool_choice":"required"}`,
 			"/openai/tokenize", `{"model":"Qwen/Qwen3-30B-A3B","messages":[{"role":"system","content":"i"},` +
 				`{"role":"user","content":"u"}],"tools":[{"type":"function","function":{"name":"f",` +
-				`"parameters":{"type":"object","properties":{}}}}],"chat_template_kwargs":{"a":1}}`,
+				`"parameters":{"type":"object","properties":{}}}}],"chat_template_kwargs":{"a":1},"reasoning_effort":"low"}`,
 			`{"object":"response.input_tokens","input_tokens":7}`},
 		{contract.TokenizePath, `{"model":"qwen","messages":[{"role":"developer","content":"d"}],"return_token_strs":true}`,
 			"/openai/tokenize", `{"model":"Qwen/Qwen3-30B-A3B","messages":[{"role":"system","content":"d"}],` +

@@ -168,9 +168,6 @@ func (r *Request) AppendConversation(dst []byte) []byte {
 	dst = s.appendPrompt(dst)
 	dst = s.appendChoice(dst, r.tools)
 	dst = s.appendFormat(dst)
-	if s.in.Effort != "" {
-		dst = append(append(append(s.name(dst, "reasoning_effort"), '"'), s.in.Effort...), '"')
-	}
 	if verbosity := s.in.Echo.Verbosity; verbosity != "" {
 		dst = append(s.name(dst, "verbosity"), verbosity...)
 	}
@@ -203,6 +200,9 @@ func (s *spoken) appendPrompt(dst []byte) []byte {
 	}
 	if own, client := s.model.Chat.TemplateKwargs, s.in.Sampling.TemplateKwargs; own != "" || len(client) > 0 {
 		dst = chatserver.AppendKwargs(s.name(dst, "chat_template_kwargs"), client, own)
+	}
+	if s.in.Effort != "" {
+		dst = append(append(append(s.name(dst, "reasoning_effort"), '"'), s.in.Effort...), '"')
 	}
 	return dst
 }
@@ -308,18 +308,19 @@ func (s *spoken) appendChoice(dst []byte, tools toolset) []byte {
 	return dst
 }
 
-// appendFormat appends the form of the answer: the client's own parameter of servers as it is, or OpenAI's. An answer
-// that must be a call has none.
+// appendFormat appends the form of the answer. A JSON schema is in OpenAI's form, which all servers share, wherever the
+// client has it from. Any other form is the client's own parameter of servers, as it is. An answer that must be a call
+// has none.
 func (s *spoken) appendFormat(dst []byte) []byte {
 	switch form := &s.in.ServerForm; {
 	case s.in.Choice.Required:
 		s.given = append(s.given, "response_format")
 		return dst
+	case s.in.Format.Schema != "":
+		return chatserver.AppendFormat(s.name(dst, "response_format"), &s.in.Format)
 	case form.Name != "":
 		s.given = append(s.given, "response_format")
 		return append(s.name(dst, form.Name), form.JSON...)
-	case s.in.Format.Schema != "":
-		return chatserver.AppendFormat(s.name(dst, "response_format"), &s.in.Format)
 	}
 	return dst
 }

@@ -130,6 +130,11 @@ func TestResponsesChat(t *testing.T) {
 		{"no form", "both", `{"model":"m","input":"u","text":{"format":{"type":"text"}}}`, `{"messages":[` + asked + `]}`},
 		{"servers' form", "both", `{"model":"m","input":"u","structured_outputs":{ "regex":"a+" }}`,
 			`{"messages":[` + asked + `],"structured_outputs":{ "regex":"a+" }}`},
+		{"servers' schema", "both", `{"model":"m","input":"u","guided_json":"{\"a\": 1}"}`,
+			`{"messages":[` + asked + `],"response_format":{"type":"json_schema","json_schema":{"name":"json",` +
+				`"schema":{"a":1},"strict":true}}}`},
+		{"servers' object", "both", `{"model":"m","input":"u","structured_outputs":{"json_object":true}}`,
+			`{"messages":[` + asked + `],"response_format":{"type":"json_object"}}`},
 		{"servers' choice", "both", `{"model":"m","input":"u","guided_choice":["a","b"],"regex":""}`,
 			`{"messages":[` + asked + `],"guided_choice":["a","b"]}`},
 		{"template", "both", `{"model":"m","input":"u","chat_template_kwargs":{"enable_thinking":false}}`,

@@ -61,7 +61,7 @@ func (r *chatReader) read(data []byte, e *Event) bool {
 				understood = true
 			}
 		case "object":
-			if scalar(it.Value, it.Kind) == "error" && e.Error == nil {
+			if rawjson.View(it.Value) == "error" && e.Error == nil {
 				e.Error = readErrorValue(data, rawjson.Object)
 				understood = true
 			}

@@ -88,8 +88,7 @@ func (t *template) readGap(use gapUse, b []byte, at int, e *Event) int {
 	case gapRepeatedText:
 		return t.repeated.readText(b, at)
 	case gapIgnoredNumber:
-		_, end := readDigits(b, at)
-		return end
+		return skipDigits(b, at)
 	case gapIndex:
 		n, end := readDigits(b, at)
 		e.Index = n
@@ -175,6 +174,18 @@ func readDigits(b []byte, at int) (n, end int) {
 		return 0, -1
 	}
 	return n, at + size
+}
+
+// skipDigits skips a number that has nothing but digits. It returns the position after it, or -1.
+func skipDigits(b []byte, at int) int {
+	end := at
+	for end < len(b) && isDigit(b[end]) {
+		end++
+	}
+	if end == at || b[at] == '0' && end > at+1 {
+		return -1
+	}
+	return end
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

@@ -112,7 +112,7 @@ var templateShapes = []struct {
 	{"a delta of no choice", chat{}, chatChunk(`{"content":"a"}`), strings.Replace(chatChunk(`{"content":"b"}`),
 		`"index":0`, `"index":128`, 1), true},
 	{"another time and id", chat{}, chatChunk(`{"content":"a"}`), strings.Replace(strings.Replace(chatChunk(
-		`{"content":"b"}`), `"created":1`, `"created":22`, 1), `"id":"c"`, `"id":"another"`, 1), true},
+		`{"content":"b"}`), `"created":1764131046`, `"created":1764131047`, 1), `"id":"c"`, `"id":"another"`, 1), true},
 	{"reasoning in a delta", chat{}, chatChunk(`{"content":null,"reasoning_content":"a"}`),
 		chatChunk(`{"content":null,"reasoning_content":"b\n"}`), true},
 	{"reasoning twice", chat{}, chatChunk(`{"reasoning":"a","reasoning_content":"a"}`),
@@ -170,7 +170,7 @@ func ollamaChunk(text string, second int) string {
 }
 
 func vllmChunk(index int, ids, text string) string {
-	return fmt.Sprintf(`{"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":%d,`+
+	return fmt.Sprintf(`{"id":"cmpl-1","object":"text_completion","created":1764131046,"model":"m","choices":[{"index":%d,`+
 		`"text":"%s","logprobs":null,"finish_reason":null,"stop_reason":null,"prompt_token_ids":null,"token_ids":[%s]}]}`,
 		index, text, ids)
 }
@@ -192,7 +192,7 @@ func textChunk(text string) string {
 
 // chatChunk is an event with this delta.
 func chatChunk(delta string) string {
-	return `{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":` + delta +
+	return `{"id":"c","object":"chat.completion.chunk","created":1764131046,"model":"m","choices":[{"index":0,"delta":` + delta +
 		`,"logprobs":null,"finish_reason":null}]}`
 }
 

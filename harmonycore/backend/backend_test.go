@@ -3,6 +3,7 @@ package backend
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -110,6 +111,25 @@ func TestReadError(t *testing.T) {
 		},
 		{`{"detail":"Not Found"}`, Error{Status: 503, Message: "Not Found"}},
 		{`{"error":"loading"}`, Error{Status: 503, Message: "loading"}},
+		{`[{"error":{"code":400,"message":"token count","status":"INVALID_ARGUMENT"}}]`,
+			Error{Status: 503, Message: "token count"}},
+		{`{"detail":[{"type":"missing","loc":["body","messages",0,"role"],"msg":"Field required","input":{}}]}`,
+			Error{Status: 503, Message: "messages.0.role: Field required"}},
+		{`{"object":"error","message":{"detail":[{"loc":["body","stream_options","include_usage"],"msg":"Extra inputs are ` +
+			`not permitted","input":true}]},"type":"invalid_request_error","param":null,"code":null}`,
+			Error{Status: 503, Message: "stream_options.include_usage: Extra inputs are not permitted",
+				Type: "invalid_request_error"}},
+		{`{"detail":[{"msg":"plain"}]}`, Error{Status: 503, Message: "plain"}},
+		{`{"detail":[]}`, Error{Status: 503, Message: "the inference server answered with status 503"}},
+		{`{"detail":[{"loc":["body"]}]}`, Error{Status: 503, Message: "the inference server answered with status 503"}},
+		{`{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"too ` +
+			`long\"}}","provider_name":"x"}}}`, Error{Status: 503, Message: "Provider returned error: too long"}},
+		{`{"error":{"message":"m","metadata":{"raw":"{\"message\":\"flat\"}"}}}`, Error{Status: 503, Message: "m: flat"}},
+		{`{"error":{"message":"m","metadata":{"raw":"upstream"}}}`, Error{Status: 503, Message: "m: upstream"}},
+		{`{"error":{"message":"m","metadata":{"raw":"m"}}}`, Error{Status: 503, Message: "m"}},
+		{`{"error":{"message":"m","metadata":{"raw":"{}"}}}`, Error{Status: 503, Message: "m"}},
+		{`{"error":{"message":"m","metadata":{"raw":"` + strings.Repeat("x", maxOrigin+1) + `"}}}`,
+			Error{Status: 503, Message: "m"}},
 		{`<html>`, Error{Status: 503, Message: "the inference server answered with status 503"}},
 		{``, Error{Status: 503, Message: "the inference server answered with status 503"}},
 	}

@@ -40,14 +40,20 @@ func (chat) AppendRequest(dst []byte, r *Request) []byte {
 	}
 	dst = appendSampling(dst, &r.Sampling)
 	dst = appendBiases(dst, r.Sampling.LogitBias)
+	options := true
 	for _, m := range r.Sampling.Extras {
+		// Mistral's servers send usage unasked, and refuse to be asked. Their operator replaces the options.
+		options = options && m.Name != "stream_options"
 		dst = appendMember(dst, m)
 	}
 	if r.TokenIDs {
 		// With return_tokens_as_token_ids the client's own logprobs would have no texts.
 		dst = append(dst, `,"return_token_ids":true`...)
 	}
-	return append(dst, `,"stream":true,"stream_options":{"include_usage":true}}`...)
+	if options {
+		dst = append(dst, `,"stream_options":{"include_usage":true}`...)
+	}
+	return append(dst, `,"stream":true}`...)
 }
 
 // reserveConversation gives dst room for a request that holds a conversation.
@@ -61,7 +67,9 @@ func reserveConversation(dst []byte, r *Request) []byte {
 
 // Cause looks at the code, the type and the parameter of the error, and at its words: most servers have nothing else.
 func (chat) Cause(e *Error) Cause {
-	if e.Status != 400 && e.Status != 413 && e.Status != 422 {
+	switch e.Status {
+	case 0, 400, 413, 422: // an error within a stream may have no status
+	default:
 		return OtherCause
 	}
 	message := strings.ToLower(e.Message)
@@ -76,34 +84,37 @@ func (chat) Cause(e *Error) Cause {
 	}
 }
 
-// contextWords are parts of the errors for a conversation that is too long, in lower case.
+// contextWords are parts of servers' messages about a conversation that is too long, in lower case.
 var contextWords = [...]string{
-	"context length",                      // OpenAI, vLLM, SGLang, DeepSeek, Mistral, OpenRouter, Fireworks, Ollama
-	"context size",                        // llama.cpp
-	"context window",                      // LM Studio, Together
-	"maximum model length",                // vLLM's engine
-	"max_tokens must be at least 1, got ", // vLLM: what the conversation leaves for the answer
-	"`inputs` tokens + `max_new_tokens`",  // TGI, Together
-	"`inputs` must have less than",        // TGI
-	"should not exceed max_num_tokens",    // TensorRT-LLM
-	"should not exceed max_seq_len",       // TensorRT-LLM
-	"`default_max_tokens` (",              // TensorRT-LLM
-	"input token count",                   // Gemini
-	"prompt is too long",                  // Anthropic, Fireworks
-	"input is too long",                   // Bedrock
-	"maximum prompt length",               // xAI
-	"range of input length",               // DashScope
-	"exceeded model token limit",          // Moonshot
-	"prompt exceeds max length",           // Zhipu
-	"reduce the length of the messages",   // Groq
+	"context length",                          // OpenAI, vLLM, SGLang, DeepSeek, Mistral, OpenRouter, Fireworks, Ollama, LM Studio
+	"context window",                          // OpenAI, Together, MiniMax
+	"available context size",                  // llama.cpp
+	"maximum model length",                    // vLLM's engine
+	"max_tokens must be at least 1, got ",     // vLLM, about what the conversation leaves for the answer
+	"`inputs` tokens + `max_new_tokens` must", // TGI, Together
+	"`inputs` must have less than",            // TGI
+	"should not exceed max_num_tokens",        // TensorRT-LLM
+	"should not exceed max_seq_len",           // TensorRT-LLM
+	"`default_max_tokens` (",                  // TensorRT-LLM
+	"input token count",                       // Gemini
+	"input tokens exceed",                     // OpenAI
+	"exceeded max_prompt_tokens",              // SiliconFlow
+	"prompt token count",                      // Copilot
+	"prompt is too long",                      // Anthropic, Fireworks
+	"input is too long",                       // Bedrock
+	"maximum prompt length",                   // xAI
+	"range of input length",                   // DashScope
+	"exceeded model token limit",              // Moonshot
+	"prompt exceeds max length",               // Zhipu
+	"reduce the length of the messages",       // Groq
 }
 
-// choicesWords are parts of the errors for a request for several answers, in lower case.
+// choicesWords are parts of servers' messages about a request for several answers, in lower case.
 var choicesWords = [...]string{
-	"only n=1 is supported",          // vLLM's Rust front end
-	"only one completion choice",     // llama.cpp
-	"field 'n'",                      // llama.cpp
-	"'n' : number must be at most 1", // Groq
+	"only n=1 is supported",      // vLLM's Rust front end
+	"only one completion choice", // llama.cpp
+	"field 'n':",                 // llama.cpp
+	"'n' : number must be",       // Groq
 }
 
 func containsAny(s string, words []string) bool {

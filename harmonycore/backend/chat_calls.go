@@ -42,20 +42,25 @@ func errNamelessCall() *Error {
 	return &Error{Status: 502, Message: "the inference server sent a call without a name"}
 }
 
-// readCalls reads tool_calls.
+// readCalls reads tool_calls: a list, or one call as TGI has sent it.
 func (r *chatReader) readCalls(value []byte, kind rawjson.Kind, e *Event) {
+	if kind == rawjson.Object {
+		r.readPiece(value, e)
+		return
+	}
 	it := rawjson.Elements(value)
 	for n := 0; it.Next(); n++ {
-		if it.Kind != rawjson.Object {
-			continue
-		}
-		var p chatPiece
-		p.read(it.Value)
-		// No template says which call a piece begins.
-		e.unique = e.unique || n > 0 || len(p.id) > 0 || len(p.name) > 0
-		e.pieceIndex = p.index
-		r.add(&p, e)
+		e.unique = e.unique || n > 0
+		r.readPiece(it.Value, e)
 	}
+}
+
+func (r *chatReader) readPiece(value []byte, e *Event) {
+	var p chatPiece
+	p.read(value)
+	e.unique = e.unique || len(p.id) > 0 || len(p.name) > 0
+	e.pieceIndex = p.index
+	r.add(&p, e)
 }
 
 func (p *chatPiece) read(value []byte) {

@@ -150,6 +150,10 @@ func (r *chatReader) readChoice(choice []byte, e *Event) {
 			}
 		case "logprobs":
 			e.readTextLogprobs(it.Value)
+		case "usage": // in Moonshot's last chunk
+			if !r.hasUsage {
+				r.readUsage(it.Value, it.Kind)
+			}
 		case "error":
 			if it.Kind != rawjson.Null {
 				e.Error = readErrorValue(it.Value, it.Kind)

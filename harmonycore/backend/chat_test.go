@@ -3,9 +3,12 @@ package backend
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"golang.org/x/tools/txtar"
 )
 
 // chatAnswer is one choice as a reader of Chat streams reads it.
@@ -13,6 +16,7 @@ type chatAnswer struct {
 	reasoning, text string
 	calls           []string
 	ids             []uint32
+	logprobs        string
 	finish          Finish
 }
 
@@ -48,6 +52,12 @@ func chatOf(r Reader, pieces ...string) string {
 					end += " a call is named again"
 				}
 				a.calls[c.Index] += string(c.Arguments)
+			}
+			for _, l := range e.TextLogprobs {
+				a.logprobs += fmt.Sprintf(" %q%s", l.Token, l.Logprob)
+				for _, o := range l.Top {
+					a.logprobs += fmt.Sprintf("/%q%s", o.Token, o.Logprob)
+				}
 			}
 			if e.Finish != Running {
 				a.finish = e.Finish
@@ -92,9 +102,9 @@ func spellChat(answers map[int]*chatAnswer) string {
 		if a.ids != nil {
 			out += fmt.Sprintf(" %v", a.ids)
 		}
-		out += fmt.Sprintf(" %d", a.finish)
+		out += fmt.Sprintf("%s %d ", a.logprobs, a.finish)
 	}
-	return out
+	return strings.TrimSuffix(out, " ")
 }
 
 func TestChatRequest(t *testing.T) {
@@ -108,58 +118,53 @@ func TestChatRequest(t *testing.T) {
 	}
 	const want = `{"model":"q\"wen","messages":[{"role":"user","content":"é"}],"tools":[],"n":2,"logprobs":true,` +
 		`"top_logprobs":3,"stop_token_ids":[7],"temperature":0.70,"top_p":1e-6,"seed":7,"logit_bias":{"5":-1},"top_k":3,` +
-		`"stream":true,"stream_options":{"include_usage":true}}`
+		`"stream_options":{"include_usage":true},"stream":true}`
 	if got := string(chat{}.AppendRequest([]byte("x"), r)); got != "x"+want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	const ids = `{"model":"m","messages":[],"max_tokens":9,"logprobs":true,"return_token_ids":true,` +
-		`"stream":true,"stream_options":{"include_usage":true}}`
+		`"stream_options":{"include_usage":true},"stream":true}`
 	r = &Request{Model: "m", Conversation: []byte(`,"messages":[]`), MaxTokens: 9, TokenIDs: true}
 	if got := string(chat{}.AppendRequest(nil, r)); got != ids || !json.Valid([]byte(got)) {
 		t.Errorf("got %s\nwant %s", got, ids)
 	}
-}
-
-// chatCases are streams, or parts of streams, in the forms of known servers.
-var chatCases = []streamCase{
-	{"text", chatStream(`{"role":"assistant","content":""}`, `{"content":"Hel"}`, `{"content":"lo\n\ud83d\ude00"}`) +
-		`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n" +
-		`data: {"choices":[],"usage":{"prompt_tokens":8,"completion_tokens":4,"total_tokens":12}}` + "\n\ndata: [DONE]\n\n",
-		`0: "Hello\n😀" 1 usage {Prompt:8 Cached:0 Completion:4 HasCached:false} done`},
-	{"reasoning", chatStream(`{"reasoning_content":"a","content":null}`, `{"reasoning":"b","content":""}`,
-		`{"reasoning":"c","reasoning_content":"c"}`, `{"content":"d"}`), `0: (abc) "d" 0`},
-	{"calls", chatStream(`{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"f","arguments":""}}]}`,
-		`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`,
-		`{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}`,
-		`{"tool_calls":[{"index":1,"id":"y","type":"function","function":{"name":"f","arguments":"{}"}}]}`),
-		`0: x=f {"a":1} y=f {} 0`},
-	{"the same index", chatStream(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}`,
-		`{"tool_calls":[{"index":0,"id":"y","function":{"name":"f","arguments":"{}"}}]}`), `0: x=f {} y=f {} 0`},
-}
-
-// chatStream is a stream of deltas.
-func chatStream(deltas ...string) string {
-	var out strings.Builder
-	for _, d := range deltas {
-		fmt.Fprintf(&out, `data: {"id":"c","choices":[{"index":0,"delta":%s,"finish_reason":null}]}`+"\n\n", d)
+	r = &Request{Model: "m", Sampling: Sampling{Extras: []Member{{"stream_options", "null"}}}}
+	if got := string(chat{}.AppendRequest(nil, r)); got != `{"model":"m","stream_options":null,"stream":true}` {
+		t.Errorf("got %s", got)
 	}
-	return out.String()
+	if k, ok := Named("chat"); !ok || !k.Facts().Conversations {
+		t.Error("there is no kind chat that takes conversations")
+	}
 }
 
-// TestChatStreams reads the streams in one piece, cut in two at each place, and in single bytes.
-func TestChatStreams(t *testing.T) {
-	for _, tc := range chatCases {
-		if got := chatOf(chat{}.NewReader(), tc.in); got != tc.want {
-			t.Errorf("%s:\ngot  %s\nwant %s", tc.name, got, tc.want)
-			continue
+// TestChatServers reads the streams of testdata/chat in one piece, cut in two at each place, and in single bytes, with
+// either end of lines. They have the documented forms of the servers.
+func TestChatServers(t *testing.T) {
+	files, err := filepath.Glob("testdata/chat/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are no streams", err)
+	}
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil || len(archive.Files) != 2 {
+			t.Fatalf("%s: %v", file, err)
 		}
-		for at := range len(tc.in) {
-			if got := chatOf(chat{}.NewReader(), tc.in[:at], tc.in[at:]); got != tc.want {
-				t.Fatalf("%s, cut at %d:\ngot  %s\nwant %s", tc.name, at, got, tc.want)
+		want := strings.TrimSpace(string(archive.Files[1].Data))
+		for _, end := range []string{"\n", "\r\n"} {
+			stream := strings.ReplaceAll(string(archive.Files[0].Data), "\n", end)
+			if got := chatOf(chat{}.NewReader(), stream); got != want {
+				t.Errorf("%s:\ngot  %s\nwant %s", file, got, want)
+				break
 			}
-		}
-		if got := chatOf(chat{}.NewReader(), strings.Split(tc.in, "")...); got != tc.want {
-			t.Errorf("%s, in single bytes:\ngot  %s\nwant %s", tc.name, got, tc.want)
+			if got := chatOf(chat{}.NewReader(), strings.Split(stream, "")...); got != want {
+				t.Errorf("%s, in single bytes:\ngot  %s\nwant %s", file, got, want)
+			}
+			for at := range len(stream) {
+				if got := chatOf(chat{}.NewReader(), stream[:at], stream[at:]); got != want {
+					t.Fatalf("%s, cut at %d:\ngot  %s\nwant %s", file, at, got, want)
+				}
+			}
+			checkTemplate(t, chat{}, stream)
 		}
 	}
 }

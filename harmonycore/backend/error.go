@@ -12,6 +12,9 @@ import (
 func ReadError(status int, body []byte) *Error {
 	e := &Error{}
 	if rawjson.Validate(body, rawjson.MaxDepth) == nil {
+		if list := rawjson.Elements(body); list.Next() { // Gemini's
+			body = list.Value
+		}
 		if value, kind := rawjson.Find(body, "error"); kind != 0 && kind != rawjson.Null {
 			e = readErrorValue(value, kind)
 		} else {
@@ -50,15 +53,18 @@ func readErrorValue(value []byte, kind rawjson.Kind) *Error {
 	if kind != rawjson.Object {
 		return e
 	}
+	var origin []byte
 	it := rawjson.Members(value)
 	for it.Next() {
 		switch rawjson.View(it.Key) {
 		case "message":
-			e.Message = scalar(it.Value, it.Kind)
+			e.Message = errorText(it.Value, it.Kind)
 		case "detail": // FastAPI's own errors
 			if e.Message == "" {
-				e.Message = scalar(it.Value, it.Kind)
+				e.Message = errorText(it.Value, it.Kind)
 			}
+		case "metadata": // OpenRouter's
+			origin = it.Value
 		case "type":
 			e.Type = scalar(it.Value, it.Kind)
 		case "param":
@@ -74,7 +80,72 @@ func readErrorValue(value []byte, kind rawjson.Kind) *Error {
 			}
 		}
 	}
+	if text := originText(origin); text != "" && text != e.Message {
+		e.Message += ": " + text
+	}
 	return e
+}
+
+// errorText returns a message: a text, or the first of FastAPI's list of what is wrong in a request, with its place.
+// Mistral nests such a list in an object.
+func errorText(value []byte, kind rawjson.Kind) string {
+	for kind == rawjson.Array || kind == rawjson.Object {
+		if kind == rawjson.Array {
+			it := rawjson.Elements(value)
+			it.Next()
+			value, kind = it.Value, it.Kind
+			continue
+		}
+		detail, detailKind := rawjson.Find(value, "detail")
+		if detailKind == 0 {
+			return placedText(value)
+		}
+		value, kind = detail, detailKind
+	}
+	return scalar(value, kind)
+}
+
+// placedText returns what an element of FastAPI's list says, as in "stream_options.include_usage: not permitted".
+func placedText(element []byte) string {
+	message, kind := rawjson.Find(element, "msg")
+	text := scalar(message, kind)
+	place := ""
+	loc, _ := rawjson.Find(element, "loc")
+	it := rawjson.Elements(loc)
+	for it.Next() {
+		name := scalar(it.Value, it.Kind)
+		switch {
+		case place == "" && name == "body":
+		case place == "":
+			place = name
+		default:
+			place += "." + name
+		}
+	}
+	if place == "" || text == "" {
+		return text
+	}
+	return place + ": " + text
+}
+
+// maxOrigin is how much is read of the error of a server behind a server, in bytes.
+const maxOrigin = 4 << 10
+
+// originText returns the message of the error that OpenRouter's metadata repeats from the server behind it.
+func originText(metadata []byte) string {
+	raw, kind := rawjson.Find(metadata, "raw")
+	if kind != rawjson.String || len(raw) > maxOrigin {
+		return ""
+	}
+	text := rawjson.AppendUnescaped(nil, raw)
+	if rawjson.Validate(text, rawjson.MaxDepth) != nil {
+		return string(text)
+	}
+	if inner, kind := rawjson.Find(text, "error"); kind == rawjson.Object {
+		text = inner
+	}
+	message, kind := rawjson.Find(text, "message")
+	return scalar(message, kind)
 }
 
 func scalar(value []byte, kind rawjson.Kind) string {

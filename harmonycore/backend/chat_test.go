@@ -137,34 +137,150 @@ func TestChatRequest(t *testing.T) {
 	}
 }
 
-// TestChatServers reads the streams of testdata/chat in one piece, cut in two at each place, and in single bytes, with
-// either end of lines. They have the documented forms of the servers.
-func TestChatServers(t *testing.T) {
+// chatSeeds returns the streams of testdata/chat.
+func chatSeeds(t testing.TB) []string {
+	t.Helper()
+	var seeds []string
+	for _, a := range chatArchives(t) {
+		seeds = append(seeds, string(a.Files[0].Data))
+	}
+	return seeds
+}
+
+// chatArchives returns the files of testdata/chat: a stream, and what it says. The streams have the documented forms of
+// the servers.
+func chatArchives(t testing.TB) []*txtar.Archive {
+	t.Helper()
 	files, err := filepath.Glob("testdata/chat/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("there are no streams", err)
 	}
+	var all []*txtar.Archive
 	for _, file := range files {
-		archive, err := txtar.ParseFile(file)
-		if err != nil || len(archive.Files) != 2 {
+		a, err := txtar.ParseFile(file)
+		if err != nil || len(a.Files) != 2 {
 			t.Fatalf("%s: %v", file, err)
 		}
-		want := strings.TrimSpace(string(archive.Files[1].Data))
+		a.Comment = []byte(file)
+		all = append(all, a)
+	}
+	return all
+}
+
+// TestChatServers reads the streams in one piece, cut in two at each place, and in single bytes, with either end of
+// lines.
+func TestChatServers(t *testing.T) {
+	for _, a := range chatArchives(t) {
+		want := strings.TrimSpace(string(a.Files[1].Data))
 		for _, end := range []string{"\n", "\r\n"} {
-			stream := strings.ReplaceAll(string(archive.Files[0].Data), "\n", end)
+			stream := strings.ReplaceAll(string(a.Files[0].Data), "\n", end)
 			if got := chatOf(chat{}.NewReader(), stream); got != want {
-				t.Errorf("%s:\ngot  %s\nwant %s", file, got, want)
+				t.Errorf("%s:\ngot  %s\nwant %s", a.Comment, got, want)
 				break
 			}
 			if got := chatOf(chat{}.NewReader(), strings.Split(stream, "")...); got != want {
-				t.Errorf("%s, in single bytes:\ngot  %s\nwant %s", file, got, want)
+				t.Errorf("%s, in single bytes:\ngot  %s\nwant %s", a.Comment, got, want)
 			}
 			for at := range len(stream) {
 				if got := chatOf(chat{}.NewReader(), stream[:at], stream[at:]); got != want {
-					t.Fatalf("%s, cut at %d:\ngot  %s\nwant %s", file, at, got, want)
+					t.Fatalf("%s, cut at %d:\ngot  %s\nwant %s", a.Comment, at, got, want)
 				}
 			}
 			checkTemplate(t, chat{}, stream)
+		}
+	}
+}
+
+// TestChatEvents is about members that no server of testdata/chat sends, or not in this form.
+func TestChatEvents(t *testing.T) {
+	lost := " error {Status:502 Message:the inference server sent content that is neither text nor a list of parts Type: " +
+		"Code: Param:}"
+	for _, tc := range []streamCase{
+		{"text alone", `{"choices":[{"index":0,"text":"a"}]}`,
+			" error {Status:502 Message:the inference server sent text without a message Type: Code: Param:}"},
+		{"content of another type", chatChunk(`{"content":7}`), lost},
+		{"content that is an object", chatChunk(`{"content":{"text":"a"}}`), lost},
+		{"parts of other types", chatChunk(`{"content":[7,null,{"type":"image_url"},{"text":null},{"thinking":7}]}`), ""},
+		{"reasoning of another type", chatChunk(`{"reasoning":{"effort":"low"},"reasoning_content":"a"}`), "0: (a) 0"},
+		{"two reasonings", chatChunk(`{"reasoning":"a","reasoning_content":"b"}`), "0: (a) 0"},
+		{"details alone", chatChunk(`{"reasoning_details":[{"text":"a"},{"summary":"b"},5,{"text":"c"}]}`), "0: (ac) 0"},
+		{"GitHub's reasoning", chatChunk(`{"reasoning_text":"a"}`), "0: (a) 0"},
+		{"no finish yet", `{"choices":[{"delta":{"content":"a"},"finish_reason":""}]}`, `0: "a" 0`},
+		{"an unknown finish", `{"choices":[{"delta":{},"finish_reason":"abort"}]}`, `0: 3`},
+		{"a filter with a name", `{"choices":[{"delta":{},"finish_reason":"content_filter: SAFETY"}]}`, `0: 4`},
+		{"Mistral's length", `{"choices":[{"delta":{},"finish_reason":"model_length"}]}`, `0: 2`},
+		{"an error in a choice", `{"choices":[{"delta":{},"error":{"message":"m","code":503},"finish_reason":"error"}]}`,
+			"0: 3 error {Status:503 Message:m Type: Code: Param:}"},
+		{"a flat error", `{"object":"error","message":"m","type":"T","code":400}`,
+			" error {Status:400 Message:m Type:T Code: Param:}"},
+		{"xAI's usage", `{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":17,` +
+			`"completion_tokens_details":{"reasoning_tokens":10}}}`,
+			" usage {Prompt:5 Cached:0 Completion:12 HasCached:false} reasoning 10"},
+		{"usage of other types", `{"choices":[],"usage":{"prompt_tokens":-5,"completion_tokens":"2","total_tokens":1e9,` +
+			`"prompt_tokens_details":7,"cached_tokens":null}}`, " usage {Prompt:0 Cached:0 Completion:0 HasCached:false}"},
+		{"usage of no type", `{"choices":[],"usage":7}`, ""},
+		{"choices of other types", `{"choices":[5,null,{"index":0,"delta":{"content":"a"}},"x"]}`, `0: "a" 0`},
+		{"ids of some tokens", textLogprobs(`{"token":"token_id:7","logprob":-1},{"token":"b","logprob":-2}`),
+			`0: "a" "token_id:7"-1 "b"-2 0`},
+		{"bytes that are none", textLogprobs(`{"token":"a","bytes":[97,256],"logprob":-1},{"token":"b","bytes":["x"],` +
+			`"logprob":-2},{"token":"c","bytes":null,"logprob":-3},{"token":"d","bytes":[],"logprob":-4}`),
+			`0: "a" "a"-1 "b"-2 "c"-3 ""-4 0`},
+		{"a token without a logprob", textLogprobs(`{"token":"a","logprob":-1},{"token":"b","logprob":null},{"token":"c",` +
+			`"logprob":-3}`), `0: "a" "a"-1 0`},
+		{"a refusal's logprobs", strings.Replace(chatChunk(`{"refusal":"a"}`), `"logprobs":null`,
+			`"logprobs":{"content":null,"refusal":[{"token":"a","logprob":-1}]}`, 1), `0: "a" "a"-1 0`},
+	} {
+		stream := "data: " + tc.in + "\n\n"
+		if got := chatOf(chat{}.NewReader(), stream); got != tc.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", tc.name, got, tc.want)
+		}
+		checkTemplate(t, chat{}, stream+stream)
+	}
+}
+
+func TestChatCause(t *testing.T) {
+	for _, tc := range []struct {
+		e    Error
+		want Cause
+	}{
+		{Error{Status: 400, Code: "context_length_exceeded"}, ContextExceeded},
+		{Error{Status: 400, Param: "input_tokens"}, ContextExceeded},
+		{Error{Status: 400, Type: "exceed_context_size_error"}, ContextExceeded},
+		{Error{Status: 400, Param: "n"}, ChoicesRefused},
+		{Error{Status: 400, Message: "Only n=1 is supported."}, ChoicesRefused},
+		{Error{Status: 400, Message: "Field 'n': must be at most 1"}, ChoicesRefused},
+		{Error{Status: 400, Message: "'n' : number must be at most 1"}, ChoicesRefused},
+		{Error{Status: 400, Message: "Only one completion choice is allowed"}, ChoicesRefused},
+		{Error{Status: 400, Message: "max_tokens must be at least 1, got 0. "}, ContextExceeded},
+		{Error{Status: 400, Message: "This model's maximum context length is 4096 tokens. However, …"}, ContextExceeded},
+		{Error{Status: 400, Message: "The input (9000 tokens) is longer than the model's context length (4096 tokens)."},
+			ContextExceeded},
+		{Error{Status: 400, Message: "The decoder prompt (length 9) is longer than the maximum model length of 8."},
+			ContextExceeded},
+		{Error{Status: 400, Message: "request (9000 tokens) exceeds the available context size (4096 tokens)"},
+			ContextExceeded},
+		{Error{Status: 422, Message: "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: …"},
+			ContextExceeded},
+		{Error{Status: 422, Message: "Input validation error: `inputs` must have less than 4095 tokens. Given: 9000"},
+			ContextExceeded},
+		{Error{Status: 400, Message: "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575)."},
+			ContextExceeded},
+		{Error{Status: 400, Message: "Prompt contains 40000 tokens …, too large for model with 32768 maximum context length"},
+			ContextExceeded},
+		{Error{Status: 400, Message: "This model's maximum prompt length is 131072 but the request contains 537812 tokens."},
+			ContextExceeded},
+		{Error{Status: 413, Message: "prompt is too long: 213462 tokens > 200000 maximum"}, ContextExceeded},
+		{Error{Status: 400, Message: "Please reduce the length of the messages or completion."}, ContextExceeded},
+		{Error{Status: 400, Message: "number of input tokens (204703) has exceeded max_prompt_tokens (202752) limit."},
+			ContextExceeded},
+		{Error{Message: "the request exceeds the available context size"}, ContextExceeded}, // within a stream
+		{Error{Status: 500, Code: "context_length_exceeded"}, OtherCause},
+		{Error{Status: 429, Message: "Rate limit reached … Please reduce the length of the messages"}, OtherCause},
+		{Error{Status: 400, Message: "max_tokens must be a number"}, OtherCause},
+		{Error{Status: 400}, OtherCause},
+	} {
+		if got := (chat{}).Cause(&tc.e); got != tc.want {
+			t.Errorf("%+v: %d, want %d", tc.e, got, tc.want)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (r *chatReader) readCalls(value []byte, kind rawjson.Kind, e *Event) {
 		return
 	}
 	it := rawjson.Elements(value)
-	for n := 0; it.Next(); n++ {
+	for n := 0; e.Error == nil && it.Next(); n++ {
 		e.unique = e.unique || n > 0
 		r.readPiece(it.Value, e)
 	}

@@ -30,7 +30,7 @@ func (e *Event) readTextLogprobs(data []byte) {
 
 func (e *Event) readTokens(list []byte) {
 	it := rawjson.Elements(list)
-	for it.Next() {
+	for len(e.TextLogprobs) < maxTextLogprobs && it.Next() {
 		l := e.addTextLogprob()
 		var top []byte
 		var id uint32
@@ -112,6 +112,9 @@ func (e *Event) keepBytes(list []byte) bool {
 	}
 	return true
 }
+
+// maxTextLogprobs is how many logprobs of one event are read. Only a whole answer has more than a few.
+const maxTextLogprobs = 64 << 10
 
 // logprobsDepth is how deep the logprobs object may nest, which stands in three others.
 const logprobsDepth = rawjson.MaxDepth - 3

@@ -61,10 +61,19 @@ func (r *chatReader) read(data []byte, e *Event) bool {
 				understood = true
 			}
 		case "object":
-			if rawjson.View(it.Value) == "error" && e.Error == nil {
-				e.Error = readErrorValue(data, rawjson.Object)
+			switch rawjson.View(it.Value) {
+			case "error":
+				if e.Error == nil {
+					e.Error = readErrorValue(data, rawjson.Object)
+				}
+				understood = true
+			case "chat.completion.chunk":
 				understood = true
 			}
+		case "type": // of servers in front of Anthropic's
+			understood = understood || rawjson.View(it.Value) == "ping"
+		case "base_resp":
+			understood = e.readBaseResponse(it.Value) || understood
 		case "choices":
 			if it.Kind == rawjson.Array {
 				r.following = rawjson.Elements(it.Value)
@@ -86,6 +95,18 @@ func (r *chatReader) read(data []byte, e *Event) bool {
 	r.advance()
 	r.next(e)
 	return understood
+}
+
+// readBaseResponse reads the member with which MiniMax says what is wrong, in answers with the status 200. It reports
+// whether something is.
+func (e *Event) readBaseResponse(value []byte) bool {
+	code, kind := rawjson.Find(value, "status_code")
+	if kind != rawjson.Number || rawjson.View(code) == "0" {
+		return false
+	}
+	message, kind := rawjson.Find(value, "status_msg")
+	e.Error = &Error{Message: scalar(message, kind)}
+	return true
 }
 
 // more reads the next choice of the last chunk. It reports whether there is one.
@@ -139,7 +160,7 @@ func (r *chatReader) readChoice(choice []byte, e *Event) {
 			message = it.Value
 		case "text":
 			hasText = it.Kind == rawjson.String && len(it.Value) > 0
-		case "finish_reason":
+		case "finish_reason", "finishReason": // Gemini's first servers
 			if it.Kind == rawjson.String && len(it.Value) > 0 {
 				e.Finish = chatFinish(it.Value)
 			}

@@ -213,6 +213,12 @@ func TestChatEvents(t *testing.T) {
 			"0: 3 error {Status:503 Message:m Type: Code: Param:}"},
 		{"a flat error", `{"object":"error","message":"m","type":"T","code":400}`,
 			" error {Status:400 Message:m Type:T Code: Param:}"},
+		{"Gemini's finish", `{"choices":[{"delta":{"content":"a"},"finish_reason":null,"finishReason":"stop"}]}`, `0: "a" 1`},
+		{"MiniMax's error", `{"choices":null,"base_resp":{"status_code":2013,"status_msg":"invalid params, context window ` +
+			`exceeds limit"}}`, " error {Status:0 Message:invalid params, context window exceeds limit Type: Code: Param:}"},
+		{"MiniMax's success", `{"choices":[],"base_resp":{"status_code":0,"status_msg":""}}`, ""},
+		{"a ping", `{"type":"ping"}`, ""},
+		{"a chunk without choices", `{"object":"chat.completion.chunk","choices":null}`, ""},
 		{"xAI's usage", `{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":17,` +
 			`"completion_tokens_details":{"reasoning_tokens":10}}}`,
 			" usage {Prompt:5 Cached:0 Completion:12 HasCached:false} reasoning 10"},

@@ -15,6 +15,9 @@ type choice struct {
 	gate *translate.Gate
 	// finish is the reason why the server stopped, once it has.
 	finish backend.Finish
+	// named is the reason that a server of conversations has named. Some go on after it, or name one in every chunk, so it
+	// counts at the end of the stream.
+	named backend.Finish
 	// wasted is the number of tokens that came after the choice had ended.
 	wasted int
 }
@@ -105,11 +108,37 @@ func (c *choice) end(g *generation, finish backend.Finish) *openai.Error {
 // allEnded reports whether every choice has a regular end.
 func (g *generation) allEnded() bool {
 	for i := range g.choices {
-		if !g.choices[i].finish.Regular() {
+		c := &g.choices[i]
+		if !c.finish.Regular() && (c.finish != backend.Running || !c.named.Regular()) {
 			return false
 		}
 	}
 	return true
+}
+
+// nameEnds names the end of each choice of which the server has sent something and no reason. It is called at the mark
+// that ends the stream.
+func (g *generation) nameEnds() {
+	for i := range g.choices {
+		c := &g.choices[i]
+		if c.finish == backend.Running && c.named == backend.Running && c.parser.generated() > 0 {
+			c.named = backend.Stopped
+		}
+	}
+}
+
+// endNamed ends the choices whose end was only named.
+func (g *generation) endNamed() *openai.Error {
+	for i := range g.choices {
+		c := &g.choices[i]
+		if c.finish != backend.Running || c.named == backend.Running {
+			continue
+		}
+		if failure := c.end(g, c.named); failure != nil {
+			return failure
+		}
+	}
+	return nil
 }
 
 // generated returns the number of tokens received in all choices.

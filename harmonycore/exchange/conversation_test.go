@@ -103,6 +103,13 @@ func TestConversation(t *testing.T) {
 		{"thinking between calls", chunk(`"reasoning":"A"`) + call("0", `"a"`, `"f"`, `{}`) + chunk(`"reasoning":"B"`) +
 			call("1", `"b"`, `"f"`, `{}`) + finish("tool_calls"),
 			`reasoning(A) function_call(a f {}) reasoning(B) function_call(b f {})`},
+		{"text after the end", chunk(`"content":"Hel"`) + strings.Replace(chunk(`"content":"l"`), "null", `"stop"`, 1) +
+			chunk(`"content":"o"`) + finish("stop"), "message(Hello)"},
+		{"an end in each chunk", strings.ReplaceAll(chunk(`"reasoning":"Hm"`)+chunk(`"content":"He"`)+
+			chunk(`"content":"llo"`), "null", `"stop"`) + "data: [DONE]\n\n", "reasoning(Hm) message(Hello)"},
+		{"an end in each chunk, and no mark", strings.ReplaceAll(chunk(`"content":"He"`)+chunk(`"content":"llo"`), "null",
+			`"stop"`), "message(Hello)"},
+		{"a mark without an end", chunk(`"content":"Hi"`) + "data: [DONE]\n\n", "message(Hi)"},
 		{"undeclared", call("0", `"a"`, `"g"`, `{}`) + finish("tool_calls"), `reasoning({})`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,6 +120,19 @@ func TestConversation(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestConversationBreaksOff: a stream without an end is no whole answer, nor is one with nothing but the mark.
+func TestConversationBreaksOff(t *testing.T) {
+	for _, answer := range []string{
+		chunk(`"content":"Hi"`), "data: [DONE]\n\n", chunk(`"role":"assistant","content":""`) + "data: [DONE]\n\n",
+		strings.Replace(chunk(`"content":"Hi"`), "null", `"abort"`, 1) + "data: [DONE]\n\n",
+	} {
+		_, got, _ := ask(t, conversing(nil), contract.ResponsesPath, askForTools, "text/event-stream", answer, 1000)
+		if !strings.HasPrefix(got, `{"error":{`) {
+			t.Errorf("%s: got %s", answer, got)
+		}
 	}
 }
 

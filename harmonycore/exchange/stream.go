@@ -62,6 +62,9 @@ func (g *generation) take() (bool, *openai.Error) {
 	if event.HasUsage {
 		g.usage = event.Usage
 	}
+	if event.Done && g.kind.Facts().Conversations {
+		g.nameEnds()
+	}
 	if g.idleEvents++; g.idleEvents > maxIdleEvents {
 		return false, errNotUnderstood()
 	}
@@ -126,10 +129,15 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 	if g.answer.Full() {
 		return errAnswerTooLarge(g.api, g.translated.Stream)
 	}
-	if event.Finish == backend.Running {
+	switch {
+	case event.Finish == backend.Running:
 		return nil
+	case g.kind.Facts().Conversations && event.Finish.Regular():
+		c.named = event.Finish
+		return nil
+	default:
+		return c.end(g, event.Finish)
 	}
-	return c.end(g, event.Finish)
 }
 
 // begin is called at the first token, or at the end of an answer without tokens. From then on the client may get the
@@ -168,6 +176,9 @@ func (g *generation) deliver() ResponseAction {
 func (g *generation) complete(end bool) ResponseAction {
 	if !g.allEnded() {
 		return g.fail(errUnfinished())
+	}
+	if failure := g.endNamed(); failure != nil {
+		return g.fail(failure)
 	}
 	if g.endedEarly {
 		g.usage = backend.Usage{Prompt: g.usage.Prompt} // the rest counts what the client did not get

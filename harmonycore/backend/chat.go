@@ -40,20 +40,14 @@ func (chat) AppendRequest(dst []byte, r *Request) []byte {
 	}
 	dst = appendSampling(dst, &r.Sampling)
 	dst = appendBiases(dst, r.Sampling.LogitBias)
-	options := true
 	for _, m := range r.Sampling.Extras {
-		// Mistral's servers send usage unasked, and refuse to be asked. Their operator replaces the options.
-		options = options && m.Name != "stream_options"
 		dst = appendMember(dst, m)
 	}
 	if r.TokenIDs {
 		// With return_tokens_as_token_ids the client's own logprobs would have no texts.
 		dst = append(dst, `,"return_token_ids":true`...)
 	}
-	if options {
-		dst = append(dst, `,"stream_options":{"include_usage":true}`...)
-	}
-	return append(dst, `,"stream":true}`...)
+	return append(dst, `,"stream":true,"stream_options":{"include_usage":true}}`...)
 }
 
 // reserveConversation gives dst room for a request that holds a conversation.

@@ -118,19 +118,15 @@ func TestChatRequest(t *testing.T) {
 	}
 	const want = `{"model":"q\"wen","messages":[{"role":"user","content":"é"}],"tools":[],"n":2,"logprobs":true,` +
 		`"top_logprobs":3,"stop_token_ids":[7],"temperature":0.70,"top_p":1e-6,"seed":7,"logit_bias":{"5":-1},"top_k":3,` +
-		`"stream_options":{"include_usage":true},"stream":true}`
+		`"stream":true,"stream_options":{"include_usage":true}}`
 	if got := string(chat{}.AppendRequest([]byte("x"), r)); got != "x"+want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	const ids = `{"model":"m","messages":[],"max_tokens":9,"logprobs":true,"return_token_ids":true,` +
-		`"stream_options":{"include_usage":true},"stream":true}`
+		`"stream":true,"stream_options":{"include_usage":true}}`
 	r = &Request{Model: "m", Conversation: []byte(`,"messages":[]`), MaxTokens: 9, TokenIDs: true}
 	if got := string(chat{}.AppendRequest(nil, r)); got != ids || !json.Valid([]byte(got)) {
 		t.Errorf("got %s\nwant %s", got, ids)
-	}
-	r = &Request{Model: "m", Sampling: Sampling{Extras: []Member{{"stream_options", "null"}}}}
-	if got := string(chat{}.AppendRequest(nil, r)); got != `{"model":"m","stream_options":null,"stream":true}` {
-		t.Errorf("got %s", got)
 	}
 	if k, ok := Named("chat"); !ok || !k.Facts().Conversations {
 		t.Error("there is no kind chat that takes conversations")

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -109,6 +111,54 @@ func TestSchemaAndParserAgree(t *testing.T) {
 			(byParser == nil) != tt.right {
 			t.Errorf("%s: the schema says %v, and the parser %v", tt.name, bySchema, byParser)
 		}
+	}
+}
+
+// TestExamples checks the configurations of examples/ that are whole, and those of the pages about chat servers.
+func TestExamples(t *testing.T) {
+	schema := compile(t)
+	files, err := filepath.Glob("../../examples/nemo-gym/*.yaml")
+	if err != nil || len(files) != 2 {
+		t.Fatal(files, err)
+	}
+	texts := map[string]string{}
+	for _, name := range append(files, "../../examples/config.yaml") {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = string(text)
+	}
+	page, err := os.ReadFile("../../docs/chat-servers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pools := "\npools: [{name: qwen, kind: chat, servers: ['http://h:1']}]"
+	for i, block := range strings.Split(string(page), "```yaml\n")[1:] {
+		text, _, _ := strings.Cut(block, "```")
+		if !strings.Contains(text, "\npools:") {
+			text += pools
+		}
+		texts[fmt.Sprintf("docs/chat-servers.md, block %d", i)] = text
+	}
+	for name, text := range texts {
+		var value any
+		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(value); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		c, err := config.Parse(name, []byte(text))
+		if err == nil {
+			err = c.Validate()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if len(texts) != 6 {
+		t.Errorf("there are %d configurations", len(texts))
 	}
 }
 

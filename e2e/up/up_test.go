@@ -284,11 +284,14 @@ func TestUpConfig(t *testing.T) {
 	server, serverURL := lab.RunSim(t, sim.Options{Models: names})
 	args := []string{"--config", path, "--envoy", lab.WriteScript(t, t.TempDir(), "envoy", `exec "$ENVOY" "$@"`)}
 	for i := range c.Models {
-		args = append(args, "--backend", c.Models[i].Name+"=vllm="+serverURL)
+		args = append(args, "--backend", c.Models[i].Name+"="+c.Filter().Models[i].Server+"="+serverURL)
 	}
 	up, url := lab.StartUp(t, args...)
 	for i := range c.Models {
 		m := &c.Models[i]
+		if c.Filter().Models[i].Server == contract.Chat {
+			continue // the simulated server takes prompts
+		}
 		if a := lab.Ask(lab.HTTP1(t), url+lab.ChatPath, lab.ChatBody(m.Name, "Hello")); a.Status != 200 {
 			t.Errorf("%s: got %+v", m.Name, a)
 			continue

@@ -21,7 +21,7 @@ func options() Options {
 // TestGolden compares the objects of each testdata/NAME.yaml with NAME.golden.
 func TestGolden(t *testing.T) {
 	modules := map[string]mesh.Module{
-		"everything": options().Module, "file": {URL: "file:///opt/harmony-filter.wasm"},
+		"everything": options().Module, "chat": options().Module, "file": {URL: "file:///opt/harmony-filter.wasm"},
 		"reduced": {URL: "https://example.com/filter.wasm"},
 	}
 	meshtest.Golden(t, len(modules), func(name string, c *config.Resolved) (string, []mesh.Object, error) {

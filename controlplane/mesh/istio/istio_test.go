@@ -26,6 +26,7 @@ func options() Options {
 func TestGolden(t *testing.T) {
 	edits := map[string]func(*Options){
 		"everything": func(*Options) {},
+		"chat":       func(*Options) {},
 		"inline": func(o *Options) {
 			o.Inline, o.Module = true, mesh.Module{URL: "file:///opt/harmony-filter.wasm"}
 			o.Port, o.TargetPort, o.Bind = 80, 8080, "127.0.0.1"

@@ -24,9 +24,11 @@ import (
 
 const probeLong = `Asks an inference server which program it is, which models it has, and whether the gateway can use it.
 The server is sent the filter's own request, for one token, as each kind of server. If it has /tokenize, its ids of 50
-texts are compared with the filter's. Then the configuration for this server is printed.
+texts are compared with the filter's. A server of another model is asked what it can do with conversations. Then the
+configuration for this server is printed. The URL of a hosted API may have a path.
 
   harmony probe http://127.0.0.1:8000
+  harmony probe https://api.groq.com/openai/v1 --key-env GROQ_API_KEY --server-model qwen/qwen3-32b
   harmony probe http://127.0.0.1:8000 --report > report.md
 
 Exit status: 0 when the gateway can use the server, 1 when it cannot or when there is no answer, 2 when the command
@@ -61,11 +63,13 @@ func probeCommand() *cobra.Command {
 }
 
 func (f *probeFlags) run(cmd *cobra.Command, url string) error {
-	e, err := config.ParseURL(url)
+	server, err := config.ParseServer(contract.Chat + "=" + url) // this kind may have any path
 	if err != nil {
 		return usageError{err}
 	}
-	o := probe.Options{URL: e.String(), Model: f.serverModel, Transport: &http.Transport{DisableCompression: true}}
+	e := server.Endpoint
+	o := probe.Options{URL: e.String(), APIPath: server.APIPath, Model: f.serverModel,
+		Transport: &http.Transport{DisableCompression: true}}
 	if f.keyVariable != "" {
 		key := os.Getenv(f.keyVariable)
 		if key == "" {
@@ -81,7 +85,7 @@ func (f *probeFlags) run(cmd *cobra.Command, url string) error {
 		return fmt.Errorf("%s does not answer: %s; check that the server is started, and its address", e,
 			pools.Cause(err, err.Error()))
 	}
-	out := probeOutput{Writer: cmd.OutOrStdout(), report: r, endpoint: e, keyVariable: f.keyVariable}
+	out := probeOutput{Writer: cmd.OutOrStdout(), report: r, server: server, keyVariable: f.keyVariable}
 	if f.report {
 		out.page()
 	} else {
@@ -98,7 +102,7 @@ func (f *probeFlags) run(cmd *cobra.Command, url string) error {
 type probeOutput struct {
 	io.Writer
 	report      *probe.Report
-	endpoint    config.Endpoint
+	server      config.Server
 	keyVariable string
 }
 
@@ -123,8 +127,38 @@ func (o *probeOutput) list() []fact {
 	if k := r.Kind(); k != nil && k.StructuralTags {
 		facts = append(facts, fact{"structural tags", cmp.Or(ifTrue(k.TagProblem != "", "no: "+k.TagProblem), "yes")})
 	}
+	if r.Chat != nil {
+		return append(append(facts, chatFacts(r.Chat)...), fact{"metrics", metricsText(r)})
+	}
 	return append(facts, fact{"tokenizer", textsText(&r.Texts)},
 		fact{"metrics", metricsText(r)})
+}
+
+// chatFacts describes what a server can do with conversations.
+func chatFacts(c *probe.Chat) []fact {
+	facts := []fact{
+		{"reasoning", cmp.Or(ifTrue(c.Reasoning != probe.NoReasoning, "in "+string(c.Reasoning)), "none was seen")},
+		{"earlier reasoning", historyTexts[c.History]},
+	}
+	for _, a := range []struct {
+		name string
+		able probe.Ability
+	}{
+		{"developer role", c.Developer}, {"tool calls", c.Tools}, {"JSON schemas", c.Schemas}, {"logprobs", c.Logprobs},
+		{"token ids", c.TokenIDs}, {"token counts", c.Tokenize},
+	} {
+		facts = append(facts, fact{a.name, cmp.Or(ifTrue(!a.able.Can(), "no: "+a.able.Problem), "yes")})
+	}
+	return facts
+}
+
+// historyTexts describe the values of chat.reasoning_history.
+var historyTexts = map[string]string{
+	contract.ReasoningBoth:        "accepted in reasoning_content and reasoning",
+	contract.ReasoningContentOnly: "accepted in reasoning_content alone",
+	contract.ReasoningOnly:        "accepted in reasoning alone",
+	contract.ReasoningThinkTags:   "goes back in think tags",
+	contract.ReasoningNone:        "not accepted in a member of its own",
 }
 
 // kindText describes how the server answered as a kind.
@@ -132,12 +166,16 @@ func kindText(k *probe.Kind) string {
 	if !k.Works() {
 		return "no: " + k.Problem
 	}
+	if k.Conversations {
+		return "yes: takes conversations" + ifTrue(k.Text != "", " and returns text, such as "+strconv.Quote(k.Text))
+	}
 	if k.Text != "" {
 		takes := "takes ids and "
 		if k.TextPrompts {
 			takes = ""
 		}
-		return "yes: " + takes + "returns text, such as " + strconv.Quote(k.Text)
+		return "yes: " + takes + "returns text, such as " + strconv.Quote(k.Text) +
+			ifTrue(!k.Expected(), ", where gpt-oss writes analysis: is it a gpt-oss model?")
 	}
 	text := fmt.Sprintf("yes: takes ids and returns ids; its first token is %s", k.FirstToken())
 	if k.Counted == 0 {
@@ -181,7 +219,7 @@ func textsText(t *engine.Texts) string {
 }
 
 func (o *probeOutput) facts() {
-	fmt.Fprintln(o, o.endpoint)
+	fmt.Fprintln(o, o.url())
 	w := tabwriter.NewWriter(o, 0, 0, 2, ' ', 0)
 	for _, f := range o.list() {
 		fmt.Fprintf(w, "  %s\t%s\n", f.name, f.value)
@@ -213,6 +251,9 @@ func (o *probeOutput) file() string {
 	if o.otherContext() {
 		fmt.Fprintf(&b, "    context_length: %d\n", r.Context)
 	}
+	if settings := o.chatSettings(); settings != "" {
+		fmt.Fprintf(&b, "    chat:\n%s", settings)
+	}
 	if kind.TagProblem != "" {
 		fmt.Fprintf(&b, "    structured_outputs: %s\n", contract.NoStructure)
 	}
@@ -220,7 +261,13 @@ func (o *probeOutput) file() string {
 	if kind.TextPrompts {
 		fmt.Fprint(&b, "    accept_text_prompts: true\n")
 	}
-	fmt.Fprintf(&b, "    servers:\n      - %s\n", o.endpoint)
+	fmt.Fprintf(&b, "    servers:\n      - %s\n", o.url())
+	if e := r.Engine; e != nil && kind.Conversations && o.server.APIPath == contract.DefaultAPIPath {
+		// The kind has no path for the health of its servers, but the program may.
+		if k := contract.KindNamed(e.ID); k != nil && k.Health != "" {
+			fmt.Fprintf(&b, "    health: { path: %s }\n", k.Health)
+		}
+	}
 	if o.keyVariable != "" {
 		fmt.Fprintf(&b, "    authorization: server-key\nsecrets:\n  - name: server-key\n    env: %s\n", o.keyVariable)
 	}
@@ -230,10 +277,10 @@ func (o *probeOutput) file() string {
 // command returns the command line for this server, or "" if there is none: not every setting has a flag.
 func (o *probeOutput) command() string {
 	r, kind := o.report, o.report.Kind()
-	if o.file() == "" || o.keyVariable != "" || kind.TagProblem != "" || !plain(r.Model) {
+	if o.file() == "" || o.keyVariable != "" || kind.TagProblem != "" || o.chatSettings() != "" || !plain(r.Model) {
 		return ""
 	}
-	c := fmt.Sprintf("harmony up --backend %s=%s --model %s", kind.Name, o.endpoint, clientName(r.Model))
+	c := fmt.Sprintf("harmony up --backend %s=%s --model %s", kind.Name, o.url(), clientName(r.Model))
 	if r.Model != clientName(r.Model) {
 		c += " --server-model " + r.Model
 	}
@@ -246,8 +293,29 @@ func (o *probeOutput) command() string {
 	return c
 }
 
+// url returns the server's URL, with the path of its API if that is not the usual one.
+func (o *probeOutput) url() string {
+	return o.server.Endpoint.String() + ifTrue(o.server.APIPath != contract.DefaultAPIPath, o.server.APIPath)
+}
+
+// chatSettings returns the settings of the model's chat that differ from their defaults.
+func (o *probeOutput) chatSettings() string {
+	c := o.report.Chat
+	if c == nil {
+		return ""
+	}
+	settings := ""
+	if c.History != contract.ReasoningBoth {
+		settings += "      reasoning_history: " + c.History + "\n"
+	}
+	if c.Reasoning == probe.InOpenedTags {
+		settings += "      think_tags: " + contract.ThinkOpened + "\n"
+	}
+	return settings
+}
+
 func (o *probeOutput) otherContext() bool {
-	return o.report.Context > 0 && o.report.Context != contract.DefaultContextLength
+	return o.report.Chat == nil && o.report.Context > 0 && o.report.Context != contract.DefaultContextLength
 }
 
 // clientName returns a name for clients of a server's model: openai/gpt-oss-120b is gpt-oss-120b. Characters that such

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 	"testing"
 
@@ -120,7 +121,7 @@ func TestProbeLlamaCPP(t *testing.T) {
 	code, out, failed, _ := probeSim(t, sim.Options{Kind: sim.LlamaCPP})
 	if code != 0 || !strings.Contains(out, "yes: takes ids and returns text, such as ") ||
 		!strings.Contains(out, "the same ids for 50 of 50 texts") ||
-		strings.Count(out, " answers 404: File Not Found") != len(contract.ServerKinds())-2 {
+		strings.Count(out, " answers 404: File Not Found") != len(contract.ServerKinds())-1 {
 		t.Errorf("status %d, %s\n%s", code, failed, out)
 	}
 }
@@ -177,5 +178,71 @@ func TestProbeFails(t *testing.T) {
 		if code := run(t.Context(), tt.args, &out, &out); code != exitUsage || !strings.Contains(out.String(), tt.want) {
 			t.Errorf("%q: status %d, %s", tt.args, code, &out)
 		}
+	}
+}
+
+// TestProbeChat checks what is printed about servers that take conversations: where their reasoning is, what they
+// refuse, and the settings for it.
+func TestProbeChat(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		options sim.Options
+		path    string
+		want    []string
+	}{
+		{"members", sim.Options{}, "", []string{"  reasoning              in reasoning_content\n",
+			"  earlier reasoning      accepted in reasoning_content and reasoning\n", "  tool calls             yes\n",
+			"  JSON schemas           yes\n", "  logprobs               yes\n", "  token ids              yes\n",
+			"  token counts           yes\n", "    server_model: qwen/qwen3\npools:\n", "    health: { path: /health }\n",
+			"harmony up --backend chat=URL --model qwen3 --server-model qwen/qwen3\n"}},
+		{"the other member", sim.Options{ChatForm: sim.ChatReasoning}, "", []string{
+			"  reasoning              in reasoning\n"}},
+		{"both", sim.Options{ChatForm: sim.ChatBoth}, "", []string{"  reasoning              in reasoning_content\n"}},
+		{"tags", sim.Options{ChatForm: sim.ChatThink}, "", []string{"  reasoning              in think tags\n",
+			"    chat:\n      reasoning_history: think_tags\npools"}},
+		{"opened", sim.Options{ChatForm: sim.ChatOpened}, "", []string{
+			"  reasoning              in think tags, of which the template writes the first\n",
+			"    chat:\n      reasoning_history: think_tags\n      think_tags: opened\n"}},
+		{"Harmony", sim.Options{ChatForm: sim.ChatHarmony}, "", []string{"  reasoning              in Harmony text\n"}},
+		{"no developer", sim.Options{NoDeveloper: true}, "", []string{
+			"  developer role         no: /v1/chat/completions answers 4"}},
+		{"whole answers", sim.Options{ChatWhole: true}, "", []string{"  reasoning              in reasoning_content\n",
+			"  tool calls             yes\n"}},
+		{"a hosted API", sim.Options{APIPath: "/openai/v1", OpenAIOnly: true}, "/openai/v1/", []string{
+			"  token ids          no: /openai/v1/chat/completions answers 400",
+			"    chat:\n      reasoning_history: none\npools"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.options.Kind, tt.options.Models = sim.Chat, []string{"qwen/qwen3"}
+			s := sim.New(tt.options)
+			t.Cleanup(s.Close)
+			url, err := s.Start("127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var printed, failed bytes.Buffer
+			code := run(t.Context(), []string{"probe", url + tt.path}, &printed, &failed)
+			out := printed.String()
+			if code != 0 || failed.String() != "" {
+				t.Fatalf("status %d, %s\n%s", code, &failed, out)
+			}
+			for _, want := range append(tt.want, "    kind: chat\n    servers:\n      - URL") {
+				if want = strings.Replace(want, "URL", url, 1); !strings.Contains(out, want) {
+					t.Errorf("%q is not there:\n%s", want, out)
+				}
+			}
+			_, file, _ := strings.Cut(out, "A configuration file for it:\n\n")
+			file, _, _ = strings.Cut(file, "\nThe same without a file:")
+			c, err := config.Parse("printed", []byte(file))
+			if err == nil {
+				err = c.Validate()
+			}
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if m := c.Filter().Models[0]; m.APIPath != cmp.Or(tt.options.APIPath, "/v1") || m.ServerModel != "qwen/qwen3" {
+				t.Errorf("got %+v", m)
+			}
+		})
 	}
 }

@@ -270,7 +270,10 @@ func TestRefusals(t *testing.T) {
 		{pooled("kind: chat\n  servers: [http://h:1]\n  spares: [q]\n- name: q\n  kind: chat\n  servers: [http://h:2/b]"),
 			"pools[0].spares[0]: q has servers with the path /b, and those of p have /v1; name a pool with the same path"},
 		{pooled("kind: sglang\n  servers: [http://h:1/v1]"), "has the path /v1; remove it"},
-		{model("extra_body: {top_p: 1, stream: true}"), "h.yaml:3: models[0].extra_body.stream: is written by the gateway"},
+		{onChat("extra_body: {top_p: 1, stream: true}"), "h.yaml:4: models[0].extra_body.stream: is written by the gateway"},
+		{onPrompts("extra_body: {top_p: 1, stream: true}"), "h.yaml:4: models[0].extra_body.stream: cannot be a default: The " +
+			"gateway sets it itself. Leave it out."},
+		{onPrompts("extra_body: {top_p: much}"), "h.yaml:4: models[0].extra_body.top_p: cannot be a default: "},
 		{model("extra_body: {a: " + strings.Repeat("[", 32) + strings.Repeat("]", 32) + "}"),
 			"models[0].extra_body: is nested too deeply; use at most 32 levels"},
 		{model("extra_body: {a: " + strings.Repeat("b", 64<<10) + "}"), "models[0].extra_body: is 65544 bytes of JSON"},

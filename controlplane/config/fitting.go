@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
@@ -92,6 +93,11 @@ func (m *Model) fit(kind *contract.Kind) (path, reason string) {
 	if m.Marker != contract.DefaultModel("").Marker && m.Speaks == contract.SpeaksChat {
 		return "marker", "is for a model whose answers have one; write speaks: marker, or leave it out"
 	}
+	for _, name := range own {
+		if hasMember(m.ExtraBody, name) {
+			return "extra_body." + name, "is written by the gateway itself; leave it out"
+		}
+	}
 	if hasMember(m.ExtraBody, templateKwargs) {
 		return "extra_body." + templateKwargs, "is in the wrong place; write it as chat.template_kwargs of the model, with " +
 			"which a client's own arguments are merged"
@@ -114,6 +120,9 @@ func (m *Model) fitPrompts(kind *contract.Kind) (path, reason string) {
 		return "answers.token_ids", kind.Name + " servers do not send both token ids and logprobs; leave it out, or use " +
 			"servers of a kind that does: " + orList(kindsWithTokenIDs())
 	}
+	if _, e := openai.ReadDefaults(m.ExtraBody, kind); e != nil {
+		return strings.TrimSuffix("extra_body."+e.Param, "."), "cannot be a default: " + e.Message + " Leave it out."
+	}
 	return "", ""
 }
 
@@ -128,8 +137,8 @@ func kindsWithTokenIDs() []string {
 // templateKwargs is the member with the arguments of a chat template.
 const templateKwargs = "chat_template_kwargs"
 
-// own are members of a request that the gateway writes itself.
-var own = []string{"model", "messages", "prompt", "input", "n", "stream", "stream_options"}
+// own are members of a conversation that the gateway writes itself, or reads answers by.
+var own = []string{"model", "messages", "n", "stream", "stream_options"}
 
 // checkObjects returns the path of the first object of the model's that cannot be sent, and an error text.
 func (m *Model) checkObjects() (path, reason string) {
@@ -145,11 +154,6 @@ func (m *Model) checkObjects() (path, reason string) {
 		}
 		if _, err := rawjson.Parse([]byte(o.text), maxObjectDepth); err != nil {
 			return o.path, fmt.Sprintf("is nested too deeply; use at most %d levels", maxObjectDepth)
-		}
-	}
-	for _, name := range own {
-		if hasMember(m.ExtraBody, name) {
-			return "extra_body." + name, "is written by the gateway itself; leave it out"
 		}
 	}
 	return "", ""

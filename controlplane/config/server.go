@@ -54,7 +54,7 @@ func ParseServer(text string) (Server, error) {
 // parseServerURL is [ParseURL] for a server of a kind. Where others run such servers, their API may have another path
 // than [contract.DefaultAPIPath], such as /openai/v1: it then ends the URL.
 func parseServerURL(kind *contract.Kind, text string) (e Endpoint, apiPath string, err error) {
-	if kind != nil && (kind.Conversations || kind.Name == contract.Text) {
+	if kind != nil && kind.TakesAPIPath() {
 		if e, apiPath, err = parseURL(text); err == nil {
 			apiPath, err = checkAPIPath(kind, text, apiPath)
 		}

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,9 +29,9 @@ type Kind struct {
 	Text   string
 	// Problem is why the gateway cannot use the server as this kind, or "".
 	Problem string
-	// TextPrompts reports whether servers of the kind take prompts as text, and StructuralTags whether they have structural
-	// tags.
-	TextPrompts, StructuralTags bool
+	// TextPrompts reports whether servers of the kind take prompts as text, StructuralTags whether they have structural
+	// tags, and Conversations whether they take conversations.
+	TextPrompts, StructuralTags, Conversations bool
 	// TagProblem is why the server cannot be held to a form of the answer by a structural tag, or "". It is only for a
 	// kind that works and has structural tags.
 	TagProblem string
@@ -53,9 +54,13 @@ func (k *Kind) FirstToken() string {
 	return strconv.FormatUint(uint64(k.Tokens[0]), 10)
 }
 
-// Expected reports whether the first token is the one with which gpt-oss begins every answer. Of text that is not known,
-// because some servers do not show control tokens.
-func (k *Kind) Expected() bool { return k.Text != "" || k.FirstToken() == "<|channel|>" }
+// Expected reports whether the answer begins as gpt-oss begins every answer.
+func (k *Kind) Expected() bool {
+	if k.Text != "" {
+		return isHarmony(k.Text)
+	}
+	return k.FirstToken() == "<|channel|>"
+}
 
 // prompt is a conversation whose answer begins with a message's header.
 const prompt = "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n" +
@@ -69,6 +74,10 @@ var stopTokens = []uint32{tokenizer.Return, tokenizer.Call}
 func (s *session) askKind(ctx context.Context, name string) {
 	kind, ok := backend.Named(name)
 	if !ok || s.report.Model == "" {
+		return
+	}
+	if kind.Facts().Conversations {
+		s.askConversation(ctx, kind)
 		return
 	}
 	ids := o200k.Tokenizer().AppendEncodeSpecial(nil, prompt)
@@ -95,6 +104,23 @@ func (s *session) askKind(ctx context.Context, name string) {
 			k.Prompt)
 	case facts.StructuralTags:
 		k.TagProblem = s.tryTag(ctx, kind, request)
+	}
+	s.report.Kinds = append(s.report.Kinds, k)
+}
+
+// askConversation asks for an answer to a conversation, which may begin with reasoning.
+func (s *session) askConversation(ctx context.Context, kind backend.Kind) {
+	k := Kind{Name: kind.Facts().Name, Conversations: true}
+	a, err := s.complete(ctx, kind,
+		&backend.Request{Model: s.report.Model, Conversation: conversation(hello), MaxTokens: maxChatTokens})
+	k.Text, k.Counted = engine.Clip(string(a.text)), a.counted
+	switch {
+	case err != nil:
+		k.Problem = err.Error()
+	case len(a.text) == 0 && len(a.reasoning) == 0:
+		k.Problem = "its answer has no text"
+	default:
+		s.greeting = &a
 	}
 	s.report.Kinds = append(s.report.Kinds, k)
 }
@@ -138,25 +164,37 @@ func (s *session) tryTag(ctx context.Context, kind backend.Kind, r backend.Reque
 // completion is the answer to a request for a completion.
 type completion struct {
 	tokens []uint32
-	text   []byte
+	// text has the answer, and reasoning what a server sends beside it.
+	text, reasoning []byte
+	// calls is the number of pieces of calls, and ids how many ids of tokens of the answer came with those of the prompt.
+	calls, ids int
+	logprobs   bool
+	// raw is the answer as it came.
+	raw []byte
 	// counted is the number of tokens that the server counts in the prompt, or 0.
 	counted int
 }
 
 // complete asks for a completion.
 func (s *session) complete(ctx context.Context, kind backend.Kind, r *backend.Request) (c completion, err error) {
-	status, answer, err := s.send(ctx, kind.Facts().Path, kind.AppendRequest(nil, r), completionTimeout)
+	path := s.path(kind.Facts().Path)
+	status, answer, err := s.send(ctx, path, kind.AppendRequest(nil, r), completionTimeout)
 	if err != nil {
 		return c, errors.New(pools.Cause(err, err.Error()))
 	}
 	if status != http.StatusOK {
-		return c, fmt.Errorf("%s answers %d: %s", kind.Facts().Path, status,
+		return c, fmt.Errorf("%s answers %d: %s", path, status,
 			engine.Clip(backend.ReadError(status, answer).Message))
 	}
 	if e := backend.BodyError(answer); e != nil {
 		return c, fmt.Errorf("its answer is an error: %s", engine.Clip(e.Message))
 	}
 	reader := kind.NewReader()
+	if kind.Facts().Conversations && bytes.HasPrefix(answer, []byte("{")) {
+		reader = backend.NewWholeReader() // some servers do not stream
+	}
+	prompt := false
+	c.raw = bytes.Clone(answer) // the reader overwrites it
 	reader.Write(answer)
 	for ended := false; ; {
 		var e backend.Event
@@ -174,6 +212,11 @@ func (s *session) complete(ctx context.Context, kind backend.Kind, r *backend.Re
 			return c, fmt.Errorf("its answer is an error: %s", engine.Clip(e.Error.Message))
 		}
 		c.tokens, c.text = append(c.tokens, e.Tokens...), append(c.text, e.Text...)
+		c.reasoning, c.calls = append(c.reasoning, e.Reasoning...), c.calls+len(e.Calls)
+		c.logprobs = c.logprobs || len(e.TextLogprobs) > 0
+		if prompt = prompt || len(e.PromptIDs) > 0; prompt {
+			c.ids += len(e.SampledIDs)
+		}
 		if e.HasUsage {
 			c.counted = e.Usage.Prompt
 		}

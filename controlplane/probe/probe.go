@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,9 @@ import (
 type Options struct {
 	// URL is the server's, without a path, such as http://127.0.0.1:8000.
 	URL string
+	// APIPath is the path of the server's API. "" is /v1. With another one it may only be a server of a kind that hosted
+	// APIs are of.
+	APIPath string
 	// Model is the name that the server knows the model by. Empty: the server's first model, or its first whose name
 	// contains gpt-oss.
 	Model string
@@ -34,6 +38,8 @@ type Report struct {
 	Model string
 	// Kinds are the kinds of servers that this one was asked as.
 	Kinds []Kind
+	// Chat is what the server can do as one that takes conversations. It is nil if the gateway uses it otherwise.
+	Chat *Chat
 	// Texts compares the server's tokenizer with ours.
 	Texts engine.Texts
 	// Metrics is the number of metrics that the server has, and Load is what they tell of its load, if there are any.
@@ -71,16 +77,27 @@ func Server(ctx context.Context, o Options) (*Report, error) {
 	if r.isGateway() {
 		return r, nil
 	}
-	r.Ask(func(path string, v any) bool { return s.get(ctx, path, v) })
+	// Where the API has another path, there is nothing else that is a program's.
+	own := cmp.Or(o.APIPath, contract.DefaultAPIPath) == contract.DefaultAPIPath
+	if own {
+		r.Ask(func(path string, v any) bool { return s.get(ctx, path, v) })
+	}
 	r.Model = o.Model
 	if r.Model == "" {
 		r.Model = likelyModel(r.Models)
 	}
 	for _, name := range kindsFor(r.Engine) {
-		s.askKind(ctx, name)
+		if own || contract.KindNamed(name).TakesAPIPath() {
+			s.askKind(ctx, name)
+		}
 	}
-	s.compareTexts(ctx)
-	s.readMetrics(ctx)
+	if own {
+		s.compareTexts(ctx)
+		s.readMetrics(ctx)
+	}
+	if k := r.Kind(); k != nil && k.Conversations {
+		s.askChat(ctx, s.greeting)
+	}
 	return r, ctx.Err()
 }
 
@@ -97,9 +114,9 @@ func likelyModel(models []string) string {
 	return ""
 }
 
-// kindsFor returns all kinds of servers that take prompts, those of a program first.
+// kindsFor returns all kinds of servers, those of a program first.
 func kindsFor(e *engine.Engine) []string {
-	kinds := slices.DeleteFunc(contract.ServerKinds(), func(k string) bool { return contract.KindNamed(k).Conversations })
+	kinds := contract.ServerKinds()
 	slices.SortStableFunc(kinds, func(a, b string) int {
 		switch ofA, ofB := e != nil && e.Serves(a), e != nil && e.Serves(b); {
 		case ofA == ofB:
@@ -115,21 +132,35 @@ func kindsFor(e *engine.Engine) []string {
 // isGateway reports whether the server is a gateway like this one.
 func (r *Report) isGateway() bool { return r.Engine != nil && r.Engine.ID == engine.Gateway }
 
-// Kind returns the first kind that the gateway can use this server as, or nil if there is none.
+// Kind returns the kind that the gateway can use this server as, or nil if there is none. It is the first one that
+// works. If the model does not seem to be gpt-oss, it is one that takes conversations.
 func (r *Report) Kind() *Kind {
+	var first *Kind
 	for i := range r.Kinds {
-		if r.Kinds[i].Works() {
-			return &r.Kinds[i]
+		k := &r.Kinds[i]
+		switch {
+		case !k.Works():
+		case k.Conversations || k.Expected() && !r.otherModel():
+			return k
+		case first == nil:
+			first = k
 		}
 	}
-	return nil
+	return first
+}
+
+// otherModel reports whether the server says that its model is not gpt-oss.
+func (r *Report) otherModel() bool {
+	return r.ModelType != "" && r.ModelType != engine.ModelType || r.Texts.Other > 0
 }
 
 // Problem returns why the gateway cannot use the server, and what to do. It is "" if the gateway can.
 func (r *Report) Problem() string {
-	switch {
+	switch k := r.Kind(); {
 	case r.isGateway():
 		return "it is a Harmony Edge gateway and not an inference server; name one of the servers behind it"
+	case k != nil && k.Conversations:
+		return ""
 	case r.ModelType != "" && r.ModelType != engine.ModelType:
 		return fmt.Sprintf("its model is of the type %q and not %q; start it with a gpt-oss model", r.ModelType,
 			engine.ModelType)

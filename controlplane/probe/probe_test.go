@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -190,6 +191,38 @@ func TestText(t *testing.T) {
 		if !strings.Contains(k.Text, "user wants an answer") {
 			t.Errorf("%s: the text is %q", kind, k.Text)
 		}
+	}
+}
+
+// TestOtherModel checks a server of another model. It takes ids and conversations, and is used by conversations.
+func TestOtherModel(t *testing.T) {
+	chats := sim.New(sim.Options{Kind: sim.Chat})
+	t.Cleanup(chats.Close)
+	chat := map[string]http.HandlerFunc{contract.ChatPath: chats.Handler().ServeHTTP}
+	for name, tt := range map[string]struct {
+		options sim.Options
+		pages   map[string]http.HandlerFunc
+		want    string
+	}{
+		"gpt-oss":            {sim.Options{}, nil, contract.VLLM},
+		"another vocabulary": {sim.Options{OtherVocabulary: true}, nil, contract.Chat},
+		"another type": {sim.Options{Kind: sim.SGLang}, map[string]http.HandlerFunc{
+			"/model_info": says(200, `{"model_path":"/m","model_type":"qwen3"}`)}, contract.Chat},
+		"other text": {sim.Options{Kind: sim.Text}, map[string]http.HandlerFunc{contract.CompletionsPath: says(200,
+			`data: {"choices":[{"index":0,"text":"Hello!","finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")}, contract.Chat},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pages := maps.Clone(chat)
+			maps.Copy(pages, tt.pages)
+			r, err := ask(t, tt.options, pages)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if k := r.Kind(); k == nil || k.Name != tt.want || r.Problem() != "" ||
+				(r.Chat != nil) != (tt.want == contract.Chat) {
+				t.Errorf("got %+v, problem %q", r.Kinds, r.Problem())
+			}
+		})
 	}
 }
 

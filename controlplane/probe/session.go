@@ -20,6 +20,14 @@ import (
 type session struct {
 	options Options
 	report  *Report
+	// greeting is the answer to a conversation, if there is one.
+	greeting *completion
+}
+
+// path returns the path at which the server takes path.
+func (s *session) path(path string) string {
+	m := contract.Model{APIPath: s.options.APIPath}
+	return m.ServerPath(path)
 }
 
 // maxAnswer is how much of an answer is read, in bytes. Each event of an SGLang repeats those before it: maxTagTokens
@@ -88,7 +96,7 @@ func (s *session) get(ctx context.Context, path string, v any) bool {
 
 // askModels reads GET /v1/models. It returns an error if there is no answer, or if the server wants a key.
 func (s *session) askModels(ctx context.Context) error {
-	status, answer, err := s.send(ctx, contract.ModelsPath, nil, questionTimeout)
+	status, answer, err := s.send(ctx, s.path(contract.ModelsPath), nil, questionTimeout)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
@@ -282,18 +283,26 @@ func TestUpConfig(t *testing.T) {
 		names = append(names, c.Models[i].ServerModel)
 	}
 	server, serverURL := lab.RunSim(t, sim.Options{Models: names})
+	chatServer, chatURL := lab.RunSim(t, sim.Options{Kind: sim.Chat, Models: names, APIPath: "/openai/v1"})
 	args := []string{"--config", path, "--envoy", lab.WriteScript(t, t.TempDir(), "envoy", `exec "$ENVOY" "$@"`)}
 	for i := range c.Models {
-		args = append(args, "--backend", c.Models[i].Name+"="+c.Filter().Models[i].Server+"="+serverURL)
+		backend := "vllm=" + serverURL
+		if c.Filter().Models[i].Server == contract.Chat {
+			backend = "chat=" + chatURL + c.Filter().Models[i].APIPath
+		}
+		args = append(args, "--backend", c.Models[i].Name+"="+backend)
 	}
 	up, url := lab.StartUp(t, args...)
 	for i := range c.Models {
 		m := &c.Models[i]
-		if c.Filter().Models[i].Server == contract.Chat {
-			continue // the simulated server takes prompts
-		}
 		if a := lab.Ask(lab.HTTP1(t), url+lab.ChatPath, lab.ChatBody(m.Name, "Hello")); a.Status != 200 {
 			t.Errorf("%s: got %+v", m.Name, a)
+			continue
+		}
+		if c.Filter().Models[i].Server == contract.Chat {
+			if n := len(lab.Completions(chatServer)); n != 1 {
+				t.Errorf("%s: %d requests have reached its server, want 1", m.Name, n)
+			}
 			continue
 		}
 		sent := lab.Completions(server)

@@ -145,6 +145,9 @@ var kinds = [...]Kind{
 // StreamType returns the media type of answers.
 func (k *Kind) StreamType() string { return cmp.Or(k.MediaType, "text/event-stream") }
 
+// TakesAPIPath reports whether the API of such servers may have another path than [DefaultAPIPath]: others run them too.
+func (k *Kind) TakesAPIPath() bool { return k.Conversations || k.Name == Text }
+
 // KindNamed returns the kind of server with this name, or nil if there is none.
 func KindNamed(name string) *Kind {
 	for i := range kinds {

@@ -90,7 +90,7 @@ func (m *Model) fit(kind *contract.Kind) (path, reason string) {
 		return path, "is for answers that the gateway makes, and answers of " + kind.Name + " servers to Chat requests " +
 			"pass as they come; " + advice
 	}
-	if m.Marker != contract.DefaultModel("").Marker && m.Speaks == contract.SpeaksChat {
+	if m.Marker != "" && m.Speaks == contract.SpeaksChat {
 		return "marker", "is for a model whose answers have one; write speaks: marker, or leave it out"
 	}
 	for _, name := range own {

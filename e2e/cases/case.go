@@ -243,6 +243,8 @@ func setField(f *contract.Field, value string) (err error) {
 		*f.Text = value
 	case f.List != nil:
 		*f.List = strings.Fields(value)
+	case f.Object != nil:
+		*f.Object = contract.Object(value)
 	}
 	for i := range f.Block {
 		if err == nil {

@@ -116,6 +116,11 @@ func (f *folder) choice(choice map[string]any) {
 			said.add(kind, name, text)
 		}
 	}
+	for _, name := range []string{"prompt_token_ids", "generation_token_ids", "generation_log_probs"} {
+		if list, ok := delta[name].([]any); ok {
+			said.add("ids", name, encode(list))
+		}
+	}
 	calls, _ := delta["tool_calls"].([]any)
 	for _, each := range calls {
 		call := each.(map[string]any)

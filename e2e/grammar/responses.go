@@ -360,6 +360,11 @@ func (r *responsesReader) done(e Object) error {
 	default:
 		changed[r.form.list] = []any{r.part}
 	}
+	for _, member := range tracedMembers {
+		if ids, ok := item[member]; ok {
+			changed[member] = ids // come when it is done
+		}
+	}
 	err := sameBut(item, r.open, changed)
 	r.items, r.open = append(r.items, item), nil
 	return err
@@ -392,6 +397,9 @@ func (r *responsesReader) end(status string, e Object) error {
 		}
 	}
 	for i, item := range r.items {
+		if item.(Object)[tracedMembers[0]] != nil && i < len(r.items)-1 {
+			return fmt.Errorf("item %d has the ids of tokens, and is not the last", i)
+		}
 		if item.(Object)["status"] == "incomplete" && (status == "completed" || i < len(r.items)-1) {
 			return fmt.Errorf("item %d is incomplete, in a response that is not or before another item", i)
 		}
@@ -403,7 +411,16 @@ func (r *responsesReader) end(status string, e Object) error {
 	if err := sameBut(response, r.begun, changed); err != nil {
 		return err
 	}
+	if status == "incomplete" && reflect.DeepEqual(response["usage"], unread) {
+		return nil // of a conversation that was too long to be read
+	}
 	return addsUp(response["usage"])
+}
+
+// unread is the usage of an answer for which no model was asked.
+var unread any = Object{
+	"input_tokens": 0., "input_tokens_details": Object{"cached_tokens": 0., "cache_write_tokens": 0.},
+	"output_tokens": 0., "output_tokens_details": Object{"reasoning_tokens": 0.}, "total_tokens": 0.,
 }
 
 // sameBut says in which member got is not what it was, with what has changed.

@@ -147,8 +147,12 @@ func TestResponsesGrammarRefuses(t *testing.T) {
 // TestExpectedAnswers holds what the cases expect to be answered against the schemas and the grammars without any host,
 // which is how a case that is wrong itself is found at once.
 func TestExpectedAnswers(t *testing.T) {
-	s, answers, streams := LoadSchemas(t), 0, 0
+	plain, traced, answers, streams := LoadSchemas(t), LoadTracedSchemas(t), 0, 0
 	for _, c := range cases.All(t) {
+		s := plain
+		if c.Settings["token_ids"] == "true" {
+			s = traced
+		}
 		for _, member := range []string{"want", cases.WantReduced} {
 			n, err := s.Check(c.API(), c.ByChannels(), c.Member(member))
 			if err != nil {

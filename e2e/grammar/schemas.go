@@ -55,6 +55,17 @@ type Schemas struct {
 // LoadSchemas reads and compiles OpenAI's schemas of answers.
 func LoadSchemas(t *testing.T) *Schemas {
 	t.Helper()
+	return load(t, false)
+}
+
+// LoadTracedSchemas is LoadSchemas for a model whose answers have the ids of their tokens, which are an extension.
+func LoadTracedSchemas(t *testing.T) *Schemas {
+	t.Helper()
+	return load(t, true)
+}
+
+func load(t *testing.T, traced bool) *Schemas {
+	t.Helper()
 	compiler := jsonschema.NewCompiler()
 	document := ReadSchemas(t)
 	flatten(document)
@@ -64,6 +75,9 @@ func LoadSchemas(t *testing.T) *Schemas {
 	allowBuiltIns(document)
 	allowToolTokens(document)
 	allowApprovals(document)
+	if traced {
+		allowTokenIDs(document)
+	}
 	if err := compiler.AddResource("openai.json", document); err != nil {
 		t.Fatal(err)
 	}
@@ -230,6 +244,36 @@ func allowToolTokens(document map[string]any) {
 	usage := document["$defs"].(map[string]any)["ResponseUsage"].(map[string]any)["properties"].(map[string]any)
 	details := usage["output_tokens_details"].(map[string]any)["properties"].(map[string]any)
 	details[toolOutputTokens] = map[string]any{"type": "integer", "minimum": json.Number("0")}
+}
+
+// tracedMembers are the ids of tokens and their logprobs.
+var tracedMembers = [...]string{"prompt_token_ids", "generation_token_ids", "generation_log_probs"}
+
+// tracedObjects are what can have the ids of tokens.
+var tracedObjects = []string{
+	"ChatCompletionResponseMessage", "ChatCompletionStreamResponseDelta", "OutputMessage", "ReasoningItem",
+	"FunctionToolCall", "CustomToolCall", "LocalShellToolCall",
+}
+
+// allowTokenIDs adds the ids of tokens to what can have them: all members or none.
+func allowTokenIDs(document map[string]any) {
+	list := func(kind string) any {
+		return map[string]any{"type": "array", "items": map[string]any{"type": kind}}
+	}
+	members := map[string]any{}
+	for _, member := range tracedMembers {
+		members[member] = list("integer")
+	}
+	members["generation_log_probs"] = list("number")
+	for _, name := range tracedObjects {
+		object := document["$defs"].(map[string]any)[name].(map[string]any)
+		together := map[string]any{}
+		for _, member := range tracedMembers {
+			object["properties"].(map[string]any)[member] = members[member]
+			together[member] = []any{tracedMembers[0], tracedMembers[1], tracedMembers[2]}
+		}
+		object["dependentRequired"] = together
+	}
 }
 
 // allowApprovals corrects what the schemas require of approvals in lists of items: a member that they do not have.

@@ -117,7 +117,7 @@ func runAll(t *testing.T, c *cases.Case, places []*place, tokens int) map[*place
 // with the server's stream in single bytes, and under wazero at the places in cuts.txt. What the client sees and what
 // the server gets must be the same everywhere, and what the case says.
 func TestSuite(t *testing.T) {
-	table := &suiteTable{schemas: grammar.LoadSchemas(t)}
+	table := &suiteTable{schemas: grammar.LoadSchemas(t), traced: grammar.LoadTracedSchemas(t)}
 	cases.Each(t, newStage, func(t *testing.T, s *stage, c *cases.Case, mode string) { runCase(t, s, c, mode, table) })
 	t.Logf("%d answers, chunks and events are as OpenAI's schemas say", table.checked)
 	table.write(t)
@@ -180,7 +180,11 @@ func checkAnswers(t *testing.T, c *cases.Case, got map[*place]cases.Seen, table 
 			continue
 		}
 		checked[s.View] = true
-		n, err := table.schemas.Check(c.API(), c.ByChannels(), s.View)
+		schemas := table.schemas
+		if c.Settings["token_ids"] == "true" {
+			schemas = table.traced
+		}
+		n, err := schemas.Check(c.API(), c.ByChannels(), s.View)
 		if err != nil {
 			t.Errorf("%s: not as OpenAI's schemas or the grammar say: %v", on.name, err)
 		}

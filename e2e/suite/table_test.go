@@ -29,9 +29,10 @@ type suiteRow struct {
 // suiteTable is the result of the whole suite.
 type suiteTable struct {
 	rows []suiteRow
-	// schemas are those of the answers, and checked is the number of objects that were compared with them.
-	schemas *grammar.Schemas
-	checked int
+	// schemas are those of the answers, and traced those of answers with the ids of their tokens. checked is the number of
+	// objects that were compared with them.
+	schemas, traced *grammar.Schemas
+	checked         int
 }
 
 func (s *suiteTable) add(r suiteRow) { s.rows = append(s.rows, r) }

@@ -60,8 +60,8 @@ type generation struct {
 	translated *translate.Request
 	answer     translate.Answer
 	// traced collects the ids of tokens of a server that answers in text, if the client gets them. Otherwise it is nil.
-	traced *translate.TokenIDs
-	choices    []choice
+	traced  *translate.TokenIDs
+	choices []choice
 	// prefilled is the part of the answer that the prompt already ends with.
 	prefilled []uint32
 	reader    backend.Reader

@@ -63,7 +63,7 @@ func TestWholeResponses(t *testing.T) {
 	}
 }
 
-// playWithStream plays a case with "stream" as said, and reports whether its request went to the server.
+// playWithStream plays a case with "stream" as said, and reports whether it was answered rather than refused.
 func playWithStream(t *testing.T, c *cases.Case, request map[string]any, stream bool) (string, bool) {
 	t.Helper()
 	request = maps.Clone(request)
@@ -79,7 +79,11 @@ func playWithStream(t *testing.T, c *cases.Case, request map[string]any, stream 
 	}
 	g := exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: lab.Vocabulary})
 	action, _ := asked.Begin(g)
-	if action.Forward == nil {
+	switch {
+	case action.Forward != nil:
+	case action.Reply.Status == 200: // an empty answer, which a server might have given
+		return "200\n" + string(action.Reply.Body), true
+	default:
 		return string(action.Reply.Body), false
 	}
 	answer := askServer(t, c, action.Forward.Body, 0)

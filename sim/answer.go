@@ -77,6 +77,7 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 	j.cached = s.cache.lookUp(salt, c.ids, block)
 	s.rec.update(func() {
 		rec.ID, rec.Stream, rec.PromptIDs, rec.CachedTokens = j.id, c.streams(), c.ids, j.cached
+		rec.SampledIDs = j.gen.ids
 	})
 	return j, nil
 }

@@ -20,6 +20,7 @@ type Request struct {
 	Stream       bool
 	PromptIDs    []uint32
 	CachedTokens int
+	SampledIDs   []uint32 // of the whole answer, which is the same in each choice
 
 	Status     int    // 0 until one is sent
 	TokensSent int    // ids of all choices that were written out

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,8 +48,31 @@ func AskOracle(t *testing.T, requests []OracleRequest) []OracleAnswer {
 		}
 		in.Write(append(line, '\n'))
 	}
-	cmd := exec.Command(Tool(t, "HARMONY_ORACLE_PYTHON"), File("e2e/lab/oracle/prompt.py"))
-	cmd.Stdin = &in
+	return askReference[OracleAnswer](t, "prompt.py", &in, len(requests))
+}
+
+// ReferenceMessage is a message as the reference reads it.
+type ReferenceMessage struct{ Channel, Recipient, Text string }
+
+// ReadByReference reads what a model has generated, after <|start|>assistant, by PyPI's openai-harmony.
+func ReadByReference(t *testing.T, answers [][]uint32) [][]ReferenceMessage {
+	t.Helper()
+	var in bytes.Buffer
+	for _, ids := range answers {
+		line, err := json.Marshal(ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Write(append(line, '\n'))
+	}
+	return askReference[[]ReferenceMessage](t, "parse.py", &in, len(answers))
+}
+
+// askReference runs a program of the folder oracle, which answers each line of in with a line of JSON.
+func askReference[T any](t *testing.T, program string, in io.Reader, lines int) []T {
+	t.Helper()
+	cmd := exec.Command(Tool(t, "HARMONY_ORACLE_PYTHON"), File("e2e/lab/oracle/"+program))
+	cmd.Stdin = in
 	cmd.Env = append(os.Environ(), "TIKTOKEN_ENCODINGS_BASE="+vocabularyFolder(t))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -56,16 +80,16 @@ func AskOracle(t *testing.T, requests []OracleRequest) []OracleAnswer {
 	if err != nil {
 		t.Fatalf("oracle: %v\n%s", err, stderr.Bytes())
 	}
-	var answers []OracleAnswer
+	var answers []T
 	for line := range bytes.Lines(out) {
-		var a OracleAnswer
+		var a T
 		if err := json.Unmarshal(line, &a); err != nil {
 			t.Fatal(err)
 		}
 		answers = append(answers, a)
 	}
-	if len(answers) != len(requests) {
-		t.Fatalf("oracle: %d answers to %d requests", len(answers), len(requests))
+	if len(answers) != lines {
+		t.Fatalf("oracle: %d answers to %d lines", len(answers), lines)
 	}
 	return answers
 }

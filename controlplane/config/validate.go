@@ -181,6 +181,9 @@ func (c *Config) checkModels(r *Resolved) *Error {
 		if path, reason := m.fit(contract.KindNamed(c.kind(m))); path != "" {
 			return failModel(i)(path, "%s", reason)
 		}
+		if e := c.checkTranslate(i); e != nil {
+			return e
+		}
 	}
 	return nil
 }

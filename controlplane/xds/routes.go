@@ -25,7 +25,8 @@ const notFoundBody = `{"error":{"message":"Nothing is served at this URL. The AP
 //
 //   - First come the pools. Their routes match the paths of their servers' kind, and the internal header that only the
 //     filter can set, so pools are out of reach without the filter (RATIONALE.md#77). The responses service is one more
-//     pool, whose requests keep their paths.
+//     pool, whose requests keep their paths. A model of which not all requests are translated has a second value of the
+//     header, and with it routes for the API of its own servers.
 //   - Then come the API's own paths. The filter makes Envoy choose the route again after it has rewritten a request, so
 //     only requests that the filter has not claimed stay here. These routes forward too, because the body limit of a
 //     route applies to a held request only if the first matching route forwards.
@@ -46,6 +47,9 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 				name += " " + path
 			}
 			routes = append(routes, b.poolRoute(name, m, path, m.Route()))
+		}
+		for _, path := range untranslatedPaths(m, b.pool(m)) {
+			routes = append(routes, b.poolRoute("untranslated "+m.Name+" "+path, m, path, contract.UntranslatedRoute(m.Route())))
 		}
 	}
 	routes = append(routes, b.serviceRoutes()...)
@@ -125,6 +129,20 @@ func serverPaths(p *config.ResolvedPool) []string {
 	paths := []string{m.ServerPath(kind.Path)}
 	if kind.Conversations {
 		paths = append(paths, m.ServerPath(contract.TokenizePath), m.ServerPath(contract.DetokenizePath))
+	}
+	return paths
+}
+
+// untranslatedPaths returns the paths of the model's servers to which the filter sends requests that it does not
+// translate.
+func untranslatedPaths(m *config.Model, p *config.ResolvedPool) []string {
+	if m.TranslatedShare() == 100 {
+		return nil
+	}
+	server := contract.Model{APIPath: p.APIPath}
+	var paths []string
+	for _, path := range p.ServerKind().OwnAPI {
+		paths = append(paths, server.ServerPath(path))
 	}
 	return paths
 }

@@ -82,7 +82,18 @@ func (p *parser) config(v *rawjson.Value) *contract.Config {
 		p.fail("models", `must be exactly one where mode is "reduced", and there are `+strconv.Itoa(len(c.Models)))
 	}
 	p.checkService(c)
+	p.checkTranslate(c)
 	return c
+}
+
+// checkTranslate checks that requests that are not translated have somewhere to go.
+func (p *parser) checkTranslate(c *contract.Config) {
+	for i := range c.Models {
+		m := &c.Models[i]
+		if reason := contract.CannotPass(&m.ModelSettings, contract.KindNamed(m.Server), c.Mode); reason != "" {
+			p.fail("models["+strconv.Itoa(i)+"].translate", reason)
+		}
+	}
 }
 
 // checkService checks the responses service against the rest of the configuration.

@@ -11,6 +11,9 @@ type Kind struct {
 	Path string
 	// OtherPaths are the other paths on which such servers take prompts or conversations.
 	OtherPaths []string
+	// OwnAPI are the paths of this API that such servers serve themselves, for requests that are not translated
+	// (docs/opt-in.md).
+	OwnAPI []string
 	// MediaType is that of answers. Empty: text/event-stream.
 	MediaType string
 	// Health is the path that a server answers with 200 while it is healthy. It is empty if not all servers of the kind
@@ -104,39 +107,42 @@ const (
 // value read the answer.
 const conversationHeader = "x-conversation-id"
 
+// bothAPIs are the paths of servers that have both APIs themselves.
+var bothAPIs = []string{ChatPath, ResponsesPath}
+
 // kinds are all kinds of servers, the default first. Text and Chat are the last: `harmony probe` takes the first kind
 // that works, and many servers of the other kinds answer in text too.
 var kinds = [...]Kind{
-	{Name: VLLM, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
+	{Name: VLLM, Path: CompletionsPath, Health: "/health", OwnAPI: bothAPIs, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
 		Scheduling: true, MinTokens: true, Biases: true,
 	}},
-	{Name: VLLMGenerate, Path: InferenceGeneratePath, Health: "/health", Capabilities: Capabilities{
+	{Name: VLLMGenerate, Path: InferenceGeneratePath, Health: "/health", OwnAPI: bothAPIs, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
 		Scheduling: true, MinTokens: true, Biases: true,
 	}},
-	{Name: VLLMLegacy, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
+	{Name: VLLMLegacy, Path: CompletionsPath, Health: "/health", OwnAPI: []string{ChatPath}, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, MinTokens: true, Biases: true,
 	}},
-	{Name: SGLang, Path: GeneratePath, Health: "/ready", Capabilities: Capabilities{
+	{Name: SGLang, Path: GeneratePath, Health: "/ready", OwnAPI: bothAPIs, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
 		Scheduling: true, MinTokens: true, Biases: true,
 	}},
-	{Name: SGLangCompletions, Path: CompletionsPath, Health: "/ready", Capabilities: Capabilities{
+	{Name: SGLangCompletions, Path: CompletionsPath, Health: "/ready", OwnAPI: bothAPIs, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, StopTokens: true, StructuralTags: true, Scheduling: true, MinTokens: true,
 		Biases: true,
 	}},
-	{Name: TRTLLM, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
+	{Name: TRTLLM, Path: CompletionsPath, Health: "/health", OwnAPI: bothAPIs, Capabilities: Capabilities{
 		ControlTokens: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true, MinTokens: true, Biases: true,
 	}},
-	{Name: LlamaCPP, Path: CompletionPath, Health: "/health", PrivateHeader: conversationHeader,
+	{Name: LlamaCPP, Path: CompletionPath, Health: "/health", PrivateHeader: conversationHeader, OwnAPI: bothAPIs,
 		Capabilities: Capabilities{TextAnswers: true, ControlTokens: true, Choices: true, Biases: true}, SingleUse: true},
 	{Name: Ollama, Path: "/api/generate", OtherPaths: []string{"/api/chat"}, MediaType: "application/x-ndjson",
-		Health: "/", Capabilities: Capabilities{TextPrompts: true, TextAnswers: true}},
+		Health: "/", OwnAPI: bothAPIs, Capabilities: Capabilities{TextPrompts: true, TextAnswers: true}},
 	{Name: Text, Path: CompletionsPath, Capabilities: Capabilities{
 		TextPrompts: true, TextAnswers: true, Choices: true, MinTokens: true, Biases: true,
 	}},
-	{Name: Chat, Path: ChatPath, Capabilities: Capabilities{
+	{Name: Chat, Path: ChatPath, OwnAPI: []string{ChatPath}, Capabilities: Capabilities{
 		TextAnswers: true, Choices: true, Logprobs: true, StopTokens: true, Scheduling: true, MinTokens: true, Biases: true,
 		Conversations: true,
 	}},

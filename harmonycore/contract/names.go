@@ -1,12 +1,12 @@
 package contract
 
 // The internal headers carry the filter's decisions to the proxy's routes. Only a route that requires [PoolHeader]
-// leads to a Harmony server (RATIONALE.md#77). So no internal header is accepted from a client: the proxy and the
+// leads to a model's server (RATIONALE.md#77). So no internal header is accepted from a client: the proxy and the
 // filter both remove them.
 const (
 	// InternalHeaderPrefix begins the name of every internal header.
 	InternalHeaderPrefix = "x-harmony-internal-"
-	// PoolHeader carries the pool for which a request was translated.
+	// PoolHeader carries the pool for which a request was translated, or the [UntranslatedRoute] to it.
 	PoolHeader = InternalHeaderPrefix + "pool"
 )
 

@@ -14,9 +14,6 @@ const MaxNameLength = 256
 // maxAliases is how many aliases a model may have. A request's name is compared with every pattern.
 const maxAliases = 64
 
-// aliasRule says what [ModelSettings.Aliases] may hold.
-const aliasRule = "at most 256 printable ASCII characters without spaces, and with one star at most, such as openai/*"
-
 func validAlias(s string) bool {
 	if s == "" || len(s) > MaxNameLength || strings.Count(s, "*") > 1 {
 		return false

@@ -171,19 +171,19 @@ func FuzzReadEvent(f *testing.F) {
 	})
 }
 
-func TestRename(t *testing.T) {
+func TestAppendRenamed(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"model":"a","prompt":"b"}`:          `{"model":"x/\"y","prompt":"b"}`,
 		`{"p":{"model":1}, "model" : "a" }`:   `{"p":{"model":1}, "model" : "x/\"y" }`,
 		`{"prompt":"\"model\":1","model":""}`: `{"prompt":"\"model\":1","model":"x/\"y"}`,
 	} {
-		if got := string(Rename([]byte(in), `x/"y`)); got != want {
+		if got := string(AppendRenamed([]byte("."), []byte(in), `x/"y`)); got != "."+want {
 			t.Errorf("%s: got %s", in, got)
 		}
 	}
 	// An escaped key is the same key.
 	var got map[string]string
-	if err := json.Unmarshal(Rename([]byte(`{"mod\u0065l":"a"}`), "x"), &got); err != nil || got["model"] != "x" ||
+	if err := json.Unmarshal(AppendRenamed(nil, []byte(`{"mod\u0065l":"a"}`), "x"), &got); err != nil || got["model"] != "x" ||
 		len(got) != 1 {
 		t.Errorf("got %v", got)
 	}

@@ -5,17 +5,22 @@ import (
 )
 
 // NewWholeReader returns a reader of a Chat answer that is one JSON object instead of a stream. Each choice is an event.
-func NewWholeReader() Reader { return &wholeReader{chat: chatReader{whole: true}} }
+func NewWholeReader() Reader {
+	r := &chatReader{whole: true}
+	return &wholeReader{read: r.read, more: r.more}
+}
 
-// wholeReader finds the end of the object, and passes it to a chatReader. What follows the object is not read.
+// wholeReader finds the end of the object, and reads it as one event or several. What follows the object is not read.
 type wholeReader struct {
-	chat chatReader
+	// read and more are as in eventStream.
+	read func(data []byte, e *Event) bool
+	more func(e *Event) bool
 	body []byte
 	// depth counts the open objects and arrays. inString and escaped are about the string that is open.
 	depth             int
 	inString, escaped bool
-	// ended reports whether the object is whole, and read whether it was read.
-	ended, read, broken bool
+	// ended reports whether the object is whole, and started whether its first event was read.
+	ended, started, broken bool
 }
 
 // Write implements [Reader].
@@ -64,14 +69,14 @@ func (w *wholeReader) Next(e *Event) Reading {
 		return Broken
 	case !w.ended:
 		return Drained
-	case w.read && w.chat.more(e):
+	case w.started && w.more != nil && w.more(e):
 		return Read
-	case w.read:
+	case w.started:
 		w.body = nil
 		return Drained
 	}
-	w.read = true
-	if !w.chat.read(w.body, e) {
+	w.started = true
+	if !w.read(w.body, e) {
 		w.broken, w.body = true, nil
 		return Broken
 	}

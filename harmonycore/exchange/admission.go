@@ -30,10 +30,13 @@ func (r reading) freeValues(model *Model) int {
 }
 
 // maxValues returns how many values of a body may be read before the body is certain to be refused for their number. A
-// body for another server, to which it may be sent unchanged, is read to its end.
+// body that may be sent unchanged, to another server or to the model's own, is read to its end.
 func (g *Gateway) maxValues(body []byte, kind reading) int {
-	if g.passesOtherModels() && g.model(openai.Named(body)) == nil {
-		return math.MaxInt
+	if passes := kind.mayPass && g.spares; passes || g.passesOtherModels() {
+		model := g.model(openai.Named(body))
+		if model == nil && g.passesOtherModels() || model != nil && passes && model.TranslatedShare() == 0 {
+			return math.MaxInt
+		}
 	}
 	free := 0
 	for i := range g.models {

@@ -25,6 +25,8 @@ type Exchange struct {
 	generation *generation
 	// passed is what reads the answer to a Chat request that went on as it was. Otherwise it is nil.
 	passed *passed
+	// observer is what reads the answer to a request that was not translated, if the operator has it observed.
+	observer *observer
 	// decided reports whether the endpoint has decided on the request.
 	decided bool
 	// headersForwarded reports whether the request's headers were sent on to the model's servers before the body was read.
@@ -185,7 +187,8 @@ func (e *Exchange) Translated() bool { return e.generation != nil }
 
 // refuse ends the exchange with an error. The reply then passes through the response's side, which leaves it unchanged.
 func (e *Exchange) refuse(failure *openai.Error) RequestAction {
-	e.generation, e.passed = nil, nil
+	e.generation, e.passed, e.observer = nil, nil, nil
+	e.report.Untranslated = false
 	if e.report.Routed {
 		e.report.Routed, e.report.Server = false, ""
 	}

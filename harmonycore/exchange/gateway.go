@@ -41,6 +41,8 @@ type Gateway struct {
 	// reduced reports whether the host cannot hold headers: neither a request's until its body has come, nor a response's
 	// until the first token. There is only one model then, since the route is chosen before the body names the model.
 	reduced bool
+	// spares reports whether there is a model of which no request is translated.
+	spares bool
 	// misconfigured reports whether the gateway has no valid options.
 	misconfigured bool
 }
@@ -58,6 +60,7 @@ func New(o Options) *Gateway {
 			m.defaults, _ = openai.ReadDefaults(m.ExtraBody, m.Kind.Facts())
 		}
 		g.models = append(g.models, m)
+		g.spares = g.spares || m.TranslatedShare() == 0
 	}
 	g.names = newNames(g.models)
 	return g

@@ -110,15 +110,28 @@ func (g *generation) head() RequestHead { return g.x.awaitBody() }
 func (g *generation) early() response { return g.x.earlyReply() }
 
 func (g *generation) request(body []byte, h Host) RequestAction {
-	a, action := g.x.open(body, h, reading{})
+	a, action := g.x.open(body, h, reading{mayPass: true})
 	if a == nil {
 		return action
 	}
-	read := translate.Chat
+	if a.model.TranslatedShare() == 0 {
+		return g.passUntranslated(a, body, h)
+	}
 	if g.api == translate.ResponsesAPI {
 		if action, decided := a.decideStored(true); decided {
 			return action
 		}
+	}
+	if g.isSpared(a.model, h.ID) {
+		return g.passUntranslated(a, body, h)
+	}
+	return g.send(a, body, h)
+}
+
+// send sends the request to the model's servers in their form.
+func (g *generation) send(a *modelRequest, body []byte, h Host) RequestAction {
+	read := translate.Chat
+	if g.api == translate.ResponsesAPI {
 		read = translate.Responses
 	}
 	if a.model.Kind.Facts().Conversations {

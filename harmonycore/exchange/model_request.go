@@ -13,6 +13,8 @@ type modelRequest struct {
 	body  *openai.Body
 	// size is the size of the request's body, in bytes.
 	size int
+	// unread reports whether nothing more of the body can be read: there is not the memory, or it has too many values.
+	unread bool
 }
 
 // reading holds the differences between endpoints when they open a request.
@@ -22,6 +24,8 @@ type reading struct {
 	// modelOptional reports whether a request without a model may be for another server. On some paths vLLM requires no
 	// name, and takes its own model.
 	modelOptional bool
+	// mayPass reports whether the request may go to the model's servers untouched. Then nothing more of it need be read.
+	mayPass bool
 }
 
 // open reads as much of a request's body as it needs to find the model, and admits the request. If it returns nil,
@@ -49,14 +53,22 @@ func (e *Exchange) open(body []byte, h Host, kind reading) (*modelRequest, Reque
 	if model.Answers.TokenIDs {
 		ids = request.TokenIDValues()
 	}
+	a := &modelRequest{x: e, model: model, body: request, size: len(body)}
+	passes := kind.mayPass && model.TranslatedShare() == 0
 	if failure := request.Bounded(kind.freeValues(model) + ids); failure != nil {
-		return nil, e.refuse(failure)
+		if !passes {
+			return nil, e.refuse(failure)
+		}
+		a.unread = true
 	}
-	if h.Admit != nil && !h.Admit(memoryFor(len(body), request.Values-ids)) {
-		e.decided = false
-		return nil, RequestAction{Full: true}
+	if !a.unread && h.Admit != nil && !h.Admit(memoryFor(len(body), request.Values-ids)) {
+		if !passes {
+			e.decided = false
+			return nil, RequestAction{Full: true}
+		}
+		a.unread = true
 	}
-	return &modelRequest{x: e, model: model, body: request, size: len(body)}, RequestAction{}
+	return a, RequestAction{}
 }
 
 // setModel notes that the request is for a model of this gateway.

@@ -92,7 +92,7 @@ func (r *rawPrompt) request(body []byte, _ Host) RequestAction {
 	x.passThrough()
 	var renamed []byte
 	if model.ServerModel != name {
-		renamed = backend.Rename(body, model.ServerModel)
+		renamed = backend.AppendRenamed(nil, body, model.ServerModel)
 	}
 	return x.forward(model, renamed)
 }

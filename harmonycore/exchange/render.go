@@ -15,7 +15,9 @@ type Scratch struct {
 	// text is the prompt as text, for servers that take no token ids.
 	text []byte
 	body []byte
-	tag  []byte
+	// renamed is a client's body with the servers' name of the model.
+	renamed []byte
+	tag     []byte
 	// answer is for the large pieces. It is nil while an answer has it.
 	answer []byte
 }

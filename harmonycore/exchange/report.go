@@ -14,6 +14,12 @@ type Report struct {
 	Model, Server string
 	// Routed reports whether the request was sent to the responses service unchanged. Server is then "responses_service".
 	Routed bool
+	// Untranslated reports whether the request was sent to the model's servers as it was. Observed is what was seen of it.
+	// ObservedPrompt is the number of tokens of the prompt that the gateway would have sent, and ServersPrompt that of the
+	// servers. Both are 0 unless both are known.
+	Untranslated                  bool
+	Observed                      Observed
+	ObservedPrompt, ServersPrompt int
 	// Translated reports whether the request was sent to the model's servers, translated or as a Chat request that needs no
 	// translation. Only then do the following fields apply.
 	Translated bool
@@ -92,6 +98,9 @@ func (e *Exchange) Report() Report {
 	}
 	if e.passed != nil {
 		e.passed.complement(&r)
+	}
+	if e.observer != nil {
+		e.observer.complement(&r)
 	}
 	return r
 }

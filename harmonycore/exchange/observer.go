@@ -1,0 +1,165 @@
+package exchange
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// observer takes the answer to a request that went to the model's servers untouched. The client gets every byte as it
+// came. A copy is read, and what the gateway would have done otherwise is counted.
+type observer struct {
+	x   *Exchange
+	api translate.API
+	// request is the request as the gateway would have sent it. It is empty if the gateway would have refused it.
+	request *translate.Request
+	// prompt is the number of tokens of the prompt that the gateway would have sent, or 0 if it does not know.
+	prompt int
+	// reader reads the copy. It is nil when nothing more is read.
+	reader backend.Reader
+	event  backend.Event
+	// copied is the memory of the copy. whole reports whether the answer is one JSON object, of which size is how much has
+	// come, in bytes.
+	copied []byte
+	whole  bool
+	size   int
+	usage  backend.Usage
+	// choices are those of the answer, by index.
+	choices []*observedChoice
+	seen    Observed
+}
+
+// maxObservedAnswer is the largest answer in one piece that is read, in bytes. It is held until it is whole.
+const maxObservedAnswer = 1 << 20
+
+// observe does on the side what the gateway would do with a request if it translated it. Doing so overwrites the body.
+func (g *generation) observe(a *modelRequest, body []byte, h Host) *observer {
+	side := &Exchange{gateway: g.x.gateway, options: g.x.options, decided: true, clock: g.x.clock,
+		lastActivity: g.x.lastActivity}
+	would := &generation{x: side, api: g.api}
+	o := &observer{x: g.x, api: g.api, request: &translate.Request{}}
+	aside := *a
+	aside.x = side
+	action, decided := RequestAction{}, false
+	if g.api == translate.ResponsesAPI {
+		action, decided = aside.decideStored(true)
+	}
+	if !decided {
+		action = would.send(&aside, body, h)
+	}
+	o.seen[ObservedRequest]++
+	switch {
+	case action.Reply != nil:
+		o.seen[ObservedRefused]++
+	case side.report.Routed:
+		o.seen[ObservedRouted]++
+	case side.generation != nil:
+		o.request, o.prompt = would.translated, would.promptTokens
+	}
+	return o
+}
+
+func (o *observer) headers(h ResponseHead) ResponseAction {
+	if h.Local || h.Status < 200 || h.Status > 299 {
+		o.seen[ObservedError]++
+		return o.x.client.pass()
+	}
+	stream, responses := isMediaType(h.ContentType, "text/event-stream"), o.api == translate.ResponsesAPI
+	o.whole = isJSON(h.ContentType)
+	switch {
+	case h.End:
+	case stream && responses:
+		o.reader = backend.NewResponsesReader()
+	case o.whole && responses:
+		o.reader = backend.NewWholeResponsesReader()
+	case stream:
+		if kind, ok := backend.Named(contract.Chat); ok {
+			o.reader = kind.NewReader()
+		}
+	case o.whole:
+		o.reader = backend.NewWholeReader()
+	}
+	if o.reader == nil {
+		return o.unreadable()
+	}
+	o.x.client.state = outletBegun
+	return ResponseAction{Pass: true}
+}
+
+// unreadable ends the observation of an answer. The answer goes on.
+func (o *observer) unreadable() ResponseAction {
+	o.seen[ObservedUnreadable]++
+	o.reader = nil
+	return o.x.client.pass()
+}
+
+// maxKeptCopy is the largest copy whose memory is kept for the next one, in bytes.
+const maxKeptCopy = 64 << 10
+
+func (o *observer) body(chunk []byte, _ bool) ResponseAction {
+	if o.size += len(chunk); o.reader == nil || o.whole && o.size > maxObservedAnswer {
+		return o.unreadable()
+	}
+	o.copied = append(o.copied[:0], chunk...) // the reader overwrites it, and the client gets the chunk
+	o.reader.Write(o.copied)
+	for {
+		switch o.reader.Next(&o.event) {
+		case backend.Read:
+			o.take(&o.event)
+		case backend.Drained:
+			if cap(o.copied) > maxKeptCopy {
+				o.copied = nil
+			}
+			return ResponseAction{Pass: true}
+		default:
+			return o.unreadable()
+		}
+	}
+}
+
+// take counts what an event holds.
+func (o *observer) take(e *backend.Event) {
+	if e.HasUsage {
+		o.usage = e.Usage
+	}
+	if e.Error != nil {
+		o.seen[ObservedError] = 1
+		return
+	}
+	if e.Index < 0 || e.Index >= contract.MaxChoices {
+		return
+	}
+	if sizeOf(e) == 0 && e.Finish == backend.Running {
+		return
+	}
+	for len(o.choices) <= e.Index {
+		o.choices = append(o.choices, nil)
+	}
+	c := o.choices[e.Index]
+	if c == nil {
+		c = newObservedChoice(o.request)
+		o.choices[e.Index] = c
+	}
+	c.take(e)
+}
+
+func (o *observer) trailers() ResponseAction { return ResponseAction{Pass: true} }
+
+// silent leaves a silent server alone: an answer in one piece may take as long as it takes.
+func (o *observer) silent(int64) ResponseAction { return ResponseAction{} }
+
+// complement adds what was seen to a report.
+func (o *observer) complement(r *Report) {
+	r.Observed = o.seen
+	for _, c := range o.choices {
+		if c != nil {
+			c.complement(&r.Observed, o.seen[ObservedRefused]+o.seen[ObservedRouted] == 0)
+		}
+	}
+	if o.prompt > 0 && o.usage.Prompt > 0 {
+		r.ObservedPrompt, r.ServersPrompt = o.prompt, o.usage.Prompt
+		if o.prompt != o.usage.Prompt {
+			r.Observed[ObservedOtherPrompt]++
+		}
+	}
+}

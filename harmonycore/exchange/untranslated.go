@@ -1,0 +1,71 @@
+package exchange
+
+import (
+	"slices"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// path returns the path of the generation's API.
+func (g *generation) path() string {
+	if g.api == translate.ResponsesAPI {
+		return contract.ResponsesPath
+	}
+	return contract.ChatPath
+}
+
+// isSpared reports whether a request is one of those that are not translated, by its id. All of a request's model have
+// the API themselves. The requests of the responses service need answers that are the gateway's own.
+func (g *generation) isSpared(m *Model, id string) bool {
+	return !inShare(id, m.TranslatedShare()) && !g.x.options.declinesService &&
+		slices.Contains(m.Kind.Facts().OwnAPI, g.path())
+}
+
+// inShare reports whether the request with this id is in a share, in percent. Ids are spread evenly, whatever they have
+// in common.
+func inShare(id string, percent int) bool {
+	hash := uint64(14695981039346656037) // FNV-1a
+	for i := range len(id) {
+		hash = (hash ^ uint64(id[i])) * 1099511628211
+	}
+	hash ^= hash >> 32
+	return int(hash%100) < percent
+}
+
+// passUntranslated sends a request to the API of the model's own servers. Only the model's name changes, where the
+// servers have another. The client gets their answer as it is.
+func (g *generation) passUntranslated(a *modelRequest, body []byte, h Host) RequestAction {
+	e, m, kind := g.x, a.model, a.model.Kind.Facts()
+	path := g.path()
+	if !slices.Contains(kind.OwnAPI, path) {
+		return e.refuse(errNotTheirs(path, kind.Name))
+	}
+	f := &Forward{
+		Path: m.ServerPath(path), Pool: contract.UntranslatedRoute(m.Pool), Without: kind.PrivateHeader, Readable: true,
+	}
+	if m.ServerModel != a.body.Model {
+		scratch := h.scratch()
+		scratch.renamed = backend.AppendRenamed(scratch.renamed[:0], body, m.ServerModel)
+		f.Body = scratch.renamed
+	}
+	e.report.Untranslated = true
+	if m.Observes() && !a.unread {
+		e.observer = g.observe(a, body, h)
+		e.response = e.observer
+	} else {
+		e.passThrough()
+	}
+	return RequestAction{Forward: f}
+}
+
+// errNotTheirs is for a path of the API that the model's servers do not have, where no request is translated.
+func errNotTheirs(path, kind string) *openai.Error {
+	return &openai.Error{
+		Status: 404, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
+		Message: path + " is not served for this model: its operator has its requests sent to its servers (" + kind +
+			") as they are, and those do not have it. Use " + contract.ChatPath + ".",
+	}
+}

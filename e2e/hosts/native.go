@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -104,16 +105,15 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var id [16]byte
 	_, _ = rand.Read(id[:])
 	now := func() int64 { return time.Now().UnixMilli() }
-	action := x.Request(body, exchange.Host{Now: now(), Clock: now, ID: hex.EncodeToString(id[:])})
+	seen := bytes.Clone(body)
+	action := x.Request(seen, exchange.Host{Now: now(), Clock: now, ID: hex.EncodeToString(id[:])})
 	switch {
 	case action.Reply != nil:
 		reply(w, action.Reply)
 	case action.Forward != nil:
-		if action.Forward.Body != nil {
-			// A VM reads its next request into the same memory, so nothing may refer to it any more.
-			for i := range body {
-				body[i] = '!'
-			}
+		// A VM reads its next request into the same memory, so nothing may refer to it any more.
+		for i := range seen {
+			seen[i] = '!'
 		}
 		if head.Pool != "" {
 			action.Forward.Path, action.Forward.Pool = head.Path, head.Pool
@@ -183,6 +183,9 @@ func (n *native) toServer(r *http.Request, f *exchange.Forward, body []byte) (
 		header.Set("accept-encoding", "identity")
 	} else if f.Path == "" {
 		server, path = n.setup.Config.ResponsesService.URL, r.RequestURI
+	}
+	if f.Readable {
+		header.Set("accept-encoding", "identity")
 	}
 	if f.Body != nil {
 		body = f.Body

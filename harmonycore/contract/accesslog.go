@@ -15,12 +15,13 @@ const (
 	LogFinish          = "finish"
 	LogEarlyEnd        = "early_end"
 	LogCut             = "cut"
+	LogUntranslated    = "untranslated"
 )
 
 // LogFields returns the names of all fields.
 func LogFields() []string {
 	return []string{
 		LogAPI, LogModel, LogServer, LogPromptTokens, LogReasoningTokens, LogFinalTokens, LogRecoveries, LogFinish,
-		LogEarlyEnd, LogCut,
+		LogEarlyEnd, LogCut, LogUntranslated,
 	}
 }

@@ -51,6 +51,12 @@ const (
 	BrokenControlTokensTotal
 	// RoutedTotal counts requests that were sent to the responses service.
 	RoutedTotal
+	// UntranslatedTotal counts requests that went to the models' own servers as they were.
+	UntranslatedTotal
+	// ObservedTotal counts what the gateway would have done with such requests and their answers, by kind.
+	ObservedTotal
+	// ObservedPromptTokensTotal counts tokens of their prompts, by who has counted them.
+	ObservedPromptTokensTotal
 	// TruncatedTurnsTotal counts turns of Responses inputs that were left out, because the conversation did not fit.
 	TruncatedTurnsTotal
 	// ReasoningAlertTotal counts answers with a share of reasoning above [Config.ReasoningRatioAlert].
@@ -86,35 +92,38 @@ type MetricInfo struct {
 }
 
 var metricInfos = [MetricCount]MetricInfo{
-	RequestsTotal:            {"harmony_requests_total", Counter, []string{"model", "api", "status"}},
-	TokensTotal:              {"harmony_tokens_total", Counter, []string{"model", "kind"}},
-	WastedTokensTotal:        {"harmony_wasted_tokens_total", Counter, []string{"model", "kind"}},
-	TimeToFirstToken:         {"harmony_time_to_first_token_milliseconds", Histogram, nil},
-	RenderTime:               {"harmony_render_microseconds", Histogram, nil},
-	RecoveriesTotal:          {"harmony_recoveries_total", Counter, []string{"kind"}},
-	ChannelMessagesTotal:     {"harmony_channel_messages_total", Counter, []string{"channel"}},
-	ParseErrorsTotal:         {"harmony_channel_parse_errors_total", Counter, []string{"kind"}},
-	UnexpectedOrderTotal:     {"harmony_channel_unexpected_order_total", Counter, nil},
-	FallbackTotal:            {"harmony_marker_fallback_total", Counter, nil},
-	NoFinalTotal:             {"harmony_no_final_channel_total", Counter, nil},
-	UnfitArgumentsTotal:      {"harmony_unfit_arguments_total", Counter, nil},
-	UnknownItemsTotal:        {"harmony_unknown_items_total", Counter, nil},
-	HalfBuiltInsTotal:        {"harmony_half_builtin_calls_total", Counter, nil},
-	CutStreamsTotal:          {"harmony_cut_streams_total", Counter, []string{"cause"}},
-	DroppedPartsTotal:        {"harmony_dropped_parts_total", Counter, nil},
-	BrokenControlTokensTotal: {"harmony_broken_control_tokens_total", Counter, nil},
-	RoutedTotal:              {"harmony_routed_requests_total", Counter, nil},
-	TruncatedTurnsTotal:      {"harmony_truncated_turns_total", Counter, nil},
-	ReasoningAlertTotal:      {"reasoning_ratio_alert_total", Counter, nil},
-	HeapBytes:                {"harmony_vm_heap_bytes", Gauge, nil},
-	CollectionTime:           {"harmony_vm_collection_microseconds", Histogram, nil},
-	EndedFullTotal:           {"harmony_vm_ended_full_total", Counter, nil},
-	BuildInfo:                {"harmony_build_info", Gauge, []string{"version", "config"}},
-	ResponseChunksTotal:      {"harmony_response_chunks_total", Counter, nil},
-	EditsRefusedTotal:        {"harmony_edits_refused_total", Counter, nil},
-	ConfigErrorsTotal:        {"harmony_config_errors_total", Counter, nil},
-	ReducedLateErrorsTotal:   {"harmony_reduced_late_errors_total", Counter, nil},
-	ReducedResetsTotal:       {"harmony_reduced_resets_total", Counter, nil},
+	RequestsTotal:             {"harmony_requests_total", Counter, []string{"model", "api", "status"}},
+	TokensTotal:               {"harmony_tokens_total", Counter, []string{"model", "kind"}},
+	WastedTokensTotal:         {"harmony_wasted_tokens_total", Counter, []string{"model", "kind"}},
+	TimeToFirstToken:          {"harmony_time_to_first_token_milliseconds", Histogram, nil},
+	RenderTime:                {"harmony_render_microseconds", Histogram, nil},
+	RecoveriesTotal:           {"harmony_recoveries_total", Counter, []string{"kind"}},
+	ChannelMessagesTotal:      {"harmony_channel_messages_total", Counter, []string{"channel"}},
+	ParseErrorsTotal:          {"harmony_channel_parse_errors_total", Counter, []string{"kind"}},
+	UnexpectedOrderTotal:      {"harmony_channel_unexpected_order_total", Counter, nil},
+	FallbackTotal:             {"harmony_marker_fallback_total", Counter, nil},
+	NoFinalTotal:              {"harmony_no_final_channel_total", Counter, nil},
+	UnfitArgumentsTotal:       {"harmony_unfit_arguments_total", Counter, nil},
+	UnknownItemsTotal:         {"harmony_unknown_items_total", Counter, nil},
+	HalfBuiltInsTotal:         {"harmony_half_builtin_calls_total", Counter, nil},
+	CutStreamsTotal:           {"harmony_cut_streams_total", Counter, []string{"cause"}},
+	DroppedPartsTotal:         {"harmony_dropped_parts_total", Counter, nil},
+	BrokenControlTokensTotal:  {"harmony_broken_control_tokens_total", Counter, nil},
+	RoutedTotal:               {"harmony_routed_requests_total", Counter, nil},
+	UntranslatedTotal:         {"harmony_untranslated_requests_total", Counter, nil},
+	ObservedTotal:             {"harmony_observed_total", Counter, []string{"kind"}},
+	ObservedPromptTokensTotal: {"harmony_observed_prompt_tokens_total", Counter, []string{"kind"}},
+	TruncatedTurnsTotal:       {"harmony_truncated_turns_total", Counter, nil},
+	ReasoningAlertTotal:       {"reasoning_ratio_alert_total", Counter, nil},
+	HeapBytes:                 {"harmony_vm_heap_bytes", Gauge, nil},
+	CollectionTime:            {"harmony_vm_collection_microseconds", Histogram, nil},
+	EndedFullTotal:            {"harmony_vm_ended_full_total", Counter, nil},
+	BuildInfo:                 {"harmony_build_info", Gauge, []string{"version", "config"}},
+	ResponseChunksTotal:       {"harmony_response_chunks_total", Counter, nil},
+	EditsRefusedTotal:         {"harmony_edits_refused_total", Counter, nil},
+	ConfigErrorsTotal:         {"harmony_config_errors_total", Counter, nil},
+	ReducedLateErrorsTotal:    {"harmony_reduced_late_errors_total", Counter, nil},
+	ReducedResetsTotal:        {"harmony_reduced_resets_total", Counter, nil},
 }
 
 // Info returns the metric's description.

@@ -159,7 +159,7 @@ func (c *observedChoice) complement(o *Observed, known bool) {
 	o.countIf(ObservedControlTokens, c.spelled)
 	o.countIf(ObservedMessages, c.messages.reasoning || c.messages.opened > 1)
 	o.countIf(ObservedTextCalls, c.textCall || c.messages.called)
-	o[ObservedNoAnswer] += c.answer.Tally().NoFinal
+	o.countIf(ObservedNoAnswer, c.answer.Tally().NoFinal > 0 && c.answer.Undeclared == 0)
 	if known {
 		o[ObservedUnfitArguments] += c.answer.Tally().UnfitArguments
 		o[ObservedUndeclared] += c.answer.Undeclared

@@ -56,6 +56,9 @@ func (s *Set) Count(r *exchange.Report, status int) {
 		}
 	}
 	s.countIf(r.Routed, contract.RoutedTotal)
+	if r.Untranslated {
+		s.countUntranslated(r)
+	}
 	if !r.Translated {
 		return
 	}
@@ -97,6 +100,16 @@ func (s *Set) Count(r *exchange.Report, status int) {
 	if r.FirstToken >= 0 {
 		s.record(contract.TimeToFirstToken, r.FirstToken)
 	}
+}
+
+// countUntranslated counts a request that went to the model's servers as it was, and what was seen of it.
+func (s *Set) countUntranslated(r *exchange.Report) {
+	s.count(contract.UntranslatedTotal, 1)
+	for kind, n := range r.Observed {
+		s.add(&s.observed[kind], n, contract.ObservedTotal, exchange.ObservedKind(kind).String())
+	}
+	s.add(&s.prompts[0], r.ObservedPrompt, contract.ObservedPromptTokensTotal, "gateway")
+	s.add(&s.prompts[1], r.ServersPrompt, contract.ObservedPromptTokensTotal, "servers")
 }
 
 func (s *Set) countIf(condition bool, of contract.Metric) {

@@ -84,6 +84,13 @@ func TestCounts(t *testing.T) {
 	s.Count(fullReport("openai/gpt-oss-20b:v1.5"), 502)
 	s.Count(&exchange.Report{API: "responses", Model: "gpt-oss-120b"}, 400)
 	s.Count(&exchange.Report{API: "responses", Model: "gpt-oss-120b", Routed: true}, 200)
+	s.Count(&exchange.Report{API: "chat", Model: "gpt-oss-120b", Untranslated: true}, 200)
+	observed := &exchange.Report{API: "chat", Model: "gpt-oss-120b", Untranslated: true, ObservedPrompt: 70,
+		ServersPrompt: 68}
+	for i := range observed.Observed {
+		observed.Observed[i] = i + 1
+	}
+	s.Count(observed, 200)
 	s.Count(&exchange.Report{API: "completions"}, 418)
 	s.Count(&exchange.Report{API: "chat", Model: "not configured"}, 0)
 	// Nothing came: nothing is recorded that would be a lie.

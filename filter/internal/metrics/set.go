@@ -29,6 +29,8 @@ type Set struct {
 	channels    [len(exchange.Report{}.Messages)]metric
 	cuts        [len(cuts)]metric
 	parseErrors [harmony.ParseErrorKinds]metric
+	observed    [len(exchange.Observed{})]metric
+	prompts     [2]metric
 	builds      []build
 	// chunks are the pieces of answers that the host's counter lacks.
 	chunks int

@@ -19,6 +19,9 @@ func (v *vm) describe(r *exchange.Report) {
 	setState(contract.LogStatePrefix+contract.LogAPI, r.API)
 	setState(contract.LogStatePrefix+contract.LogModel, model)
 	setState(contract.LogStatePrefix+contract.LogServer, r.Server)
+	if r.Untranslated {
+		setState(contract.LogStatePrefix+contract.LogUntranslated, "true")
+	}
 	if !r.Translated {
 		return
 	}

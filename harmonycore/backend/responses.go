@@ -78,10 +78,10 @@ func (r *responsesReader) readWhole(data []byte, e *Event) bool {
 		switch rawjson.View(name) {
 		case "message":
 			content, _ := rawjson.Find(it.Value, "content")
-			e.Text = appendTexts(e.Text, content)
+			e.Text = appendParts(e.Text, content)
 		case "reasoning":
 			content, _ := rawjson.Find(it.Value, "content")
-			e.Reasoning = appendTexts(e.Reasoning, content)
+			e.Reasoning = appendParts(e.Reasoning, content)
 		case "function_call":
 			if call, ok := readResponsesCall(it.Value, e); ok && len(e.Calls) < maxChatCalls {
 				call.Index = index
@@ -153,6 +153,15 @@ func indexOf(data []byte) int {
 func appendString(dst, data []byte, name string) []byte {
 	if value, kind := rawjson.Find(data, name); kind == rawjson.String {
 		dst = rawjson.AppendUnescaped(dst, value)
+	}
+	return dst
+}
+
+// appendParts appends the texts of an item's content.
+func appendParts(dst, content []byte) []byte {
+	it := rawjson.Elements(content)
+	for it.Next() {
+		dst = appendString(appendString(dst, it.Value, "text"), it.Value, "refusal")
 	}
 	return dst
 }

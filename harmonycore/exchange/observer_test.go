@@ -285,4 +285,3 @@ func FuzzObserved(f *testing.F) {
 		}
 	})
 }
-

@@ -13,6 +13,7 @@ export PATH := $(PATH):$(CURDIR)/.tools/bin
 
 # What the end-to-end tests need to find, as absolute paths.
 export HARMONY_WASM := $(CURDIR)/dist/harmony-filter.wasm
+export BRACKETS_WASM := $(CURDIR)/dist/brackets-filter.wasm
 export HARMONY_PROBE_WASM := $(CURDIR)/dist/probe.wasm
 export HARMONY_PANIC_WASM := $(CURDIR)/dist/panic-filter.wasm
 export HARMONY_BIN := $(CURDIR)/dist/harmony
@@ -201,8 +202,12 @@ test-tinygo: tool-tinygo ## The tests of harmonycore, compiled by TinyGo
 	@tools/test-tinygo.sh
 
 .PHONY: test-examples
-test-examples: wasm ## The tests of examples/filtertest: a filter of somebody else, and this one, without Envoy
+test-examples: wasm dist/brackets-filter.wasm ## The tests of examples/filtertest (a filter of somebody else, and this one, without Envoy) and examples/adapter
 	cd examples/filtertest && go vet ./... && go test -count=1 -timeout 120s ./...
+	cd examples/adapter && go vet ./... && go test -count=1 -timeout 120s ./...
+
+dist/brackets-filter.wasm: $(WASM_SOURCES) $(wildcard examples/adapter/*.go examples/adapter/filter/*.go) | tool-tinygo
+	@FILTER_MODULE=examples/adapter FILTER_OUT=$@ tools/build-filter.sh
 
 .PHONY: guide
 guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an empty folder

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Builds dist/harmony-filter.wasm: the filter by TinyGo, with the vocabulary's table among its constants.
 # Two checkouts of the same commit give the same bytes, wherever they lie.
+#
+# FILTER_MODULE is the folder of another Go module, whose package ./filter is built (docs/structure.md).
 set -euo pipefail
 # shellcheck source=tools/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 
+module="$(cd "${FILTER_MODULE:-.}" && pwd)"
 package="${FILTER_PACKAGE:-./filter}"
 out="${FILTER_OUT:-dist/harmony-filter.wasm}"
 
@@ -36,8 +39,8 @@ trap 'rm -rf "$work"' EXIT
 # Binaryen of the pinned version also for TinyGo's own run of wasm-opt: the bytes must not depend on what is on PATH.
 # A trap takes less code than the text of a panic; Envoy logs the names of the functions with both (RATIONALE.md#108).
 compile() {
-  WASMOPT="$BIN/wasm-opt" "$BIN/tinygo" build -target="$TOOLS/tinygo/filter.json" -opt=2 -no-debug -panic=trap \
-    -tags "$tags" -ldflags "$linker" -o "$work/filter.wasm" "$package"
+  (cd "$module" && WASMOPT="$BIN/wasm-opt" "$BIN/tinygo" build -target="$TOOLS/tinygo/filter.json" -opt=2 -no-debug \
+    -panic=trap -tags "$tags" -ldflags "$linker" -o "$ROOT/$work/filter.wasm" "$package")
 }
 
 finish() {

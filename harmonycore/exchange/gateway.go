@@ -32,6 +32,16 @@ type Options struct {
 	Adapters map[string]structure.New
 }
 
+// UnknownAdapter returns the index of the first model that speaks what no adapter reads, or -1.
+func (o *Options) UnknownAdapter() int {
+	for i := range o.Models {
+		if _, ok := structure.Named(o.Models[i].Speaks, o.Adapters); !ok {
+			return i
+		}
+	}
+	return -1
+}
+
 // Gateway is shared by all exchanges. It never changes after [New].
 type Gateway struct {
 	options  Options

@@ -99,3 +99,29 @@ func (u upper) Write(text []byte, _ int64) {
 
 func (upper) Timed() bool { return false }
 func (u upper) Break()    { u.Close(harmony.EndedByEnd) }
+
+func TestUnknownAdapter(t *testing.T) {
+	config := func(speaks ...string) contract.Config {
+		c := contract.DefaultConfig()
+		for _, s := range speaks {
+			m := contract.DefaultModel("m")
+			m.Speaks = s
+			c.Models = append(c.Models, m)
+		}
+		return *c
+	}
+	adapters := map[string]structure.New{"x-upper": newUpper}
+	for _, tt := range []struct {
+		options Options
+		want    int
+	}{
+		{Options{Config: config("auto", "harmony", "chat", "marker")}, -1},
+		{Options{Config: config("auto", "x-upper"), Adapters: adapters}, -1},
+		{Options{Config: config("auto", "x-upper")}, 1},
+		{Options{Config: config("x-other", "x-upper"), Adapters: adapters}, 0},
+	} {
+		if got := tt.options.UnknownAdapter(); got != tt.want {
+			t.Errorf("%v: got %d, want %d", tt.options.Models, got, tt.want)
+		}
+	}
+}

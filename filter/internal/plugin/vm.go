@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"strconv"
+
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
@@ -8,23 +10,27 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/internal/metrics"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
-// Table returns the vocabulary's lookup table. Each VM calls it once.
-type Table func() []byte
-
-// Start registers the plugin with the SDK. The module calls it while it initialises. version is the version of the
-// module.
-func Start(table Table, version string) {
-	proxywasm.SetVMContext(&vm{table: table, version: version})
+// Options are what a module brings.
+type Options struct {
+	// Table returns the vocabulary's lookup table. Each VM calls it once.
+	Table func() []byte
+	// Version is the version of the module.
+	Version string
+	// Adapters are those of [exchange.Options].
+	Adapters map[string]structure.New
 }
+
+// Start registers the plugin with the SDK. The module calls it while it initialises.
+func Start(o Options) { proxywasm.SetVMContext(&vm{Options: o}) }
 
 type vm struct {
 	types.DefaultVMContext
-	table     Table
-	version   string
+	Options
 	tokenizer *tokenizer.Tokenizer
 	// keys are the keys that seal reasoning, or nil.
 	keys *seal.Keys
@@ -47,7 +53,7 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 		return types.OnVMStartStatusOK
 	}
 	arenaHeap = &v.heap
-	t, err := tokenizer.New(v.table())
+	t, err := tokenizer.New(v.Table())
 	if err != nil {
 		proxywasm.LogCritical("harmony: vocabulary: " + err.Error())
 		return types.OnVMStartStatusFailed
@@ -102,8 +108,16 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	if err != nil {
 		return p.misconfigured(data, err)
 	}
+	options := exchange.Options{
+		Config: *c, Tokenizer: p.vm.tokenizer, SealKeys: p.vm.keys, Adapters: p.vm.Adapters,
+	}
+	if i := options.UnknownAdapter(); i >= 0 {
+		return p.misconfigured(data, &config.Error{
+			Path: "models[" + strconv.Itoa(i) + "].speaks", Reason: "this filter has no adapter " + c.Models[i].Speaks,
+		})
+	}
 	share(configuredKey)
-	p.gateway = exchange.New(exchange.Options{Config: *c, Tokenizer: p.vm.tokenizer, SealKeys: p.vm.keys})
+	p.gateway = exchange.New(options)
 	p.memoryLimit = uint64(c.MemoryLimit)
 	p.heldLimit = max(c.MemoryLimit, c.BodyLimit) // one request can always be received
 	arenaLimit = max(arenaLimit, c.BodyLimit+arenaSlack)
@@ -112,7 +126,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	for i := range c.Models {
 		models = append(models, c.Models[i].Name)
 	}
-	p.vm.metrics.Configured(p.vm.version, p.configuration, models)
+	p.vm.metrics.Configured(p.vm.Version, p.configuration, models)
 	if err := proxywasm.SetTickPeriodMilliSeconds(tickMS); err != nil {
 		proxywasm.LogWarn("harmony: no ticks, stalled servers and a full heap go unnoticed: " + err.Error())
 	}
@@ -136,7 +150,7 @@ func fingerprint(data []byte) string {
 // OnPluginDone implements [types.PluginContext]. The configuration is no longer in force.
 func (p *plugin) OnPluginDone() bool {
 	if p.configuration != "" {
-		p.vm.metrics.Dropped(p.vm.version, p.configuration)
+		p.vm.metrics.Dropped(p.vm.Version, p.configuration)
 	}
 	return true
 }

@@ -82,7 +82,10 @@ func TestRepeatedRunes(t *testing.T) {
 // TestRudest: the text that costs an adapter the most costs it no more than a few events for each mark, and holds back
 // nothing that grows.
 func TestRudest(t *testing.T) {
-	const n = 20_000
+	n := 20_000
+	if testing.Short() {
+		n = 2_000
+	}
 	for name, text := range map[string]string{
 		"tags":             "x" + strings.Repeat("<think></think>", n),
 		"tags with text":   "x" + strings.Repeat("<think>a</think>b", n),

@@ -148,9 +148,17 @@ func randomText(random *rand.Rand, most int) string {
 	return text.String()
 }
 
+// texts is how many random texts a test makes.
+func texts() int {
+	if testing.Short() {
+		return 200
+	}
+	return 2000
+}
+
 func TestLikePlain(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
-	for range 2000 {
+	for range texts() {
 		checkPlain(t, randomText(random, 14), random.Intn(2) == 0)
 	}
 	space := strings.Repeat(" ", 256)
@@ -170,7 +178,7 @@ func TestBreaksLoseNothing(t *testing.T) {
 		}
 		return r
 	}
-	for range 3000 {
+	for range texts() {
 		text := ""
 		for range 1 + random.Intn(4) {
 			text += randomText(random, 6) + brk

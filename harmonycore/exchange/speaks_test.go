@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -18,6 +20,7 @@ func TestSpeaks(t *testing.T) {
 		}
 		return all
 	}
+	streamed := strings.Replace(askForTools, "{", `{"stream":true,`, 1)
 	const header = "<|channel|>final<|message|>"
 	for _, tt := range []struct {
 		name           string
@@ -74,6 +77,10 @@ func TestSpeaks(t *testing.T) {
 				if items := itemsOf(t, got); items != tt.want {
 					t.Fatalf("in pieces of %d: %s, want %s\n%s", n, items, tt.want, got)
 				}
+				_, got, _ = ask(t, g, contract.ResponsesPath, streamed, "text/event-stream", tt.answer, n)
+				if items := itemsOf(t, lastResponse(t, got)); items != tt.want {
+					t.Fatalf("streamed in pieces of %d: %s, want %s\n%s", n, items, tt.want, got)
+				}
 				r := x.Report()
 				if r.Fallbacks != tt.fallbacks || tt.repaired != 0 && r.Recoveries[tt.repaired] != 1 ||
 					tt.repaired == 0 && r.Recoveries.Total() != 0 {
@@ -82,6 +89,18 @@ func TestSpeaks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lastResponse returns the response in the last event of a stream.
+func lastResponse(t *testing.T, stream string) string {
+	t.Helper()
+	events := strings.Split(strings.TrimSpace(stream), "\n\n")
+	_, data, _ := strings.Cut(events[len(events)-1], "data: ")
+	var last struct{ Response json.RawMessage }
+	if err := json.Unmarshal([]byte(data), &last); err != nil {
+		t.Fatalf("%v: %s", err, stream)
+	}
+	return string(last.Response)
 }
 
 // upper is an adapter of another program. It makes capitals of an answer.

@@ -145,6 +145,7 @@ func TestTextChoices(t *testing.T) {
 // a header is.
 func TestTextFallsBack(t *testing.T) {
 	atOnce := func(m *contract.Model) { m.FallbackOnTimeoutMS, m.MinTokensBeforeFallback = 0, 1 }
+	marked := func(m *contract.Model) { m.Marker = "##" }
 	for _, tt := range []struct {
 		name, text string
 		change     func(*contract.Model)
@@ -152,6 +153,8 @@ func TestTextFallsBack(t *testing.T) {
 	}{
 		{"no header", "Hello there", nil, `"content":"Hello there"`},
 		{"like a header", "user to=you, my friend", atOnce, `"content":"user to=you, my friend"`},
+		{"a marker", "Hello ## there", marked, `"content":" there"`},
+		{"no marker", "Hello there", func(m *contract.Model) { atOnce(m); marked(m) }, `"content":"Hello there"`},
 	} {
 		x := forwarded(t, textGateway(tt.change), "/v1/chat/completions", chatBody(false))
 		got := outcome(t, x, []string{textChunk(0, tt.text[:5], "") + textChunk(0, tt.text[5:], "stop") + serverDone, ""})

@@ -107,12 +107,14 @@ type conversationParser struct {
 	sink    *conversationSink
 	adapter structure.Adapter
 	calls   callReader
+	// logprobs reports whether the client gets them. Servers also send them for ids of tokens, or unasked.
+	logprobs bool
 	// received is the number of bytes received, and ids the number of ids of tokens.
 	received, ids int
 }
 
 func newConversationParser(g *generation, model *Model, r *translate.Request, answer translate.Choice) *conversationParser {
-	p := &conversationParser{sink: &conversationSink{Choice: answer}}
+	p := &conversationParser{sink: &conversationSink{Choice: answer}, logprobs: r.Logprobs}
 	create, ok := structure.Named(model.Speaks, g.x.gateway.options.Adapters)
 	if !ok {
 		create = structure.NewAuto
@@ -141,7 +143,9 @@ func (p *conversationParser) prefill(*generation) {}
 func (p *conversationParser) take(g *generation, c *choice, event *backend.Event) *openai.Error {
 	p.received += bytesOf(event)
 	p.ids += len(event.SampledIDs)
-	p.sink.keepLogprobs(event)
+	if p.logprobs {
+		p.sink.keepLogprobs(event)
+	}
 	for text := event.Reasoning; len(text) > 0; {
 		n := min(len(text), maxPiece)
 		p.reasoning(text[:n])

@@ -136,6 +136,41 @@ func TestConversationBreaksOff(t *testing.T) {
 	}
 }
 
+// TestConversationIDs has servers that send the ids of tokens, or some of them. Clients that ask for no logprobs get none,
+// and no client gets a part of the ids.
+func TestConversationIDs(t *testing.T) {
+	const (
+		prompt = `data: {"prompt_token_ids":[1,2],"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}` + "\n\n"
+		text   = `data: {"choices":[{"index":0,"delta":{"content":"Hi"},"token_ids":[3,4],"logprobs":{"content":[` +
+			`{"token":"H","logprob":-0.5,"bytes":[72]},{"token":"i","logprob":-1e-7,"bytes":[105]}]}}]}` + "\n\n"
+		named = `data: {"choices":[{"index":0,"delta":{"content":"Hi"},"logprobs":{"content":[` +
+			`{"token":"token_id:3","logprob":-0.5,"bytes":null}]}}]}` + "\n\n"
+		less = `data: {"choices":[{"index":0,"delta":{"content":"Hi"},"token_ids":[3,4],"logprobs":{"content":[` +
+			`{"token":"H","logprob":-0.5,"bytes":[72]}]}}]}` + "\n\n"
+	)
+	ids := func(m *contract.Model) { m.Answers.TokenIDs = true }
+	for _, tt := range []struct {
+		name, answer string
+		change       func(*contract.Model)
+		// want is in the answer, and not is not.
+		want, not string
+	}{
+		{"all", prompt + text, ids, `"generation_token_ids":[3,4],"generation_log_probs":[-0.5,-1e-7]`, `"bytes"`},
+		{"unasked logprobs", text, nil, `"text":"Hi"`, `"bytes"`},
+		{"no prompt", text, ids, "return_token_ids", `"Hi"`},
+		{"ids in the logprobs, and no prompt", named, ids, "return_token_ids", `"Hi"`},
+		{"fewer logprobs than ids", prompt + less, ids, "return_token_ids", `"Hi"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, got, _ := ask(t, conversing(tt.change), contract.ResponsesPath, `{"model":"qwen","input":"hi"}`,
+				"text/event-stream", tt.answer+finish("stop"), len(text))
+			if !strings.Contains(got, tt.want) || strings.Contains(got, tt.not) {
+				t.Errorf("got %s, want %s and no %s", got, tt.want, tt.not)
+			}
+		})
+	}
+}
+
 // itemsOf returns the items of a whole response, each as TYPE(text).
 func itemsOf(t *testing.T, response string) string {
 	t.Helper()

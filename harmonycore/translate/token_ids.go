@@ -59,6 +59,9 @@ func (t *TokenIDs) AddLogprob(logprob []byte) {
 // Sampled returns the number of sampled ids.
 func (t *TokenIDs) Sampled() int { return t.ids }
 
+// Begun reports whether there are the prompt's ids and a sampled id.
+func (t *TokenIDs) Begun() bool { return t.prompt != nil && t.ids > 0 }
+
 // Complete reports whether the prompt's ids are there, and a logprob for each sampled id.
 func (t *TokenIDs) Complete() bool { return t.prompt != nil && t.ids == t.numbers }
 

@@ -8,7 +8,8 @@ import (
 )
 
 // render returns a conversation as a Harmony prompt. It is a template of this package's own: tools are lines of JSON,
-// and all reasoning of the past is kept. Text of the conversation is ordinary text, whatever it spells.
+// and all reasoning of the past is kept unless
+// [Options.ForgetReasoning] is set. Text of the conversation is ordinary text, whatever it spells.
 func (s *Server) render(messages []chatMessage, q *chatRequest) ([]uint32, *refusal) {
 	w := &writer{t: s.tok}
 	effort := "medium"
@@ -25,8 +26,17 @@ func (s *Server) render(messages []chatMessage, q *chatRequest) ([]uint32, *refu
 		w.message("developer", text)
 	}
 	names := map[string]string{}
+	asked := 0 // where the last turn begins
+	for i := range messages {
+		if *messages[i].Role == "user" {
+			asked = i
+		}
+	}
 	for i := range messages {
 		m := &messages[i]
+		if s.opt.ForgetReasoning && i < asked {
+			m.Reasoning, m.ReasoningContent = nil, nil
+		}
 		switch role := *m.Role; role {
 		case "user":
 			w.message(role, m.text)

@@ -88,6 +88,9 @@ type Options struct {
 	// OpenAIOnly refuses members that OpenAI's API does not have, and conversations that it refuses: results without their
 	// calls, calls without results, names with other characters.
 	OpenAIOnly bool
+	// ForgetReasoning makes the template of the kind chat leave out the reasoning of all turns before the last user's
+	// message, as Qwen's and gpt-oss's templates do.
+	ForgetReasoning bool
 	// NoDeveloper is a chat template without the role developer.
 	NoDeveloper bool
 	// TextOnly is a model that takes no images, sound and files.

@@ -27,9 +27,9 @@ func TestChatServerClients(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			server, serverURL := lab.RunSim(t, sim.Options{
-				Kind: contract.Chat, AllowHeaders: true, Script: lab.ReadScript(t, "e2e/clients/script.jsonl")})
+				Kind: contract.Chat, ChatForm: sim.ChatBoth, ForgetReasoning: true, AllowHeaders: true, Script: lab.ReadScript(t, "e2e/clients/script.jsonl")})
 			work, workURL := lab.RunSim(t, sim.Options{
-				Kind: contract.Chat, ChatForm: sim.ChatThink, Script: lab.ReadScript(t, "e2e/clients/codex/script.jsonl")})
+				Kind: contract.Chat, ForgetReasoning: true, Script: lab.ReadScript(t, "e2e/clients/codex/script.jsonl")})
 			config := filepath.Join(t.TempDir(), "config.yaml")
 			text := strings.ReplaceAll(chatServerModels, "SERVER", serverURL)
 			text = strings.ReplaceAll(text, "WORK", workURL)
@@ -42,6 +42,7 @@ func TestChatServerClients(t *testing.T) {
 				if !slices.Contains(chatServerClients, c.name) {
 					continue
 				}
+				c.environment = append(c.environment, "HARMONY_PASSED_CHAT=1")
 				t.Run(c.name, func(t *testing.T) {
 					before := len(server.Requests())
 					c.run(t, programs, url+"/v1")
@@ -60,7 +61,7 @@ func TestChatServerClients(t *testing.T) {
 
 const codexChatModel = "codex"
 
-// chatServerModels has one model whose server separates reasoning, and one whose server does not.
+// chatServerModels has a model for the clients, and one with a server of its own for Codex.
 const chatServerModels = `
 models:
   - name: ` + lab.Model + `

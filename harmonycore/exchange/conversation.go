@@ -249,6 +249,7 @@ func (p *conversationParser) conclude(whole bool) {
 	case fromText, fromNothing:
 	}
 	p.adapter.Finish(whole)
+	p.sink.conclude(end)
 	p.sink.source = fromNothing
 }
 

@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"bytes"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -25,6 +27,11 @@ type conversationSink struct {
 	// open reports whether a message is open, and opened is how many have been.
 	open   bool
 	opened int
+	// waiting reports whether the open message has only blanks so far, which are in blanks. header is its header. shown
+	// reports whether the choice has got any message.
+	waiting, shown bool
+	header         harmony.Header
+	blanks         []byte
 	// bytes is the length of the content so far, and tokens how many tokens of it the choice was told.
 	bytes, tokens int
 	// logprobs are those of tokens whose text the choice has not got yet.
@@ -49,15 +56,41 @@ func (s *conversationSink) keepLogprobs(event *backend.Event) {
 	}
 }
 
-// Open implements [harmony.Sink].
+// Open implements [harmony.Sink]. A message of text waits for its first character that is not blank: many templates put
+// line ends between reasoning and calls, and clients would show them as a message.
 func (s *conversationSink) Open(h harmony.Header) {
 	s.open = true
 	s.opened++
+	if kind := h.Kind(); s.source == fromText && (kind == harmony.PartText || kind == harmony.PartPreamble) {
+		s.waiting, s.header, s.blanks = true, h, s.blanks[:0]
+		return
+	}
+	s.show(h)
+}
+
+func (s *conversationSink) show(h harmony.Header) {
+	s.waiting, s.shown = false, true
 	s.Choice.Open(h)
 }
 
-// Content implements [harmony.Sink]. The number of tokens is estimated over the whole answer.
+// maxBlanks is how many blanks at the beginning of a message wait for its text, in bytes.
+const maxBlanks = 256
+
+// Content implements [harmony.Sink].
 func (s *conversationSink) Content(text []byte, _ int) {
+	if s.waiting {
+		s.blanks = append(s.blanks, text...)
+		if len(s.blanks) <= maxBlanks && len(bytes.TrimSpace(s.blanks)) == 0 {
+			return
+		}
+		text = s.blanks
+		s.show(s.header)
+	}
+	s.pass(text)
+}
+
+// pass gives the choice content of the open message. The number of tokens is estimated over the whole answer.
+func (s *conversationSink) pass(text []byte) {
 	s.bytes += len(text)
 	tokens := harmony.EstimateTokens(s.bytes) - s.tokens
 	s.tokens += tokens
@@ -68,10 +101,25 @@ func (s *conversationSink) Content(text []byte, _ int) {
 	s.Choice.Content(text, tokens)
 }
 
-// Close implements [harmony.Sink].
+// Close implements [harmony.Sink]. A message of blanks is left out.
 func (s *conversationSink) Close(end harmony.End) {
-	if s.open {
-		s.open = false
+	if s.waiting && len(s.blanks) == 0 {
+		s.show(s.header) // the model has said that it answers with nothing
+	}
+	switch {
+	case s.open && s.waiting:
+		s.logprobs = s.logprobs[:0]
+	case s.open:
+		s.Choice.Close(end)
+	}
+	s.open, s.waiting = false, false
+}
+
+// conclude shows blanks that are the whole answer.
+func (s *conversationSink) conclude(end harmony.End) {
+	if !s.shown && len(s.blanks) > 0 {
+		s.show(s.header)
+		s.pass(s.blanks)
 		s.Choice.Close(end)
 	}
 }

@@ -76,8 +76,8 @@ func call(index, id, name, arguments string) string {
 const askForTools = `{"model":"qwen","input":"hi","tools":[{"type":"function","name":"f","parameters":{"type":"object"}},` +
 	`{"type":"custom","name":"patch"}]}`
 
-// TestConversation has answers of servers that take conversations, and the items that a client gets of them, in every
-// cut of the bytes.
+// TestConversation has answers of servers that take conversations, and the items that a client gets of them, in each
+// size of pieces that matters.
 func TestConversation(t *testing.T) {
 	for _, tt := range []struct{ name, answer, want string }{
 		{"text", chunk(`"role":"assistant","content":""`) + chunk(`"content":"Hel"`) + chunk(`"content":"lo"`) + finish("stop"),
@@ -110,10 +110,15 @@ func TestConversation(t *testing.T) {
 		{"an end in each chunk, and no mark", strings.ReplaceAll(chunk(`"content":"He"`)+chunk(`"content":"llo"`), "null",
 			`"stop"`), "message(Hello)"},
 		{"a mark without an end", chunk(`"content":"Hi"`) + "data: [DONE]\n\n", "message(Hi)"},
+		{"blanks before a call", chunk(`"content":"<think>Hm</think>\n"`) + chunk(`"content":"\n"`) +
+			call("0", `"a"`, `"f"`, `{}`) + finish("tool_calls"), `reasoning(Hm) function_call(a f {})`},
+		{"blanks before text", chunk(`"reasoning":"Hm"`) + chunk(`"content":"\n"`) + chunk(`"content":"\nHi"`) + finish("stop"),
+			"reasoning(Hm) message(\n\nHi)"},
+		{"blanks alone", chunk(`"content":"\n"`) + finish("stop"), "message(\n)"},
 		{"undeclared", call("0", `"a"`, `"g"`, `{}`) + finish("tool_calls"), `reasoning({})`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for n := 1; n <= len(tt.answer); n++ {
+			for n := 1; n <= len(tt.answer); n += 1 + n/16 {
 				_, got, _ := ask(t, conversing(nil), contract.ResponsesPath, askForTools, "text/event-stream", tt.answer, n)
 				if items := itemsOf(t, got); items != tt.want {
 					t.Fatalf("in pieces of %d: %s, want %s\n%s", n, items, tt.want, got)

@@ -4,6 +4,8 @@ The server behind the gateway is the simulated one: it calls a declared function
 final answer repeats what the function returned, and it fails as the header x-sim-fault asks for.
 """
 
+import os
+
 import chat
 import failures
 import openai
@@ -38,6 +40,11 @@ CHECKS = [
     failures.cut_stream,
     failures.cancelled_stream,
 ]
+
+if os.environ.get("HARMONY_PASSED_CHAT"):
+    # Chat requests and their answers pass. Chunks are the server's own, and so are the codes of its errors.
+    for check in (chat.chat_reasoning_loop, failures.unknown_role, failures.error_within_stream):
+        CHECKS.remove(check)
 
 
 def connect(url):

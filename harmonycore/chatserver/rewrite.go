@@ -75,8 +75,11 @@ type extra struct {
 
 func (w *rewriter) appendMember(dst []byte, m *rawjson.Items) ([]byte, *openai.Error) {
 	name := rawjson.View(m.Key)
+	if failure := refuse(name, m); failure != nil {
+		return dst, failure
+	}
 	for i := range w.extras {
-		w.extras[i].given = w.extras[i].given || w.extras[i].name == name
+		w.extras[i].given = w.extras[i].given || sameMeaning(w.extras[i].name, name)
 	}
 	if w.TokenIDs && m.Kind == rawjson.Null && strings.EqualFold(name, "top_logprobs") {
 		return dst, nil // for vLLM null means no logprobs at all
@@ -90,6 +93,11 @@ func (w *rewriter) appendMember(dst []byte, m *rawjson.Items) ([]byte, *openai.E
 	dst = w.appendName(dst, name)
 	return appendValue(dst, m), nil
 }
+
+// sameMeaning reports whether two names of members mean the same. Some servers refuse a request with both.
+func sameMeaning(a, b string) bool { return a == b || isLimit(a) && isLimit(b) }
+
+func isLimit(name string) bool { return name == "max_tokens" || name == "max_completion_tokens" }
 
 // changed returns the changed member that servers may read a name as, or an empty string.
 func (w *rewriter) changed(name string) string {

@@ -34,6 +34,9 @@ func TestRewritten(t *testing.T) {
 			`{"chat_template_kwargs":"{}","model":"M"}`},
 		{"extra", Changes{Chat: keep, ExtraBody: `{"top_k":5,"x":{"y":"z"},"model":"no","stream":true}`},
 			`{"model":"x","top_k":null}`, `{"model":"M","top_k":null,"x":{"y":"z"}}`},
+		{"limit", Changes{Chat: keep, ExtraBody: `{"max_tokens":5}`}, `{"model":"x","max_completion_tokens":3}`,
+			`{"model":"M","max_completion_tokens":3}`},
+		{"nothing of the servers' own", Changes{Chat: keep}, `{"model":"x","models":null}`, `{"model":"M","models":null}`},
 		{"stream", Changes{Chat: keep, Stream: true},
 			`{"model":"x","stream":false,"stream_options":{"a":1},"stream_options":null,"Stream":1}`,
 			`{"model":"M","stream":true,"stream_options":{"include_usage":true}}`},
@@ -52,5 +55,17 @@ func TestRewritten(t *testing.T) {
 	in := `{"chat_template_kwargs":{},"chat_template_kwargs":{}}`
 	if _, failure := AppendRewritten(nil, []byte(in), &Changes{Chat: kwargs}); failure == nil {
 		t.Error("two template arguments are accepted")
+	}
+}
+
+func TestRewrittenRefused(t *testing.T) {
+	for _, in := range []string{
+		`{"model":"x","models":["a","b"]}`, `{"Models":["a"],"model":"x"}`, `{"model":"x","lora_path":"a"}`,
+		`{"model":"x","kv_transfer_params":{}}`, `{"model":"x","bootstrap_h\u006fst":"h"}`,
+	} {
+		_, failure := AppendRewritten(nil, []byte(in), &Changes{Model: "M", Chat: &contract.ChatServers{}})
+		if failure == nil || failure.Status != 400 || failure.Code != contract.CodeUnsupportedParameter || failure.Param == "" {
+			t.Errorf("%s: %v", in, failure)
+		}
 	}
 }

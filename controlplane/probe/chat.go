@@ -60,9 +60,16 @@ const (
 		`"properties":{"probe":{"type":"integer"}},"required":["probe"],"additionalProperties":false}}}`
 )
 
-// conversation returns the members of a request with these messages.
-func conversation(messages ...string) []byte {
-	return []byte(`,"messages":[` + strings.Join(messages, ",") + `]`)
+// conversation writes the members of a request with these messages.
+func conversation(messages ...string) func([]byte) []byte {
+	return conversationWith("", messages...)
+}
+
+// conversationWith is conversation with other members, each as ,"name":value.
+func conversationWith(members string, messages ...string) func([]byte) []byte {
+	return func(dst []byte) []byte {
+		return append(append(dst, `,"messages":[`+strings.Join(messages, ",")+`]`...), members...)
+	}
 }
 
 // askChat finds out what a server that takes conversations can do. answer is the one to hello.
@@ -94,14 +101,14 @@ func (s *session) askChat(ctx context.Context, answer *completion) {
 	}
 	c.Developer = short(`{"role":"developer","content":"Be brief."}`, hello)
 
-	called, err := ask(backend.Request{MaxTokens: maxChatTokens, Conversation: append(conversation(
-		`{"role":"user","content":"Call the function add with a = 2 and b = 3."}`), `,"tools":[`+addTool+`]`...)})
+	called, err := ask(backend.Request{MaxTokens: maxChatTokens, Conversation: conversationWith(
+		`,"tools":[`+addTool+`]`, `{"role":"user","content":"Call the function add with a = 2 and b = 3."}`)})
 	c.Tools = abilityOf(err)
 	if err == nil && called.calls == 0 {
 		c.Tools.Problem = "it called none when it was told to; the text was " + engine.Clip(string(called.text))
 	}
-	formed, err := ask(backend.Request{MaxTokens: maxChatTokens, Conversation: append(conversation(hello),
-		`,"response_format":`+probeSchema...)})
+	formed, err := ask(backend.Request{MaxTokens: maxChatTokens, Conversation: conversationWith(
+		`,"response_format":`+probeSchema, hello)})
 	c.Schemas = abilityOf(err)
 	var form struct{ Probe *int }
 	if err == nil && (json.Unmarshal(formed.text, &form) != nil || form.Probe == nil) {

@@ -20,9 +20,10 @@ func (chat) NewReader() Reader {
 
 // AppendRequest sends what the client has chosen and nothing else, since the servers know their models' defaults.
 func (chat) AppendRequest(dst []byte, r *Request) []byte {
-	dst = reserveConversation(dst, r)
 	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
-	dst = append(dst, r.Conversation...)
+	if r.Conversation != nil {
+		dst = r.Conversation(dst)
+	}
 	if r.MaxTokens > 0 {
 		dst = rawjson.AppendInt(append(dst, `,"max_tokens":`...), int64(r.MaxTokens))
 	}
@@ -48,15 +49,6 @@ func (chat) AppendRequest(dst []byte, r *Request) []byte {
 		dst = append(dst, `,"return_token_ids":true`...)
 	}
 	return append(dst, `,"stream":true,"stream_options":{"include_usage":true}}`...)
-}
-
-// reserveConversation gives dst room for a request that holds a conversation.
-func reserveConversation(dst []byte, r *Request) []byte {
-	need := len(r.Conversation) + len(r.Model) + 512
-	if cap(dst)-len(dst) >= need {
-		return dst
-	}
-	return append(make([]byte, 0, len(dst)+need+need/4), dst...)
 }
 
 // Cause looks at the code, the type and the parameter of the error, and at its words: most servers have nothing else.

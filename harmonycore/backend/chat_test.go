@@ -109,7 +109,7 @@ func spellChat(answers map[int]*chatAnswer) string {
 
 func TestChatRequest(t *testing.T) {
 	r := &Request{
-		Model: `q"wen`, Conversation: []byte(`,"messages":[{"role":"user","content":"é"}],"tools":[]`), Choices: 2,
+		Model: `q"wen`, Conversation: members(`,"messages":[{"role":"user","content":"é"}],"tools":[]`), Choices: 2,
 		Logprobs: true, TopLogprobs: 3, StopTokens: []uint32{7},
 		Sampling: Sampling{
 			Temperature: "0.70", TopP: "0", Seed: "7", LogitBias: []Bias{{Token: 5, Value: "-1"}},
@@ -124,7 +124,7 @@ func TestChatRequest(t *testing.T) {
 	}
 	const ids = `{"model":"m","messages":[],"max_tokens":9,"logprobs":true,"return_token_ids":true,` +
 		`"stream":true,"stream_options":{"include_usage":true}}`
-	r = &Request{Model: "m", Conversation: []byte(`,"messages":[]`), MaxTokens: 9, TokenIDs: true}
+	r = &Request{Model: "m", Conversation: members(`,"messages":[]`), MaxTokens: 9, TokenIDs: true}
 	if got := string(chat{}.AppendRequest(nil, r)); got != ids || !json.Valid([]byte(got)) {
 		t.Errorf("got %s\nwant %s", got, ids)
 	}
@@ -285,4 +285,9 @@ func TestChatCause(t *testing.T) {
 			t.Errorf("%+v: %d, want %d", tc.e, got, tc.want)
 		}
 	}
+}
+
+// members returns a [Request.Conversation].
+func members(text string) func([]byte) []byte {
+	return func(dst []byte) []byte { return append(dst, text...) }
 }

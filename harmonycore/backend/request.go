@@ -8,9 +8,10 @@ type Request struct {
 	Prompt []uint32
 	// PromptText is the prompt as text, with control tokens spelled. Only a kind that takes text gets it.
 	PromptText []byte
-	// Conversation holds the members of a request that say what is asked, such as messages and tools, each as
-	// ,"name":value. Only a kind that takes conversations gets it, and no prompt.
-	Conversation []byte
+	// Conversation appends the members of a request that say what is asked, such as messages and tools, each as
+	// ,"name":value. Only a kind that takes conversations gets it, and no prompt. It is no slice, because a conversation
+	// may be as large as a client's body: so it is written once.
+	Conversation func(dst []byte) []byte
 	// MaxTokens is the maximum number of tokens to generate. It is always sent: the defaults of servers are tiny. Only a
 	// kind that takes conversations may get 0, which is not sent.
 	MaxTokens int

@@ -79,12 +79,11 @@ func (g *generation) converse(a *modelRequest, h Host) ([]byte, *openai.Error) {
 		return nil, failure
 	}
 	scratch := h.scratch()
-	scratch.text = r.AppendConversation(scratch.text[:0])
 	sampling := openSampling(&r.Sampling)
 	g.begins(model, r, h)
 	g.maxTokens = cmp.Or(r.Sampling.MaxTokens, model.ContextLength)
 	scratch.body = model.Kind.AppendRequest(scratch.body[:0], &backend.Request{
-		Model: model.ServerModel, Conversation: scratch.text, MaxTokens: r.Sampling.MaxTokens,
+		Model: model.ServerModel, Conversation: r.AppendConversation, MaxTokens: r.Sampling.MaxTokens,
 		Choices: r.Choices, Logprobs: r.Logprobs, TopLogprobs: r.TopLogprobs,
 		StopTokens: r.Sampling.StopTokenIDs, Sampling: sampling, TokenIDs: model.Answers.TokenIDs,
 	})

@@ -63,8 +63,9 @@ func ResponsesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *op
 }
 
 const (
-	// minSize is how long a conversation is apart from what the client sends, in bytes of JSON.
-	minSize = 1 << 10
+	// minSize is how long a request is apart from what the client sends, in bytes of JSON. It has room for what is written
+	// after the conversation.
+	minSize = 8 << 10
 	// itemSize is how much longer an item may become, apart from its texts.
 	itemSize = 64
 )

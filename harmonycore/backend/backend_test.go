@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 func server(t testing.TB) Kind {
@@ -229,6 +230,35 @@ func TestVLLMCause(t *testing.T) {
 	} {
 		if got := server(t).Cause(&tt.e); got != tt.want {
 			t.Errorf("%+v: %d, want %d", tt.e, got, tt.want)
+		}
+	}
+}
+
+// TestEventReset: no member of an event is left.
+func TestEventReset(t *testing.T) {
+	for i := range reflect.TypeFor[Event]().NumField() {
+		var e Event
+		member := reflect.TypeFor[Event]().Field(i)
+		v := reflect.NewAt(member.Type, unsafe.Add(unsafe.Pointer(&e), member.Offset)).Elem()
+		switch v.Kind() {
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.Int:
+			v.SetInt(1)
+		case reflect.Uint8:
+			v.SetUint(1)
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
+		case reflect.Struct:
+			v.Field(0).SetInt(1)
+		default:
+			t.Fatalf("%s is of the kind %v", member.Name, v.Kind())
+		}
+		e.reset()
+		if empty := v.Kind() == reflect.Slice && v.Len() == 0; !empty && !v.IsZero() {
+			t.Errorf("%s is left", member.Name)
 		}
 	}
 }

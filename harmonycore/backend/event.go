@@ -99,6 +99,7 @@ const (
 	maxKeptCalls    = 16
 )
 
+// reset empties the event. An assignment to the whole event would take longer.
 func (e *Event) reset() {
 	// The numbers lie in the event's memory. One in a place that no later event uses would keep all of it.
 	for i := range e.Logprobs {
@@ -112,22 +113,28 @@ func (e *Event) reset() {
 		*l = TextLogprob{Top: l.Top[:0]}
 	}
 	clear(e.Calls)
-	*e = Event{
-		Tokens: emptied(e.Tokens, maxKeptTokens), Text: emptied(e.Text, maxKeptText),
-		Logprobs:  emptied(e.Logprobs, maxKeptLogprobs),
-		Reasoning: emptied(e.Reasoning, maxKeptText), Calls: emptied(e.Calls, maxKeptCalls),
-		TextLogprobs: emptied(e.TextLogprobs, maxKeptLogprobs),
-		SampledIDs:   emptied(e.SampledIDs, maxKeptTokens), PromptIDs: emptied(e.PromptIDs, maxKeptTokens),
-		namedIDs: emptied(e.namedIDs, maxKeptTokens), memory: emptied(e.memory, maxKeptText),
-	}
+	e.Index, e.TextTokens, e.Finish, e.Error = 0, 0, Running, nil
+	e.Usage, e.HasUsage, e.Done, e.Last = Usage{}, false, false, false
+	e.counted, e.pieceIndex, e.unique, e.listsIDs = 0, 0, false, false
+	empty(&e.Tokens, maxKeptTokens)
+	empty(&e.Text, maxKeptText)
+	empty(&e.Reasoning, maxKeptText)
+	empty(&e.Calls, maxKeptCalls)
+	empty(&e.Logprobs, maxKeptLogprobs)
+	empty(&e.TextLogprobs, maxKeptLogprobs)
+	empty(&e.SampledIDs, maxKeptTokens)
+	empty(&e.PromptIDs, maxKeptTokens)
+	empty(&e.namedIDs, maxKeptTokens)
+	empty(&e.memory, maxKeptText)
 }
 
-// emptied returns s emptied for reuse, or nil if it is too large to keep.
-func emptied[T any](s []T, most int) []T {
-	if cap(s) > most {
-		return nil
+// empty empties s for reuse. It drops the memory if that is too large to keep.
+func empty[T any](s *[]T, most int) {
+	if cap(*s) > most {
+		*s = nil
+		return
 	}
-	return s[:0]
+	*s = (*s)[:0]
 }
 
 // TokenLogprob is the logprob of one token. Its numbers are JSON numbers as the server spelled them. They lie in the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // BenchmarkChunks reads a token per chunk, from servers that answer in text. For a comparison:
@@ -56,12 +57,13 @@ func BenchmarkChunks(b *testing.B) {
 			chunk := []byte(stream.String())
 			b.ReportAllocs()
 			b.ResetTimer()
+			begin := time.Now()
 			for range b.N {
 				r.Write(chunk)
 				for r.Next(&e) != Drained {
 				}
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/chunk")
+			b.ReportMetric(float64(time.Since(begin).Nanoseconds())/float64(b.N)/1000, "ns/chunk")
 		})
 	}
 }

@@ -2,9 +2,9 @@ package backend
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 // pieces is a stream of one piece of a call per chunk.
@@ -102,23 +102,22 @@ func TestChatStateIsBounded(t *testing.T) {
 		for reading := s.Next(&e); reading != Drained; reading = s.Next(&e) {
 		}
 	}
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	for choice := range 4 * maxChatChoices {
-		for call := range maxChatCalls + 10 {
+	for choice := range maxChatChoices + 9 {
+		for call := range maxChatCalls + 9 {
 			read("data: " + strings.Replace(chatChunk(fmt.Sprintf(`{"tool_calls":[{"id":"%d","index":%d,"function":{"name":`+
-				`"f"}}]}`, call, call)), `"index":0`, fmt.Sprintf(`"index":%d`, choice), 1) + "\n\n")
+				`"f"}},{"index":900,"function":{"arguments":"x"}}]}`, call, call)), `"index":0`, fmt.Sprintf(`"index":%d`,
+				choice), 1) + "\n\n")
 		}
 	}
-	read("data: " + chatChunk(`{"content":"`+strings.Repeat("x", 3<<20)+`"}`) + "\n\n")
-	read("data: " + chatChunk(`{"content":"a"}`) + "\n\n")
-	runtime.GC()
-	if runtime.ReadMemStats(&after); after.HeapAlloc > before.HeapAlloc+3<<20 {
-		t.Errorf("%d bytes are kept", after.HeapAlloc-before.HeapAlloc)
-	}
-	if len(r.calls) > maxChatChoices {
+	if len(r.calls) != maxChatChoices {
 		t.Errorf("%d choices are kept", len(r.calls))
 	}
-	runtime.KeepAlive(s)
+	for i := range r.calls {
+		if c := &r.calls[i]; len(c.calls) != maxChatCalls || len(c.held) > maxHeldCall {
+			t.Errorf("%d calls of choice %d are kept, and %d bytes", len(c.calls), i, len(c.held))
+		}
+	}
+	if size := unsafe.Sizeof(chatCall{}) * maxChatCalls * maxChatChoices; size > 2<<20 {
+		t.Errorf("all calls take %d bytes", size)
+	}
 }

@@ -2,7 +2,6 @@ package backend
 
 import (
 	"bytes"
-	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 	"github.com/harmonyedge/harmonyedge/internal/sse"
@@ -16,8 +15,8 @@ import (
 // The bytes count where a server sends them, since a token may be half a character. llama.cpp adds the token's id, and
 // vLLM may name a token token_id:7. The logprobs end at the first element without one.
 func (e *Event) readTextLogprobs(data []byte) {
-	it := rawjson.Members(data)
-	for it.Next() {
+	it := &e.walks[walkObject]
+	for *it = rawjson.Members(data); it.Next(); {
 		switch rawjson.View(it.Key) {
 		case "content", "refusal":
 			e.readTokens(it.Value)
@@ -26,27 +25,35 @@ func (e *Event) readTextLogprobs(data []byte) {
 	if len(e.namedIDs) != len(e.TextLogprobs) {
 		e.namedIDs = e.namedIDs[:0] // ids of some tokens alone are of no use
 	}
+	clear(e.walks[:]) // each would keep the data
 }
 
+// The places in [Event.walks]: one for each object or list in which another one is gone through.
+const (
+	walkObject = iota
+	walkTokens
+	walkToken
+	walkTop
+	walkBytes
+	walksOfLogprobs
+)
+
 func (e *Event) readTokens(list []byte) {
-	it := rawjson.Elements(list)
-	for len(e.TextLogprobs) < maxTextLogprobs && it.Next() {
-		l := e.addTextLogprob()
-		var top []byte
-		var id uint32
-		hasID := false
-		l.Token, l.Logprob, id, hasID, top = e.readToken(it.Value)
-		if l.Logprob == nil {
-			e.TextLogprobs = e.TextLogprobs[:len(e.TextLogprobs)-1]
+	it := &e.walks[walkTokens]
+	for *it = rawjson.Elements(list); len(e.TextLogprobs) < maxTextLogprobs && it.Next(); {
+		token, top := e.readToken(it.Value)
+		if token.logprob == nil {
 			return
 		}
-		if hasID {
-			e.namedIDs = append(e.namedIDs, id)
+		if token.hasID {
+			e.namedIDs = append(e.namedIDs, token.id)
 		}
-		other := rawjson.Elements(top)
-		for len(l.Top) < maxAlternatives && other.Next() {
-			if token, logprob, _, _, _ := e.readToken(other.Value); logprob != nil {
-				l.Top = append(l.Top, TextAlternative{Token: token, Logprob: logprob})
+		l := e.addTextLogprob()
+		l.Token, l.Logprob = token.text, token.logprob
+		other := &e.walks[walkTop]
+		for *other = rawjson.Elements(top); len(l.Top) < maxAlternatives && other.Next(); {
+			if a, _ := e.readToken(other.Value); a.logprob != nil {
+				l.Top = append(l.Top, TextAlternative{Token: a.text, Logprob: a.logprob})
 			}
 		}
 	}
@@ -64,11 +71,18 @@ func (e *Event) addTextLogprob() *TextLogprob {
 	return l
 }
 
-// readToken reads a token, its logprob and its id. top is the list of its alternatives.
-func (e *Event) readToken(data []byte) (token, logprob []byte, id uint32, hasID bool, top []byte) {
+// textToken is a token beside its logprob.
+type textToken struct {
+	text, logprob []byte
+	id            uint32
+	hasID         bool
+}
+
+// readToken reads a token. top is the list of its alternatives.
+func (e *Event) readToken(data []byte) (token textToken, top []byte) {
 	var text, list []byte
-	it := rawjson.Members(data)
-	for it.Next() {
+	it := &e.walks[walkToken]
+	for *it = rawjson.Members(data); it.Next(); {
 		switch rawjson.View(it.Key) {
 		case "token":
 			if it.Kind == rawjson.String {
@@ -80,30 +94,31 @@ func (e *Event) readToken(data []byte) (token, logprob []byte, id uint32, hasID 
 			}
 		case "logprob":
 			if it.Kind == rawjson.Number {
-				logprob = it.Value
+				token.logprob = it.Value
 			}
 		case "id":
-			n, err := strconv.ParseUint(rawjson.View(it.Value), 10, 32)
-			id, hasID = uint32(n), err == nil
+			n, end := readDigits(it.Value, 0)
+			token.id, token.hasID = uint32(n), end == len(it.Value)
 		case "top_logprobs":
 			top = it.Value
 		}
 	}
-	if digits, ok := bytes.CutPrefix(text, tokenIDPrefix); ok && !hasID {
-		n, err := strconv.ParseUint(rawjson.View(digits), 10, 32)
-		id, hasID = uint32(n), err == nil
+	if !token.hasID && bytes.HasPrefix(text, tokenIDPrefix) {
+		n, end := readDigits(text, len(tokenIDPrefix))
+		token.id, token.hasID = uint32(n), end == len(text)
 	}
 	from := len(e.memory)
 	if list == nil || !e.keepBytes(list) {
 		e.memory = rawjson.AppendUnescaped(e.memory[:from], text)
 	}
-	return e.memory[from:len(e.memory):len(e.memory)], logprob, id, hasID, top
+	token.text = e.memory[from:len(e.memory):len(e.memory)]
+	return token, top
 }
 
 // keepBytes appends a list of bytes to the event's memory. It reports whether it is one.
 func (e *Event) keepBytes(list []byte) bool {
-	it := rawjson.Elements(list)
-	for it.Next() {
+	it := &e.walks[walkBytes]
+	for *it = rawjson.Elements(list); it.Next(); {
 		n, end := readDigits(it.Value, 0)
 		if end != len(it.Value) || n > 255 {
 			return false

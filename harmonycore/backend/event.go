@@ -1,5 +1,7 @@
 package backend
 
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
+
 // Finish is the reason why a server stopped generating.
 type Finish uint8
 
@@ -70,6 +72,8 @@ type Event struct {
 	pieceIndex int
 	// memory holds the texts of Calls and of TextLogprobs.
 	memory []byte
+	// walks go through the logprobs. As variables each would be garbage under TinyGo.
+	walks [walksOfLogprobs]rawjson.Items
 }
 
 // TextLogprob is the logprob of one token that is named by its bytes, as [TokenLogprob] is by its id. Top has no order.

@@ -49,13 +49,13 @@ func TestMeshes(t *testing.T) {
 	oci := []string{"--module", "oci://registry.example.com/harmony/filter:1", "--module-sha256", hash}
 	for mesh, runs := range map[string]map[string][]string{
 		"istio": {
-			"everything": oci, "reduced": append(oci, "--pull-secret", "registry"),
+			"everything": oci, "chat": oci, "reduced": append(oci, "--pull-secret", "registry"),
 			"extension": append(oci, "--api", "TrafficExtension"),
 			"inline": {"--module", "file:///opt/harmony-filter.wasm", "--inline", "--port", "80", "--target-port", "8080",
 				"--bind", "127.0.0.1"},
 		},
 		"envoy-gateway": {
-			"everything": oci, "reduced": oci, "file": {"--module", "file:///opt/harmony-filter.wasm"},
+			"everything": oci, "chat": oci, "reduced": oci, "file": {"--module", "file:///opt/harmony-filter.wasm"},
 		},
 	} {
 		folder := lab.File("controlplane/mesh/" + strings.ReplaceAll(mesh, "-", "") + "/testdata")

@@ -12,11 +12,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// The bounds of an object of the operator's. The filter sends it with every request.
-const (
-	maxObject      = 64 << 10
-	maxObjectDepth = 32
-)
+// MaxObject is the maximum length of an object of the operator's, in bytes of JSON. The filter sends it with every
+// request.
+const MaxObject = 64 << 10
+
+// maxObjectDepth is how deeply such an object may be nested.
+const maxObjectDepth = 32
 
 // misplaced are settings of a model that mean nothing for a kind of servers, by their paths, with what to do instead.
 // The path of a block stands for all its settings.
@@ -146,8 +147,8 @@ func (m *Model) checkObjects() (path, reason string) {
 		path string
 		text contract.Object
 	}{{"extra_body", m.ExtraBody}, {"chat.template_kwargs", m.Chat.TemplateKwargs}} {
-		if len(o.text) > maxObject {
-			return o.path, fmt.Sprintf("is %d bytes of JSON; use at most %d", len(o.text), maxObject)
+		if len(o.text) > MaxObject {
+			return o.path, fmt.Sprintf("is %d bytes of JSON; use at most %d", len(o.text), MaxObject)
 		}
 		if o.text == "" {
 			continue

@@ -250,6 +250,34 @@ func TestBufferLimit(t *testing.T) {
 	}
 }
 
+// TestRouteBufferLimit: a model of a chat server needs more room, and leaves the listeners as they are.
+func TestRouteBufferLimit(t *testing.T) {
+	limits := func(models string) (route uint64, listener uint32) {
+		c, err := config.Parse("h.yaml", []byte("models: ["+models+"]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := build(c, testOptions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := r.ConnectionManager()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.GetRouteConfig().VirtualHosts[0].GetRequestBodyBufferLimit().GetValue(),
+			r.Listeners[0].GetPerConnectionBufferLimitBytes().GetValue()
+	}
+	const ids, chat = `{name: a, servers: ["vllm=http://h:1"]}`, `{name: b, servers: ["chat=http://h:1"]}`
+	route, listener := limits(ids)
+	if route != uint64(listener) {
+		t.Errorf("without a chat server: %d and %d", route, listener)
+	}
+	if more, same := limits(ids + "," + chat); more != 2*config.DefaultBodyLimit+256<<10 || same != listener {
+		t.Errorf("with one: %d and %d, before it %d", more, same, listener)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	tests := []struct {
 		name  string

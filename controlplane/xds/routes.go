@@ -167,8 +167,16 @@ func pathsBesideAPI(pools []config.ResolvedPool) []string {
 	return paths
 }
 
+// routeBufferLimit returns how many bytes of a request Envoy lets the filter hold. A conversation for servers of
+// [contract.Chat] may be twice as long as the client's request: earlier reasoning is in two members, and the input of a
+// custom tool is a text in a text. Routes, unlike listeners, can change while streams run.
 func (b *builder) routeBufferLimit() *wrapperspb.UInt64Value {
-	return wrapperspb.UInt64(uint64(b.bufferLimit()))
+	limit := uint64(b.bufferLimit())
+	if slices.ContainsFunc(b.resolved.Pools, func(p config.ResolvedPool) bool { return p.ServerKind().Conversations }) {
+		const members = 4 * config.MaxObject // those of the operator's, and those that say what is wanted of the answer
+		limit = max(limit, 2*uint64(b.config.BodyLimit)+members)
+	}
+	return wrapperspb.UInt64(limit)
 }
 
 func (b *builder) forward(name string, match *routev3.RouteMatch, cluster string) *routev3.Route {

@@ -49,7 +49,9 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 			routes = append(routes, b.poolRoute(name, m, path, m.Route()))
 		}
 		for _, path := range untranslatedPaths(m, b.pool(m)) {
-			routes = append(routes, b.poolRoute("untranslated "+m.Name+" "+path, m, path, contract.UntranslatedRoute(m.Route())))
+			r := b.poolRoute("untranslated "+m.Name+" "+path, m, path, contract.UntranslatedRoute(m.Route()))
+			r.GetRoute().IdleTimeout = durationpb.New(max(b.idleTimeout(), idleLimit)) // an answer in one piece comes at its end
+			routes = append(routes, r)
 		}
 	}
 	routes = append(routes, b.serviceRoutes()...)

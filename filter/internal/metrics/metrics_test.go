@@ -147,6 +147,10 @@ func TestBounded(t *testing.T) {
 					r := fullReport(m)
 					r.API, r.Refused, r.EarlyEnd = api, harmony.ParseErrorKind(i%harmony.ParseErrorKinds), earlyEnds[i%len(earlyEnds)]
 					r.Cut = cuts[i%len(cuts)]
+					r.Untranslated, r.ObservedPrompt, r.ServersPrompt = true, 1, 1
+					for kind := range r.Observed {
+						r.Observed[kind] = 1
+					}
 					s.Count(r, status)
 				}
 			}

@@ -64,6 +64,8 @@ type observedChoice struct {
 	// answer gets the messages as the server has separated them: reasoning, text and calls.
 	answer *translate.Observer
 	open   observedPart
+	// opened is the number of those messages.
+	opened int
 	// call is the server's number of the open call.
 	call int
 	// text reads the text as if the server had separated nothing.
@@ -129,6 +131,7 @@ func (c *observedChoice) begin(part observedPart, h harmony.Header) {
 	if c.open != part {
 		c.close(harmony.EndedByEnd)
 		c.open = part
+		c.opened++
 		c.answer.Open(h)
 	}
 }

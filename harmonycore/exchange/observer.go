@@ -105,7 +105,9 @@ func (o *observer) body(chunk []byte, _ bool) ResponseAction {
 	for {
 		switch o.reader.Next(&o.event) {
 		case backend.Read:
-			o.take(&o.event)
+			if !o.take(&o.event) {
+				return o.unreadable()
+			}
 		case backend.Drained:
 			if cap(o.copied) > maxKeptCopy {
 				o.copied = nil
@@ -117,20 +119,17 @@ func (o *observer) body(chunk []byte, _ bool) ResponseAction {
 	}
 }
 
-// take counts what an event holds.
-func (o *observer) take(e *backend.Event) {
+// take counts what an event holds. It reports false for an answer with more messages than any model means to write.
+func (o *observer) take(e *backend.Event) bool {
 	if e.HasUsage {
 		o.usage = e.Usage
 	}
 	if e.Error != nil {
 		o.seen[ObservedError] = 1
-		return
+		return true
 	}
-	if e.Index < 0 || e.Index >= contract.MaxChoices {
-		return
-	}
-	if sizeOf(e) == 0 && e.Finish == backend.Running {
-		return
+	if e.Index < 0 || e.Index >= contract.MaxChoices || sizeOf(e) == 0 && e.Finish == backend.Running {
+		return true
 	}
 	for len(o.choices) <= e.Index {
 		o.choices = append(o.choices, nil)
@@ -141,6 +140,7 @@ func (o *observer) take(e *backend.Event) {
 		o.choices[e.Index] = c
 	}
 	c.take(e)
+	return c.opened <= maxMessages && c.text.Opened() <= maxMessages
 }
 
 func (o *observer) trailers() ResponseAction { return ResponseAction{Pass: true} }

@@ -136,6 +136,9 @@ func TestObserved(t *testing.T) {
 		{"a large answer", "chat", observedChat, whole,
 			`{"choices":[{"index":0,"message":{"content":"` + strings.Repeat("<|end|>", maxObservedAnswer/7) + `"}}]}`,
 			"unreadable 1"},
+		{"very many messages", "chat", observedChat, eventStream,
+			strings.Repeat(chunks("", content("<|channel|>analysis<|message|>x<|end|><|start|>assistant")), maxMessages+1),
+			"unreadable 1, control_tokens 1, messages_in_text 1"},
 		{"a response", "responses", observedResponses, whole, `{"object":"response","status":"completed","output":[` +
 			`{"type":"reasoning","content":[{"type":"reasoning_text","text":"Hm."}]},{"type":"message","content":[` +
 			`{"type":"output_text","text":"Hi"}]}],"usage":{"input_tokens":7,"output_tokens":3}}`, ""},
@@ -165,6 +168,9 @@ func TestObserved(t *testing.T) {
 		{"a failed stream", "responses", observedResponses, eventStream, events(
 			`{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"no"}}}`,
 		), "error 1"},
+		{"very many calls in events", "responses", observedResponses, eventStream,
+			strings.Repeat(events(`{"type":"response.output_item.added","output_index":2,"item":{"type":"function_call",`+
+				`"call_id":"1","name":"f","arguments":""}}`), maxMessages+1), "unreadable 1, unfit_arguments 1024"},
 		{"a stored response", "responses", strings.Replace(observedResponses, "{", `{"previous_response_id":"resp_1",`, 1), whole,
 			`{"status":"completed","output":[{"type":"function_call","name":"g","arguments":""}]}`, "routed 1"},
 		{"a hosted tool", "responses", `{"model":"` + testModel + `","input":"Hi","tools":[{"type":"web_search"}]}`, whole,

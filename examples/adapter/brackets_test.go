@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
+	"github.com/harmonyedge/harmonyedge/harmonycore/structure/structuretest"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
@@ -104,6 +107,23 @@ func model(t *testing.T, text string) func(path, body string) string {
 			t.Fatalf("%s: %d %s", path, w.Code, answer)
 		}
 		return string(answer)
+	}
+}
+
+// TestRules: whatever the model writes, the messages are the same at every cut, and no text is lost.
+func TestRules(t *testing.T) {
+	pieces := []string{"[[THINK]]", "[[/THINK]]", "[", "[[", "/THINK", "]]", "a", "é", "\xf0", structuretest.Break}
+	random := rand.New(rand.NewSource(1))
+	for range 500 {
+		text := ""
+		for range random.Intn(12) {
+			text += pieces[random.Intn(len(pieces))]
+		}
+		structuretest.Read(t, brackets.New, structure.Options{}, text, true)
+	}
+	got := structuretest.Read(t, brackets.New, structure.Options{}, "[[THINK]]a[[/THINK]]b[[THINK]]c", true)
+	if want := "[analysis] a end; [final] b end; [analysis] c return; missing_mark 1"; got.String() != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -7,7 +7,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
+	"github.com/harmonyedge/harmonyedge/harmonycore/structure/structuretest"
 )
+
+// brk is a message beside the text.
+const brk = structuretest.Break
 
 type textCase struct {
 	name, in, want string
@@ -19,7 +23,7 @@ func run(t *testing.T, adapter structure.New, o structure.Options, cases []textC
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := readAll(t, adapter, o, c.in, !c.cut).String(); got != c.want {
+			if got := structuretest.Read(t, adapter, o, c.in, !c.cut).String(); got != c.want {
 				t.Errorf("%q\n got %s\nwant %s", c.in, got, c.want)
 			}
 		})

@@ -10,11 +10,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
+	"github.com/harmonyedge/harmonyedge/harmonycore/structure/structuretest"
 )
 
 // plain reads a whole text in the simplest way. It is the twin of the adapters: what they make of a text must be equal.
 type plain struct {
-	outcome
+	structuretest.Result
 	whole bool
 }
 
@@ -23,18 +24,18 @@ func (p *plain) add(channel, text string) {
 		return
 	}
 	header := harmony.Header{Role: harmony.Assistant, Channel: channel}
-	p.messages = append(p.messages, said{header, text, harmony.EndedByEnd})
+	p.Messages = append(p.Messages, structuretest.Message{Header: header, Text: text, End: harmony.EndedByEnd})
 }
 
 // finish ends the newest message. open reports whether its end has not come before.
-func (p *plain) finish(open bool) outcome {
-	if n := len(p.messages); open && n > 0 {
-		p.messages[n-1].end = harmony.Cut
+func (p *plain) finish(open bool) structuretest.Result {
+	if n := len(p.Messages); open && n > 0 {
+		p.Messages[n-1].End = harmony.Cut
 		if p.whole {
-			p.messages[n-1].end = harmony.EndedByReturn
+			p.Messages[n-1].End = harmony.EndedByReturn
 		}
 	}
-	return p.outcome
+	return p.Result
 }
 
 // cutSpace returns s without its space, if that may lead to a mark.
@@ -45,7 +46,7 @@ func cutSpace(s string) string {
 	return s
 }
 
-func plainChat(text, tags string, whole bool) outcome {
+func plainChat(text, tags string, whole bool) structuretest.Result {
 	p := &plain{whole: whole}
 	if tags == contract.ThinkOff {
 		p.add(harmony.Final, text)
@@ -56,7 +57,7 @@ func plainChat(text, tags string, whole bool) outcome {
 		if rest, ok := strings.CutPrefix(cutSpace(text), "<think>"); ok {
 			text, untagged = rest, false
 		} else if text == "" {
-			return p.outcome
+			return p.Result
 		}
 	}
 	begun := false // a message is open
@@ -67,7 +68,7 @@ func plainChat(text, tags string, whole bool) outcome {
 			p.add(harmony.Analysis, reasoning)
 			if !ok {
 				if whole {
-					p.recoveries[harmony.MissingMark]++
+					p.Recoveries[harmony.MissingMark]++
 					if untagged {
 						p.add(harmony.Final, reasoning)
 					}
@@ -96,7 +97,7 @@ func plainChat(text, tags string, whole bool) outcome {
 	}
 }
 
-func plainMarker(text, marker string, whole bool) outcome {
+func plainMarker(text, marker string, whole bool) structuretest.Result {
 	p := &plain{whole: whole}
 	if rest, ok := strings.CutPrefix(cutSpace(text), marker); ok {
 		p.add(harmony.Final, rest)
@@ -106,7 +107,7 @@ func plainMarker(text, marker string, whole bool) outcome {
 	p.add(harmony.Analysis, reasoning)
 	p.add(harmony.Final, answer)
 	if !ok && whole && reasoning != "" {
-		p.recoveries[harmony.MissingMark]++
+		p.Recoveries[harmony.MissingMark]++
 		p.add(harmony.Final, reasoning)
 	}
 	return p.finish(!ok || answer != "")
@@ -121,18 +122,18 @@ var (
 func checkPlain(t *testing.T, text string, whole bool) {
 	t.Helper()
 	for _, tags := range allTags {
-		got := readAll(t, structure.NewChat, structure.Options{ThinkTags: tags}, text, whole)
+		got := structuretest.Read(t, structure.NewChat, structure.Options{ThinkTags: tags}, text, whole)
 		same(t, text+" with think tags "+tags, got, plainChat(text, tags, whole))
 	}
 	for _, marker := range markers {
-		got := readAll(t, structure.NewMarker, structure.Options{Marker: marker}, text, whole)
+		got := structuretest.Read(t, structure.NewMarker, structure.Options{Marker: marker}, text, whole)
 		same(t, text+" with marker "+marker, got, plainMarker(text, marker, whole))
 	}
 }
 
-func same(t *testing.T, what string, got, want outcome) {
+func same(t *testing.T, what string, got, want structuretest.Result) {
 	t.Helper()
-	if !slices.Equal(got.messages, want.messages) || got.recoveries != want.recoveries {
+	if !slices.Equal(got.Messages, want.Messages) || got.Recoveries != want.Recoveries {
 		t.Fatalf("%q\n got %s\nwant %s", what, got, want)
 	}
 }
@@ -184,10 +185,10 @@ func TestBreaksLoseNothing(t *testing.T) {
 			text += randomText(random, 6) + brk
 		}
 		for _, tags := range allTags {
-			got := readAll(t, structure.NewAuto, structure.Options{ThinkTags: tags}, text, false)
+			got := structuretest.Read(t, structure.NewAuto, structure.Options{ThinkTags: tags}, text, false)
 			all := ""
-			for _, m := range got.messages {
-				all += m.text
+			for _, m := range got.Messages {
+				all += m.Text
 			}
 			if strings.Map(letters, all) != strings.Map(letters, text) {
 				t.Fatalf("%s: %q became %q", tags, text, all)
@@ -210,14 +211,14 @@ func FuzzAdapters(f *testing.F) {
 		o := structure.Options{ThinkTags: contract.ThinkLeading, Fallback: harmony.Fallback{
 			To: harmony.FallBackToFinal, MinTokens: 2,
 		}}
-		auto := readAll(t, structure.NewAuto, o, text, whole)
-		chat := readAll(t, structure.NewChat, o, text, whole)
-		spoken := readAll(t, structure.NewHarmony, o, text, whole)
+		auto := structuretest.Read(t, structure.NewAuto, o, text, whole)
+		chat := structuretest.Read(t, structure.NewChat, o, text, whole)
+		spoken := structuretest.Read(t, structure.NewHarmony, o, text, whole)
 		o.Marker = "aab"
-		readAll(t, structure.NewHarmony, o, text, whole)
-		trimmed := read(t, structure.NewHarmony, structure.Options{}, split(cutSpace(text)), whole)
-		if !slices.Equal(auto.messages, chat.messages) && !slices.Equal(auto.messages, spoken.messages) &&
-			!slices.Equal(auto.messages, trimmed.messages) {
+		structuretest.Read(t, structure.NewHarmony, o, text, whole)
+		trimmed := structuretest.Read(t, structure.NewHarmony, structure.Options{}, cutSpace(text), whole)
+		if !slices.Equal(auto.Messages, chat.Messages) && !slices.Equal(auto.Messages, spoken.Messages) &&
+			!slices.Equal(auto.Messages, trimmed.Messages) {
 			t.Fatalf("%q: auto has %s, chat %s, Harmony %s", text, auto, chat, spoken)
 		}
 		if utf8.ValidString(text) && !strings.Contains(text, brk) {

@@ -291,8 +291,8 @@ func TestRefusals(t *testing.T) {
 				"model take prompts (kind vllm); write kind: chat in the pool, or chat=URL in servers, or leave it out"},
 		{onPrompts("speaks: x-mine"), "models[0].speaks: x-mine is for servers that take conversations"},
 		{onPrompts("marker: ANSWER"),
-			"models[0].marker: is for servers that take conversations, and those of this model take " +
-				"prompts (kind vllm); leave it out, or write kind: chat in the pool"},
+			"models[0].marker: is for servers that answer in text, and those of this model answer in " +
+				"token ids (kind vllm); leave it out, or write kind: chat in the pool"},
 		{onPrompts("chat: {think_tags: off}"), "models[0].chat.think_tags: is for servers that take conversations"},
 		{onPrompts("chat: {template_kwargs: {a: 1}}"), "models[0].chat.template_kwargs: is for servers that take convers"},
 		{pooled("servers: [http://h:1]\n  kind: trtllm") + "  answers: {token_ids: true}",
@@ -320,6 +320,7 @@ func TestRefusals(t *testing.T) {
 		{onChat("answers: {events: channels}"), "models[0].answers.events: is for answers that the gateway makes"},
 		{onChat("speaks: chat\n  marker: ANSWER"),
 			"models[0].marker: is for a model whose answers have one; write speaks: mark"},
+		{onChat("marker: ANSWER"), "models[0].marker: is for a model whose answers have one; write speaks: mark"},
 		{onChat("extra_body: {chat_template_kwargs: {a: 1}}"), "models[0].extra_body.chat_template_kwargs: is in the wrong " +
 			"place; write it as chat.template_kwargs"},
 		{model("servers: [vllm=http://u:p@h:1]"),
@@ -445,6 +446,15 @@ func TestAPIPaths(t *testing.T) {
 	}
 }
 
+// TestMarkerBeforeText: servers that answer in text may have a model with a marker.
+func TestMarkerBeforeText(t *testing.T) {
+	const file = "models: [{name: m, marker: ANSWER}]\n" +
+		"pools: [{name: m, kind: ollama, servers: ['http://h:1'], accept_text_prompts: true}]"
+	if _, err := Parse("h.yaml", []byte(file)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestSettingsOfConversations checks settings that servers of conversations may have, and that no setting is refused
 // before the servers are known: flags may add them.
 func TestSettingsOfConversations(t *testing.T) {
@@ -455,6 +465,7 @@ func TestSettingsOfConversations(t *testing.T) {
 		"servers: ['chat=http://h:1'], chat: {think_tags: opened, template_kwargs: {enable_thinking: true}}",
 		"servers: ['chat=http://h:1'], extra_body: {temperature: 0.6, top_k: 20}, aliases: [qwen, 'qwen/*'], relay: finish",
 		"servers: ['sglang=http://h:1'], answers: {token_ids: true}",
+		"servers: ['chat=http://h:1'], speaks: harmony, marker: ANSWER",
 		"speaks: chat", "chat: {think_tags: off}", "system: {date: omit}, chat: {think_tags: off}",
 	} {
 		if _, err := Parse("h.yaml", []byte("models: [{name: m, "+in+"}]")); err != nil {

@@ -40,7 +40,6 @@ var forPrompts = misplaced{
 
 // The settings that mean nothing where the servers take prompts.
 var forConversations = misplaced{
-	{"marker", "leave it out"},
 	{"chat", "leave it out"},
 }
 
@@ -91,7 +90,7 @@ func (m *Model) fit(kind *contract.Kind) (path, reason string) {
 		return path, "is for answers that the gateway makes, and answers of " + kind.Name + " servers to Chat requests " +
 			"pass as they come; " + advice
 	}
-	if m.Marker != "" && m.Speaks == contract.SpeaksChat {
+	if m.Marker != "" && (m.Speaks == contract.SpeaksChat || m.Speaks == contract.SpeaksAuto) {
 		return "marker", "is for a model whose answers have one; write speaks: marker, or leave it out"
 	}
 	for _, name := range own {
@@ -112,6 +111,10 @@ func (m *Model) fitPrompts(kind *contract.Kind) (path, reason string) {
 	if m.Speaks != contract.SpeaksAuto && m.Speaks != contract.SpeaksHarmony {
 		return "speaks", fmt.Sprintf("%s is for servers that take conversations, "+chatKind+"write kind: %s in the pool, or "+
 			"%s=URL in servers, or leave it out", m.Speaks, kind.Name, contract.Chat, contract.Chat)
+	}
+	if m.Marker != "" && !kind.EstimatesTokens() {
+		return "marker", fmt.Sprintf("is for servers that answer in text, and those of this model answer in token ids "+
+			"(kind %s); leave it out, or write kind: %s in the pool", kind.Name, contract.Chat)
 	}
 	if path, advice := forConversations.find(m); path != "" {
 		return path, fmt.Sprintf("is for servers that take conversations, "+chatKind+"%s, or write kind: %s in the pool",

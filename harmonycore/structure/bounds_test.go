@@ -157,3 +157,27 @@ func BenchmarkWrite(b *testing.B) {
 		}
 	}
 }
+
+// TestPiecesStayWhole: what was held back comes in one event with the text that shows what it is.
+func TestPiecesStayWhole(t *testing.T) {
+	for _, tt := range []struct {
+		speaks string
+		pieces []string
+		want   int
+	}{
+		{contract.SpeaksChat, []string{"\n\n", "Hi"}, 1},
+		{contract.SpeaksChat, []string{"<think>Hm</think>", "\n\n", "Hi"}, 2},
+		{contract.SpeaksChat, []string{"<thi", "s is it"}, 1},
+		{contract.SpeaksMarker, []string{"\n", "Hm"}, 1},
+	} {
+		create, _ := Named(tt.speaks, nil)
+		var s sizes
+		a := create(&s, Options{ThinkTags: contract.ThinkLeading})
+		for _, piece := range tt.pieces {
+			a.Write([]byte(piece), 0)
+		}
+		if s.contents != tt.want {
+			t.Errorf("%s: %q gives %d events", tt.speaks, tt.pieces, s.contents)
+		}
+	}
+}

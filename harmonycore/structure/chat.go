@@ -79,7 +79,8 @@ func (a *chat) read(b []byte) []byte {
 			a.beginReasoning()
 			a.untagged = false
 		case unmarked:
-			a.beginText()
+			a.beginText(b[used:])
+			return nil
 		}
 		return b[used:]
 	case inside:
@@ -121,8 +122,8 @@ func (a *chat) endReasoning() {
 	a.state = leadingTag
 }
 
-// beginText delivers what may have been a leading tag but is not.
-func (a *chat) beginText() {
+// beginText reads on from what may have been a leading tag but is not. rest follows it in the same piece.
+func (a *chat) beginText(rest []byte) {
 	switch {
 	case a.state == openedTag:
 		a.state = inside
@@ -131,7 +132,7 @@ func (a *chat) beginText() {
 	default:
 		a.state = plain
 	}
-	a.Write(a.first.held, 0)
+	a.Write(a.first.take(rest), 0)
 }
 
 func (a *chat) reason(text []byte) {
@@ -147,7 +148,7 @@ func (a *chat) release() {
 		if len(a.first.held) == 0 {
 			return
 		}
-		a.beginText()
+		a.beginText(nil)
 	}
 	switch a.state {
 	case inside:

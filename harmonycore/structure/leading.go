@@ -43,6 +43,13 @@ func (l *leading) next(b []byte) (v verdict, used int) {
 // begin waits for mark, and drops what is held.
 func (l *leading) begin(mark string) { l.mark, l.held, l.space = mark, l.held[:0], 0 }
 
+// take returns what is held, and rest after it.
+func (l *leading) take(rest []byte) []byte {
+	held := l.held
+	l.held = nil
+	return append(held, rest...)
+}
+
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
 // leadingSpace returns the length of the space with which b begins.

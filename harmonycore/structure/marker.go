@@ -51,7 +51,7 @@ func (a *marker) Write(b []byte, _ int64) {
 			a.state = answering
 		case unmarked:
 			a.state = reasoning
-			a.read(a.first.held)
+			b = a.first.take(b)
 		}
 	}
 	a.read(b)
@@ -84,7 +84,7 @@ func (a *marker) release() {
 	case atBeginning:
 		if len(a.first.held) > 0 {
 			a.state = reasoning
-			a.reason(a.first.held)
+			a.reason(a.first.take(nil))
 		}
 	case reasoning:
 		a.reason(a.mark.Release())

@@ -4,7 +4,7 @@
 //	suite fields faults routing limits   the gateway
 //	telemetry secrets                    its metrics and logs, and what must not be in them
 //	controlplane up                      the program
-//	clients                              real clients
+//	clients nemogym                      real clients, and recorded exchanges with NeMo Gym
 //	hardening                            what the pages about production say
 //	rules                                proxy-wasm, as Envoy and wazero run it
 //	responses tools                      the responses service, with its databases and with servers of tools

@@ -13,7 +13,7 @@ FIELD = answer("Hi.", reasoning_content="They greet.")
 REASONING = [
     case(f"{name}_{mode}", given, **settings)
     for mode, settings in {
-        "parser": {"uses_reasoning_parser": True},
+        "parser": {"uses_reasoning_parser": True, "uses_interleaved_reasoning": True},
         "no_parser": {"uses_reasoning_parser": False},
         "not_interleaved": {"uses_reasoning_parser": True, "uses_interleaved_reasoning": False},
         "preserved": {"uses_reasoning_parser": True, "preserve_reasoning_in_assistant_content": True},

@@ -14,9 +14,10 @@ type TokenCount struct {
 	named bool
 	// inValue reports whether the outermost object's open member has a value.
 	inValue bool
-	digits  bool
-	count   int
-	invalid bool
+	// begun reports whether there was an object, digits whether the number has begun, and invalid whether the answer is
+	// none with a number.
+	begun, digits, invalid bool
+	count                  int
 }
 
 const countMember = "count"
@@ -56,9 +57,8 @@ func (c *TokenCount) outside(b byte) {
 			c.matched = -1
 		}
 	case '{', '[':
-		if c.depth == 0 && b == '[' {
-			c.invalid = true
-		}
+		c.begun = true
+		c.invalid = c.invalid || c.depth == 0 && b == '['
 		c.depth++
 	case '}', ']':
 		c.depth--
@@ -91,6 +91,7 @@ func (c *TokenCount) digit(b byte) {
 }
 
 // Count returns the number at the end of the answer. ok reports whether there was one.
-func (c *TokenCount) Count() (n int, ok bool) {
-	return c.count, c.digits && !c.invalid && !c.quoted && c.depth == 0
-}
+func (c *TokenCount) Count() (n int, ok bool) { return c.count, c.digits && c.Whole() }
+
+// Whole reports whether the answer was one object, with or without a number.
+func (c *TokenCount) Whole() bool { return c.begun && !c.invalid && !c.quoted && c.depth == 0 }

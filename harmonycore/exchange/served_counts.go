@@ -86,10 +86,14 @@ func (s *servedCount) body(chunk []byte, end bool) ResponseAction {
 		return s.x.client.wait()
 	}
 	n, ok := s.count.Count()
-	if !ok {
+	switch {
+	case ok:
+		return s.x.client.last(200, contentTypeJSON, openai.AppendInputTokens(nil, n))
+	case s.count.Whole():
+		return s.x.client.fail(s.unknown(), CutServer) // llama.cpp has a /tokenize for texts, which counts nothing
+	default:
 		return s.x.client.fail(replyWith(errNotUnderstood()), CutServer)
 	}
-	return s.x.client.last(200, contentTypeJSON, openai.AppendInputTokens(nil, n))
 }
 
 func (s *servedCount) trailers() ResponseAction {
@@ -109,14 +113,18 @@ func (s *servedCount) silent(limit int64) ResponseAction {
 // answerFailed returns the reply to a server's error. Many servers cannot count tokens, or have another path for it.
 func (s *servedCount) answerFailed(failed *backend.Error) *Reply {
 	if (failed.Status == 404 || failed.Status == 405) && failed.Code != contract.CodeModelNotFound {
-		return replyWith(&openai.Error{
-			Status: 404, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
-			Message: "This model's servers have no " + s.path + ", which this request needs.",
-		})
+		return s.unknown()
 	}
 	out := serverError(failed, s.model.ServerModel)
 	if s.model.Kind.Cause(failed) == backend.ContextExceeded {
 		out.Code, out.Param = contract.CodeContextLengthExceeded, s.param
 	}
 	return replyWith(out)
+}
+
+func (s *servedCount) unknown() *Reply {
+	return replyWith(&openai.Error{
+		Status: 404, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
+		Message: "This model's servers have no " + s.path + " that answers this request.",
+	})
 }

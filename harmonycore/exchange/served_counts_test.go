@@ -90,11 +90,11 @@ func TestServedCountsFailed(t *testing.T) {
 	}{
 		{contract.InputTokensPath, `{"model":"qwen"}`, json(200), "", 400, `"param":"input"`},
 		{contract.InputTokensPath, input, json(404), `{"detail":"Not Found"}`, 404, `"code":"unknown_url"`},
-		{contract.DetokenizePath, `{"model":"qwen","tokens":[]}`, json(405), `{}`, 404, "have no /detokenize"},
+		{contract.DetokenizePath, `{"model":"qwen","tokens":[]}`, json(405), `{}`, 404, "have no /detokenize that answers"},
 		{contract.InputTokensPath, input, json(400), `{"error":{"message":"This model's maximum context length is 8 tokens",` +
 			`"type":"BadRequestError","param":null,"code":400}}`, 400, `"param":"input","code":"context_length_exceeded"`},
 		{contract.InputTokensPath, input, json(500), `oh`, 500, `"type":"server_error"`},
-		{contract.InputTokensPath, input, json(200), `{"tokens":[1]}`, 502, `"error"`},
+		{contract.InputTokensPath, input, json(200), `{"tokens":[1]}`, 404, `"code":"unknown_url"`},
 		{contract.InputTokensPath, input, json(200), `{"count":1`, 502, `"error"`},
 		{contract.InputTokensPath, input, ResponseHead{Status: 200, ContentType: "text/html"}, `<p>`, 502, `"error"`},
 		{contract.TokenizePath, `{"model":"qwen","prompt":"p"}`, ResponseHead{Status: 503, Local: true}, `no healthy upstream`,

@@ -15,10 +15,12 @@ import (
 // FuzzRewritten compares a rewritten request with what encoding/json makes of the client's own.
 func FuzzRewritten(f *testing.F) {
 	for _, seed := range []string{
-		`{"model":"x","messages":[{"role":"developer","content":"a"},{"role":"user","content":[{"type":"text","text":"b"}]}],` +
-			`"stream":true,"stream_options":{"include_usage":false},"temperature":0.50}`,
-		`{ "MODEL" : 1 , "model" : "\u0078", "chat_template_kwargs" : {"b" : [1, "}"], "b":2 }, "top_k" : null , "Stream":{}}`,
-		`{"model":"x","messages":[{"role":"developer","role":"developer","Role":"d\u0065veloper","x":{"role":"developer"}},[],1]}`,
+		`{"model":"x","messages":[{"role":"developer","content":"a"},` +
+			`{"role":"user","content":[{"type":"text","text":"b"}]}],"stream":true,"stream_options":{"include_usage":false},"temperature":0.50}`,
+		`{ "MODEL" : 1 , "model" : "\u0078", "chat_template_kwargs" : {"b" : [1, "}"], "b":2 }, "top_k" : null , ` +
+			`"Stream":{}}`,
+		`{"model":"x","messages":[{"role":"developer","role":"developer","Role":"d\u0065veloper",` +
+			`"x":{"role":"developer"}},[],1]}`,
 		`{"messages":{"role":"developer"},"model":"x","logprobs":[],"return_token_ids":false,"\u017ftream":1,"x\"":"\\"}`,
 	} {
 		for bits := range 8 {

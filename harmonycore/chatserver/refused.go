@@ -22,7 +22,7 @@ var refusedMembers = [...]struct{ name, why string }{
 	{"bootstrap_room", "the servers say it to each other"},        // SGLang
 }
 
-// refuse returns the error for a member of a client's request that is one of refusedMembers. In another case it is one too.
+// refuse returns the error for a member of a client's request that is one of refusedMembers, in whatever case.
 func refuse(name string, m *rawjson.Items) *openai.Error {
 	if m.Kind == rawjson.Null {
 		return nil

@@ -15,13 +15,16 @@ func TestRewritten(t *testing.T) {
 		changes Changes
 		in, out string
 	}{
-		{"name", Changes{Chat: keep}, `{ "model" : "x", "n":1.50, "messages": [ ] }`, `{"model":"M","n":1.50,"messages":[ ]}`},
+		{"name", Changes{Chat: keep},
+			`{ "model" : "x", "n":1.50, "messages": [ ] }`, `{"model":"M","n":1.50,"messages":[ ]}`},
 		{"escaped name", Changes{Chat: keep}, `{"mod\u0065l":"x"}`, `{"model":"M"}`},
 		{"name in another case", Changes{Chat: keep}, `{"Model":"y","model":"x","MODEL":"z"}`, `{"model":"M"}`},
 		{"developer", Changes{Chat: &contract.ChatServers{}},
-			`{"model":"x","messages":[{"role":"user","content":"developer"},{"content":[{"role":"developer"}],"role": "developer" },` +
+			`{"model":"x","messages":[{"role":"user","content":"developer"},` +
+				`{"content":[{"role":"developer"}],"role": "developer" },` +
 				`{"role":"d\u0065veloper"},1,"developer"]}`,
-			`{"model":"M","messages":[{"role":"user","content":"developer"},{"content":[{"role":"developer"}],"role": "system" },` +
+			`{"model":"M","messages":[{"role":"user","content":"developer"},` +
+				`{"content":[{"role":"developer"}],"role": "system" },` +
 				`{"role":"system"},1,"developer"]}`},
 		{"no messages", Changes{Chat: &contract.ChatServers{}}, `{"model":"x","messages":"developer"}`,
 			`{"model":"M","messages":"developer"}`},
@@ -64,7 +67,8 @@ func TestRewrittenRefused(t *testing.T) {
 		`{"model":"x","kv_transfer_params":{}}`, `{"model":"x","bootstrap_h\u006fst":"h"}`,
 	} {
 		_, failure := AppendRewritten(nil, []byte(in), &Changes{Model: "M", Chat: &contract.ChatServers{}})
-		if failure == nil || failure.Status != 400 || failure.Code != contract.CodeUnsupportedParameter || failure.Param == "" {
+		if failure == nil || failure.Status != 400 || failure.Code != contract.CodeUnsupportedParameter ||
+			failure.Param == "" {
 			t.Errorf("%s: %v", in, failure)
 		}
 	}

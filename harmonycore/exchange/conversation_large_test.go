@@ -10,7 +10,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// TestConversationMemory checks that requests to servers of conversations take no more memory than they are admitted for.
+// TestConversationMemory checks that requests to servers of conversations take no more memory than they are admitted
+// for.
 func TestConversationMemory(t *testing.T) {
 	g := conversing(nil)
 	g.options.BodyLimit = 16 << 20

@@ -13,8 +13,8 @@ import (
 type servedCount struct {
 	x     *Exchange
 	model *Model
-	// path is the servers' own, without what a hosted API has before it. param is the member of the request that the tokens
-	// are made of.
+	// path is the servers' own, without what a hosted API has before it. param is the member of the request that the
+	// tokens are made of.
 	path, param string
 	// reduced reports whether the client gets a number only, which count finds.
 	reduced bool

@@ -8,9 +8,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// served is a request for tokens to a model whose servers take conversations: what they get, and what the client gets of
-// their answer in pieces of n bytes.
-func served(t *testing.T, g *Gateway, path, request string, head ResponseHead, answer string, n int) (f *Forward, got *Reply) {
+// served is a request for tokens to a model whose servers take conversations: what they get, and what the client gets
+// of their answer in pieces of n bytes.
+func served(t *testing.T, g *Gateway, path, request string, head ResponseHead, answer string, n int) (*Forward, *Reply) {
 	t.Helper()
 	x := g.Begin("POST", path)
 	x.RequestHeaders()
@@ -18,7 +18,7 @@ func served(t *testing.T, g *Gateway, path, request string, head ResponseHead, a
 	if action.Forward == nil {
 		return nil, action.Reply
 	}
-	got = &Reply{Status: head.Status}
+	got := &Reply{Status: head.Status}
 	take := func(a ResponseAction, chunk string) {
 		switch {
 		case a.Reply != nil:
@@ -67,7 +67,8 @@ func TestServedCounts(t *testing.T) {
 	} {
 		for _, n := range []int{1, 7, 1000} {
 			forward, got := served(t, g, tc.path, tc.request, ok, tokenized, n)
-			if forward == nil || forward.Path != tc.sentTo || forward.Pool != "qwen" || !forward.Readable || string(forward.Body) != tc.sent {
+			if forward == nil || forward.Path != tc.sentTo || forward.Pool != "qwen" || !forward.Readable ||
+				string(forward.Body) != tc.sent {
 				t.Fatalf("%s: sent %+v %s", tc.path, forward, forward.Body)
 			}
 			if got.Status != 200 || string(got.Body) != tc.got {
@@ -91,14 +92,14 @@ func TestServedCountsFailed(t *testing.T) {
 		{contract.InputTokensPath, `{"model":"qwen"}`, json(200), "", 400, `"param":"input"`},
 		{contract.InputTokensPath, input, json(404), `{"detail":"Not Found"}`, 404, `"code":"unknown_url"`},
 		{contract.DetokenizePath, `{"model":"qwen","tokens":[]}`, json(405), `{}`, 404, "have no /detokenize that answers"},
-		{contract.InputTokensPath, input, json(400), `{"error":{"message":"This model's maximum context length is 8 tokens",` +
-			`"type":"BadRequestError","param":null,"code":400}}`, 400, `"param":"input","code":"context_length_exceeded"`},
+		{contract.InputTokensPath, input, json(400), `{"error":{"message":"This model's maximum context length is 8 ` +
+			`tokens","type":"BadRequestError","param":null,"code":400}}`, 400, `"param":"input","code":"context_length_exceeded"`},
 		{contract.InputTokensPath, input, json(500), `oh`, 500, `"type":"server_error"`},
 		{contract.InputTokensPath, input, json(200), `{"tokens":[1]}`, 404, `"code":"unknown_url"`},
 		{contract.InputTokensPath, input, json(200), `{"count":1`, 502, `"error"`},
 		{contract.InputTokensPath, input, ResponseHead{Status: 200, ContentType: "text/html"}, `<p>`, 502, `"error"`},
-		{contract.TokenizePath, `{"model":"qwen","prompt":"p"}`, ResponseHead{Status: 503, Local: true}, `no healthy upstream`,
-			503, `"error"`},
+		{contract.TokenizePath, `{"model":"qwen","prompt":"p"}`, ResponseHead{Status: 503, Local: true},
+			`no healthy upstream`, 503, `"error"`},
 	} {
 		_, got := served(t, g, tc.path, tc.request, tc.head, tc.answer, 5)
 		if got == nil || got.Status != tc.status || !strings.Contains(string(got.Body), tc.got) {

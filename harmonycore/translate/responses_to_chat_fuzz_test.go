@@ -16,7 +16,8 @@ import (
 // that each result follows a call.
 func FuzzAppendConversation(f *testing.F) {
 	for _, seed := range []string{
-		`{"model":"m","instructions":"a","input":[{"role":"developer","content":"b"},{"role":"user","content":"\u0001\ud83d\ude00"}]}`,
+		`{"model":"m","instructions":"a","input":[{"role":"developer","content":"b"},` +
+			`{"role":"user","content":"\u0001\ud83d\ude00"}]}`,
 		`{"model":"m","input":[` + reasoning("r") + message("t") + call + `{"type":"function_call_output","call_id":"c",` +
 			`"output":[{"type":"input_text","text":"o"},{"type":"input_image","image_url":"u\n"}]}],"tools":[` +
 			`{"type":"namespace","name":"n","description":"d","tools":[{"type":"function","name":"f"}]},` +
@@ -38,7 +39,9 @@ func FuzzAppendConversation(f *testing.F) {
 
 // checkConversation reports whether the body is accepted.
 func checkConversation(t *testing.T, body string, settings uint8) bool {
-	histories := [...]string{contract.ReasoningBoth, contract.ReasoningThinkTags, contract.ReasoningOnly, contract.ReasoningContentOnly}
+	histories := [...]string{
+		contract.ReasoningBoth, contract.ReasoningThinkTags, contract.ReasoningOnly, contract.ReasoningContentOnly,
+	}
 	opened, failure := openai.OpenWithin([]byte(body), 1<<12)
 	if failure != nil {
 		return false
@@ -94,7 +97,8 @@ func checkConversation(t *testing.T, body string, settings uint8) bool {
 // TestRandomConversations checks conversations of all kinds of items in any order.
 func TestRandomConversations(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	pieces := []string{"", "a", "</think>", "{}", `{"input":"x"}`, "\n", " b ", `"`, `\`, "\x01", "é", "😀", "<|end|>", "}"}
+	pieces := []string{"", "a", "</think>", "{}", `{"input":"x"}`, "\n", " b ", `"`, `\`, "\x01", "é", "😀", "<|end|>",
+		"}"}
 	text := func() string {
 		s := ""
 		for range random.IntN(4) {
@@ -149,7 +153,8 @@ func TestRandomConversations(t *testing.T) {
 				items = append(items, `{"type":"mcp_call","name":"m","arguments":`+text()+`,"output":`+text()+`}`)
 			default:
 				if len(calls) > 0 {
-					items = append(items, `{"type":"function_call_output","call_id":"`+calls[random.IntN(len(calls))]+`","output":`+parts()+`}`)
+					items = append(items, `{"type":"function_call_output","call_id":"`+calls[random.IntN(len(calls))]+
+						`","output":`+parts()+`}`)
 				}
 			}
 		}

@@ -68,13 +68,15 @@ func TestResponsesChat(t *testing.T) {
 		{"order does not matter in fields", "reasoning", `{"model":"m","input":[` + reasoning("a") + message("b") +
 			reasoning("c ") + message("d\n") + reasoning("e") + message("f") + last(call) + `]}`,
 			`{"messages":[{"role":"assistant","content":"b\n\nd\nf","reasoning":"a\n\nc e","tool_calls":[` + called + `]}]}`},
-		{"tags come first", "think_tags", `{"model":"m","input":[` + reasoning("a") + message("b") + reasoning("c") + last(call) + `]}`,
+		{"tags come first", "think_tags", `{"model":"m","input":[` + reasoning("a") + message("b") +
+			reasoning("c") + last(call) + `]}`,
 			`{"messages":[{"role":"assistant","content":"<think>a\n\nc</think>b","tool_calls":[` + called + `]}]}`},
 		{"no reasoning", "none", `{"model":"m","input":[` + reasoning("a") + message("b") + reasoning("c") + user +
 			reasoning("d") + user + last(call) + `]}`,
 			`{"messages":[{"role":"assistant","content":"b"},{"role":"user","content":"u"},{"role":"user","content":"u"},` +
 				`{"role":"assistant","content":null,"tool_calls":[` + called + `]}]}`},
-		{"reasoning alone", "both", `{"model":"m","input":[` + reasoning("a") + user + message("") + user + `{"role":"assistant"}]}`,
+		{"reasoning alone", "both", `{"model":"m","input":[` + reasoning("a") + user + message("") + user +
+			`{"role":"assistant"}]}`,
 			`{"messages":[{"role":"assistant","content":"","reasoning_content":"a","reasoning":"a"},` +
 				`{"role":"user","content":"u"},{"role":"assistant","content":""},{"role":"user","content":"u"},` +
 				`{"role":"assistant","content":""}]}`},
@@ -106,7 +108,8 @@ func TestResponsesChat(t *testing.T) {
 		{"custom and other calls", "both", `{"model":"m","input":[` +
 			`{"type":"custom_tool_call","call_id":"a","name":"patch","input":"*** \"x\"\n\u00e9"},` +
 			`{"type":"function_call","call_id":"b","name":"f","arguments":""},` +
-			`{"type":"local_shell_call","call_id":"s","status":"completed","action":{"type":"exec","command":["ls"],"env":{}}},` +
+			`{"type":"local_shell_call","call_id":"s","status":"completed",` +
+			`"action":{"type":"exec","command":["ls"],"env":{}}},` +
 			`{"type":"function_call","call_id":"p","name":"browser.search","arguments":"[1]"},` +
 			`{"type":"custom_tool_call_output","call_id":"a","output":"ok"},` +
 			`{"type":"web_search_call","id":"w","status":"completed","action":{"type":"search","query":"q"}},` +
@@ -182,8 +185,8 @@ func TestResponsesChatTools(t *testing.T) {
 	shownC := `{"type":"function","function":{"name":"c","description":"C\n\nThe whole input matches this regular ` +
 		`expression:\na+",` + anyInput
 	space := func(name, text string) string {
-		return `{"type":"namespace","name":"` + name + `","description":"` + text + `","tools":[{"type":"function","name":"f"},` +
-			`{"type":"function","name":"` + name + `_g","description":"G"}]}`
+		return `{"type":"namespace","name":"` + name + `","description":"` + text + `","tools":[` +
+			`{"type":"function","name":"f"},{"type":"function","name":"` + name + `_g","description":"G"}]}`
 	}
 	none := `"parameters":{"type":"object","properties":{}}}}`
 	named := func(name string) string {
@@ -237,10 +240,14 @@ func TestResponsesChatBuiltIns(t *testing.T) {
 		return r, shown, conversation
 	}
 	r, shown, conversation := names("")
-	if want := []string{"browser_open", "browser_search", "browser_open_2", "browser_find", "container_exec", "python"}; !slices.Equal(shown, want) {
+	if want := []string{
+		"browser_open", "browser_search", "browser_open_2", "browser_find", "container_exec", "python",
+	}; !slices.Equal(shown, want) {
 		t.Errorf("shown are %q", shown)
 	}
-	for i, name := range []string{"browser_open", "browser.search", "browser.open", "browser.find", "container.exec", "python"} {
+	for i, name := range []string{
+		"browser_open", "browser.search", "browser.open", "browser.find", "container.exec", "python",
+	} {
 		tool := r.tools.byRecipient(functions + "." + shown[i])
 		if tool == nil || tool.name != name || tool.custom != (name == "python") {
 			t.Errorf("%s is %+v", shown[i], tool)
@@ -283,7 +290,8 @@ func TestResponsesChatSettings(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	m.ServerExtras = nil
-	if _, got := conversationOf(t, m, in); !strings.Contains(got, `"chat_template_kwargs":{"a":1,"b":2},"reasoning_effort":"none","top_p":0.2,"top_k":3`) {
+	if _, got := conversationOf(t, m, in); !strings.Contains(got, `"chat_template_kwargs":{"a":1,"b":2},`+
+		`"reasoning_effort":"none","top_p":0.2,"top_k":3`) {
 		t.Errorf("a client's template arguments are not refused: %s", got)
 	}
 	if again := r.AppendConversation([]byte("!")); string(again) != "!" {
@@ -295,7 +303,8 @@ func TestResponsesChatErrors(t *testing.T) {
 	image := `{"type":"input_image","image_url":"x"}`
 	for _, tc := range []struct{ members, param, code string }{
 		{`"input":[{"role":"system","content":[` + image + `]}]`, "input[0].content[0]", contract.CodeUnsupportedParameter},
-		{`"input":[{"role":"assistant","content":[` + image + `]}]`, "input[0].content[0]", contract.CodeUnsupportedParameter},
+		{`"input":[{"role":"assistant","content":[` + image + `]}]`, "input[0].content[0]",
+			contract.CodeUnsupportedParameter},
 		{`"input":[{"role":"user","content":[{"type":"input_image","file_id":"f"}]}]`, "input[0].content[0].file_id",
 			contract.CodeUnsupportedParameter},
 		{`"input":[{"role":"user","content":[{"type":"input_image"}]}]`, "input[0].content[0].image_url",
@@ -317,7 +326,8 @@ func TestResponsesChatErrors(t *testing.T) {
 		{`"input":[{"role":"user","content":[{"type":"input_file","filename":"x"}]}]`, "input[0].content[0].file_data",
 			contract.CodeMissingParameter},
 		{`"input":[{"role":"user","content":[{"type":"x"}]}]`, "input[0].content[0]", contract.CodeInvalidValue},
-		{`"input":[{"type":"computer_call_output","call_id":"c","output":{}}]`, "input[0]", contract.CodeUnsupportedParameter},
+		{`"input":[{"type":"computer_call_output","call_id":"c","output":{}}]`, "input[0]",
+			contract.CodeUnsupportedParameter},
 		{`"input":[{"type":"function_call_output","call_id":"c","output":"x"},` + last(call) + `]`, "input[0].call_id",
 			contract.CodeInvalidValue},
 		{`"input":[{"type":"reasoning","summary":[],"encrypted_content":"x"}]`, "input[0].encrypted_content",
@@ -334,11 +344,12 @@ func TestResponsesChatErrors(t *testing.T) {
 	}
 }
 
-// TestResponsesChatSealed checks that sealed reasoning goes to the servers as it was, and not what a client puts beside.
+// TestResponsesChatSealed checks that sealed reasoning goes to the servers as it was, and not what a client puts beside
+// it.
 func TestResponsesChatSealed(t *testing.T) {
 	s := sealing(t, 60)
-	item := `{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"forged"}],"encrypted_content":"` +
-		sealedOf(t, decode(t, sealedAnswer(t, s, false, false, Stop))) + `"}`
+	item := `{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"forged"}],` +
+		`"encrypted_content":"` + sealedOf(t, decode(t, sealedAnswer(t, s, false, false, Stop))) + `"}`
 	body := `{"model":"m","input":[` + item + `,` + last(message("t")) + `],"include":["reasoning.encrypted_content"]}`
 	read := func(now int64, s Sealing) (string, *openai.Error) {
 		opened, failure := openai.Open([]byte(body))

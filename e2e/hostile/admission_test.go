@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
@@ -16,10 +17,16 @@ import (
 // TestAdmission shows that no request takes more memory than it has reserved, garbage included, in a heap like the
 // filter's. There each object has a header of 16 bytes, and its size is rounded up to a multiple of 16.
 func TestAdmission(t *testing.T) {
+	for _, kind := range []string{contract.VLLM, contract.Chat} {
+		t.Run(kind, func(t *testing.T) { testAdmission(t, kind) })
+	}
+}
+
+func testAdmission(t *testing.T, kind string) {
 	const perObject = 16 + 15
 	c := config.Default()
 	c.Passthrough = "http://127.0.0.1:1" // a URL; no request leaves this process
-	c.Models = []config.Model{config.DefaultModel(Model, "vllm=http://127.0.0.1:1")}
+	c.Models = []config.Model{config.DefaultModel(Model, kind+"=http://127.0.0.1:1")}
 	keys, err := seal.ParseKeys(SealKeys)
 	if err != nil {
 		t.Fatal(err)

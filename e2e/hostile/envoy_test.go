@@ -21,7 +21,7 @@ import (
 // request, from its first byte to its answer. Envoy's own reading is included, so no call of the filter took longer.
 func envoyWorker(t *testing.T) *worker {
 	t.Helper()
-	c := settings()
+	c := settings(contract.VLLM)
 	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", 1
 	t.Setenv(contract.SealKeysVariable, SealKeys)
 	host, err := hosts.Envoy(hosts.Setup{Config: c})

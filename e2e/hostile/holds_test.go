@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // tolerated is the factor by which a request may exceed its limit: a busy machine does not slow everything down
@@ -19,7 +21,8 @@ const tolerated = 1.5
 // body.
 func TestHolds(t *testing.T) {
 	t.Run("envoy", func(t *testing.T) { envoyWorker(t).holds() })
-	t.Run("wazero", func(t *testing.T) { wazeroWorker(t).holds() })
+	t.Run("wazero", func(t *testing.T) { wazeroWorker(t, contract.VLLM).holds() })
+	t.Run("wazero, a chat server", func(t *testing.T) { wazeroWorker(t, contract.Chat).holds() })
 }
 
 func (w *worker) holds() {

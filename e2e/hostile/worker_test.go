@@ -28,11 +28,11 @@ type worker struct {
 	tick func()
 }
 
-// settings returns the configuration of a gateway with one model. None of its servers can be reached.
-func settings() *config.Config {
+// settings returns the configuration of a gateway with one model behind servers of a kind. None of them can be reached.
+func settings(kind string) *config.Config {
 	c := config.Default()
 	c.Passthrough = "http://127.0.0.1:2"
-	c.Models = []config.Model{config.DefaultModel(Model, "vllm=http://127.0.0.1:1")}
+	c.Models = []config.Model{config.DefaultModel(Model, kind+"=http://127.0.0.1:1")}
 	return c
 }
 

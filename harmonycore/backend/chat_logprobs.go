@@ -1,8 +1,6 @@
 package backend
 
 import (
-	"bytes"
-
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 	"github.com/harmonyedge/harmonyedge/internal/sse"
 )
@@ -103,8 +101,8 @@ func (e *Event) readToken(data []byte) (token textToken, top []byte) {
 			top = it.Value
 		}
 	}
-	if !token.hasID && bytes.HasPrefix(text, tokenIDPrefix) {
-		n, end := readDigits(text, len(tokenIDPrefix))
+	if digits := after(text, 0, tokenIDPrefix); !token.hasID && digits >= 0 {
+		n, end := readDigits(text, digits)
 		token.id, token.hasID = uint32(n), end == len(text)
 	}
 	from := len(e.memory)

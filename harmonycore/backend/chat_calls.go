@@ -22,10 +22,12 @@ type chatCall struct {
 	complete bool
 }
 
-// The bounds of an answer: how many calls it may have, and how much of a call may come before its name, in bytes.
+// The bounds of an answer: how many calls it may have, how many pieces of calls an event may have, and how much of a call
+// may come before its name, in bytes.
 const (
-	maxChatCalls = 256
-	maxHeldCall  = 64 << 10
+	maxChatCalls  = 256
+	maxChatPieces = 1024
+	maxHeldCall   = 64 << 10
 )
 
 // chatPiece is a piece of a call.
@@ -40,6 +42,10 @@ type chatPiece struct {
 
 func errNamelessCall() *Error {
 	return &Error{Status: 502, Message: "the inference server sent a call without a name"}
+}
+
+func errTooManyCalls() *Error {
+	return &Error{Status: 502, Message: "the inference server sent too many calls"}
 }
 
 // readCalls reads tool_calls: a list, or one call as TGI has sent it.
@@ -104,6 +110,10 @@ func (r *chatReader) add(p *chatPiece, e *Event) {
 	if e.Index < 0 {
 		return
 	}
+	if len(e.Calls) >= maxChatPieces {
+		e.Error = errTooManyCalls()
+		return
+	}
 	for len(r.calls) <= e.Index {
 		r.calls = append(r.calls, chatCalls{})
 	}
@@ -124,7 +134,7 @@ func (r *chatReader) add(p *chatPiece, e *Event) {
 			e.Error = errNamelessCall()
 		}
 	case len(c.calls) >= maxChatCalls:
-		e.Error = &Error{Status: 502, Message: "the inference server sent too many calls"}
+		e.Error = errTooManyCalls()
 	default:
 		c.begin(p, arguments, r.chunk, e)
 	}

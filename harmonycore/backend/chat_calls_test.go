@@ -66,7 +66,11 @@ func TestChatCalls(t *testing.T) {
 // TestChatCallsAreBounded: a server that begins calls for ever, or never names one, is stopped.
 func TestChatCallsAreBounded(t *testing.T) {
 	for name, next := range map[string]func(i int) string{
-		"calls":     func(i int) string { return fmt.Sprintf(`{"index":%d,"id":"%d","function":{"name":"f"}}`, i, i) },
+		"calls": func(i int) string { return fmt.Sprintf(`{"index":%d,"id":"%d","function":{"name":"f"}}`, i, i) },
+		"pieces": func(int) string {
+			return strings.Repeat(`{"id":"x","function":{"name":"f","arguments":"["}},`, maxChatPieces) +
+				`{"id":"x","function":{"name":"f","arguments":"]"}}`
+		},
 		"calls one": func(i int) string { return fmt.Sprintf(`{"function":{"name":"f%d"}}`, i) },
 		"nameless": func(int) string {
 			return `{"index":0,"function":{"arguments":"` + strings.Repeat("x", 1000) + `"}}`

@@ -72,7 +72,7 @@ func (chat) Cause(e *Error) Cause {
 
 // contextWords are parts of servers' messages about a conversation that is too long, in lower case.
 var contextWords = [...]string{
-	"context length",                          // OpenAI, vLLM, SGLang, DeepSeek, Mistral, OpenRouter, Fireworks, Ollama, LM Studio
+	"context length",                          // OpenAI, vLLM, SGLang, DeepSeek, Mistral, OpenRouter, Ollama
 	"context window",                          // OpenAI, Together, MiniMax
 	"available context size",                  // llama.cpp
 	"maximum model length",                    // vLLM's engine

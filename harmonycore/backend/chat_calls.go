@@ -22,8 +22,8 @@ type chatCall struct {
 	complete bool
 }
 
-// The bounds of an answer: how many calls it may have, how many pieces of calls an event may have, and how much of a call
-// may come before its name, in bytes.
+// The bounds of an answer: how many calls it may have, how many pieces of calls one event may have, and how much of a
+// call may come before its name, in bytes.
 const (
 	maxChatCalls  = 256
 	maxChatPieces = 1024

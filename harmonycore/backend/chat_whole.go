@@ -4,7 +4,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/sse"
 )
 
-// NewWholeReader returns a reader of a Chat answer that is one JSON object instead of a stream. Each choice is an event.
+// NewWholeReader returns a reader of a Chat answer that is one JSON object and no stream. Each choice is an event.
 func NewWholeReader() Reader {
 	r := &chatReader{whole: true}
 	return &wholeReader{read: r.read, more: r.more}

@@ -157,7 +157,7 @@ func (f *upFlags) setModels(c *config.Config, flags *pflag.FlagSet) error {
 			m.ForwardAuthorization = f.forwardAuth
 		}
 		m.AcceptTextPrompts = f.acceptText
-		if flags.Changed("date") {
+		if flags.Changed("date") && !c.ServerKind(m).Conversations {
 			m.System.Date = cmp.Or(f.date, contract.DateUTC)
 		}
 	}

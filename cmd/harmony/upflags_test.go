@@ -33,8 +33,9 @@ func TestChatServers(t *testing.T) {
 		args       []string
 	}{
 		{"", "leave /chat/completions out", []string{"--model", "m", "--backend", "chat=http://h:1/v1/chat/completions"}},
-		{"", "models[0].system.date: is for servers that take prompts",
-			[]string{"--model", "m", "--backend", "chat=http://h:1", "--date", "omit"}},
+		{"models: [{name: m, system: {date: omit}}]", "models[0].system.date: is for servers that take prompts",
+			[]string{"--backend", "chat=http://h:1"}},
+		{"", "", []string{"--model", "m", "--backend", "chat=http://h:1", "--date", "omit"}},
 		// The file has no servers, so only the flags can say of which kind they are.
 		{"models: [{name: m, chat: {think_tags: opened}}]", "", []string{"--backend", "chat=http://h:1"}},
 		{"models: [{name: m, chat: {think_tags: opened}}]", "models[0].chat.think_tags: is for servers that take conv",

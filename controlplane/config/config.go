@@ -188,6 +188,15 @@ func (c *Config) apiPath(m *Model) string {
 	return cmp.Or(apiPath, contract.DefaultAPIPath)
 }
 
+// ServerKind returns the facts about the kind of the model's servers. If there is no such kind, they are those of the
+// default, and [Config.Validate] has an error.
+func (c *Config) ServerKind(m *Model) *contract.Kind {
+	if kind := contract.KindNamed(c.kind(m)); kind != nil {
+		return kind
+	}
+	return contract.KindNamed(contract.VLLM)
+}
+
 // kind returns the name of the kind of the model's servers.
 func (c *Config) kind(m *Model) string {
 	if len(m.Servers) > 0 {

@@ -178,7 +178,7 @@ func (c *Config) checkModels(r *Resolved) *Error {
 		if m.Pool == "" && len(m.Servers) == 0 {
 			continue // flags may still add servers of any kind
 		}
-		if path, reason := m.fit(contract.KindNamed(c.kind(m))); path != "" {
+		if path, reason := m.fit(c.ServerKind(m)); path != "" {
 			return failModel(i)(path, "%s", reason)
 		}
 		if e := c.checkTranslate(i); e != nil {

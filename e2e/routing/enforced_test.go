@@ -4,6 +4,7 @@ package routing
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +29,9 @@ func oneModelOf(t *testing.T, o sim.Options) (*config.Config, *sim.Server) {
 	gpu, url := lab.RunSim(t, o)
 	c := lab.OneModel(url)
 	c.Models[0].Servers, c.Models[0].AcceptTextPrompts = []string{o.Kind + "=" + url}, true
+	if o.Kind == sim.Chat {
+		c.Models[0].System = config.DefaultModel("").System // its servers write the prompt
+	}
 	return c, gpu
 }
 
@@ -109,7 +113,7 @@ func enforced(t *testing.T, run lab.RunProxy, kind string) {
 		t.Run("PUT "+path, func(t *testing.T) {
 			// Some servers take prompts by PUT too.
 			a := lab.Do(one, http.MethodPut, h.URL+path, header, strings.NewReader(`{"model":"gpt-oss-120b","prompt":"x"}`))
-			if path == contract.KindNamed(kind).Path {
+			if path == contract.KindNamed(kind).Path && kind != contract.Chat {
 				lab.WantRefused(t, a, 403, "raw_prompt_not_allowed")
 				return
 			}
@@ -188,7 +192,9 @@ func TestWithoutFilter(t *testing.T) {
 
 func withoutFilter(t *testing.T, kind string) {
 	c, gpu := oneModelOf(t, sim.Options{Kind: kind})
-	c.Models[0].RawPrompts = "allow"
+	if kind != contract.Chat {
+		c.Models[0].RawPrompts = "allow"
+	}
 	h := lab.RunEnvoy(t, c, lab.WithoutFilter)
 	client := lab.HTTP1(t)
 	for _, header := range []http.Header{nil, {"X-Harmony-Internal-Pool": {"gpt-oss-120b"}},
@@ -247,10 +253,11 @@ func TestRawPromptsOfKinds(t *testing.T) { lab.OnProxies(t, rawPromptsOfKinds) }
 
 func rawPromptsOfKinds(t *testing.T, run lab.RunProxy) {
 	var paths []string
-	for _, kind := range contract.ServerKinds() {
+	kinds := slices.DeleteFunc(contract.ServerKinds(), func(k string) bool { return contract.KindNamed(k).Conversations })
+	for _, kind := range kinds {
 		paths = append(paths, contract.KindNamed(kind).Path)
 	}
-	for i, kind := range contract.ServerKinds() {
+	for i, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			c, gpu := oneModelOf(t, sim.Options{Kind: kind})
 			c.Models[0].RawPrompts = "allow"

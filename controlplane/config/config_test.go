@@ -52,7 +52,7 @@ models:
     server_extras: []
     aliases: [ gpt, "openai/*" ]
     extra_body: { seed: 1, ignore: [ a ] }
-    answers: {token_ids: true, context_error: empty_length, reasoning_fields: none, hide_reasoning: true, reasoning_as_summary: true, undeclared_calls: content, max_choices: 4, strict: true, events: channels, require_final_channel: true, harmony_messages: true}
+    answers: {token_ids: true, context_error: empty_length, reasoning_fields: none, hide_reasoning: false, reasoning_as_summary: true, undeclared_calls: content, max_choices: 4, strict: true, events: channels, require_final_channel: true, harmony_messages: true}
     structured_outputs: none
     system:
       identity: ""
@@ -94,7 +94,7 @@ func TestParseWhole(t *testing.T) {
 				ExtraBody: `{"ignore":["a"],"seed":1}`, Chat: contract.DefaultModel("").Chat,
 				StructuredOutputs: "none", Answers: contract.Answers{
 					TokenIDs: true, ContextError: "empty_length",
-					ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4,
+					ReasoningFields: "none", ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4,
 					Strict: true, Events: "channels", RequireFinalChannel: true, HarmonyMessages: true},
 				System: contract.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
 			}}},
@@ -302,6 +302,8 @@ func TestRefusals(t *testing.T) {
 		{onChat("structured_outputs: none"),
 			"h.yaml:4: models[0].structured_outputs: is for servers that take prompts, and " +
 				"those of the kind chat take conversations; leave it out: tool choices and JSON schemas go to the servers"},
+		{onChat("answers: {token_ids: true, hide_reasoning: true}"),
+			"h.yaml:4: models[0].answers.token_ids: gives clients the tokens of the reasoning that answers.hide_reasoning hides"},
 		{onChat("control_tokens: break"), "models[0].control_tokens: is for servers that take prompts"},
 		{onChat("max_reasoning_tokens: 7"), "models[0].max_reasoning_tokens: is for servers that take prompts"},
 		{onChat("thinking_token_budget: true"), "models[0].thinking_token_budget: is for servers that take prompts"},
@@ -461,7 +463,7 @@ func TestSettingsOfConversations(t *testing.T) {
 	for _, in := range []string{
 		"servers: ['chat=http://h:1'], speaks: marker, marker: ANSWER, answers: {hide_reasoning: true, events: channels}",
 		"servers: ['chat=http://h:1'], speaks: x-mine, answers: {reasoning_fields: none}",
-		"servers: ['chat=http://h:1'], answers: {token_ids: true, hide_reasoning: true, context_error: empty_length}",
+		"servers: ['chat=http://h:1'], answers: {token_ids: true, context_error: empty_length}",
 		"servers: ['chat=http://h:1'], chat: {think_tags: opened, template_kwargs: {enable_thinking: true}}",
 		"servers: ['chat=http://h:1'], extra_body: {temperature: 0.6, top_k: 20}, aliases: [qwen, 'qwen/*'], relay: finish",
 		"servers: ['sglang=http://h:1'], answers: {token_ids: true}",

@@ -79,6 +79,10 @@ func changedSettings(prefix string, fields []contract.Field) []string {
 
 // fit returns the path of the first setting that does not fit the kind of the model's servers, and an error text.
 func (m *Model) fit(kind *contract.Kind) (path, reason string) {
+	if m.Answers.TokenIDs && m.Answers.HideReasoning {
+		return "answers.token_ids", "gives clients the tokens of the reasoning that answers.hide_reasoning hides; leave one " +
+			"of them out"
+	}
 	if !kind.Conversations {
 		return m.fitPrompts(kind)
 	}
@@ -120,7 +124,7 @@ func (m *Model) fitPrompts(kind *contract.Kind) (path, reason string) {
 		return path, fmt.Sprintf("is for servers that take conversations, "+chatKind+"%s, or write kind: %s in the pool",
 			kind.Name, advice, contract.Chat)
 	}
-	if m.Answers.TokenIDs && (kind.TextAnswers || !kind.Logprobs) {
+	if m.Answers.TokenIDs && !kind.TracesTokens() {
 		return "answers.token_ids", kind.Name + " servers do not send both token ids and logprobs; leave it out, or use " +
 			"servers of a kind that does: " + orList(kindsWithTokenIDs())
 	}
@@ -133,8 +137,7 @@ func (m *Model) fitPrompts(kind *contract.Kind) (path, reason string) {
 // kindsWithTokenIDs returns the kinds of servers whose answers have token ids and logprobs.
 func kindsWithTokenIDs() []string {
 	return slices.DeleteFunc(contract.ServerKinds(), func(name string) bool {
-		kind := contract.KindNamed(name)
-		return !kind.Logprobs || kind.TextAnswers && !kind.Conversations
+		return !contract.KindNamed(name).TracesTokens()
 	})
 }
 

@@ -43,7 +43,7 @@ func (g *generation) trace(event *backend.Event) *openai.Error {
 		return errNotUnderstood()
 	case ids.Full():
 		return errAnswerTooLarge(g.api, g.translated.Stream)
-	case sizeOf(event) > 0 && !ids.Begun(), event.Finish != backend.Running && !ids.Complete():
+	case sizeOf(event) > 0 && !ids.Begun(), event.Finish.Regular() && !ids.Complete():
 		return errNoTokenIDs()
 	}
 	if len(event.SampledIDs) > 0 {

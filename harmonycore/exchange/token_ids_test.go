@@ -3,6 +3,7 @@ package exchange
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -319,6 +320,37 @@ func TestTokenIDsAreBounded(t *testing.T) {
 				!strings.Contains(got, "larger than the gateway can hold") {
 				t.Errorf("%s, stream %t: %.300s", path, streamed, got)
 			}
+		}
+	}
+}
+
+// TestTracedChunksAllocateLittle: what an answer keeps of its ids grows by doubling.
+func TestTracedChunksAllocateLittle(t *testing.T) {
+	const chunks = 1000
+	ids := o200k.Tokenizer().AppendEncodeSpecial(nil, "<|channel|>final<|message|>"+strings.Repeat(" word", 5*chunks))
+	var events []string
+	for at := range 5 * chunks {
+		events = append(events, logprobsChunk(ids[at:at+1], at, "null"))
+	}
+	for path, most := range map[string]uint64{"/v1/chat/completions": 4, "/v1/responses": 8} {
+		body := fmt.Sprintf(`{"model":%q,"stream":true,"messages":[{"role":"user","content":"Hi"}],"input":"Hi"}`, testModel)
+		x := forwarded(t, testGateway(func(o *Options) {
+			o.Models[0].Answers.TokenIDs, o.Models[0].ContextLength = true, 1<<17
+		}), path, body)
+		x.ResponseHeaders(eventStream)
+		chunk, least := make([]byte, 0, 4096), ^uint64(0)
+		for from := 0; from < len(events); from += chunks {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			for _, event := range events[from : from+chunks] {
+				chunk = append(chunk[:0], event...)
+				x.ResponseBody(chunk, false)
+			}
+			runtime.ReadMemStats(&after)
+			least = min(least, after.Mallocs-before.Mallocs)
+		}
+		if least > most {
+			t.Errorf("%s: %d chunks cost %d allocations", path, chunks, least)
 		}
 	}
 }

@@ -190,8 +190,8 @@ const maxResponse = 8 << 20
 
 // Full implements [Answer].
 func (a *responsesAnswer) Full() bool {
-	size := len(a.response.Output) + len(a.item.Text) + len(a.plain)
-	return a.logprobsInItems > maxLogprobs || size > maxResponse+a.logprobsInItems || a.ids.Full()
+	size := len(a.response.Output) + len(a.item.Text) + len(a.plain) + a.ids.size()
+	return a.logprobsInItems > maxLogprobs || size > maxResponse+a.logprobsInItems
 }
 
 func (a *responsesAnswer) Close(end harmony.End) {

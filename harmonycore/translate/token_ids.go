@@ -81,8 +81,14 @@ const maxTokenIDs = 8 << 20
 const maxIDText = 7
 
 // Full reports whether they take more memory than is allowed. A nil t takes none.
-func (t *TokenIDs) Full() bool {
-	return t != nil && len(t.prompt)*maxIDText+len(t.sampled)+len(t.logprobs) > maxTokenIDs
+func (t *TokenIDs) Full() bool { return t.size() > maxTokenIDs }
+
+// size returns the length of the members, in bytes of JSON.
+func (t *TokenIDs) size() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.prompt)*maxIDText + len(t.sampled) + len(t.logprobs)
 }
 
 // members returns what the client gets. It may be called once, at the end of the answer. For a nil t it returns nil.

@@ -79,8 +79,6 @@ func refusalOf(t *testing.T, c *cases.Case, kind *contract.Kind) *kindRefusal {
 		return unsupported("scheduling", "")
 	case !kind.MinTokens && members.MinTokens > 0:
 		return unsupported("least tokens", "min_tokens")
-	case !kind.TracesTokens() && c.Settings["token_ids"] == "true":
-		return unsupported("ids of tokens", "model")
 	case kind.TextPrompts && spellsControl(t, sent):
 		return &kindRefusal{what: "text that spells control tokens", code: contract.CodeControlTokenInText}
 	case !kind.StructuralTags && bytes.Contains(sent, []byte(`"structural_tag"`)):

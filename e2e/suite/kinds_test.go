@@ -32,13 +32,16 @@ func testKind(t *testing.T, name, kind string, on func(c *cases.Case) *cases.Cas
 	t.Run(name, func(t *testing.T) {
 		ran, counts := 0, map[string]int{}
 		cases.Each(t, func(t *testing.T, c *cases.Case, mode string) *stage {
+			if unconfigurable(c, kind) {
+				return nil
+			}
 			return newStage(t, on(c), mode)
 		}, func(t *testing.T, s *stage, c *cases.Case, mode string) {
-			places := slices.Concat(s.native, s.wazero[:2], s.envoy)
 			if why := leftOut(t, c, mode, kind); why != "" {
 				counts["left out: "+why]++
 				return
 			}
+			places := slices.Concat(s.native, s.wazero[:2], s.envoy)
 			if r := refusalOf(t, c, contract.KindNamed(kind)); r != nil {
 				counts["refused: "+r.what]++
 				r.checkOn(t, places, on(c), kind)
@@ -54,10 +57,17 @@ func testKind(t *testing.T, name, kind string, on func(c *cases.Case) *cases.Cas
 	})
 }
 
+// unconfigurable reports whether the control plane refuses a case's settings for servers of a kind.
+func unconfigurable(c *cases.Case, kind string) bool {
+	return c.Settings["token_ids"] == "true" && !contract.KindNamed(kind).TracesTokens()
+}
+
 // leftOut returns the reason why a case is not run before servers of a kind, or an empty string.
 func leftOut(t *testing.T, c *cases.Case, mode, kind string) string {
 	refused := c.Settings["server_context"] != "" || c.Name == "error_format_server"
 	switch {
+	case unconfigurable(c, kind):
+		return "ids of tokens, which the control plane refuses"
 	case (kind == contract.SGLang || kind == contract.TRTLLM) && mode == contract.ModeReduced && refused:
 		return "a refusal within a stream, which has begun in reduced mode"
 	case kind == contract.Ollama && c.Settings["server_fault"] == "error-200-json":

@@ -296,3 +296,31 @@ func TestAliases(t *testing.T) {
 		}
 	})
 }
+
+// TestUntranslatedConversations shows that servers that take conversations get requests untouched too, at the path of
+// their API.
+func TestUntranslatedConversations(t *testing.T) {
+	for _, translate := range []string{"0%", contract.TranslateObserve} {
+		gpu, server := lab.RunSim(t, sim.Options{Kind: contract.Chat, APIPath: "/openai/v1"})
+		eachHost(t, func() *config.Config {
+			c := lab.OneModel(server)
+			m := config.DefaultModel(lab.Model, contract.Chat+"="+server+"/openai/v1")
+			m.Translate, m.Aliases = translate, []string{"gpt-4o"}
+			m.ExtraBody, m.Chat.TemplateKwargs = `{"top_k":5}`, `{"enable_thinking":false}`
+			c.Models = []config.Model{m}
+			return c
+		}, func(t *testing.T, h *hosts.Host) {
+			before := len(gpu.Requests())
+			const body = `{"messages":[{"role":"developer","content":"x"},{"role":"user","content":"Hi"}],"model":"`
+			a := lab.Ask(lab.HTTP1(t), h.URL+lab.ChatPath, body+`gpt-4o"}`)
+			if a.Err != nil || a.Status != 200 || !strings.Contains(a.Body, `"model":"`+lab.Model+`"`) {
+				t.Errorf("%s: %+v", translate, a)
+			}
+			seen := gpu.Requests()[before:]
+			if len(seen) != 1 || seen[0].Path != "/openai/v1/chat/completions" || string(seen[0].Body) != body+lab.Model+`"}` {
+				t.Errorf("%s: the server got %d requests, the first %+v", translate, len(seen), seen[0])
+			}
+			lab.WantRefused(t, lab.Ask(lab.HTTP1(t), h.URL+lab.ResponsesPath, lab.ResponsesBody(lab.Model, "Hi")), 404, "unknown_url")
+		})
+	}
+}

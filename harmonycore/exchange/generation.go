@@ -122,7 +122,7 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 			return action
 		}
 	}
-	if g.isSpared(a.model, h.ID) {
+	if g.isSpared(a.model, body, h.ID) {
 		return g.passUntranslated(a, body, h)
 	}
 	return g.send(a, body, h)

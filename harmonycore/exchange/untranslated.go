@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
@@ -17,11 +18,20 @@ func (g *generation) path() string {
 	return contract.ChatPath
 }
 
-// isSpared reports whether a request is one of those that are not translated, by its id. All of a request's model have
-// the API themselves. The requests of the responses service need answers that are the gateway's own.
-func (g *generation) isSpared(m *Model, id string) bool {
-	return !inShare(id, m.TranslatedShare()) && !g.x.options.declinesService &&
-		slices.Contains(m.Kind.Facts().OwnAPI, g.path())
+// isSpared reports whether a request is one of those that are not translated, by its id. The model's servers have the
+// API themselves then, and the request needs nothing that only the gateway has: an answer for the responses service, a
+// form that a header asks for, or sealed reasoning.
+func (g *generation) isSpared(m *Model, body []byte, id string) bool {
+	o := &g.x.options
+	return !inShare(id, m.TranslatedShare()) && slices.Contains(m.Kind.Facts().OwnAPI, g.path()) &&
+		!o.declinesService && !o.strict && o.events == "" && !g.mayCarrySealed(body)
+}
+
+// mayCarrySealed reports whether the request brings reasoning that the gateway may have sealed, or asks for some. Its
+// words may also stand in a text: such a request is translated for nothing, and none the worse.
+func (g *generation) mayCarrySealed(body []byte) bool {
+	return g.api == translate.ResponsesAPI && g.x.gateway.options.SealKeys != nil &&
+		bytes.Contains(body, []byte("encrypted_content"))
 }
 
 // inShare reports whether the request with this id is in a share, in percent. Ids are spread evenly, whatever they have

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
 // untranslating returns a gateway whose only model has this setting of translate.
@@ -116,10 +117,17 @@ func TestShareByID(t *testing.T) {
 	service := func(o *Options) {
 		o.ResponsesService = contract.ResponsesService{Pool: "service", Stores: true, HostedTools: true}
 	}
+	sealing := func(o *Options) {
+		keys, err := seal.ParseKeys("k:" + strings.Repeat("A", 43) + "=")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.SealKeys, o.Seal.LifetimeS = keys, 60
+	}
 	for _, tt := range []struct {
 		name, path, body string
 		change           func(*Options)
-		decline          bool
+		header           [2]string
 		pools            [2]string // of a translated and of a spared id
 	}{
 		{name: "Chat", path: "/v1/chat/completions", body: chatRequest(testModel),
@@ -128,17 +136,26 @@ func TestShareByID(t *testing.T) {
 		{name: "stored", path: "/v1/responses", body: responses, change: service, pools: [2]string{"service", "service"}},
 		{name: "not stored", path: "/v1/responses", body: strings.Replace(responses, "{", `{"store":false,`, 1), change: service,
 			pools: [2]string{"pool-1", "pool-1 untranslated"}},
-		{name: "of the service", path: "/v1/responses", body: responses, change: service, decline: true,
-			pools: [2]string{"pool-1", "pool-1"}},
+		{name: "of the service", path: "/v1/responses", body: responses, change: service,
+			header: [2]string{contract.ServiceHeader, contract.ServiceDeclined}, pools: [2]string{"pool-1", "pool-1"}},
+		{name: "strict", path: "/v1/chat/completions", body: chatRequest(testModel),
+			header: [2]string{contract.StrictHeader, "1"}, pools: [2]string{"pool-1", "pool-1"}},
+		{name: "channel events", path: "/v1/chat/completions",
+			body:   strings.Replace(chatRequest(testModel), "{", `{"stream":true,`, 1),
+			header: [2]string{contract.EventsHeader, contract.EventsChannels}, pools: [2]string{"pool-1", "pool-1"}},
+		{name: "sealed", path: "/v1/responses",
+			body:   strings.Replace(responses, "{", `{"include":["reasoning.encrypted_content"],`, 1),
+			change: sealing, pools: [2]string{"pool-1", "pool-1"}},
+		{name: "sealed without keys", path: "/v1/responses",
+			body:  strings.Replace(responses, "{", `{"include":["reasoning.encrypted_content"],`, 1),
+			pools: [2]string{"pool-1", "pool-1 untranslated"}},
 		{name: "no such API", path: "/v1/responses", body: responses,
 			change: func(o *Options) { o.Models[0].Server = contract.VLLMLegacy }, pools: [2]string{"pool-1", "pool-1"}},
 	} {
 		g := untranslating("50%", tt.change)
 		for i, id := range []string{translated, spared} {
 			x := g.Begin("POST", tt.path)
-			if tt.decline {
-				x.Header(contract.ServiceHeader, contract.ServiceDeclined)
-			}
+			x.Header(tt.header[0], tt.header[1])
 			a := x.Request([]byte(tt.body), Host{Now: testNow, ID: id})
 			if a.Forward == nil || a.Forward.Pool != tt.pools[i] {
 				t.Errorf("%s, %d: %+v %+v", tt.name, i, a.Forward, a)

@@ -75,6 +75,9 @@ func (g *generation) converse(a *modelRequest, h Host) ([]byte, *openai.Error) {
 	if failure == nil {
 		failure = cmp.Or(g.checkKind(model, r), checkTokenIDs(model, r))
 	}
+	if failure == nil {
+		_, failure = g.wantsChannelEvents(model, r)
+	}
 	if failure != nil {
 		return nil, failure
 	}
@@ -143,7 +146,8 @@ func (p *conversationParser) take(g *generation, c *choice, event *backend.Event
 	p.received += bytesOf(event)
 	p.ids += len(event.SampledIDs)
 	if p.logprobs {
-		p.sink.keepLogprobs(event)
+		p.sink.logprobs.forget()
+		p.sink.logprobs.keep(event)
 	}
 	for text := event.Reasoning; len(text) > 0; {
 		n := min(len(text), maxPiece)

@@ -3,7 +3,6 @@ package exchange
 import (
 	"bytes"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
@@ -34,26 +33,7 @@ type conversationSink struct {
 	blanks         []byte
 	// bytes is the length of the content so far, and tokens how many tokens of it the choice was told.
 	bytes, tokens int
-	// logprobs are those of tokens whose text the choice has not got yet.
-	logprobs []openai.Logprob
-}
-
-// maxKeptLogprobs is how many logprobs wait for their text. An adapter holds less back.
-const maxKeptLogprobs = 256
-
-// keepLogprobs keeps the logprobs of an event until the choice gets its text.
-func (s *conversationSink) keepLogprobs(event *backend.Event) {
-	for i := range event.TextLogprobs {
-		if len(s.logprobs) >= maxKeptLogprobs {
-			return
-		}
-		from := &event.TextLogprobs[i]
-		l := openai.Logprob{TokenLogprob: openai.TokenLogprob{Token: from.Token, Logprob: from.Logprob}}
-		for j := range from.Top {
-			l.Top = append(l.Top, openai.TokenLogprob{Token: from.Top[j].Token, Logprob: from.Top[j].Logprob})
-		}
-		s.logprobs = append(s.logprobs, l.Clone())
-	}
+	logprobs      textLogprobs
 }
 
 // Open implements [harmony.Sink]. A message of text waits for its first character that is not blank: many templates put
@@ -94,10 +74,9 @@ func (s *conversationSink) pass(text []byte) {
 	s.bytes += len(text)
 	tokens := harmony.EstimateTokens(s.bytes) - s.tokens
 	s.tokens += tokens
-	for i := range s.logprobs {
-		s.Choice.Logprob(&s.logprobs[i])
+	if s.logprobs.some() {
+		s.logprobs.take(text, s.Choice.Logprob)
 	}
-	s.logprobs = s.logprobs[:0]
 	s.Choice.Content(text, tokens)
 }
 
@@ -108,7 +87,9 @@ func (s *conversationSink) Close(end harmony.End) {
 	}
 	switch {
 	case s.open && s.waiting:
-		s.logprobs = s.logprobs[:0]
+		if s.logprobs.some() {
+			s.logprobs.take(s.blanks, func(*openai.Logprob) {})
+		}
 	case s.open:
 		s.Choice.Close(end)
 	}

@@ -73,7 +73,7 @@ func (g *generation) take() (bool, *openai.Error) {
 			return false, failure
 		}
 	}
-	if sizeOf(event) == 0 && event.Finish == backend.Running {
+	if sizeOf(event) == 0 && event.Finish == backend.Running && len(event.TextLogprobs) == 0 {
 		return event.Done, nil
 	}
 	if event.Index < 0 || event.Index >= len(g.choices) {
@@ -117,7 +117,7 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 	if generated {
 		g.idleEvents = 0
 	}
-	if !g.started && (generated || event.Finish != backend.Aborted) {
+	if !g.started && (generated || event.Finish != backend.Aborted && event.Finish != backend.Running) {
 		g.begin()
 	}
 	if generated && g.x.report.FirstToken < 0 {
@@ -227,13 +227,13 @@ func (g *generation) fail(failure *openai.Error) ResponseAction {
 			g.answer.Begin()
 		}
 	}
+	action.Body = slices.Clone(action.Body) // it lies in the answer's memory
 	for i := range g.choices {
 		// What a strict answer withholds has not been accepted.
 		if !g.strict {
 			g.choices[i].parser.finish()
 		}
 	}
-	action.Body = slices.Clone(action.Body) // it lies in the answer's memory
 	g.answer.Fail(failure)
 	action.Body = g.answer.Take(action.Body)
 	g.state = failed

@@ -36,12 +36,11 @@ func (a *auto) Timed() bool { return a.chosen != nil && a.chosen.Timed() }
 func (a *auto) Write(b []byte, now int64) {
 	for i := 0; a.chosen == nil && i < len(b); i++ {
 		a.held = append(a.held, b[i])
-		v := beginsHarmony(a.held)
-		if v == undecided {
-			continue
+		if v := beginsHarmony(a.held); v != undecided {
+			a.held = append(a.held, b[i+1:]...) // one piece remains one
+			a.choose(v == marked)
+			return
 		}
-		a.choose(v == marked)
-		b, i = b[i+1:], -1
 	}
 	if a.chosen != nil && len(b) > 0 {
 		a.chosen.Write(b, now)

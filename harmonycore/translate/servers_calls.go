@@ -18,15 +18,45 @@ func (r *Request) TakesText(function string) bool {
 
 // CustomInput returns the input of a custom tool from the arguments of the function that stands for it. Models sometimes
 // write the input itself: arguments of another form are the input. cut reports whether the end of the arguments is
-// missing. The rest of a text is then not known to be whole, and is left out with it.
+// missing. The input is then what has come of it.
 func CustomInput(arguments []byte, cut bool) []byte {
-	if cut {
-		return nil
+	if input, ok := inputOf(arguments); ok {
+		return input
 	}
-	if rawjson.Validate(arguments, rawjson.MaxDepth) == nil {
-		if value, kind := rawjson.Find(arguments, inputMember); kind == rawjson.String {
-			return []byte(rawjson.Unescape(value))
+	if !cut {
+		return arguments
+	}
+	from := rawjson.Space(arguments, 0)
+	if from == len(arguments) || arguments[from] != '{' {
+		return arguments
+	}
+	for n := len(arguments); n > 0 && n > len(arguments)-maxTorn; n-- {
+		if endsInHighSurrogate(arguments[:n]) {
+			continue
+		}
+		closed := append(arguments[:n:n], `"}`...)
+		if input, ok := inputOf(closed); ok {
+			return input
 		}
 	}
-	return arguments
+	return nil
+}
+
+// maxTorn is more than the length of the longest escape, which is of two surrogates.
+const maxTorn = len(`\ud83d\ude00`) + 1
+
+// endsInHighSurrogate reports whether JSON text ends in the escape of the first half of a character.
+func endsInHighSurrogate(text []byte) bool {
+	n := len(text) - len(`\ud83d`)
+	return n >= 0 && text[n] == '\\' && text[n+1] == 'u' && text[n+2]|0x20 == 'd' &&
+		(text[n+3] == '8' || text[n+3] == '9' || text[n+3]|0x20 == 'a' || text[n+3]|0x20 == 'b')
+}
+
+// inputOf returns the input in arguments. It reports false if they have another form.
+func inputOf(arguments []byte) ([]byte, bool) {
+	if rawjson.Validate(arguments, rawjson.MaxDepth) != nil {
+		return nil, false
+	}
+	value, kind := rawjson.Find(arguments, inputMember)
+	return []byte(rawjson.Unescape(value)), kind == rawjson.String
 }

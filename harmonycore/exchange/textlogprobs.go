@@ -1,0 +1,104 @@
+package exchange
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// textLogprobs finds out which logprobs of a server belong to a text. A server sends those of all tokens, in the order of
+// the text: also of control tokens, headers and tags, which it or an adapter has taken out of the text.
+type textLogprobs struct {
+	// waiting are those whose text has not come yet.
+	waiting []openai.Logprob
+	// rest is the part of the last token whose text has not come.
+	rest []byte
+	// torn reports whether the last token was a part of a character that the server could not spell.
+	torn bool
+}
+
+const (
+	// maxWaitingLogprobs is how many logprobs wait for their text after an event. An adapter holds less back.
+	maxWaitingLogprobs = 256
+	// maxTokensAside is how many tokens are looked at to find the one that a text begins with.
+	maxTokensAside = 16
+	// maxTextAside is how much of a text may have no token, in bytes.
+	maxTextAside = 1 << 10
+)
+
+// keep keeps the logprobs of an event until their text comes.
+func (t *textLogprobs) keep(event *backend.Event) {
+	for i := range event.TextLogprobs {
+		from := &event.TextLogprobs[i]
+		l := openai.Logprob{TokenLogprob: openai.TokenLogprob{Token: from.Token, Logprob: from.Logprob}}
+		for j := range from.Top {
+			l.Top = append(l.Top, openai.TokenLogprob{Token: from.Top[j].Token, Logprob: from.Top[j].Logprob})
+		}
+		t.waiting = append(t.waiting, l.Clone())
+	}
+}
+
+// forget drops the oldest logprobs if too many wait.
+func (t *textLogprobs) forget() {
+	if n := len(t.waiting) - maxWaitingLogprobs; n > 0 {
+		t.waiting = slices.Delete(t.waiting, 0, n)
+	}
+}
+
+// some reports whether a text may have logprobs.
+func (t *textLogprobs) some() bool { return len(t.waiting) > 0 || len(t.rest) > 0 }
+
+// take calls give with the logprobs of the tokens that a text consists of, and drops those of tokens before it that are
+// not in it.
+func (t *textLogprobs) take(text []byte, give func(*openai.Logprob)) {
+	if n := min(len(t.rest), len(text)); n > 0 && bytes.Equal(t.rest[:n], text[:n]) {
+		t.rest, text = t.rest[n:], text[n:]
+	} else {
+		t.rest = nil
+	}
+	taken := 0
+	for taken < len(t.waiting) && len(text) > 0 {
+		l := &t.waiting[taken]
+		taken++
+		n := min(len(l.Token), len(text))
+		switch {
+		case n > 0 && bytes.Equal(l.Token[:n], text[:n]):
+			t.rest, t.torn = l.Token[n:], false
+			text = text[n:]
+		case isTorn(l.Token):
+			t.torn = true
+		default:
+			at := t.aside(l.Token, text, t.waiting[taken:])
+			if at < 0 {
+				continue
+			}
+			text, t.torn = text[at+len(l.Token):], false
+		}
+		give(l)
+	}
+	t.waiting = slices.Delete(t.waiting, 0, taken)
+}
+
+// aside returns the place of a token in a text that does not begin with it, or -1 if the token is not in the text. Where
+// one of the next tokens is what the text begins with, this one is not.
+func (t *textLogprobs) aside(token, text []byte, next []openai.Logprob) int {
+	if len(token) == 0 {
+		return -1
+	}
+	if !t.torn {
+		for i := range min(len(next), maxTokensAside) {
+			if other := next[i].Token; len(other) > 0 && bytes.HasPrefix(text, other) {
+				return -1
+			}
+		}
+	}
+	return bytes.Index(text[:min(len(text), maxTextAside)], token)
+}
+
+// isTorn reports whether a token is a part of a character that the server could not spell.
+func isTorn(token []byte) bool { return bytes.Contains(token, replacement) }
+
+// replacement is U+FFFD.
+var replacement = []byte("\uFFFD")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,20 +38,48 @@ const (
 	callPiece
 )
 
-// answerSchema is the schema of an answer that must be JSON.
+// answerSchema is what the text of an answer must be: JSON by a schema, one of some texts, or what a pattern matches.
 type answerSchema struct {
-	text  json.RawMessage
-	check interface{ Validate(v any) error }
+	text    json.RawMessage
+	check   interface{ Validate(v any) error }
+	choices []string
+	pattern *regexp.Regexp
 }
 
-// compile compiles the schema of the answer.
-func (o *chatOptions) compile() *refusal {
-	if o.format == nil || o.format.Type == "text" {
-		return nil
-	}
-	o.schema.text = json.RawMessage(`{"type":"object"}`)
-	if o.format.Type == "json_schema" && o.format.JSONSchema.Schema != nil {
+// compile compiles the form of the answer, which a response_format or structured_outputs asks for.
+func (o *chatOptions) compile(s *structuredOutputs) *refusal {
+	anyObject := json.RawMessage(`{"type":"object"}`)
+	isGiven := func(raw json.RawMessage) bool { return raw != nil && string(raw) != "null" }
+	switch {
+	case o.format != nil && o.format.Type == "json_object", s != nil && isGiven(s.JSONObject):
+		o.schema.text = anyObject
+	case o.format != nil && o.format.Type == "json_schema":
 		o.schema.text = o.format.JSONSchema.Schema
+		if o.schema.text == nil {
+			o.schema.text = anyObject
+		}
+	case s == nil:
+		return nil
+	case isGiven(s.JSON):
+		o.schema.text = s.JSON
+	case isGiven(s.Choice):
+		if json.Unmarshal(s.Choice, &o.schema.choices) != nil {
+			return invalid("body.structured_outputs", "Input should be a valid list")
+		}
+		return nil
+	case isGiven(s.Regex):
+		var pattern string
+		if json.Unmarshal(s.Regex, &pattern) != nil {
+			return invalid("body.structured_outputs", "Input should be a valid string")
+		}
+		compiled, err := regexp.Compile("^(?s:" + pattern + ")$")
+		if err != nil {
+			return badRequest("", "Invalid grammar specification.")
+		}
+		o.schema.pattern = compiled
+		return nil
+	default:
+		return nil // a structural tag, which is of the whole answer
 	}
 	schema, err := compileSchema(o.schema.text)
 	if err != nil {
@@ -93,7 +122,13 @@ func (o *chatOptions) checkAnswer(t *tokenizer.Tokenizer, ids []uint32) error {
 		return errors.New("no function is called")
 	case isNamed && slices.ContainsFunc(a.calls, func(s string) bool { return s != name }):
 		return fmt.Errorf("%v are called, not %s", a.calls, name)
-	case o.schema.check == nil || len(a.calls) > 0:
+	case len(a.calls) > 0:
+		return nil
+	case o.schema.choices != nil && !slices.Contains(o.schema.choices, content):
+		return fmt.Errorf("%q is none of %q", content, o.schema.choices)
+	case o.schema.pattern != nil && !o.schema.pattern.MatchString(content):
+		return fmt.Errorf("%q does not match %s", content, o.schema.pattern)
+	case o.schema.check == nil:
 		return nil
 	}
 	var value any
@@ -259,16 +294,13 @@ func (r *chatReader) reasoning(at, end int) {
 	case r.o.hidesReasoning:
 	case r.form == ChatThink || r.form == ChatOpened:
 		if r.form == ChatThink || r.opened || r.answered {
-			inText(at, "<think>\n")
+			inText(at, "<think>")
 		}
 		r.copy(at+1, end, contentPiece, false)
 		if end < len(r.ids) {
-			inText(end, "\n</think>\n\n")
+			inText(end, "</think>")
 		}
 	case r.form == ChatMarker:
-		if r.opened {
-			inText(at, "\n")
-		}
 		r.copy(at+1, end, contentPiece, false)
 	default:
 		r.copy(at+1, end, reasoningPiece, true)
@@ -276,10 +308,14 @@ func (r *chatReader) reasoning(at, end int) {
 	r.opened = true
 }
 
-// leave writes the marker before the first message that is not reasoning.
+// leave ends the reasoning before the first message that is not reasoning, where that is not done yet.
 func (r *chatReader) leave(at int) {
-	if r.form == ChatMarker && !r.answered {
-		r.add(at, chatPiece{kind: contentPiece, text: "\n" + r.marker + "\n"})
+	switch {
+	case r.answered:
+	case r.form == ChatMarker:
+		r.add(at, chatPiece{kind: contentPiece, text: r.marker})
+	case r.form == ChatOpened && !r.opened:
+		r.add(at, chatPiece{kind: contentPiece, text: "</think>"})
 	}
 	r.answered = true
 }

@@ -197,7 +197,13 @@ func (q *chatRequest) readTools(s *Server) *refusal {
 	if r := o.readChoice(q); r != nil {
 		return r
 	}
-	return o.compile()
+	if r := o.compile(q.Structured); r != nil {
+		return r
+	}
+	if q.Structured != nil && q.Structured.Tag == nil {
+		q.Structured = nil // it is not the engine's structural tag
+	}
+	return nil
 }
 
 func (s *Server) readTool(at string, t *chatTool) (tool, *refusal) {

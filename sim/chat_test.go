@@ -37,9 +37,9 @@ func TestChatForms(t *testing.T) {
 		{ChatReasoningContent, "", "I look.", preamble, calls, "tool_calls"},
 		{ChatReasoning, "I look.", "", preamble, calls, "tool_calls"},
 		{ChatBoth, "I look.", "I look.", preamble, calls, "tool_calls"},
-		{ChatThink, "", "", "<think>\nI look.\n</think>\n\n" + preamble, calls, "tool_calls"},
-		{ChatOpened, "", "", "I look.\n</think>\n\n" + preamble, calls, "tool_calls"},
-		{ChatMarker, "", "", "I look.\n===FINAL===\n" + preamble, calls, "tool_calls"},
+		{ChatThink, "", "", "<think>I look.</think>" + preamble, calls, "tool_calls"},
+		{ChatOpened, "", "", "I look.</think>" + preamble, calls, "tool_calls"},
+		{ChatMarker, "", "", "I look.===FINAL===" + preamble, calls, "tool_calls"},
 		{ChatHarmony, "", "", raw, "", "stop"},
 	} {
 		for _, size := range []int{1, 3, AllTokens} {
@@ -277,6 +277,14 @@ func TestChatRefusals(t *testing.T) {
 		{Options{MaxModelLen: 60}, `{` + hi + `,"max_tokens":0}`, 400, `max_tokens must be at least 1, got 0.`},
 		{Options{Script: chatScript("<|channel|>final<|message|>No<|return|>")}, `{` + hi + chatTools +
 			`,"tool_choice":"required"}`, 400, `no function is called`},
+		{Options{Script: chatScript("<|channel|>final<|message|>No<|return|>")}, `{` + hi +
+			`,"structured_outputs":{"choice":["Yes","No"]}}`, 200, `"content":"No"`},
+		{Options{Script: chatScript("<|channel|>final<|message|>No<|return|>")}, `{` + hi +
+			`,"structured_outputs":{"choice":["Yes"]}}`, 400, `is none of`},
+		{Options{Script: chatScript("<|channel|>final<|message|>No<|return|>")}, `{` + hi +
+			`,"structured_outputs":{"regex":"Y.*"}}`, 400, `does not match`},
+		{Options{Script: chatScript("<|channel|>final<|message|>No<|return|>")}, `{` + hi +
+			`,"structured_outputs":{"json":{"type":"array"}}}`, 400, `the answer is not JSON`},
 		{Options{Script: chatScript("<|channel|>final<|message|>No<|return|>")}, `{` + hi +
 			`,"response_format":{"type":"json_object"}}`, 400, `the answer is not JSON`},
 	} {

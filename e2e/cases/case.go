@@ -36,11 +36,13 @@ import (
 //	script    the server's answers, as sim reads them; without it the simulated model answers
 //	settings  lines KEY VALUE: body_limit, stall_timeout_ms, those of contract.Settings and contract.ModelSettings by
 //	          their last name (reasoning_efforts: one word for all four), front_end (which of vLLM's the server is:
-//	          python, rust), server_context (its context, in tokens), server_fault, tokens_per_chunk,
+//	          python, rust), server_context (its context, in tokens), server_fault, tokens_per_chunk, those of
+//	          setChatServer,
 //	          reduced_differs (the capability that reduced mode lacks, where it shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
 //	want reduced
 //	          the same in reduced mode, where it differs
+//	want chat the same before a server that takes conversations, where it says something else
 //	prompt    the decoded prompt that the server received, written by -update; "none" if no request reached it
 //	sent      the body that the server received, without the ids of its prompt; written by -update where there is such a
 //	          member, which is there in cases that are about it
@@ -67,6 +69,9 @@ func (c *Case) On(kind string) *Case {
 	other.kind = kind
 	return &other
 }
+
+// ServerKind is the kind of the case's server.
+func (c *Case) ServerKind() *contract.Kind { return contract.KindNamed(cmp.Or(c.kind, contract.VLLM)) }
 
 // Printed returns the case before a server that spells control tokens in the text of its answers.
 func (c *Case) Printed() *Case {
@@ -129,7 +134,7 @@ func read(path string) (*Case, error) {
 	}
 	for _, f := range archive.Files {
 		switch f.Name {
-		case "request", "script", "settings", "want", WantReduced, "prompt", "sent":
+		case "request", "script", "settings", "want", WantReduced, WantChat, "prompt", "sent":
 		default:
 			return nil, fmt.Errorf("unknown member %q", f.Name)
 		}
@@ -192,7 +197,7 @@ func (c *Case) readRequest() error {
 
 // Config is the gateway's configuration for the case: one model with a pinned date, served at server.
 func (c *Case) Config(server string) (*config.Config, error) {
-	m := config.DefaultModel(lab.Model, cmp.Or(c.kind, contract.VLLM)+"="+server)
+	m := config.DefaultModel(lab.Model, cmp.Or(c.kind, contract.VLLM)+"="+server+c.Settings["server_path"])
 	m.System.Date, m.AcceptTextPrompts = lab.Date, true
 	out := config.Default()
 	out.Listen, out.Envoy.Concurrency = "127.0.0.1:0", 1
@@ -204,8 +209,10 @@ func (c *Case) Config(server string) (*config.Config, error) {
 			err = out.BodyLimit.Set(value)
 		case "stall_timeout_ms":
 			err = out.StallTimeout.Set(value + "ms")
-		case "server_fault", "tokens_per_chunk", "front_end", "server_context":
 		default:
+			if slices.Contains(serverSettings, key) {
+				continue
+			}
 			err = setNamed(append(out.Settings.Fields(), m.ModelSettings.Fields()...), key, value)
 		}
 		if err != nil {
@@ -274,6 +281,7 @@ func (c *Case) OtherGroupings() []int {
 func (c *Case) Server(pieces, tokens int) (*sim.Server, error) {
 	o := sim.Options{Models: []string{lab.Model}, PromptTokensDetails: true, CutBytes: pieces, Kind: c.kind,
 		PrintSpecials: c.printSpecials, IncrementalStreaming: c.incremental}
+	c.setChatServer(&o)
 	if script := c.Member("script"); script != "" {
 		s, err := sim.ReadScript(strings.NewReader(script), o200k.Tokenizer())
 		if err != nil {
@@ -322,7 +330,7 @@ func (c *Case) Update(s Seen) error {
 		sent = s.Sent
 	}
 	return c.rewrite(member("prompt", s.Prompt), member("sent", sent), member("want", s.View),
-		member(WantReduced, c.Member(WantReduced)))
+		member(WantReduced, c.Member(WantReduced)), member(WantChat, c.Member(WantChat)))
 }
 
 // UpdateReduced writes what was seen in reduced mode into the case's file; empty is what full mode shows.

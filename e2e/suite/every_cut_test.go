@@ -132,7 +132,7 @@ func askServer(t *testing.T, c *cases.Case, body []byte, tokens int) serverAnswe
 	defer server.Close()
 	listener := httptest.NewServer(server.Handler())
 	defer listener.Close()
-	response, err := http.Post(listener.URL+lab.RawPath, "application/json", bytes.NewReader(body))
+	response, err := http.Post(listener.URL+c.ServerKind().Path, "application/json", bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,9 @@ import (
 // with control tokens spelled, and without. SGLang has two forms of streams.
 func TestKinds(t *testing.T) {
 	for _, kind := range contract.ServerKinds()[1:] {
+		if contract.KindNamed(kind).Conversations {
+			continue // TestChatServers
+		}
 		testKind(t, kind, kind, func(c *cases.Case) *cases.Case { return c.On(kind) })
 	}
 	testKind(t, contract.SGLang+" incremental", contract.SGLang, func(c *cases.Case) *cases.Case {

@@ -1,0 +1,52 @@
+//go:build e2e
+
+package suite
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/e2e/cases"
+)
+
+// What clients see of servers that take conversations is compared with what they see before vLLM, by the folded views.
+// These differ:
+var (
+	// Such models have no phases.
+	phase = regexp.MustCompile(`,?"phase":("[a-z_]+"|null)`)
+	// The ids of calls are the server's.
+	serverCallID = regexp.MustCompile(`chatcmpl_(<|\\u003c)`)
+	// The template is the server's, so the prompt has other tokens.
+	tokens     = regexp.MustCompile(`"(input|output|total|cached|reasoning|prompt|completion)_tokens":\d+`)
+	readTokens = regexp.MustCompile(`\b(\d+ messages in )?\d+ (input )?tokens|value=\d+`)
+	// A model that does not speak Harmony has no effort unless the client names one.
+	noEffort = regexp.MustCompile(`"effort":null`)
+)
+
+// likeChat folds a view, and leaves out what may differ.
+func likeChat(view string) string {
+	lines := strings.Split(view, "\n")
+	for i, line := range lines {
+		lines[i] = withoutLogprobs(line)
+	}
+	view = phase.ReplaceAllString(cases.Fold(strings.Join(lines, "\n")), "")
+	view = serverCallID.ReplaceAllString(view, "call_$1")
+	view = tokens.ReplaceAllString(view, `"${1}_tokens":0`)
+	view = readTokens.ReplaceAllString(view, "0 tokens")
+	view = strings.ReplaceAll(view, `{,`, `{`)
+	return noEffort.ReplaceAllString(view, `"effort":"medium"`)
+}
+
+// withoutLogprobs returns the line of a stream without the logprobs of a piece of text. All logprobs of a text come once
+// more at its end, however many pieces it has had.
+func withoutLogprobs(line string) string {
+	const piece = `data: {"type":"response.output_text.delta"`
+	var event map[string]any
+	if !strings.HasPrefix(line, piece) || json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &event) != nil {
+		return line
+	}
+	event["logprobs"] = nil
+	encoded, _ := json.Marshal(event) // it was JSON
+	return "data: " + string(encoded)
+}

@@ -69,6 +69,33 @@ func TestSkip(t *testing.T) {
 	}
 }
 
+// TestSkipValid shows that [SkipValid] finds the end of a value that [Validate] accepts, and of no other.
+func TestSkipValid(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 20_000 {
+		head := strings.Repeat("x", rng.IntN(9))
+		data := randomJSON(rng, []byte(head), 4)
+		end := len(data)
+		data = append(data, []string{"", ",1", "]", "}x", "\"", ":"}[rng.IntN(6)]...)
+		if got := SkipValid(data, len(head), MaxDepth); got != end {
+			t.Fatalf("%s from %d: ends at %d, want %d", data, len(head), got, end)
+		}
+		broken := data[:len(head)+rng.IntN(end-len(head))]
+		want := -1
+		if n := len(strings.TrimRight(string(broken), ",")); Validate(broken[len(head):n], MaxDepth) == nil {
+			want = n // a number is cut, and shorter
+		}
+		if got := SkipValid(broken, len(head), MaxDepth); got != want {
+			t.Fatalf("%s from %d: ends at %d, want %d", broken, len(head), got, want)
+		}
+	}
+	for _, deep := range []struct{ depth, want int }{{3, 6}, {2, -1}} {
+		if got := SkipValid([]byte("[[[]]]"), 0, deep.depth); got != deep.want {
+			t.Errorf("depth %d: %d", deep.depth, got)
+		}
+	}
+}
+
 // TestSkipAnything shows that [Skip] returns a position within data, and not before its start, for text that is not
 // JSON.
 func TestSkipAnything(t *testing.T) {

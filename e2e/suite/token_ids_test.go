@@ -118,12 +118,16 @@ func tracedChat(t *testing.T, body string) (ids tracedMembers, messages []lab.Re
 	type part struct {
 		tracedMembers
 		Content, Reasoning string
-		ToolCalls          []struct{ Function struct{ Name, Arguments string } } `json:"tool_calls"`
+		ToolCalls          []struct {
+			Function struct{ Name, Arguments string }
+		} `json:"tool_calls"`
 	}
 	reasoning, content, name, arguments, found := "", "", "", "", 0
 	for event := range strings.SplitSeq(strings.TrimSpace(body), "\n\n") {
 		event = strings.TrimPrefix(event, "data: ")
-		var chunk struct{ Choices []struct{ Message, Delta part } }
+		var chunk struct {
+			Choices []struct{ Message, Delta part }
+		}
 		if event == "[DONE]" {
 			continue
 		}

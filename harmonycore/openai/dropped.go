@@ -12,11 +12,13 @@ type Dropped struct {
 // has not seen. It is empty for unknown types.
 func omissionNote(kind string) string {
 	switch kind {
-	case "image_url", "input_image":
+	case mediaImage, "input_image":
 		return "[image omitted: this model reads text only]"
-	case "input_audio":
+	case "input_video", mediaVideo:
+		return "[video omitted: this model reads text only]"
+	case mediaAudio, mediaSound:
 		return "[audio omitted: this model reads text only]"
-	case "file", "input_file":
+	case mediaFile, "input_file":
 		return "[file omitted: this model reads text only]"
 	default:
 		return ""

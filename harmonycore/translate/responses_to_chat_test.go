@@ -378,3 +378,24 @@ func TestResponsesChatSealed(t *testing.T) {
 		t.Errorf("without keys: %s, %v", got, failure)
 	}
 }
+
+// TestVideos checks that videos, which only chat servers may read, are refused or dropped for gpt-oss as images are.
+func TestVideos(t *testing.T) {
+	body := `{"model":"m","input":[{"role":"user","content":[{"type":"input_video","video_url":"u"},` +
+		`{"type":"audio_url","audio_url":{"url":"u"}}]}]}`
+	read := func(m contract.Model) (*Request, *openai.Error) {
+		opened, failure := openai.Open([]byte(body))
+		if failure != nil {
+			t.Fatal(failure)
+		}
+		return Responses(opened, &m, testEnv)
+	}
+	m := *testModel
+	if _, failure := read(m); failure == nil || failure.Code != contract.CodeUnsupportedParameter {
+		t.Errorf("refused with %v", failure)
+	}
+	m.UnsupportedContent = contract.ContentDrop
+	if r, failure := read(m); failure != nil || r.DroppedParts != 2 {
+		t.Errorf("dropped with %v", failure)
+	}
+}

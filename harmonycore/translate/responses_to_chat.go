@@ -8,6 +8,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/chatserver"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // spoken is a request for servers that take conversations, which [Request.AppendConversation] writes.
@@ -49,6 +50,8 @@ func ResponsesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *op
 	if err := r.setSampling(&in.Sampling, m); err != nil {
 		return nil, err
 	}
+	defaults := samplingIn(m.ExtraBody)
+	r.echo.Complete(&defaults)
 	r.MaxReasoning = reasoningLimit(m, in.Sampling.ThinkingBudget)
 	builtIns := newBuiltInTools(in)
 	r.tools = newToolset(in.Tools)
@@ -60,6 +63,32 @@ func ResponsesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *op
 	}
 	r.spoken = s
 	return r, nil
+}
+
+// samplingIn returns the parameters of an operator's object that a response names.
+func samplingIn(operators contract.Object) (s openai.Sampling) {
+	members := rawjson.Members([]byte(operators))
+	for members.Next() {
+		if members.Kind != rawjson.Number {
+			continue
+		}
+		value := string(members.Value)
+		switch rawjson.View(members.Key) {
+		case "temperature":
+			s.Temperature = openai.Number(value)
+		case "top_p":
+			s.TopP = openai.Number(value)
+		case "presence_penalty":
+			s.PresencePenalty = openai.Number(value)
+		case "frequency_penalty":
+			s.FrequencyPenalty = openai.Number(value)
+		case "max_tokens", "max_completion_tokens":
+			if n, err := strconv.Atoi(value); err == nil {
+				s.MaxTokens = n
+			}
+		}
+	}
+	return s
 }
 
 const (

@@ -293,6 +293,31 @@ func TestTokenIDsComeBack(t *testing.T) {
 		})
 }
 
+// TestManyTokenIDs fills most of a context, on Envoy and under wazero: the client gets every id and logprob, and can send
+// them back.
+func TestManyTokenIDs(t *testing.T) {
+	answer := "<|channel|>final<|message|>" + strings.Repeat(" word", 20_000) + "<|return|>"
+	for _, run := range []func(*testing.T, *config.Config) *hosts.Host{
+		func(t *testing.T, c *config.Config) *hosts.Host { t.Helper(); return lab.RunWazero(t, c) },
+		func(t *testing.T, c *config.Config) *hosts.Host { t.Helper(); return lab.RunEnvoy(t, c) },
+	} {
+		g := newTracedGateway(t, contract.VLLM, []string{answer, tracedFinal}, func(t *testing.T, c *config.Config) *hosts.Host {
+			t.Helper()
+			c.BodyLimit = 8 << 20
+			return run(t, c)
+		})
+		asked := `{"role":"user","content":"` + strings.Repeat("word ", 90_000) + `"}`
+		ids, messages, items := tracedResponse(t, g.ask(lab.ResponsesPath,
+			fmt.Sprintf(`{"model":%q,"stream":true,"input":[%s]}`, lab.Model, asked)))
+		g.check(ids, messages)
+		ids, messages, _ = tracedResponse(t, g.ask(lab.ResponsesPath, fmt.Sprintf(
+			`{"model":%q,"stream":true,"input":[{"role":"user","content":"Hi"},%s,{"role":"user","content":"And?"}]}`,
+			lab.Model, items[0])))
+		g.check(ids, messages)
+		g.compareWithReference()
+	}
+}
+
 // checkCarried compares the ids of the assistant's messages in a Chat request with those of the turns.
 func checkCarried(t *testing.T, sent []byte, turns []json.RawMessage) {
 	t.Helper()

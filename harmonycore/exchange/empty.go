@@ -9,7 +9,7 @@ import (
 
 // isTooLong reports whether a request failed because its conversation does not fit the model's context.
 func isTooLong(failure *openai.Error) bool {
-	return failure.Status == 400 && failure.Code == contract.CodeContextLengthExceeded
+	return failure.Code == contract.CodeContextLengthExceeded
 }
 
 // answerFailed returns the reply to a server's error.

@@ -79,3 +79,26 @@ func TestEmptyLengthByChannels(t *testing.T) {
 		t.Errorf("%+v %s", r, r.Body)
 	}
 }
+
+// TestEmptyLengthOfConversations: servers that take conversations refuse in their own words and with other statuses.
+func TestEmptyLengthOfConversations(t *testing.T) {
+	for status, refusal := range map[int]string{
+		400: `{"object":"error","message":"This model's maximum context length is 32768 tokens. However, you requested 32818 ` +
+			`tokens in the messages","type":"BadRequestError","param":null,"code":400}`,
+		422: `{"error":"Input validation error: ` + "`inputs` tokens + `max_new_tokens`" + ` must be <= 4096","error_type":"validation"}`,
+	} {
+		for path, want := range map[string]string{
+			contract.ChatPath: `"finish_reason":"length"`, contract.ResponsesPath: `"reason":"max_output_tokens"`,
+		} {
+			g := conversing(func(m *contract.Model) { m.Answers.ContextError = contract.ContextEmptyLength })
+			x := g.Begin("POST", path)
+			x.Request([]byte(`{"model":"qwen","messages":[{"role":"user","content":"hi"}],"input":"hi"}`),
+				Host{Now: 1_700_000_000_000, ID: "0123456789abcdef01234567"})
+			x.ResponseHeaders(ResponseHead{Status: status, ContentType: "application/json"})
+			a := x.ResponseBody([]byte(refusal), true)
+			if a.Head == nil || a.Head.Status != 200 || !strings.Contains(string(a.Body), want) {
+				t.Errorf("%s, %d: %+v %s", path, status, a.Head, a.Body)
+			}
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
@@ -30,14 +30,14 @@ func Native(s Setup) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, server, ok := strings.Cut(s.Config.Models[0].Servers[0], "=")
-	if !ok {
-		return nil, errors.New("the first model has no server")
+	server, err := config.ParseServer(s.Config.Models[0].Servers[0])
+	if err != nil {
+		return nil, err
 	}
 	// As in a proxy, nothing is decompressed and no redirect is followed.
 	transport := &http.Transport{DisableCompression: true}
 	n := &native{
-		setup: s, server: server, bodyLimit: int64(s.Config.BodyLimit), transport: transport,
+		setup: s, server: server.Endpoint.String(), bodyLimit: int64(s.Config.BodyLimit), transport: transport,
 		gateway: exchange.New(exchange.Options{Config: *s.Config.Filter(), Tokenizer: o200k.Tokenizer(), SealKeys: keys}),
 	}
 	listener := httptest.NewServer(n)

@@ -18,15 +18,18 @@ import (
 // filter's. There each object has a header of 16 bytes, and its size is rounded up to a multiple of 16.
 func TestAdmission(t *testing.T) {
 	for _, kind := range []string{contract.VLLM, contract.Chat} {
-		t.Run(kind, func(t *testing.T) { testAdmission(t, kind) })
+		t.Run(kind, func(t *testing.T) { testAdmission(t, kind, contract.TranslateAll) })
 	}
+	// An observed request is translated on the side, and its body is copied for the server's name of the model.
+	t.Run("observed", func(t *testing.T) { testAdmission(t, contract.VLLM, contract.TranslateObserve) })
 }
 
-func testAdmission(t *testing.T, kind string) {
+func testAdmission(t *testing.T, kind, translate string) {
 	const perObject = 16 + 15
 	c := config.Default()
 	c.Passthrough = "http://127.0.0.1:1" // a URL; no request leaves this process
 	c.Models = []config.Model{config.DefaultModel(Model, kind+"=http://127.0.0.1:1")}
+	c.Models[0].Translate, c.Models[0].ServerModel = translate, "other"
 	keys, err := seal.ParseKeys(SealKeys)
 	if err != nil {
 		t.Fatal(err)

@@ -236,7 +236,8 @@ func TestRefusals(t *testing.T) {
 		{model("translate: 101%"), "h.yaml:3: models[0].translate: \"101%\" is not known"},
 		{model("translate: 10%\n  servers: [vllm=http://h:1]\nmode: reduced"),
 			"h.yaml:3: models[0].translate: must be all in reduced mode"},
-		{model("translate: 10%\n  pool: p\npools:\n- {name: p, kind: text, accept_text_prompts: true, servers: [\"http://h:1\"]}"),
+		{model("translate: 10%\n  pool: p\n" +
+			"pools:\n- {name: p, kind: text, accept_text_prompts: true, servers: [\"http://h:1\"]}"),
 			"h.yaml:3: models[0].translate: must be all for servers of the kind text"},
 		{model("translate: observe\n  relay: finish\n  servers: [vllm=http://h:1]"),
 			"h.yaml:4: models[0].relay: is for answers that are translated"},

@@ -22,8 +22,8 @@ func rudeAnswers() map[string][2]string {
 		return `data: {"id":"x","choices":[{"index":0,"delta":{"content":"` + text + `"}}]}` + "\n\n"
 	}
 	call := func(i int) string {
-		return fmt.Sprintf(`data: {"choices":[{"index":%d,"delta":{"tool_calls":[{"index":%d,"id":"%d","function":{"name":"f",`+
-			`"arguments":"{}"}}]}}]}`+"\n\n", i%128, i, i)
+		return fmt.Sprintf(`data: {"choices":[{"index":%d,"delta":{"tool_calls":[{"index":%d,"id":"%d","function":`+
+			`{"name":"f","arguments":"{}"}}]}}]}`+"\n\n", i%128, i, i)
 	}
 	var calls strings.Builder
 	for i := range 20_000 {
@@ -68,9 +68,9 @@ func observeRude(t *testing.T, run lab.RunProxy) {
 	const size = config.DefaultBodyLimit - 1000
 	requests := map[string]string{
 		"a text":       `"messages":[{"role":"user","content":"` + strings.Repeat("a ", size/2) + `"}]`,
-		"messages":     `"messages":[` + strings.Repeat(`{"role":"user","content":"a"},`, size/30-1) + `{"role":"user","content":"a"}]`,
+		"messages":     `"messages":[` + strings.Repeat(`{"role":"user","content":"a"},`, size/30) + `{}]`,
 		"values":       `"messages":[` + strings.Repeat(`0,`, size/2-1) + `0]`,
-		"tools":        `"messages":[],"tools":[` + strings.Repeat(`{"type":"function","function":{"name":"f"}},`, size/45) + `0]`,
+		"tools":        `"tools":[` + strings.Repeat(`{"type":"function","function":{"name":"f"}},`, size/45) + `0]`,
 		"an escape":    `"messages":[{"role":"user","content":"` + strings.Repeat(`\u0061`, size/6) + `"}]`,
 		"not a member": `"x":"` + strings.Repeat("y", size) + `"`,
 	}
@@ -79,8 +79,8 @@ func observeRude(t *testing.T, run lab.RunProxy) {
 		body := `{"model":"` + name + `",` + request + `}`
 		header := http.Header{"X-Answer": {answer}}
 		a := lab.Do(client, http.MethodPost, h.URL+lab.ChatPath, header, strings.NewReader(body))
-		if want := strings.Replace(body, `"`+name+`"`, `"`+lab.Model+`"`, 1); a.Err != nil || a.Status != 200 || got != want ||
-			a.Body != answers[answer][1] {
+		want := strings.Replace(body, `"`+name+`"`, `"`+lab.Model+`"`, 1)
+		if a.Err != nil || a.Status != 200 || got != want || a.Body != answers[answer][1] {
 			t.Errorf("%.30s, %s: %d, %v; %d bytes of %d were sent, and %d of %d came back", request, answer, a.Status, a.Err,
 				len(got), len(want), len(a.Body), len(answers[answer][1]))
 		}

@@ -109,7 +109,8 @@ func eachHost(t *testing.T, configure func() *config.Config, test func(t *testin
 	}
 }
 
-const toolOfRequest = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","required":["a"]}}}]`
+const toolOfRequest = `"tools":[{"type":"function","function":{"name":"f","parameters":` +
+	`{"type":"object","required":["a"]}}}]`
 
 // TestObserve shows that a request that is observed reaches the server's own API byte for byte, that the answer reaches
 // the client so, and what is counted.
@@ -171,7 +172,8 @@ func observe(t *testing.T, server *bothAPIs, h *hosts.Host) {
 	if n := len(server.gpu.Requests()); n != 0 {
 		t.Errorf("%d requests were translated", n)
 	}
-	lab.WantRefused(t, lab.Ask(client, h.URL+lab.RawPath, `{"model":"gpt-4o","prompt":"x"}`), 403, "raw_prompt_not_allowed")
+	raw := lab.Ask(client, h.URL+lab.RawPath, `{"model":"gpt-4o","prompt":"x"}`)
+	lab.WantRefused(t, raw, 403, "raw_prompt_not_allowed")
 	lab.WantRefused(t, lab.Ask(client, h.URL+lab.ChatPath, `{"model":"gpt-5","messages":[]}`), 404, "model_not_found")
 	if len(server.take()) != 0 {
 		t.Error("refused requests reached the server")
@@ -320,7 +322,8 @@ func TestUntranslatedConversations(t *testing.T) {
 			if len(seen) != 1 || seen[0].Path != "/openai/v1/chat/completions" || string(seen[0].Body) != body+lab.Model+`"}` {
 				t.Errorf("%s: the server got %d requests, the first %+v", translate, len(seen), seen[0])
 			}
-			lab.WantRefused(t, lab.Ask(lab.HTTP1(t), h.URL+lab.ResponsesPath, lab.ResponsesBody(lab.Model, "Hi")), 404, "unknown_url")
+			responses := lab.Ask(lab.HTTP1(t), h.URL+lab.ResponsesPath, lab.ResponsesBody(lab.Model, "Hi"))
+			lab.WantRefused(t, responses, 404, "unknown_url")
 		})
 	}
 }

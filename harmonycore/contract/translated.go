@@ -52,7 +52,7 @@ func CannotPass(m *ModelSettings, kind *Kind, mode string) string {
 	return ""
 }
 
-// UntranslatedRoute returns the value of [PoolHeader] that routes an untranslated request to a pool's servers, at one of
+// UntranslatedRoute returns the value of [PoolHeader] for an untranslated request to a pool's servers, at one of
 // [Kind.OwnAPI]. No pool has such a name: it has a space.
 func UntranslatedRoute(pool string) string { return pool + " untranslated" }
 

@@ -27,7 +27,8 @@ func chunks(finish string, deltas ...string) string {
 	}
 	if finish != "" {
 		b.WriteString(`data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"` + finish + `"}]}` + "\n\n")
-		b.WriteString(`data: {"id":"c","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}` + "\n\ndata: [DONE]\n\n")
+		b.WriteString(`data: {"id":"c","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}` + "\n\n")
+		b.WriteString("data: [DONE]\n\n")
 	}
 	return b.String()
 }
@@ -108,7 +109,8 @@ func TestObserved(t *testing.T) {
 		{"messages without control tokens", "chat", observedChat, eventStream,
 			chunks("stop", content("analysis"), content("We greet.assistantfinalHi")), "messages_in_text 1"},
 		{"a call in the text", "chat", observedChat, eventStream,
-			chunks("stop", content("<|channel|>commentary to=functions.f <|constrain|>json<|message|>"), content(`{"a":1}<|call|>`)),
+			chunks("stop", content("<|channel|>commentary to=functions.f <|constrain|>json<|message|>"),
+				content(`{"a":1}<|call|>`)),
 			"control_tokens 1, call_in_text 1"},
 		{"another model's call in the text", "chat", observedChat, eventStream,
 			chunks("stop", content("<tool_"), content(`call>{"name":"f"}</tool_call>`)), "call_in_text 1"},
@@ -120,7 +122,8 @@ func TestObserved(t *testing.T) {
 		{"no answer", "chat", observedChat, eventStream, chunks("stop", `"reasoning_content":"Hm."`), "no_answer 1"},
 		{"an error in the stream", "chat", observedChat, eventStream,
 			chunks("", content("Hi")) + `data: {"error":{"message":"no","code":500}}` + "\n\ndata: [DONE]\n\n", "error 1"},
-		{"an error", "chat", observedChat, ResponseHead{Status: 500, ContentType: "application/json"}, `{"error":{}}`, "error 1"},
+		{"an error", "chat", observedChat, ResponseHead{Status: 500, ContentType: "application/json"},
+			`{"error":{}}`, "error 1"},
 		{"the proxy's reply", "chat", observedChat, ResponseHead{Status: 503, ContentType: "application/json", Local: true},
 			`{"error":{}}`, "error 1"},
 		{"no event stream", "chat", observedChat, eventStream, "data: {{{\n\ndata: more\n\n", "unreadable 1"},
@@ -171,7 +174,8 @@ func TestObserved(t *testing.T) {
 		{"very many calls in events", "responses", observedResponses, eventStream,
 			strings.Repeat(events(`{"type":"response.output_item.added","output_index":2,"item":{"type":"function_call",`+
 				`"call_id":"1","name":"f","arguments":""}}`), maxMessages+1), "unreadable 1, unfit_arguments 1024"},
-		{"a stored response", "responses", strings.Replace(observedResponses, "{", `{"previous_response_id":"resp_1",`, 1), whole,
+		{"a stored response", "responses",
+			strings.Replace(observedResponses, "{", `{"previous_response_id":"resp_1",`, 1), whole,
 			`{"status":"completed","output":[{"type":"function_call","name":"g","arguments":""}]}`, "routed 1"},
 		{"a hosted tool", "responses", `{"model":"` + testModel + `","input":"Hi","tools":[{"type":"web_search"}]}`, whole,
 			`{"status":"completed","output":[{"type":"message","content":[{"text":"Hi"}]}]}`, "refused 1"},
@@ -210,7 +214,8 @@ func TestObservedPrompt(t *testing.T) {
 		t.Fatal("no prompt")
 	}
 	for _, servers := range []int{own, own + 1} {
-		answer := strings.Replace(chunks("stop", content("Hi")), `"prompt_tokens":7`, `"prompt_tokens":`+strconv.Itoa(servers), 1)
+		answer := strings.Replace(chunks("stop", content("Hi")), `"prompt_tokens":7`,
+			`"prompt_tokens":`+strconv.Itoa(servers), 1)
 		r := observed(t, g, "/v1/chat/completions", observedChat, eventStream, []string{answer, ""})
 		if r.ObservedPrompt != own || r.ServersPrompt != servers || r.Observed[ObservedOtherPrompt] != servers-own {
 			t.Errorf("%d tokens and %d: %+v", own, servers, r)
@@ -267,7 +272,8 @@ func FuzzObserved(f *testing.F) {
 	f.Add([]byte(chunks("stop", content("Hi<|end|>"))), uint8(3), true, false)
 	f.Add([]byte(`{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}`), uint8(1), false, false)
 	f.Add([]byte(`data: {"type":"response.output_text.delta","delta":"<|end|>"}`+"\n\n"), uint8(2), true, true)
-	f.Add([]byte(`{"status":"completed","output":[{"type":"function_call","name":"f","arguments":"{}"}]}`), uint8(9), false, true)
+	f.Add([]byte(`{"status":"completed","output":[{"type":"function_call","name":"f","arguments":"{}"}]}`),
+		uint8(9), false, true)
 	g := untranslating("observe", nil)
 	f.Fuzz(func(t *testing.T, answer []byte, size uint8, stream, responses bool) {
 		if len(answer) > 1<<14 {

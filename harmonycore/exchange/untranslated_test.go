@@ -134,7 +134,8 @@ func TestShareByID(t *testing.T) {
 			pools: [2]string{"pool-1", "pool-1 untranslated"}},
 		{name: "Responses", path: "/v1/responses", body: responses, pools: [2]string{"pool-1", "pool-1 untranslated"}},
 		{name: "stored", path: "/v1/responses", body: responses, change: service, pools: [2]string{"service", "service"}},
-		{name: "not stored", path: "/v1/responses", body: strings.Replace(responses, "{", `{"store":false,`, 1), change: service,
+		{name: "not stored", path: "/v1/responses", change: service,
+			body:  strings.Replace(responses, "{", `{"store":false,`, 1),
 			pools: [2]string{"pool-1", "pool-1 untranslated"}},
 		{name: "of the service", path: "/v1/responses", body: responses, change: service,
 			header: [2]string{contract.ServiceHeader, contract.ServiceDeclined}, pools: [2]string{"pool-1", "pool-1"}},
@@ -214,8 +215,8 @@ func TestUntranslatedRules(t *testing.T) {
 			t.Errorf("%s is not taken", path)
 			continue
 		}
-		if a := x.Request([]byte(`{"model":"`+testModel+`","prompt":"Hi"}`), Host{Now: testNow, ID: testID}); a.Reply == nil ||
-			a.Reply.Status != 403 {
+		a := x.Request([]byte(`{"model":"`+testModel+`","prompt":"Hi"}`), Host{Now: testNow, ID: testID})
+		if a.Reply == nil || a.Reply.Status != 403 {
 			t.Errorf("%s: %+v", path, a)
 		}
 	}

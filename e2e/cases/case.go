@@ -115,6 +115,17 @@ func Load(t *testing.T, name string) *Case {
 	return c
 }
 
+// Reload reads the case's file once more.
+func (c *Case) Reload(t *testing.T) *Case {
+	t.Helper()
+	again, err := read(c.path)
+	if err != nil {
+		t.Fatalf("%s: %v", c.path, err)
+	}
+	again.kind = c.kind
+	return again
+}
+
 // file returns the path of a case's file. $HARMONY_CASES names another folder of cases.
 func file(name string) string {
 	return filepath.Join(cmp.Or(os.Getenv("HARMONY_CASES"), lab.File("e2e/cases")), name+".txtar")
@@ -198,7 +209,9 @@ func (c *Case) readRequest() error {
 // Config is the gateway's configuration for the case: one model with a pinned date, served at server.
 func (c *Case) Config(server string) (*config.Config, error) {
 	m := config.DefaultModel(lab.Model, cmp.Or(c.kind, contract.VLLM)+"="+server+c.Settings["server_path"])
-	m.System.Date, m.AcceptTextPrompts = lab.Date, true
+	if !c.ServerKind().Conversations {
+		m.System.Date, m.AcceptTextPrompts = lab.Date, true
+	}
 	out := config.Default()
 	out.Listen, out.Envoy.Concurrency = "127.0.0.1:0", 1
 	out.BodyLimit, out.StallTimeout = 1<<20, config.Duration(20*time.Second)

@@ -3,12 +3,10 @@
 package cases
 
 import (
+	"cmp"
 	"maps"
 	"path/filepath"
-	"slices"
 	"testing"
-
-	"golang.org/x/tools/txtar"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -77,7 +75,8 @@ func (c *Case) setChatServer(o *sim.Options) {
 	}
 }
 
-// HasMember reports whether the file has a member of this name.
-func (c *Case) HasMember(name string) bool {
-	return slices.ContainsFunc(c.archive.Files, func(f txtar.File) bool { return f.Name == name })
+// ServerPath returns the path of requests to the case's server.
+func (c *Case) ServerPath() string {
+	m := contract.Model{APIPath: cmp.Or(c.Settings["server_path"], contract.DefaultAPIPath)}
+	return m.ServerPath(c.ServerKind().Path)
 }

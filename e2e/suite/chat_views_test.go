@@ -20,6 +20,7 @@ var (
 	// The template is the server's, so the prompt has other tokens.
 	tokens     = regexp.MustCompile(`"(input|output|total|cached|reasoning|prompt|completion)_tokens":\d+`)
 	readTokens = regexp.MustCompile(`\b(\d+ messages in )?\d+ (input )?tokens|value=\d+`)
+	promptIDs  = regexp.MustCompile(`(prompt_token_ids":\s*"?)\[[0-9,]*\]|(prompt_token_ids: ")\[[0-9,]*\]`)
 	// A model that does not speak Harmony has no effort unless the client names one.
 	noEffort = regexp.MustCompile(`"effort":null`)
 )
@@ -34,6 +35,7 @@ func likeChat(view string) string {
 	view = serverCallID.ReplaceAllString(view, "call_$1")
 	view = tokens.ReplaceAllString(view, `"${1}_tokens":0`)
 	view = readTokens.ReplaceAllString(view, "0 tokens")
+	view = promptIDs.ReplaceAllString(view, "$1$2[]")
 	view = strings.ReplaceAll(view, `{,`, `{`)
 	return noEffort.ReplaceAllString(view, `"effort":"medium"`)
 }

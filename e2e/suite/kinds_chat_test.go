@@ -166,7 +166,7 @@ func notOnChatServers(c *cases.Case, form string) string {
 // The reasons of chatExceptions.
 const (
 	passedOn  = "what the gateway refuses or changes, and servers of conversations judge themselves"
-	asHarmony = "control tokens in text"
+	asHarmony = "control tokens, parts of characters or tools of the model's own in text"
 	asParsed  = "what a server's parser makes of Harmony like this"
 	noMark    = "an answer without the mark that its form has"
 )
@@ -180,12 +180,12 @@ func init() {
 		passedOn: "chat_custom_lark chat_custom_regex chat_custom_tool_history chat_custom_tool_model " +
 			"chat_custom_tool_stream chat_custom_tool_whole chat_server_extras chat_server_extras_none chat_top_p_zero " +
 			"chat_thinking_budget_stream choice_allowed choice_allowed_required choice_custom_allowed choice_custom_whole " +
-			"format_schema_asked",
+			"format_schema_asked responses_extra_body",
 		asHarmony: "typed_markers error_responses_own_choice responses_own_length responses_own_stream chat_half_rune_at_end chat_logprobs_half_rune " +
-			"chat_logprobs_markers chat_logprobs_stream chat_logprobs_whole",
+			"chat_logprobs_markers chat_logprobs_stream chat_logprobs_whole chat_token_ids_logprobs_stream",
 		asParsed: "responses_missing_start responses_unknown_channel responses_two_finals responses_undeclared_content " +
 			"responses_builtin_browser responses_builtin_python responses_length_builtin_stream " +
-			"responses_length_builtin_whole fault_error_in_builtin_call",
+			"responses_length_builtin_whole fault_error_in_builtin_call responses_token_ids_ended_item_stream",
 		noMark: "responses_no_header responses_only_reasoning",
 	} {
 		for name := range strings.FieldsSeq(names) {

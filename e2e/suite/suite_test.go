@@ -5,6 +5,7 @@ package suite
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -144,7 +145,8 @@ func runCase(t *testing.T, s *stage, c *cases.Case, mode string, table *suiteTab
 	cases.Compare(t, s.native[1].name, bytewise, native)
 	for _, on := range slices.Concat(s.wazero, s.envoy) {
 		cases.Compare(t, on.name, got[on], native)
-		if calls, want := got[on].Chunks, on.calls(bytewise.Chunks); calls < want {
+		// What is no answer to a conversation may pass without a call.
+		if calls, want := got[on].Chunks, on.calls(bytewise.Chunks); calls < want && c.API() != "" {
 			t.Errorf("%s: the filter was called %d times for the response's body, want %d", on.name, calls, want)
 		}
 	}
@@ -176,8 +178,8 @@ func checkAnswers(t *testing.T, c *cases.Case, got map[*place]cases.Seen, table 
 	t.Helper()
 	checked := map[string]bool{}
 	for on, s := range got {
-		if checked[s.View] {
-			continue
+		if checked[s.View] || c.ServerKind().Conversations && strings.Contains(s.View, `"stop_reason"`) {
+			continue // a server's own answer, which has passed
 		}
 		checked[s.View] = true
 		schemas := table.schemas
@@ -218,7 +220,7 @@ func reducedView(t *testing.T, c *cases.Case, native cases.Seen) string {
 		if err := c.UpdateReduced(different); err != nil {
 			t.Fatal(err)
 		}
-		*c = *cases.Load(t, c.Name)
+		*c = *c.Reload(t)
 	}
 	want, mistake := c.ReducedView()
 	if mistake != "" {

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"cmp"
+	"unicode/utf8"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/chatserver"
@@ -150,7 +151,7 @@ func (p *conversationParser) take(g *generation, c *choice, event *backend.Event
 		p.sink.logprobs.keep(event)
 	}
 	for text := event.Reasoning; len(text) > 0; {
-		n := min(len(text), maxPiece)
+		n := pieceOf(text)
 		p.reasoning(text[:n])
 		text = text[n:]
 		if done, failure := p.bounded(g, c, len(text)); done || failure != nil {
@@ -158,7 +159,7 @@ func (p *conversationParser) take(g *generation, c *choice, event *backend.Event
 		}
 	}
 	for text := event.Text; len(text) > 0; {
-		n := min(len(text), maxPiece)
+		n := pieceOf(text)
 		p.text(g, text[:n])
 		text = text[n:]
 		if done, failure := p.bounded(g, c, len(text)); done || failure != nil {
@@ -177,6 +178,19 @@ func (p *conversationParser) take(g *generation, c *choice, event *backend.Event
 		}
 	}
 	return nil
+}
+
+// pieceOf returns how much of a text is passed on at once, in bytes. It does not end within a character: reasoning of a
+// member of its own goes to the answer as it is.
+func pieceOf(text []byte) int {
+	if len(text) <= maxPiece {
+		return len(text)
+	}
+	n := maxPiece
+	for n > maxPiece-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return n
 }
 
 // bounded checks the bounds of an answer. It reports whether the choice has ended early, with rest bytes of its event

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
@@ -173,6 +174,23 @@ func TestConversationIDs(t *testing.T) {
 				t.Errorf("got %s, want %s and no %s", got, tt.want, tt.not)
 			}
 		})
+	}
+}
+
+// Long reasoning and text in one event keep all their characters, however they lie in the pieces that are passed on.
+func TestConversationCharacters(t *testing.T) {
+	for before := range 5 {
+		text := strings.Repeat("x", maxPiece-before) + strings.Repeat("é😀漢", 200)
+		for _, member := range []string{"reasoning_content", "content"} {
+			for _, stream := range []string{"true", "false"} {
+				request := `{"model":"qwen","input":"hi","stream":` + stream + `}`
+				_, got, _ := ask(t, conversing(nil), contract.ResponsesPath, request, "text/event-stream",
+					chunk(`"`+member+`":"`+text+`"`)+chunk(`"content":"."`)+finish("stop"), 1<<20)
+				if !utf8.ValidString(got) || strings.Contains(got, "\uFFFD") || !strings.Contains(got, text) {
+					t.Errorf("%s after %d bytes, stream %s: %s", member, maxPiece-before, stream, got)
+				}
+			}
+		}
 	}
 }
 

@@ -306,7 +306,6 @@ func TestRefusals(t *testing.T) {
 		{onChat("answers: {token_ids: true, hide_reasoning: true}"),
 			"h.yaml:4: models[0].answers.token_ids: gives clients the tokens of the reasoning that answers.hide_reasoning hides"},
 		{onChat("control_tokens: break"), "models[0].control_tokens: is for servers that take prompts"},
-		{onChat("max_reasoning_tokens: 7"), "models[0].max_reasoning_tokens: is for servers that take prompts"},
 		{onChat("thinking_token_budget: true"), "models[0].thinking_token_budget: is for servers that take prompts"},
 		{onChat("raw_prompts: allow"), "models[0].raw_prompts: is for servers that take prompts"},
 		{onChat("reasoning_efforts: {max: low}"), "models[0].reasoning_efforts.max: is for servers that take prompts"},
@@ -315,12 +314,9 @@ func TestRefusals(t *testing.T) {
 		{onChat("system: {date: omit}"), "models[0].system.date: is for servers that take prompts"},
 		{onChat("answers: {strict: true}"), "models[0].answers.strict: is for servers that take prompts"},
 		{onChat("answers: {harmony_messages: true}"), "models[0].answers.harmony_messages: is for servers that take prompts"},
-		{onChat("answers: {hide_reasoning: true}"),
-			"models[0].answers.hide_reasoning: is for answers that the gateway makes, " +
-				"and answers of chat servers to Chat requests pass as they come; leave it out, and have the servers"},
-		{onChat("answers: {reasoning_fields: none}"),
-			"models[0].answers.reasoning_fields: is for answers that the gateway m"},
-		{onChat("answers: {events: channels}"), "models[0].answers.events: is for answers that the gateway makes"},
+		{onChat("answers: {reasoning_fields: none}"), "models[0].answers.reasoning_fields: is for answers that the gateway " +
+			"makes, and answers of chat servers to Chat requests pass as they come; leave it out, or write hide_reas"},
+		{onChat("answers: {events: channels}"), "models[0].answers.events: is for servers that take prompts"},
 		{onChat("speaks: chat\n  marker: ANSWER"),
 			"models[0].marker: is for a model whose answers have one; write speaks: mark"},
 		{onChat("marker: ANSWER"), "models[0].marker: is for a model whose answers have one; write speaks: mark"},
@@ -462,8 +458,10 @@ func TestMarkerBeforeText(t *testing.T) {
 // before the servers are known: flags may add them.
 func TestSettingsOfConversations(t *testing.T) {
 	for _, in := range []string{
-		"servers: ['chat=http://h:1'], speaks: marker, marker: ANSWER, answers: {hide_reasoning: true, events: channels}",
+		"servers: ['chat=http://h:1'], speaks: marker, marker: ANSWER, answers: {reasoning_fields: reasoning}",
 		"servers: ['chat=http://h:1'], speaks: x-mine, answers: {reasoning_fields: none}",
+		"servers: ['chat=http://h:1'], max_reasoning_tokens: 7, answers: {reasoning_fields: none}",
+		"servers: ['chat=http://h:1'], answers: {hide_reasoning: true, reasoning_fields: none}",
 		"servers: ['chat=http://h:1'], answers: {token_ids: true, context_error: empty_length}",
 		"servers: ['chat=http://h:1'], chat: {think_tags: opened, template_kwargs: {enable_thinking: true}}",
 		"servers: ['chat=http://h:1'], extra_body: {temperature: 0.6, top_k: 20}, aliases: [qwen, 'qwen/*'], relay: finish",

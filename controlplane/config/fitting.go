@@ -27,7 +27,6 @@ type misplaced []struct{ path, advice string }
 var forPrompts = misplaced{
 	{"structured_outputs", "leave it out: tool choices and JSON schemas go to the servers as they are"},
 	{"control_tokens", "leave it out"},
-	{"max_reasoning_tokens", "leave it out, and write the servers' own limit into extra_body"},
 	{"thinking_token_budget", "leave it out, and write the servers' own limit into extra_body"},
 	{"raw_prompts", "leave it out: clients' conversations reach the servers at " + contract.ChatPath},
 	{"reasoning_efforts", "leave it out: a client's effort goes to the servers as it is"},
@@ -35,6 +34,7 @@ var forPrompts = misplaced{
 	{"unsupported_content", "leave it out: images, files and sound go to the servers as they are"},
 	{"answers.strict", "leave it out"},
 	{"answers.harmony_messages", "leave it out"},
+	{"answers.events", "leave it out"},
 	{"system", "leave it out: the servers' chat template writes the prompt; chat.template_kwargs has its arguments"},
 }
 
@@ -45,9 +45,7 @@ var forConversations = misplaced{
 
 // The settings about answers to Chat requests that mean nothing where these pass unchanged.
 var forNewAnswers = misplaced{
-	{"answers.hide_reasoning", "leave it out, and have the servers leave reasoning out"},
-	{"answers.reasoning_fields", "leave it out, and have the servers choose the fields"},
-	{"answers.events", "leave it out"},
+	{"answers.reasoning_fields", "leave it out, or write hide_reasoning: true if clients must not see reasoning"},
 }
 
 // find returns the path of the first of the settings that does not have its default, and what to do about it.
@@ -89,8 +87,7 @@ func (m *Model) fit(kind *contract.Kind) (path, reason string) {
 	if path, advice := forPrompts.find(m); path != "" {
 		return path, "is for servers that take prompts, and those of the kind " + kind.Name + " take conversations; " + advice
 	}
-	passes := (m.Speaks == contract.SpeaksAuto || m.Speaks == contract.SpeaksChat) && !m.Answers.TokenIDs
-	if path, advice := forNewAnswers.find(m); path != "" && passes {
+	if path, advice := forNewAnswers.find(m); path != "" && !m.RemakesChat() {
 		return path, "is for answers that the gateway makes, and answers of " + kind.Name + " servers to Chat requests " +
 			"pass as they come; " + advice
 	}

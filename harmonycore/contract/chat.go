@@ -94,6 +94,15 @@ func validSpeaks(s string) bool {
 
 func validMarker(s string) bool { return len(s) <= maxMarker && strings.TrimSpace(s) == s }
 
+// RemakesChat reports whether the answers of servers that take conversations are made anew for Chat clients: they have a
+// structure that clients cannot read, or lack or show what the operator wants otherwise. All others pass unchanged.
+func (m *ModelSettings) RemakesChat() bool {
+	plain := m.Speaks == SpeaksChat || m.Speaks == SpeaksAuto
+	a := &m.Answers
+	return !plain || a.TokenIDs || a.HideReasoning || a.MaxChoices < MaxChoices ||
+		a.ContextError == ContextEmptyLength || m.MaxReasoningTokens > 0
+}
+
 // Fields returns the settings of the block.
 func (c *ChatServers) Fields() []Field {
 	return []Field{

@@ -6,7 +6,6 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/chatserver"
-	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
@@ -16,7 +15,7 @@ import (
 // requestConversation sends a request to servers that take conversations. A Chat request goes on as it is, unless its
 // answer must be made anew.
 func (g *generation) requestConversation(a *modelRequest, body []byte, h Host) RequestAction {
-	if g.api == translate.ChatAPI && !g.remakes(a.model) {
+	if g.api == translate.ChatAPI && !a.model.RemakesChat() {
 		return g.x.passChat(a, body, h)
 	}
 	var sent []byte
@@ -57,15 +56,6 @@ func (g *generation) remake(a *modelRequest, body []byte, h Host) ([]byte, *open
 	g.begins(a.model, r, h)
 	g.maxTokens = cmp.Or(r.Sampling.MaxTokens, a.model.ContextLength)
 	return sent, nil
-}
-
-// remakes reports whether the answer to a Chat request is made anew: the servers' own has a structure that clients cannot
-// read, or lacks or shows what the operator wants otherwise.
-func (g *generation) remakes(model *Model) bool {
-	plain := model.Speaks == contract.SpeaksChat || model.Speaks == contract.SpeaksAuto
-	a := &model.Answers
-	return !plain || a.TokenIDs || a.HideReasoning || a.MaxChoices < contract.MaxChoices ||
-		a.ContextError == contract.ContextEmptyLength || model.MaxReasoningTokens > 0
 }
 
 // converse returns the body that asks the model's servers for the answer, for servers that take conversations. The body

@@ -44,7 +44,7 @@ func (e *Exchange) passChat(a *modelRequest, body []byte, h Host) RequestAction 
 	p := &passed{x: e, model: a.model, forwarded: e.lastActivity}
 	e.passed, e.response, e.report.FirstToken = p, p, -1
 	action := e.forward(a.model, sent)
-	action.Forward.Readable = true
+	action.Forward.Readable = !e.headersForwarded
 	return action
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
 func reduced(o *Options) { o.Mode = contract.ModeReduced }
@@ -145,5 +146,29 @@ func TestReducedWantsOneModel(t *testing.T) {
 	g := testGateway(func(o *Options) { reduced(o); o.Models = append(o.Models, o.Models[0]); o.Models[1].Name = "b" })
 	if head := g.Begin("POST", "/v1/chat/completions").RequestHeaders(); head != (RequestHead{}) {
 		t.Errorf("a way was chosen: %+v", head)
+	}
+}
+
+// TestReducedConversations: what goes to servers of conversations changes no header after the headers have gone.
+func TestReducedConversations(t *testing.T) {
+	m := contract.DefaultModel("qwen")
+	m.Server = contract.Chat
+	c := contract.DefaultConfig()
+	c.Mode, c.Models = contract.ModeReduced, []contract.Model{m}
+	g := New(Options{Config: *c, Tokenizer: o200k.Tokenizer()})
+	for path, body := range map[string]string{
+		contract.ChatPath:            `{"model":"qwen","messages":[{"role":"user","content":"Hi"}]}`,
+		contract.ResponsesPath:       `{"model":"qwen","input":"Hi"}`,
+		"/v1/responses/input_tokens": `{"model":"qwen","input":"Hi"}`,
+		"/tokenize":                  `{"model":"qwen","prompt":"Hi"}`,
+	} {
+		x := g.Begin("POST", path)
+		if head := x.RequestHeaders(); head.Path == "" || head.Pool == "" {
+			t.Errorf("%s: the headers wait: %+v", path, head)
+		}
+		f := x.Request([]byte(body), Host{Now: 1_700_000_000_000, ID: "0123456789abcdef01234567"}).Forward
+		if f == nil || f.Path != "" || f.Pool != "" || f.Readable || f.Body == nil {
+			t.Errorf("%s: %+v", path, f)
+		}
 	}
 }

@@ -29,7 +29,7 @@ func (c *tokenCount) askServers(a *modelRequest, body []byte, h Host) RequestAct
 	}
 	c.x.response = &servedCount{x: c.x, model: a.model, path: c.path, param: c.param, reduced: c.ofResponses}
 	action := c.x.forwardTo(a.model, c.path, scratch.body)
-	action.Forward.Readable = true
+	action.Forward.Readable = !c.x.headersForwarded
 	return action
 }
 

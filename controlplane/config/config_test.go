@@ -282,6 +282,12 @@ func TestRefusals(t *testing.T) {
 		{onPrompts("extra_body: {top_p: 1, stream: true}"), "h.yaml:4: models[0].extra_body.stream: cannot be a default: The " +
 			"gateway sets it itself. Leave it out."},
 		{onPrompts("extra_body: {top_p: much}"), "h.yaml:4: models[0].extra_body.top_p: cannot be a default: "},
+		{onChat("sampling_overrides: {top_p: 1, model: m}"), "h.yaml:4: models[0].sampling_overrides.model: cannot be set for " +
+			"all clients: The gateway sets it itself. Leave it out."},
+		{onChat("sampling_overrides: {guided: 1, mm: 1}"), "h.yaml:4: models[0].sampling_overrides.guided: "},
+		{onPrompts("sampling_overrides: {top_p: 1, mm: 1}"), "h.yaml:4: models[0].sampling_overrides.mm: cannot be set for all " +
+			"clients: It is no parameter of sampling."},
+		{onPrompts("sampling_overrides: {temperature: 9}"), "h.yaml:4: models[0].sampling_overrides.temperature: "},
 		{model("extra_body: {a: " + strings.Repeat("[", 32) + strings.Repeat("]", 32) + "}"),
 			"models[0].extra_body: is nested too deeply; use at most 32 levels"},
 		{model("extra_body: {a: " + strings.Repeat("b", 64<<10) + "}"), "models[0].extra_body: is 65544 bytes of JSON"},

@@ -81,6 +81,10 @@ func (m *Model) fit(kind *contract.Kind) (path, reason string) {
 		return "answers.token_ids", "gives clients the tokens of the reasoning that answers.hide_reasoning hides; leave one " +
 			"of them out"
 	}
+	if _, e := openai.ReadOverrides(m.SamplingOverrides, kind); e != nil {
+		return strings.TrimSuffix("sampling_overrides."+e.Param, "."), "cannot be set for all clients: " + e.Message +
+			" Leave it out."
+	}
 	if !kind.Conversations {
 		return m.fitPrompts(kind)
 	}
@@ -149,7 +153,10 @@ func (m *Model) checkObjects() (path, reason string) {
 	for _, o := range []struct {
 		path string
 		text contract.Object
-	}{{"extra_body", m.ExtraBody}, {"chat.template_kwargs", m.Chat.TemplateKwargs}} {
+	}{
+		{"extra_body", m.ExtraBody}, {"sampling_overrides", m.SamplingOverrides},
+		{"chat.template_kwargs", m.Chat.TemplateKwargs},
+	} {
 		if len(o.text) > MaxObject {
 			return o.path, fmt.Sprintf("is %d bytes of JSON; use at most %d", len(o.text), MaxObject)
 		}

@@ -38,6 +38,7 @@ func configuration(t *testing.T, v *vector, server string) *config.Config {
 	}
 	m.Chat.TemplateKwargs = settingObject(t, v, "chat_template_kwargs")
 	m.ExtraBody = settingObject(t, v, "extra_body")
+	m.SamplingOverrides = settingObject(t, v, "sampling_overrides")
 	c.Models = []config.Model{m}
 	return c
 }

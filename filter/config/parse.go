@@ -155,10 +155,17 @@ func (p *parser) model(path string, v *rawjson.Value) contract.Model {
 	if m.ServerModel == "" {
 		m.ServerModel = m.Name
 	}
-	if kind := contract.KindNamed(m.Server); kind != nil && !kind.Conversations {
+	kind := contract.KindNamed(m.Server)
+	if kind == nil {
+		return m
+	}
+	if !kind.Conversations {
 		if _, err := openai.ReadDefaults(m.ExtraBody, kind); err != nil {
 			p.fail(strings.TrimSuffix(path+".extra_body."+err.Param, "."), err.Message)
 		}
+	}
+	if _, err := openai.ReadOverrides(m.SamplingOverrides, kind); err != nil {
+		p.fail(strings.TrimSuffix(path+".sampling_overrides."+err.Param, "."), err.Message)
 	}
 	return m
 }

@@ -17,6 +17,8 @@ type Changes struct {
 	Chat *contract.ChatServers
 	// ExtraBody are members that are added if the client has none of that name.
 	ExtraBody contract.Object
+	// Overrides are members in place of the client's.
+	Overrides contract.Object
 	// Stream asks for the answer as a stream with usage, whatever the client asks for.
 	Stream bool
 	// TokenIDs asks for the ids of the prompt and of the answer, and for the logprobs of the answer.
@@ -45,8 +47,11 @@ const (
 // Some servers read names in any case, and would take "Model" for the model. So a member that is one of the changed
 // ones in another case is left out.
 func AppendRewritten(dst, body []byte, c *Changes) ([]byte, *openai.Error) {
-	w := rewriter{Changes: c, extras: extrasOf(c.ExtraBody), kwargs: c.Chat.TemplateKwargs}
-	dst = Reserve(dst, len(body)+len(c.Model)*maxEscape+len(c.ExtraBody)+len(c.Chat.TemplateKwargs)+maxOwn)
+	w := rewriter{
+		Changes: c, extras: extrasOf(c.ExtraBody), overrides: extrasOf(c.Overrides), kwargs: c.Chat.TemplateKwargs,
+	}
+	own := len(c.Model)*maxEscape + len(c.ExtraBody) + len(c.Overrides) + len(c.Chat.TemplateKwargs) + maxOwn
+	dst = Reserve(dst, len(body)+own)
 	dst = append(dst, '{')
 	members := rawjson.Members(body)
 	for members.Next() {
@@ -62,7 +67,7 @@ func AppendRewritten(dst, body []byte, c *Changes) ([]byte, *openai.Error) {
 type rewriter struct {
 	*Changes
 	list
-	extras []extra
+	extras, overrides []extra
 	// kwargs are the operator's template arguments, until they are written.
 	kwargs contract.Object
 }
@@ -112,7 +117,27 @@ func (w *rewriter) changed(name string) string {
 			return c.name
 		}
 	}
+	for i := range w.overrides {
+		if replaces(w.overrides[i].name, name) {
+			return w.overrides[i].name
+		}
+	}
 	return ""
+}
+
+// The two names of one limit.
+const (
+	memberMaxTokens           = "max_tokens"
+	memberMaxCompletionTokens = "max_completion_tokens"
+)
+
+// replaces reports whether a member of an operator's stands in place of a client's of another name.
+func replaces(operators, client string) bool {
+	if operators == memberMaxTokens && strings.EqualFold(client, memberMaxCompletionTokens) ||
+		operators == memberMaxCompletionTokens && strings.EqualFold(client, memberMaxTokens) {
+		return true
+	}
+	return strings.EqualFold(operators, client)
 }
 
 func (w *rewriter) appendChanged(dst []byte, name string, m *rawjson.Items) ([]byte, *openai.Error) {
@@ -150,6 +175,10 @@ func (w *rewriter) appendOwn(dst []byte) []byte {
 		if !e.given && !isOwn(e.name) && w.changed(e.name) == "" {
 			dst = append(w.appendName(dst, e.name), e.value...)
 		}
+	}
+	for i := range w.overrides {
+		e := &w.overrides[i]
+		dst = append(w.appendName(dst, e.name), e.value...)
 	}
 	if w.TokenIDs {
 		dst = append(w.next(dst), `"logprobs":true,"return_token_ids":true`...)

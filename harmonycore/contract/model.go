@@ -67,6 +67,9 @@ type ModelSettings struct {
 	// ExtraBody is an object with members that requests to the model's servers have unless the client sends its own:
 	// defaults of sampling, and parameters of the servers.
 	ExtraBody Object `yaml:"extra_body"`
+	// SamplingOverrides is an object with parameters of sampling that requests to the model's servers have in place of the
+	// client's own.
+	SamplingOverrides Object `yaml:"sampling_overrides"`
 	// Chat is for servers that take conversations.
 	Chat    ChatServers `yaml:"chat"`
 	Answers Answers     `yaml:"answers"`
@@ -176,6 +179,7 @@ func (m *ModelSettings) Fields() []Field {
 			"must be a text of at most 64 bytes without space at its ends").
 			advise("is not a marker; write a text of at most 64 bytes without space at its ends, such as " + DefaultMarker),
 		object("extra_body", &m.ExtraBody),
+		object("sampling_overrides", &m.SamplingOverrides),
 		block("chat", m.Chat.Fields()),
 		block("answers", m.Answers.Fields()),
 		block("system", m.System.Fields()),

@@ -93,6 +93,61 @@ func TestDefaultsNeverDouble(t *testing.T) {
 	}
 }
 
+// TestOverrides: what the operator sets for all clients stands in place of theirs, for prompts and for conversations.
+func TestOverrides(t *testing.T) {
+	const (
+		overrides = `{"temperature":1.0,"top_k":-1,"max_tokens":99,"seed":3,"logit_bias":{"11":-5},"stop_token_ids":[9]}`
+		extras    = `{"temperature":0.5,"top_p":0.9,"min_p":0.1}`
+		client    = `"temperature":0.2,"top_k":5,"seed":4,"min_tokens":100,"top_p":0.8,"stop_token_ids":[10],` +
+			`"logit_bias":{"12":1}`
+		none = `temperature=1.0 top_k=-1 max_tokens=99 seed=3 logit_bias={"11":-5} min_p=0.1 top_p=`
+	)
+	for _, tt := range []struct{ path, client, want string }{
+		{contract.ChatPath, `"messages":[{"role":"user","content":"Hi"}]`, none + "0.9 min_tokens="},
+		{contract.ChatPath, `"messages":[{"role":"user","content":"Hi"}],"max_completion_tokens":2,` + client, none + "0.8"},
+		{contract.ResponsesPath, `"input":"Hi"`, none + "0.9 min_tokens="},
+		{contract.ResponsesPath, `"input":"Hi","max_output_tokens":20,` + strings.Replace(client, `"seed":4,`, "", 1),
+			none + "0.8 min_tokens="},
+	} {
+		for _, kind := range []string{contract.VLLM, contract.Chat} {
+			g := testGateway(func(o *Options) {
+				m := &o.Models[0]
+				m.Server, m.ServerExtras = kind, contract.DefaultExtras()
+				m.ExtraBody, m.SamplingOverrides = extras, overrides
+			})
+			sent := forwardedBody(t, g, tt.path, `{"model":"`+testModel+`",`+tt.client+`}`)
+			var members map[string]json.RawMessage
+			if err := json.Unmarshal([]byte(sent), &members); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range strings.Fields(tt.want) {
+				name, value, _ := strings.Cut(want, "=")
+				if string(members[name]) != value {
+					t.Errorf("%s %s: %s is %s, want %s", kind, tt.client, name, members[name], value)
+				}
+				if n := strings.Count(sent, `"`+name+`":`); n > 1 {
+					t.Errorf("%s %s: %s stands %d times", kind, tt.client, name, n)
+				}
+			}
+			if members["max_completion_tokens"] != nil || kind == contract.Chat && string(members["stop_token_ids"]) != "[9]" {
+				t.Errorf("%s %s: sent %s", kind, tt.client, sent)
+			}
+		}
+	}
+}
+
+// TestOverridesAreEchoed: a response says what was in effect.
+func TestOverridesAreEchoed(t *testing.T) {
+	g := testGateway(func(o *Options) { o.Models[0].SamplingOverrides = `{"temperature":1.0,"max_tokens":50}` })
+	x := forwarded(t, g, "/v1/responses", `{"model":"`+testModel+`","input":"Hi","temperature":0.5,"top_p":0.5}`)
+	got := outcome(t, x, []string{answerOf("<|channel|>final<|message|>Hi<|return|>"), ""})
+	for _, want := range []string{`"temperature":1.0,`, `"top_p":0.5,`, `"max_output_tokens":50,`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in %s", want, got)
+		}
+	}
+}
+
 func TestDefaultsRefused(t *testing.T) {
 	for _, tt := range []struct{ kind, object, param string }{
 		{contract.VLLM, `{"stream":false}`, "stream"}, {contract.VLLM, `{"temperature":3}`, "temperature"},

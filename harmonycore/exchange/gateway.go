@@ -16,6 +16,8 @@ type Model struct {
 	Kind backend.Kind
 	// defaults are those of [contract.ModelSettings.ExtraBody] for servers that take prompts. Otherwise they are nil.
 	defaults *openai.Defaults
+	// overrides are those of [contract.ModelSettings.SamplingOverrides], or nil.
+	overrides *openai.Defaults
 }
 
 // Options are the parts of a [Gateway].
@@ -58,7 +60,7 @@ type Gateway struct {
 }
 
 // New returns a [Gateway]. The kinds of servers in its options must be in [contract.ServerKinds]. An
-// [contract.ModelSettings.ExtraBody] that [openai.ReadDefaults] refuses is ignored.
+// [contract.ModelSettings.ExtraBody] that [openai.ReadDefaults] refuses is ignored, and so are such overrides.
 func New(o Options) *Gateway {
 	g := &Gateway{options: o, renderer: harmony.NewRenderer(o.Tokenizer), reduced: o.Mode == contract.ModeReduced}
 	for i := range o.Models {
@@ -68,6 +70,9 @@ func New(o Options) *Gateway {
 		}
 		if m.ExtraBody != "" && m.Kind != nil && !m.Kind.Facts().Conversations {
 			m.defaults, _ = openai.ReadDefaults(m.ExtraBody, m.Kind.Facts())
+		}
+		if m.SamplingOverrides != "" && m.Kind != nil {
+			m.overrides, _ = openai.ReadOverrides(m.SamplingOverrides, m.Kind.Facts())
 		}
 		g.models = append(g.models, m)
 		g.spares = g.spares || m.TranslatedShare() == 0

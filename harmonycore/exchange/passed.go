@@ -50,7 +50,9 @@ func (e *Exchange) passChat(a *modelRequest, body []byte, h Host) RequestAction 
 
 // changesOf returns what changes in a Chat request on its way to the model's servers.
 func changesOf(m *Model) *chatserver.Changes {
-	return &chatserver.Changes{Model: m.ServerModel, ExtraBody: m.ExtraBody, Chat: &m.Chat}
+	return &chatserver.Changes{
+		Model: m.ServerModel, ExtraBody: m.ExtraBody, Overrides: m.SamplingOverrides, Chat: &m.Chat,
+	}
 }
 
 // checkPassed refuses what the gateway cannot give of an answer that it does not make.

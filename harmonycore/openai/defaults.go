@@ -50,6 +50,17 @@ func ReadDefaults(object contract.Object, kind *contract.Kind) (*Defaults, *Erro
 	return d, nil
 }
 
+// ReadOverrides is ReadDefaults for [contract.ModelSettings.SamplingOverrides], which has parameters of sampling alone.
+func ReadOverrides(object contract.Object, kind *contract.Kind) (*Defaults, *Error) {
+	d, err := ReadDefaults(object, kind)
+	if err == nil && len(d.rest) > 0 {
+		members := rawjson.Members([]byte("{" + string(d.rest[1:]) + "}"))
+		members.Next()
+		return nil, Unsupported(string(members.Key), "It is no parameter of sampling.")
+	}
+	return d, err
+}
+
 func (d *Defaults) read(name string, v value, kind *contract.Kind) *Error {
 	s := &d.sampling
 	switch name {
@@ -93,6 +104,23 @@ func notOfServers(name string, kind *contract.Kind) *Error {
 
 // Rest returns the members that are not sampling parameters, each as ,"name":value.
 func (d *Defaults) Rest() []byte { return d.rest }
+
+// Override sets the parameters in place of the client's. What it leaves open stays the client's.
+func (d *Defaults) Override(s *Sampling) {
+	if d == nil {
+		return
+	}
+	client, of := Defaults{sampling: *s}, &d.sampling
+	s.Temperature, s.TopP, s.Seed = of.Temperature, of.TopP, of.Seed
+	s.PresencePenalty, s.FrequencyPenalty = of.PresencePenalty, of.FrequencyPenalty
+	s.MaxTokens, s.MinTokens, s.ThinkingBudget = of.MaxTokens, of.MinTokens, nil
+	s.LogitBias, s.StopTokenIDs, s.Extras = of.LogitBias, of.StopTokenIDs, slices.Clone(of.Extras)
+	if of.ThinkingBudget != nil {
+		budget := *of.ThinkingBudget // the request may change its own
+		s.ThinkingBudget = &budget
+	}
+	client.apply(s)
+}
 
 // apply sets what the client has left open.
 func (d *Defaults) apply(s *Sampling) {
@@ -151,6 +179,20 @@ func (e *ResponsesEcho) Complete(s *Sampling) {
 	e.FrequencyPenalty = orNumber(e.FrequencyPenalty, s.FrequencyPenalty)
 	if e.MaxOutputTokens == "" && s.MaxTokens > 0 {
 		e.MaxOutputTokens = strconv.Itoa(s.MaxTokens)
+	}
+}
+
+// Override makes the response name the parameters that are in place of the client's.
+func (e *ResponsesEcho) Override(d *Defaults) {
+	if d == nil {
+		return
+	}
+	of := &d.sampling
+	e.Temperature, e.TopP = orNumber(of.Temperature, e.Temperature), orNumber(of.TopP, e.TopP)
+	e.PresencePenalty = orNumber(of.PresencePenalty, e.PresencePenalty)
+	e.FrequencyPenalty = orNumber(of.FrequencyPenalty, e.FrequencyPenalty)
+	if of.MaxTokens > 0 {
+		e.MaxOutputTokens = strconv.Itoa(of.MaxTokens)
 	}
 }
 

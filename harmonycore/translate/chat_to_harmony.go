@@ -104,9 +104,11 @@ func ChatAnswer(body *openai.Body, m *contract.Model, env Env) (*Request, *opena
 }
 
 // setSampling copies the client's sampling parameters, and those of the servers' own parameters that the model allows.
-// What the client leaves open is as the operator has configured it.
+// What the client leaves open is as the operator has configured it, and so is what the operator sets for all clients.
 func (r *Request) setSampling(s *openai.Sampling, m *contract.Model) *openai.Error {
 	err := s.Complete(m.ServerExtras, r.env.Defaults)
+	r.env.Overrides.Override(s)
+	r.echo.Override(r.env.Overrides)
 	r.Sampling = *s
 	r.Sampling.TemplateKwargs = nil // they lie in the body
 	return err

@@ -27,6 +27,8 @@ type Env struct {
 	Sealing Sealing
 	// Defaults are the operator's, or nil if there are none.
 	Defaults *openai.Defaults
+	// Overrides are the operator's parameters in place of the client's, or nil if there are none.
+	Overrides *openai.Defaults
 }
 
 // Number is a JSON number as the client spelled it. An empty one is absent.

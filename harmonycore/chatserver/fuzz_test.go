@@ -23,7 +23,7 @@ func FuzzRewritten(f *testing.F) {
 			`"x":{"role":"developer"}},[],1]}`,
 		`{"messages":{"role":"developer"},"model":"x","logprobs":[],"return_token_ids":false,"\u017ftream":1,"x\"":"\\"}`,
 	} {
-		for bits := range 8 {
+		for bits := range 16 {
 			f.Add(seed, bits)
 		}
 	}
@@ -38,6 +38,9 @@ func FuzzRewritten(f *testing.F) {
 		}
 		if bits&4 != 0 {
 			c.Chat, c.ExtraBody = &contract.ChatServers{DeveloperRole: contract.DeveloperKeep}, ""
+		}
+		if bits&8 != 0 {
+			c.Overrides = `{"max_tokens":9,"top_k":-1}`
 		}
 		before := strings.Clone(body)
 		out, failure := AppendRewritten(nil, []byte(body), c)
@@ -105,6 +108,12 @@ func expected(t *testing.T, m map[string]any, c *Changes) map[string]any {
 			own["chat_template_kwargs"] = kwargs
 		}
 		dropOtherCases(m, "chat_template_kwargs")
+	}
+	if c.Overrides != "" {
+		for name, value := range decoded(t, []byte(c.Overrides)) {
+			own[name] = value
+		}
+		dropOtherCases(m, "max_completion_tokens")
 	}
 	for name := range own {
 		dropOtherCases(m, name)

@@ -96,7 +96,13 @@ func (w *rewriter) appendMember(dst []byte, m *rawjson.Items) ([]byte, *openai.E
 // sameMeaning reports whether two names of members mean the same. Some servers refuse a request with both.
 func sameMeaning(a, b string) bool { return a == b || isLimit(a) && isLimit(b) }
 
-func isLimit(name string) bool { return name == "max_tokens" || name == "max_completion_tokens" }
+// The two names of the limit of an answer.
+const (
+	maxTokens           = "max_tokens"
+	maxCompletionTokens = "max_completion_tokens"
+)
+
+func isLimit(name string) bool { return name == maxTokens || name == maxCompletionTokens }
 
 // changed returns the changed member that servers may read a name as, or an empty string.
 func (w *rewriter) changed(name string) string {
@@ -118,26 +124,13 @@ func (w *rewriter) changed(name string) string {
 		}
 	}
 	for i := range w.overrides {
-		if replaces(w.overrides[i].name, name) {
-			return w.overrides[i].name
+		e := &w.overrides[i]
+		limits := isLimit(e.name) && (strings.EqualFold(name, maxTokens) || strings.EqualFold(name, maxCompletionTokens))
+		if limits || strings.EqualFold(e.name, name) {
+			return e.name
 		}
 	}
 	return ""
-}
-
-// The two names of one limit.
-const (
-	memberMaxTokens           = "max_tokens"
-	memberMaxCompletionTokens = "max_completion_tokens"
-)
-
-// replaces reports whether a member of an operator's stands in place of a client's of another name.
-func replaces(operators, client string) bool {
-	if operators == memberMaxTokens && strings.EqualFold(client, memberMaxCompletionTokens) ||
-		operators == memberMaxCompletionTokens && strings.EqualFold(client, memberMaxTokens) {
-		return true
-	}
-	return strings.EqualFold(operators, client)
 }
 
 func (w *rewriter) appendChanged(dst []byte, name string, m *rawjson.Items) ([]byte, *openai.Error) {

@@ -34,9 +34,6 @@ func Native(s Setup) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	if path := s.Config.Filter().Models[0].APIPath; path != contract.DefaultAPIPath {
-		server = strings.TrimSuffix(server, path)
-	}
 	// As in a proxy, nothing is decompressed and no redirect is followed.
 	transport := &http.Transport{DisableCompression: true}
 	n := &native{

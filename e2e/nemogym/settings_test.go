@@ -20,7 +20,7 @@ func configuration(t *testing.T, v *vector, server string) *config.Config {
 	m := config.DefaultModel(theModel, contract.Chat+"="+server)
 	// A VLLMModel takes any name for its model.
 	m.Aliases = []string{"*"}
-	m.Answers.ContextError = contract.ContextEmptyLength
+	m.Answers.ContextError, m.Answers.UndeclaredCalls = contract.ContextEmptyLength, contract.CallsAsCalls
 	m.Answers.TokenIDs = v.isOn("return_token_id_information", false)
 	m.Chat.DeveloperRole = contract.DeveloperKeep
 	if v.isOn("replace_developer_role_with_system", false) {

@@ -93,7 +93,8 @@ type Answers struct {
 	HideReasoning bool `yaml:"hide_reasoning"`
 	// ReasoningAsSummary sends the whole reasoning as its summary to Responses clients that ask for one.
 	ReasoningAsSummary bool `yaml:"reasoning_as_summary"`
-	// UndeclaredCalls is "reasoning" or "content": as what a call is shown to something that the client has not declared.
+	// UndeclaredCalls is "reasoning", "content" or "call": as what a call is shown to something that the client has not
+	// declared. Only calls of functions can be shown as calls.
 	UndeclaredCalls string `yaml:"undeclared_calls"`
 	// MaxChoices is the largest n of a Chat request. 0 is the default.
 	MaxChoices int `yaml:"max_choices"`
@@ -204,7 +205,8 @@ func (a *Answers) Fields() []Field {
 			ReasoningBoth, ReasoningOnly, ReasoningContentOnly, ReasoningNone),
 		flag("hide_reasoning", &a.HideReasoning, false),
 		flag("reasoning_as_summary", &a.ReasoningAsSummary, false),
-		word("undeclared_calls", &a.UndeclaredCalls, CallsAsReasoning, CallsAsReasoning, CallsAsContent),
+		word("undeclared_calls", &a.UndeclaredCalls, CallsAsReasoning, CallsAsReasoning, CallsAsContent,
+			CallsAsCalls),
 		number("max_choices", &a.MaxChoices, MaxChoices, 1, MaxChoices),
 		flag("strict", &a.Strict, false),
 		word("events", &a.Events, EventsChunks, EventsChunks, EventsChannels),

@@ -67,6 +67,7 @@ const (
 const (
 	CallsAsReasoning = "reasoning"
 	CallsAsContent   = "content"
+	CallsAsCalls     = "call"
 )
 
 // The forms of Chat's streams, in [Answers.Events] and [EventsHeader]: the API's own chunks, or channel events

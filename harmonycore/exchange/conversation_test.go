@@ -194,6 +194,39 @@ func TestConversationCharacters(t *testing.T) {
 	}
 }
 
+// TestUndeclaredCalls: with undeclared_calls: call the client gets calls of functions that it has not declared.
+func TestUndeclaredCalls(t *testing.T) {
+	calls := func(m *contract.Model) { m.Answers.UndeclaredCalls = contract.CallsAsCalls }
+	for name, want := range map[string]string{
+		"g":                     `function_call(a g {})`,
+		"G-1_x":                 `function_call(a G-1_x {})`,
+		strings.Repeat("g", 64): `function_call(a ` + strings.Repeat("g", 64) + ` {})`,
+		strings.Repeat("g", 65): `reasoning({})`,
+		"no function":           `reasoning({})`,
+		"browser.search":        `reasoning({})`,
+		`\u0000`:                `reasoning({})`,
+		`<|call|>`:              `reasoning({})`,
+	} {
+		answer := call("0", `"a"`, `"`+name+`"`, `{}`) + finish("tool_calls")
+		_, got, _ := ask(t, conversing(calls), contract.ResponsesPath, askForTools, "text/event-stream", answer, len(answer))
+		if items := itemsOf(t, got); items != want {
+			t.Errorf("%s: %s, want %s", name, items, want)
+		}
+	}
+	harmony := testGateway(func(o *Options) { calls(&o.Models[0]) })
+	for path, body := range map[string]string{
+		contract.ResponsesPath: `"input":"Hi"}`, contract.ChatPath: `"messages":[{"role":"user","content":"Hi"}]}`,
+	} {
+		for recipient, called := range map[string]bool{"functions.g": true, "browser.search": false, "g": false} {
+			x := forwarded(t, harmony, path, `{"model":"`+testModel+`",`+body)
+			got := outcome(t, x, []string{answerOf("<|channel|>commentary to="+recipient+"<|message|>{}<|call|>"), ""})
+			if strings.Contains(got, `"arguments":"{}"`) != called {
+				t.Errorf("%s, %s: %s", path, recipient, got)
+			}
+		}
+	}
+}
+
 // itemsOf returns the items of a whole response, each as TYPE(text).
 func itemsOf(t *testing.T, response string) string {
 	t.Helper()

@@ -30,6 +30,8 @@ type turn struct {
 	tally Tally
 	// undeclared is the lane of messages to functions that the request does not declare (RATIONALE.md#17).
 	undeclared lane
+	// undeclaredCalls reports whether they are calls all the same.
+	undeclaredCalls bool
 	// builtIn reports whether the open message calls a built-in tool of the model that the request does not offer.
 	builtIn bool
 	// arguments are those of the open call, if they are checked against schema.
@@ -44,8 +46,11 @@ type turn struct {
 
 func (r *Request) newTurn() turn {
 	t := turn{tools: r.tools, requireFinal: r.answers.RequireFinalChannel}
-	if r.answers.UndeclaredCalls == contract.CallsAsContent {
+	switch r.answers.UndeclaredCalls {
+	case contract.CallsAsContent:
 		t.undeclared = preambleLane
+	case contract.CallsAsCalls:
+		t.undeclaredCalls = true
 	}
 	return t
 }
@@ -53,8 +58,8 @@ func (r *Request) newTurn() turn {
 // open chooses the lane of a message, first by its recipient and then by its channel. It returns the tool that the
 // message calls, or nil.
 //
-// Only declared tools can be called. A message to any other recipient is reasoning, or content if the operator has
-// configured that. A message in the name of another role is always reasoning. A message without a channel is the
+// Only declared tools can be called. A message to any other recipient is reasoning, or else what the operator has
+// configured. A message in the name of another role is always reasoning. A message without a channel is the
 // answer: models write such messages when they lose the format, and the answer must not be lost.
 func (t *turn) open(h harmony.Header) *shownTool {
 	t.lane, t.builtIn = reasoningLane, false
@@ -70,6 +75,9 @@ func (t *turn) open(h harmony.Header) *shownTool {
 		t.lane = preambleLane
 	case harmony.PartToolCall:
 		tool := t.tools.byRecipient(h.Recipient)
+		if tool == nil && t.undeclaredCalls {
+			tool = undeclaredFunction(h.Recipient)
+		}
 		if tool == nil {
 			t.lane = t.undeclared
 			t.builtIn = isBuiltIn(h.Recipient)
@@ -81,6 +89,25 @@ func (t *turn) open(h harmony.Header) *shownTool {
 		return tool
 	}
 	return nil
+}
+
+// maxFunction is the maximum length of the name of a function that is not declared, in bytes.
+const maxFunction = 64
+
+// undeclaredFunction returns the function that a recipient names, or nil if it names none, or one that no API allows.
+func undeclaredFunction(recipient string) *shownTool {
+	name, ok := strings.CutPrefix(recipient, FunctionPrefix)
+	if !ok || name == "" || len(name) > maxFunction {
+		return nil
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
+		default:
+			return nil
+		}
+	}
+	return &shownTool{calledTool: calledTool{shown: name}, name: name}
 }
 
 // maxCallID is the maximum length of a server's id of a call, in bytes. A longer one is replaced.

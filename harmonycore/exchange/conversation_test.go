@@ -219,7 +219,7 @@ func TestUndeclaredCalls(t *testing.T) {
 	} {
 		for recipient, called := range map[string]bool{"functions.g": true, "browser.search": false, "g": false} {
 			x := forwarded(t, harmony, path, `{"model":"`+testModel+`",`+body)
-			got := outcome(t, x, []string{answerOf("<|channel|>commentary to="+recipient+"<|message|>{}<|call|>"), ""})
+			got := outcome(t, x, []string{answerOf("<|channel|>commentary to=" + recipient + "<|message|>{}<|call|>"), ""})
 			if strings.Contains(got, `"arguments":"{}"`) != called {
 				t.Errorf("%s, %s: %s", path, recipient, got)
 			}

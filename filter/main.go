@@ -3,8 +3,8 @@ package main
 
 import "github.com/harmonyedge/harmonyedge/filter/module"
 
-// version is set when the module is built (tools/build-filter.sh). It has no value here because TinyGo's linker flag does not
-// set a variable that has one.
+// version is set when the module is built (tools/build-filter.sh). It has no value here because TinyGo's linker flag
+// does not set a variable that has one.
 var version string
 
 func main() {}

@@ -192,8 +192,8 @@ func TestChatTokens(t *testing.T) {
 	}
 }
 
-// TestChatBuiltIn checks that the built-in model answers conversations, calls tools, and keeps to what must be called or
-// written.
+// TestChatBuiltIn checks that the built-in model answers conversations, calls tools, and keeps to what must be called
+// or written.
 func TestChatBuiltIn(t *testing.T) {
 	const user = `"messages":[{"role":"developer","content":"Be kind."},{"role":"user","content":"What is the weather in Rome?"}`
 	schema := `,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"type":"object","properties":` +

@@ -87,8 +87,8 @@ type Model struct {
 	// Servers are the model's inference servers, in place of a pool. Each is KIND=URL, such as vllm=http://10.0.0.7:8000,
 	// and all are of the same kind.
 	Servers []string `yaml:"servers"`
-	// AcceptTextPrompts is [Pool.AcceptTextPrompts] for Servers. Only a flag sets it: a file that accepts such prompts says
-	// so in a pool.
+	// AcceptTextPrompts is [Pool.AcceptTextPrompts] for Servers. Only a flag sets it: a file that accepts such prompts
+	// says so in a pool.
 	AcceptTextPrompts bool `yaml:"-"`
 	// ForwardAuthorization sends clients' authorization headers to the servers. Otherwise the servers do not get them.
 	ForwardAuthorization bool `yaml:"forward_authorization"`

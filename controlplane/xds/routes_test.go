@@ -27,7 +27,8 @@ func TestPathsOfKinds(t *testing.T) {
 	}
 }
 
-// TestRoutesOfConversations checks the routes to servers that take conversations, also where their API has another path.
+// TestRoutesOfConversations checks the routes to servers that take conversations, also where their API has another
+// path.
 func TestRoutesOfConversations(t *testing.T) {
 	c, err := config.Parse("h.yaml", []byte(`
 models:

@@ -29,8 +29,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// Case is one file of this folder: what a client sends, what the server answers, what the client must see. The file is a
-// txtar archive. Its comment says what the case is about, and its members are
+// Case is one file of this folder: what a client sends, what the server answers, what the client must see. The file is
+// a txtar archive. Its comment says what the case is about, and its members are
 //
 //	request   the client's request as it stands on the wire: request line, headers, empty line, body
 //	script    the server's answers, as sim reads them; without it the simulated model answers

@@ -13,7 +13,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// WantChat is the member with the view before a server that takes conversations, where that is another than before vLLM.
+// WantChat is the member with the view before a server that takes conversations, where that is another than before
+// vLLM.
 const WantChat = "want chat"
 
 // OfChatServers reads the cases that are about servers that take conversations alone.

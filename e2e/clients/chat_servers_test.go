@@ -15,12 +15,13 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// chatServerClients are those that speak to a model behind a server of conversations. The others use the same libraries.
+// chatServerClients are those that speak to a model behind a server of conversations. The others use the same
+// libraries.
 var chatServerClients = []string{"openai-python", "openai-node, Responses", "openai-agents", "openai-agents, Responses",
 	"vercel-ai, Responses"}
 
-// TestChatServerClients lets clients, and Codex, speak to a model whose servers take conversations, in Envoy and without
-// it. What they see is checked as for a Harmony model.
+// TestChatServerClients lets clients, and Codex, speak to a model whose servers take conversations, in Envoy and
+// without it. What they see is checked as for a Harmony model.
 func TestChatServerClients(t *testing.T) {
 	programs := clientFolder(t)
 	for _, host := range clientHosts {

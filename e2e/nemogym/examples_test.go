@@ -72,8 +72,8 @@ func example(t *testing.T, host, name string, urls [2]string) string {
 	return path
 }
 
-// TestExamples serves examples/nemo-gym by the program, on both hosts, and has agents with a tool: in Envoy each keeps its
-// server by a cookie, and the servers get the key, and what the files set.
+// TestExamples serves examples/nemo-gym by the program, on both hosts, and has agents with a tool: in Envoy each keeps
+// its server by a cookie, and the servers get the key, and what the files set.
 func TestExamples(t *testing.T) {
 	for _, host := range []string{"wazero", "envoy"} {
 		for _, file := range []string{"inference.yaml", "training.yaml"} {

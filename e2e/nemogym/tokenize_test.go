@@ -10,8 +10,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
-// TestTokenize asks the gateway's /tokenize what a VLLMModel has asked its server's. The server must get the same, and the
-// client the server's ids.
+// TestTokenize asks the gateway's /tokenize what a VLLMModel has asked its server's. The server must get the same, and
+// the client the server's ids.
 func TestTokenize(t *testing.T) {
 	asked := 0
 	for _, v := range readVectors(t) {

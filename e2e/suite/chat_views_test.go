@@ -40,8 +40,8 @@ func likeChat(view string) string {
 	return noEffort.ReplaceAllString(view, `"effort":"medium"`)
 }
 
-// withoutLogprobs returns the line of a stream without the logprobs of a piece of text. All logprobs of a text come once
-// more at its end, however many pieces it has had.
+// withoutLogprobs returns the line of a stream without the logprobs of a piece of text. All logprobs of a text come
+// once more at its end, however many pieces it has had.
 func withoutLogprobs(line string) string {
 	const piece = `data: {"type":"response.output_text.delta"`
 	var event map[string]any

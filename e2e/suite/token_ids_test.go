@@ -293,8 +293,8 @@ func TestTokenIDsComeBack(t *testing.T) {
 		})
 }
 
-// TestManyTokenIDs fills most of a context, on Envoy and under wazero: the client gets every id and logprob, and can send
-// them back.
+// TestManyTokenIDs fills most of a context, on Envoy and under wazero: the client gets every id and logprob, and can
+// send them back.
 func TestManyTokenIDs(t *testing.T) {
 	answer := "<|channel|>final<|message|>" + strings.Repeat(" word", 20_000) + "<|return|>"
 	for _, run := range []func(*testing.T, *config.Config) *hosts.Host{

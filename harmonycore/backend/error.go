@@ -29,7 +29,8 @@ func ReadError(status int, body []byte) *Error {
 }
 
 // BodyError returns the error in the body of a response with status 200, or nil if there is none. Some servers answer
-// 200 and put the error into the JSON (tenstorrent/vllm#386): in a member "error", or flat as an object of type "error".
+// 200 and put the error into the JSON (tenstorrent/vllm#386): in a member "error", or flat as an object of type
+// "error".
 func BodyError(body []byte) *Error {
 	if rawjson.Validate(body, rawjson.MaxDepth) != nil {
 		return nil

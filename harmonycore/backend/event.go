@@ -65,7 +65,8 @@ type Event struct {
 	counted int
 	// unique reports whether the event has something for which no template has a gap.
 	unique bool
-	// listsIDs reports whether the server has listed SampledIDs. Else they are namedIDs, by which the logprobs name tokens.
+	// listsIDs reports whether the server has listed SampledIDs. Else they are namedIDs, by which the logprobs name
+	// tokens.
 	listsIDs bool
 	namedIDs []uint32
 	// pieceIndex is one more than the server's index of the call that has a piece in the event, or 0 if it has none.

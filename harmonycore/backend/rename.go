@@ -2,8 +2,9 @@ package backend
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// AppendRenamed appends a client's request body with model as its "model", the name by which the server knows the model.
-// Everything else is copied. The body must be validated JSON: an object with exactly one member "model", a string.
+// AppendRenamed appends a client's request body with model as its "model", the name by which the server knows the
+// model. Everything else is copied. The body must be validated JSON: an object with exactly one member "model", a
+// string.
 func AppendRenamed(dst, body []byte, model string) []byte {
 	if need := len(body) + len(model) + 64; cap(dst)-len(dst) < need {
 		dst = append(make([]byte, 0, len(dst)+need+need/8), dst...)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// sglangWriter writes streams of SGLang's: cumulative ones and others, with one choice or two, with all that an event may
-// have, and with what a broken server could send.
+// sglangWriter writes streams of SGLang's: cumulative ones and others, with one choice or two, with all that an event
+// may have, and with what a broken server could send.
 type sglangWriter struct{ eventWriter }
 
 // events returns the events of a stream.

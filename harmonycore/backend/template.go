@@ -19,8 +19,8 @@ type template struct {
 	frame []byte
 	gaps  [maxGaps]gap
 	count int
-	// index is the index of the event's choice, if no gap has it. call is one more than the server's index of the call whose
-	// arguments a gap has, or 0 if it has none.
+	// index is the index of the event's choice, if no gap has it. call is one more than the server's index of the call
+	// whose arguments a gap has, or 0 if it has none.
 	index, call int
 	// unused counts the templates in a row that fitted no event.
 	unused int
@@ -115,9 +115,9 @@ func after(b []byte, at int, want []byte) int {
 // promptOfOthers in its place. No reader reads either of them, wherever they stand.
 var promptOfFirst, promptOfOthers = []byte(promptKey + "[]"), []byte(promptKey + "null")
 
-// learn makes the template from the data of an event that was parsed, what the stream puts around it, and what it meant.
-// An event of a kind that comes once in a stream makes none. Neither does one whose data came in several lines: the
-// frame has one.
+// learn makes the template from the data of an event that was parsed, what the stream puts around it, and what it
+// meant. An event of a kind that comes once in a stream makes none. Neither does one whose data came in several lines:
+// the frame has one.
 func (t *template) learn(prefix string, data []byte, suffix string, e *Event, variables []variable) {
 	t.count = 0
 	if len(variables) == 0 || len(data) > maxTemplate || t.unused >= maxUnused || e.Error != nil || e.Done ||

@@ -24,8 +24,8 @@ type ChatServers struct {
 type Object string
 
 // The values of [ModelSettings.Speaks]: what the text of a model's answers is. [SpeaksAuto] is Harmony for servers that
-// take prompts. For servers that take conversations it is what the beginning of an answer shows. A name that begins with
-// [ForeignPrefix] is an adapter that a program has registered itself (package structure).
+// take prompts. For servers that take conversations it is what the beginning of an answer shows. A name that begins
+// with [ForeignPrefix] is an adapter that a program has registered itself (package structure).
 const (
 	SpeaksAuto    = "auto"
 	SpeaksHarmony = "harmony"
@@ -35,8 +35,8 @@ const (
 	ForeignPrefix = "x-"
 )
 
-// ReasoningThinkTags is the value of [ChatServers.ReasoningHistory] that is not one of [Answers.ReasoningFields]: in the
-// text, between <think> and </think>.
+// ReasoningThinkTags is the value of [ChatServers.ReasoningHistory] that is not one of [Answers.ReasoningFields]: in
+// the text, between <think> and </think>.
 const ReasoningThinkTags = "think_tags"
 
 // The values of [ChatServers.ThinkTags].
@@ -94,8 +94,8 @@ func validSpeaks(s string) bool {
 
 func validMarker(s string) bool { return len(s) <= maxMarker && strings.TrimSpace(s) == s }
 
-// RemakesChat reports whether the answers of servers that take conversations are made anew for Chat clients: they have a
-// structure that clients cannot read, or lack or show what the operator wants otherwise. All others pass unchanged.
+// RemakesChat reports whether the answers of servers that take conversations are made anew for Chat clients: they have
+// a structure that clients cannot read, or lack or show what the operator wants otherwise. All others pass unchanged.
 func (m *ModelSettings) RemakesChat() bool {
 	plain := m.Speaks == SpeaksChat || m.Speaks == SpeaksAuto
 	a := &m.Answers

@@ -52,8 +52,8 @@ type Capabilities struct {
 	StructuralTags bool
 	// ThinkingBudget reports whether servers can limit reasoning themselves.
 	ThinkingBudget bool
-	// Scheduling reports whether a request can have a cache_salt, and a priority that is a whole number. Which numbers come
-	// first differs (docs/sglang.md).
+	// Scheduling reports whether a request can have a cache_salt, and a priority that is a whole number. Which numbers
+	// come first differs (docs/sglang.md).
 	Scheduling bool
 	_          bool
 	// MinTokens reports whether a request can have min_tokens, the least number of tokens of an answer.
@@ -70,8 +70,8 @@ func (c *Capabilities) TokenIDs() bool {
 	return !c.Conversations && (!c.TextPrompts || !c.TextAnswers)
 }
 
-// TracesTokens reports whether servers can say of each token of an answer which one it is and how likely it was. Servers
-// that take conversations may or may not.
+// TracesTokens reports whether servers can say of each token of an answer which one it is and how likely it was.
+// Servers that take conversations may or may not.
 func (c *Capabilities) TracesTokens() bool {
 	return c.Logprobs && (!c.TextAnswers || c.Conversations)
 }
@@ -151,7 +151,8 @@ var kinds = [...]Kind{
 // StreamType returns the media type of answers.
 func (k *Kind) StreamType() string { return cmp.Or(k.MediaType, "text/event-stream") }
 
-// TakesAPIPath reports whether the API of such servers may have another path than [DefaultAPIPath]: others run them too.
+// TakesAPIPath reports whether the API of such servers may have another path than [DefaultAPIPath]: others run them
+// too.
 func (k *Kind) TakesAPIPath() bool { return k.Conversations || k.Name == Text }
 
 // KindNamed returns the kind of server with this name, or nil if there is none.

@@ -61,11 +61,11 @@ type Forward struct {
 	Path, Pool string
 	// Without is the name of a header, in lower case, that the server must not get from a client, or empty.
 	Without string
-	// Body replaces the client's body. If it is nil, the host sends the body as it came, and not what [Exchange.Request] has
-	// left of it.
+	// Body replaces the client's body. If it is nil, the host sends the body as it came, and not what [Exchange.Request]
+	// has left of it.
 	Body []byte
-	// Readable asks for an uncompressed response that is no stream of the model's tokens: the client gets the server's own,
-	// or one that is made of it.
+	// Readable asks for an uncompressed response that is no stream of the model's tokens: the client gets the server's
+	// own, or one that is made of it.
 	Readable bool
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// TestBuiltInCalls checks that calls of the functions that stand for built-in tools at servers of conversations come back
-// as calls of these tools.
+// TestBuiltInCalls checks that calls of the functions that stand for built-in tools at servers of conversations come
+// back as calls of these tools.
 func TestBuiltInCalls(t *testing.T) {
 	sent, got, _ := ask(t, conversing(nil), contract.ResponsesPath, `{"model":"qwen","input":"hi","tools":[`+
 		`{"type":"builtin","name":"browser"},{"type":"builtin","name":"python"}]}`, "text/event-stream",

@@ -7,8 +7,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// callReader makes messages of the calls that a server sends in pieces. A call ends where the next begins, so its pieces
-// must come in one run: a message cannot be continued once another was opened.
+// callReader makes messages of the calls that a server sends in pieces. A call ends where the next begins, so its
+// pieces must come in one run: a message cannot be continued once another was opened.
 type callReader struct {
 	sink    *conversationSink
 	request *translate.Request
@@ -43,8 +43,8 @@ func (r *callReader) take(piece *backend.CallPiece) *openai.Error {
 	return nil
 }
 
-// begin closes the open message and opens that of a call. Only the first piece of a call has a name. Any other is one of
-// a call that has ended.
+// begin closes the open message and opens that of a call. Only the first piece of a call has a name. Any other is one
+// of a call that has ended.
 func (r *callReader) begin(piece *backend.CallPiece) *openai.Error {
 	if len(piece.Name) == 0 || len(piece.Name) > maxFunctionName {
 		return errNotUnderstood()

@@ -23,8 +23,8 @@ func conversing(change func(*contract.Model)) *Gateway {
 	return New(Options{Config: *c, Tokenizer: o200k.Tokenizer()})
 }
 
-// ask sends a request, and the server's answer in pieces of n bytes. It returns what the server got, and what the client
-// got.
+// ask sends a request, and the server's answer in pieces of n bytes. It returns what the server got, and what the
+// client got.
 func ask(t *testing.T, g *Gateway, path, request, contentType, answer string, n int) (sent, got string, x *Exchange) {
 	t.Helper()
 	x = g.Begin("POST", path)
@@ -142,8 +142,8 @@ func TestConversationBreaksOff(t *testing.T) {
 	}
 }
 
-// TestConversationIDs has servers that send the ids of tokens, or some of them. Clients that ask for no logprobs get none,
-// and no client gets a part of the ids.
+// TestConversationIDs has servers that send the ids of tokens, or some of them. Clients that ask for no logprobs get
+// none, and no client gets a part of the ids.
 func TestConversationIDs(t *testing.T) {
 	const (
 		prompt = `data: {"prompt_token_ids":[1,2],"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}` + "\n\n"

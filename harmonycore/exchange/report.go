@@ -20,8 +20,8 @@ type Report struct {
 	Untranslated                  bool
 	Observed                      Observed
 	ObservedPrompt, ServersPrompt int
-	// Translated reports whether the request was sent to the model's servers, translated or as a Chat request that needs no
-	// translation. Only then do the following fields apply.
+	// Translated reports whether the request was sent to the model's servers, translated or as a Chat request that needs
+	// no translation. Only then do the following fields apply.
 	Translated bool
 	// PromptTokens is the number of tokens sent. CachedTokens of them were in the server's cache, as the server reports.
 	// ToolOutputTokens of them are results of tools.

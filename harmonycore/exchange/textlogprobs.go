@@ -8,8 +8,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// textLogprobs finds out which logprobs of a server belong to a text. A server sends those of all tokens, in the order of
-// the text: also of control tokens, headers and tags, which it or an adapter has taken out of the text.
+// textLogprobs finds out which logprobs of a server belong to a text. A server sends those of all tokens, in the order
+// of the text: also of control tokens, headers and tags, which it or an adapter has taken out of the text.
 type textLogprobs struct {
 	// waiting are those whose text has not come yet.
 	waiting []openai.Logprob
@@ -81,8 +81,8 @@ func (t *textLogprobs) take(text []byte, give func(*openai.Logprob)) {
 	t.waiting = slices.Delete(t.waiting, 0, taken)
 }
 
-// aside returns the place of a token in a text that does not begin with it, or -1 if the token is not in the text. Where
-// one of the next tokens is what the text begins with, this one is not.
+// aside returns the place of a token in a text that does not begin with it, or -1 if the token is not in the text.
+// Where one of the next tokens is what the text begins with, this one is not.
 func (t *textLogprobs) aside(token, text []byte, next []openai.Logprob) int {
 	if len(token) == 0 {
 		return -1

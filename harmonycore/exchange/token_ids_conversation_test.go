@@ -99,8 +99,8 @@ func TestTokenIDsWithoutEnd(t *testing.T) {
 	t.Error("the server was never cut off")
 }
 
-// TestTokenIDsCarried: servers get the ids of each turn on the message of that turn, as the client spells them, and only
-// if the operator has configured ids.
+// TestTokenIDsCarried: servers get the ids of each turn on the message of that turn, as the client spells them, and
+// only if the operator has configured ids.
 func TestTokenIDsCarried(t *testing.T) {
 	ids := func(n int) string {
 		return fmt.Sprintf(`"prompt_token_ids":[ %d ,2],"generation_token_ids":[%d],"generation_log_probs":[-1.50]`, n, n)

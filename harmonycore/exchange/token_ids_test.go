@@ -88,8 +88,8 @@ const (
 		" <|constrain|>json<|message|>{}<|call|>"
 )
 
-// tracedTexts are answers, each with the reason for its end: regular ones, those that are repaired, and those that leave
-// nothing to show.
+// tracedTexts are answers, each with the reason for its end: regular ones, those that are repaired, and those that
+// leave nothing to show.
 var tracedTexts = [][2]string{
 	{tracedAnswer, "stop"}, {tracedCalls, "stop"}, {"no header at all<|return|>", "stop"}, {"<|return|>", "stop"},
 	{"<|channel|>analysis<|message|>Think", "length"}, {"<|channel|>analysis<|message|>Think<|end|><|start|>assi", "length"},

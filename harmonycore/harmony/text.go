@@ -169,8 +169,8 @@ func (p *TextParser) Finish() {
 	p.finish()
 }
 
-// Break delivers what is held back, and closes the open message. The text that follows begins a message. The caller knows
-// of a message beside the text.
+// Break delivers what is held back, and closes the open message. The text that follows begins a message. The caller
+// knows of a message beside the text.
 func (p *TextParser) Break() {
 	if p.controls+p.ordinary == 0 {
 		return

@@ -28,7 +28,8 @@ type ChatMessage struct {
 	ToolCalls []ToolCall
 	// ToolCallID is the id of the call that a message of [RoleTool] answers.
 	ToolCallID string
-	// TokenIDs are what an assistant's message was made of, if the client sends it. It is not checked. It lies in the body.
+	// TokenIDs are what an assistant's message was made of, if the client sends it. It is not checked. It lies in the
+	// body.
 	TokenIDs *TokenIDs
 }
 

@@ -59,7 +59,8 @@ func readTokenIDs(dst **TokenIDs, key []byte, v value) {
 	*(*dst).place(rawjson.View(key)) = v
 }
 
-// Check checks the members of a request's item or message. at is its place. All of them must be there. A nil t has none.
+// Check checks the members of a request's item or message. at is its place. All of them must be there. A nil t has
+// none.
 func (t *TokenIDs) Check(at string) *Error {
 	if t == nil {
 		return nil

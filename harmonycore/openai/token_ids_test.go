@@ -89,7 +89,8 @@ func encoded(t *testing.T, v any) string {
 	return string(text)
 }
 
-// FuzzDefaults: whatever an operator writes, what is left of it beside the sampling parameters are members of an object.
+// FuzzDefaults: whatever an operator writes, what is left of it beside the sampling parameters are members of an
+// object.
 func FuzzDefaults(f *testing.F) {
 	f.Add(`{"temperature":0.6,"top_k":20,"a":[1, {"b":"\u0041"}]}`, contract.VLLM)
 	f.Add(`{"stop_token_ids":[1],"\n":null,"max_tokens":1}`, contract.SGLang)

@@ -14,9 +14,9 @@ const (
 // <think> is text, and the first </think> ends it. Outside </think> is text. A tag leads if only space and reasoning
 // precede it; the space before it is dropped. All other space is kept.
 //
-// With [contract.ThinkOpened] an answer begins inside reasoning, and a leading <think> is dropped. If the model ends its
-// answer without any tag, it may not have reasoned. Then the text is sent as the answer too, although it was sent as
-// reasoning before.
+// With [contract.ThinkOpened] an answer begins inside reasoning, and a leading <think> is dropped. If the model ends
+// its answer without any tag, it may not have reasoned. Then the text is sent as the answer too, although it was sent
+// as reasoning before.
 type chat struct {
 	*Messages
 	anywhere   bool

@@ -76,8 +76,8 @@ func newBuiltInTools(in *openai.ResponsesRequest) (b builtInTools) {
 	return b
 }
 
-// methodsOf returns what can be called of a built-in tool. One without methods is called by its own name, with text. The
-// description of the tool itself is in that of its first method.
+// methodsOf returns what can be called of a built-in tool. One without methods is called by its own name, with text.
+// The description of the tool itself is in that of its first method.
 func methodsOf(n *harmony.Namespace) []openai.Tool {
 	if len(n.Tools) == 0 {
 		return []openai.Tool{{Name: n.Name, BuiltIn: true, Custom: true, Description: n.Description.Value}}

@@ -2,8 +2,8 @@ package translate
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/contract"
 
-// EmptiesTooLong reports whether a conversation that is too long for the model gets an [Request.EmptyAnswer] rather than
-// an error.
+// EmptiesTooLong reports whether a conversation that is too long for the model gets an [Request.EmptyAnswer] rather
+// than an error.
 func (r *Request) EmptiesTooLong() bool { return r.answers.ContextError == contract.ContextEmptyLength }
 
 // EmptyAnswer returns an answer without text that ended at its limit. It has the form that the client asked for, and a

@@ -45,8 +45,8 @@ type responsesAnswer struct {
 	reasoning openai.OutputKind
 	// read and written are the Harmony messages for the client, or nil if it did not ask for them.
 	read, written *harmony.Transcript
-	// ids are what the last item has. They are nil if no item has them. An item is then closed only when the next one opens
-	// or the answer ends, and closing is the status that it will have.
+	// ids are what the last item has. They are nil if no item has them. An item is then closed only when the next one
+	// opens or the answer ends, and closing is the status that it will have.
 	ids     *TokenIDs
 	closing string
 }

@@ -27,8 +27,8 @@ func (b *builder) reasoning(item *openai.InputItem, at string, r *Request) *open
 	return err
 }
 
-// reasoningOf returns the text of an item of reasoning. It uses the sealed text and ignores the visible text next to it,
-// because only the sealed text is known to come from the model.
+// reasoningOf returns the text of an item of reasoning. It uses the sealed text and ignores the visible text next to
+// it, because only the sealed text is known to come from the model.
 func (r *Request) reasoningOf(item *openai.InputItem, at string) ([]string, *openai.Error) {
 	sealing := &r.env.Sealing
 	if len(item.Sealed) == 0 || sealing.Keys == nil && len(item.Content) > 0 {

@@ -16,9 +16,9 @@ func (r *Request) TakesText(function string) bool {
 	return tool != nil && tool.custom
 }
 
-// CustomInput returns the input of a custom tool from the arguments of the function that stands for it. Models sometimes
-// write the input itself: arguments of another form are the input. cut reports whether the end of the arguments is
-// missing. The input is then what has come of it.
+// CustomInput returns the input of a custom tool from the arguments of the function that stands for it. Models
+// sometimes write the input itself: arguments of another form are the input. cut reports whether the end of the
+// arguments is missing. The input is then what has come of it.
 func CustomInput(arguments []byte, cut bool) []byte {
 	if input, ok := inputOf(arguments); ok {
 		return input

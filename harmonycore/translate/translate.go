@@ -79,8 +79,8 @@ type Request struct {
 	tierRequested bool
 	sealed        bool
 	effort        harmony.Effort
-	// effortWord is the client's own word, for models that are not asked for one of Harmony's efforts. spoken is what their
-	// servers are asked.
+	// effortWord is the client's own word, for models that are not asked for one of Harmony's efforts. spoken is what
+	// their servers are asked.
 	effortWord string
 	spoken     *spoken
 	echo       openai.ResponsesEcho

@@ -121,8 +121,8 @@ func (t *turn) CallID(id []byte) {
 	}
 }
 
-// idOfCall returns the id of the call that was opened: the server's, or else own. A client could not tell two calls with
-// one id apart.
+// idOfCall returns the id of the call that was opened: the server's, or else own. A client could not tell two calls
+// with one id apart.
 func (t *turn) idOfCall(own string) string {
 	id := t.givenID
 	t.givenID = ""

@@ -86,8 +86,8 @@ func SkipNumber(data []byte, i int) int {
 	return s.pos
 }
 
-// SkipValid returns the position after the JSON value that begins at i in data, or -1 if none does. It accepts the values
-// that [Validate] accepts. What stands after the value is not looked at.
+// SkipValid returns the position after the JSON value that begins at i in data, or -1 if none does. It accepts the
+// values that [Validate] accepts. What stands after the value is not looked at.
 func SkipValid(data []byte, i, maxDepth int) int {
 	s := scanner{data: data, pos: i, maxValues: math.MaxInt}
 	if s.value(maxDepth) != nil {

@@ -66,8 +66,8 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	return types.ActionContinue
 }
 
-// upgradeOf returns the protocol that a request asks for on its connection, in lower case, or empty. The host passes only
-// upgrades for which it is configured. It shows one of HTTP/2 (extended CONNECT) in the form of HTTP/1.1.
+// upgradeOf returns the protocol that a request asks for on its connection, in lower case, or empty. The host passes
+// only upgrades for which it is configured. It shows one of HTTP/2 (extended CONNECT) in the form of HTTP/1.1.
 func upgradeOf(headers [][2]string) string {
 	protocol, connection := "", false
 	for _, h := range headers {

@@ -56,8 +56,9 @@ func (r Result) Equal(other Result) bool {
 	return slices.Equal(r.Messages, other.Messages) && r.Recoveries == other.Recoveries && r.Tokens == other.Tokens
 }
 
-// Read gives a text to adapters: whole, cut in two at every place, and byte by byte. whole reports whether the model has
-// ended the answer by itself. The test fails if a cut makes a difference, or if an adapter breaks a rule of its sink.
+// Read gives a text to adapters: whole, cut in two at every place, and byte by byte. whole reports whether the model
+// has ended the answer by itself. The test fails if a cut makes a difference, or if an adapter breaks a rule of its
+// sink.
 func Read(t testing.TB, create structure.New, o structure.Options, text string, whole bool) Result {
 	t.Helper()
 	want := ReadPieces(t, create, o, split(text), whole)

@@ -144,3 +144,24 @@ func TestServedCountsStalled(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// TestConversationsInReducedMode checks requests whose headers have gone before their body: the headers have the path and
+// ask for an answer that can be read, and nothing may change them later.
+func TestConversationsInReducedMode(t *testing.T) {
+	g := conversing(func(m *contract.Model) { m.APIPath = "/openai/v1" })
+	g.reduced = true
+	for path, at := range map[string]string{
+		contract.ChatPath: "/openai/v1/chat/completions", contract.ResponsesPath: "/openai/v1/chat/completions",
+		contract.TokenizePath: "/openai/tokenize", contract.InputTokensPath: "/openai/tokenize",
+	} {
+		x := g.Begin("POST", path)
+		if head := x.RequestHeaders(); head.Path != at || head.Pool != "qwen" || !head.Rewritten || head.Hold {
+			t.Errorf("%s: the headers: %+v", path, head)
+		}
+		body := `{"model":"qwen","input":"Hi","messages":[{"role":"user","content":"Hi"}]}`
+		a := x.Request([]byte(body), Host{Now: testNow, ID: testID})
+		if f := a.Forward; f == nil || f.Path != "" || f.Pool != "" || f.Readable || len(f.Body) == 0 {
+			t.Errorf("%s: got %+v", path, a)
+		}
+	}
+}

@@ -50,7 +50,6 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 		}
 		for _, path := range untranslatedPaths(m, b.pool(m)) {
 			r := b.poolRoute("untranslated "+m.Name+" "+path, m, path, contract.UntranslatedRoute(m.Route()))
-			r.GetRoute().IdleTimeout = durationpb.New(max(b.idleTimeout(), idleLimit)) // an answer in one piece comes at its end
 			routes = append(routes, r)
 		}
 	}
@@ -111,6 +110,9 @@ func (b *builder) poolRoute(name string, m *config.Model, path, chosen string) *
 	if !m.ForwardAuthorization {
 		// The servers must not see a client's key for this gateway. Their own authorization is added later.
 		r.RequestHeadersToRemove = append(r.RequestHeadersToRemove, "authorization")
+	}
+	if chosen != m.Route() || b.pool(m).ServerKind().Conversations {
+		r.GetRoute().IdleTimeout = durationpb.New(max(b.idleTimeout(), idleLimit)) // an answer in one piece comes at its end
 	}
 	r.GetRoute().RetryPolicy = b.poolRetryPolicy(b.pool(m))
 	b.keepSession(r, b.pool(m))

@@ -299,6 +299,20 @@ func TestPassedChat(t *testing.T) {
 	}
 }
 
+// A server that makes an answer in one piece may be silent for long, and one that streams may not.
+func TestPassedChatSilence(t *testing.T) {
+	g := conversing(nil)
+	for stream, cut := range map[string]bool{"true": true, "false": false, "null": false, `"true"`: false} {
+		x := g.Begin("POST", contract.ChatPath)
+		x.RequestHeaders()
+		x.Request([]byte(`{"model":"qwen","messages":[],"stream":`+stream+`}`), Host{Now: testNow, ID: testID})
+		a := x.Stalled(testNow + int64(g.options.StallTimeoutMS))
+		if replied := a.Reply != nil && a.Reply.Status == 504; replied != cut {
+			t.Errorf("with stream %s: %+v", stream, a)
+		}
+	}
+}
+
 // The answer to a Chat request is made anew where the server's own cannot be shown.
 func TestRemadeChat(t *testing.T) {
 	g := conversing(func(m *contract.Model) { m.Speaks = contract.SpeaksHarmony })

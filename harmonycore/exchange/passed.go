@@ -26,6 +26,8 @@ type passed struct {
 	// finish is the newest end of a choice. failed reports whether the server sent an error instead.
 	finish backend.Finish
 	failed bool
+	// streams reports whether the client has asked for a stream.
+	streams bool
 	// forwarded is when the request was forwarded, in milliseconds since 1970.
 	forwarded int64
 }
@@ -41,7 +43,7 @@ func (e *Exchange) passChat(a *modelRequest, body []byte, h Host) RequestAction 
 		return e.refuse(failure)
 	}
 	scratch.body = sent
-	p := &passed{x: e, model: a.model, forwarded: e.lastActivity}
+	p := &passed{x: e, model: a.model, streams: a.body.Streams, forwarded: e.lastActivity}
 	e.passed, e.response, e.report.FirstToken = p, p, -1
 	action := e.forward(a.model, sent)
 	action.Forward.Readable = !e.headersForwarded
@@ -145,8 +147,9 @@ func (p *passed) trailers() ResponseAction {
 	return ResponseAction{Pass: true}
 }
 
+// silent leaves a server alone that makes an answer in one piece: it sends nothing before the answer is whole.
 func (p *passed) silent(limit int64) ResponseAction {
-	if p.x.client.state == outletClosed {
+	if !p.streams || p.x.client.state == outletClosed {
 		return ResponseAction{}
 	}
 	return p.x.client.fail(replyWith(errStalled(limit)), CutStall)

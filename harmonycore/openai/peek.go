@@ -13,6 +13,8 @@ import (
 type Body struct {
 	// Model is the model that the request names.
 	Model string
+	// Streams reports whether the request asks for its answer as a stream.
+	Streams bool
 	// Values is the number of JSON values in the body, the body itself included.
 	Values int
 	root   value
@@ -33,11 +35,11 @@ func OpenWithin(body []byte, maxValues int) (*Body, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	model, err := topLevel(root)
-	if err != nil {
+	b := &Body{Values: values, root: root}
+	if err := b.readTop(); err != nil {
 		return nil, err
 	}
-	return &Body{Model: model, Values: values, root: root}, nil
+	return b, nil
 }
 
 // NoModel reports whether e is an error of [Open] for a body without a model name. The model is then missing, empty or
@@ -125,11 +127,12 @@ func DuplicateKey(name string) *Error {
 	return badRequest(contract.CodeDuplicateKey, name, "Duplicate key: '"+name+"' stands more than once in the body.")
 }
 
-func topLevel(root value) (model string, err *Error) {
+// readTop reads what [Open] checks of the body's own members.
+func (b *Body) readTop() *Error {
 	singles := [...]string{"model", "messages", "input", "stream"}
 	var seen [len(singles)]bool
 	var named value
-	err = root.members("", func(key []byte, v value) *Error {
+	err := b.root.members("", func(key []byte, v value) *Error {
 		for i, name := range singles {
 			if rawjson.View(key) != name {
 				continue
@@ -138,23 +141,26 @@ func topLevel(root value) (model string, err *Error) {
 				return DuplicateKey(name)
 			}
 			seen[i] = true
-			if i == 0 {
+			switch name {
+			case "model":
 				named = v
+			case "stream":
+				b.Streams = v.kind == rawjson.Bool && v.raw[0] == 't'
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return "", err
+		return err
 	}
 	if named.kind == 0 {
-		return "", missing("model")
+		return missing("model")
 	}
 	if named.kind != rawjson.String {
-		return "", wrongType("model", "a string", named)
+		return wrongType("model", "a string", named)
 	}
-	if model = rawjson.Unescape(named.raw); model == "" {
-		return "", Invalid("model", "Invalid 'model': empty string. Expected the name of a model.")
+	if b.Model = rawjson.Unescape(named.raw); b.Model == "" {
+		return Invalid("model", "Invalid 'model': empty string. Expected the name of a model.")
 	}
-	return model, nil
+	return nil
 }

@@ -1,6 +1,8 @@
 package istio
 
 import (
+	"time"
+
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -146,13 +148,16 @@ func (b *builder) patchRoutes(spec *envoyFilterSpec, port uint32) {
 		RequestBodyBufferLimit: b.parts.Host.GetRequestBodyBufferLimit(),
 		TypedPerFilterConfig:   b.parts.Host.GetTypedPerFilterConfig(),
 	})
-	timed := false
+	// The patch is one for all routes, so it has the longest time.
+	var idle time.Duration
 	for _, r := range b.parts.Host.GetRoutes() {
-		if idle := r.GetRoute().GetIdleTimeout(); idle != nil && !timed { // all have the same
-			timed = true
-			b.patch(spec, "HTTP_ROUTE", at(&routeMatch{Action: "ROUTE"}), merge, &routev3.Route{
-				Action: &routev3.Route_Route{Route: &routev3.RouteAction{IdleTimeout: idle}}})
-		}
+		idle = max(idle, r.GetRoute().GetIdleTimeout().AsDuration())
+	}
+	if idle > 0 {
+		b.patch(spec, "HTTP_ROUTE", at(&routeMatch{Action: "ROUTE"}), merge, &routev3.Route{
+			Action: &routev3.Route_Route{Route: &routev3.RouteAction{IdleTimeout: durationpb.New(idle)}}})
+	}
+	for _, r := range b.parts.Host.GetRoutes() {
 		if filters := r.GetTypedPerFilterConfig(); len(filters) > 0 {
 			b.patch(spec, "HTTP_ROUTE", at(&routeMatch{Name: r.GetName()}), merge,
 				&routev3.Route{TypedPerFilterConfig: filters})

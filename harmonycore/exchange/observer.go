@@ -11,8 +11,10 @@ import (
 type observer struct {
 	x   *Exchange
 	api translate.API
-	// request is the request as the gateway would have sent it. It is empty if the gateway would have refused it.
+	// request is the request as the gateway would have sent it. It is empty if the gateway would have refused it. read
+	// reports whether it is not.
 	request *translate.Request
+	read    bool
 	// prompt is the number of tokens of the prompt that the gateway would have sent, or 0 if it does not know.
 	prompt int
 	// reader reads the copy. It is nil when nothing more is read.
@@ -54,7 +56,11 @@ func (g *generation) observe(a *modelRequest, body []byte, h Host) *observer {
 	case side.report.Routed:
 		o.seen[ObservedRouted]++
 	case side.generation != nil:
-		o.request, o.prompt = would.translated, would.promptTokens
+		o.request, o.prompt, o.read = would.translated, would.promptTokens, true
+	case side.passed != nil:
+		if r, failure := aside.read(translate.ChatAnswer, h); failure == nil { // for its tools
+			o.request, o.read = r, true
+		}
 	}
 	return o
 }
@@ -153,7 +159,7 @@ func (o *observer) complement(r *Report) {
 	r.Observed = o.seen
 	for _, c := range o.choices {
 		if c != nil {
-			c.complement(&r.Observed, o.seen[ObservedRefused]+o.seen[ObservedRouted] == 0)
+			c.complement(&r.Observed, o.read)
 		}
 	}
 	if o.prompt > 0 && o.usage.Prompt > 0 {

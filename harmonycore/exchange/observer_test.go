@@ -233,9 +233,22 @@ func TestObservedConversations(t *testing.T) {
 		o.Models[0].Server, o.Models[0].Speaks = contract.Chat, contract.SpeaksAuto
 		o.Models[0].Answers.MaxChoices = contract.MaxChoices
 	})
-	r := observed(t, g, "/v1/chat/completions", observedChat, eventStream, []string{chunks("stop", content("<|end|>"))})
-	if got := r.Observed.String(); got != "control_tokens 1" {
-		t.Error(got)
+	call := func(name, arguments string) string {
+		return `"tool_calls":[{"index":0,"id":"1","function":{"name":"` + name + `","arguments":` + strconv.Quote(arguments) +
+			`}}]`
+	}
+	for _, tt := range []struct{ request, delta, want string }{
+		{observedChat, content("<|end|>"), "control_tokens 1"},
+		{observedChat, call("f", `{"a":1}`), ""},
+		{observedChat, call("f", `{"a":"x"}`), "unfit_arguments 1"},
+		{observedChat, call("g", `{}`), "undeclared_call 1"},
+		// What only the servers can read says nothing about the calls.
+		{`{"model":"` + testModel + `","messages":[{"role":"narrator"}],"tools":[]}`, call("g", `{}`), ""},
+	} {
+		r := observed(t, g, "/v1/chat/completions", tt.request, eventStream, []string{chunks("stop", tt.delta)})
+		if got := r.Observed.String(); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.delta, got, tt.want)
+		}
 	}
 }
 

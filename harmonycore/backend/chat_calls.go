@@ -79,12 +79,13 @@ func (p *chatPiece) read(value []byte) {
 			if it.Kind == rawjson.String && rawjson.View(it.Value) != "null" { // Mistral's first servers
 				p.id = it.Value
 			}
-		case "function":
+		case "function", "custom":
 			p.readFunction(it.Value)
 		}
 	}
 }
 
+// readFunction reads the function or the custom tool that a call names, and its arguments or its input.
 func (p *chatPiece) readFunction(value []byte) {
 	it := rawjson.Members(value)
 	for it.Next() {
@@ -93,7 +94,7 @@ func (p *chatPiece) readFunction(value []byte) {
 			if it.Kind == rawjson.String {
 				p.name = it.Value
 			}
-		case "arguments":
+		case "arguments", "input":
 			switch it.Kind {
 			case rawjson.Null:
 			case rawjson.String:

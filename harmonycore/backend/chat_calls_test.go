@@ -40,6 +40,8 @@ func TestChatCalls(t *testing.T) {
 			`{"index":1,"id":"x","function":{"name":"f","arguments":"b"}}`), "0: x=f a x=f b 0"},
 		{"arguments that are an object", pieces(`{"index":0,"id":"x","function":{"name":"f","arguments":{"a": [1]}}}`,
 			`{"index":1,"id":"y","function":{"name":"f","arguments":null}}`), `0: x=f {"a": [1]} y=f  0`},
+		{"custom tools", pieces(`{"index":0,"id":"x","type":"custom","custom":{"name":"p","input":""},"function":null}`,
+			`{"index":0,"custom":{"input":"*** "}}`, `{"index":0,"custom":{"input":"Begin"}}`), "0: x=p *** Begin 0"},
 		{"no arguments", pieces(`{"index":0,"id":"x","function":{"name":"f"}}`) + end, "0: x=f  1"},
 		{"escapes", pieces(`{"index":0,"id":"\u0078","function":{"name":"f\u0031","arguments":"\"\n\ud83d\ude00"}}`),
 			"0: x=f1 \"\n😀 0"},

@@ -299,6 +299,21 @@ func TestPassedChat(t *testing.T) {
 	}
 }
 
+// Calls of custom tools, at servers that have such tools, are no failure of the server.
+func TestPassedCustomCall(t *testing.T) {
+	answer := chunk(`"tool_calls":[{"index":0,"id":"a","type":"custom","custom":{"name":"patch","input":""}}]`) +
+		chunk(`"tool_calls":[{"index":0,"custom":{"input":"*** Begin"}}]`) + finish("tool_calls")
+	for name, change := range map[string]func(*contract.Model){
+		"passed": nil, "remade": func(m *contract.Model) { m.Answers.MaxChoices = 1 },
+	} {
+		_, got, x := ask(t, conversing(change), contract.ChatPath, `{"model":"qwen","stream":true,"messages":[{"role":`+
+			`"user","content":"x"}],"tools":[{"type":"custom","custom":{"name":"patch"}}]}`, "text/event-stream", answer, 1000)
+		if r := x.Report(); r.Finish != FinishToolCalls || r.Calls != 1 || !strings.Contains(got, `"input":"*** Begin"`) {
+			t.Errorf("%s: the report is %+v, the answer %s", name, r, got)
+		}
+	}
+}
+
 // A server that makes an answer in one piece may be silent for long, and one that streams may not.
 func TestPassedChatSilence(t *testing.T) {
 	g := conversing(nil)

@@ -11,8 +11,10 @@ import (
 // textLogprobs finds out which logprobs of a server belong to a text. A server sends those of all tokens, in the order
 // of the text: also of control tokens, headers and tags, which it or an adapter has taken out of the text.
 type textLogprobs struct {
-	// waiting are those whose text has not come yet.
-	waiting []openai.Logprob
+	// kept are those whose text has not come yet, after gone others. A whole answer has many, and its text takes few at a
+	// time.
+	kept []openai.Logprob
+	gone int
 	// rest is the part of the last token whose text has not come.
 	rest []byte
 	// torn reports whether the last token was a part of a character that the server could not spell.
@@ -36,19 +38,29 @@ func (t *textLogprobs) keep(event *backend.Event) {
 		for j := range from.Top {
 			l.Top = append(l.Top, openai.TokenLogprob{Token: from.Top[j].Token, Logprob: from.Top[j].Logprob})
 		}
-		t.waiting = append(t.waiting, l.Clone())
+		t.kept = append(t.kept, l.Clone())
 	}
 }
 
 // forget drops the oldest logprobs if too many wait.
 func (t *textLogprobs) forget() {
-	if n := len(t.waiting) - maxWaitingLogprobs; n > 0 {
-		t.waiting = slices.Delete(t.waiting, 0, n)
+	if n := len(t.waiting()) - maxWaitingLogprobs; n > 0 {
+		t.drop(n)
+	}
+}
+
+func (t *textLogprobs) waiting() []openai.Logprob { return t.kept[t.gone:] }
+
+// drop drops the oldest n.
+func (t *textLogprobs) drop(n int) {
+	clear(t.waiting()[:n])
+	if t.gone += n; t.gone > len(t.kept)/2 {
+		t.kept, t.gone = slices.Delete(t.kept, 0, t.gone), 0
 	}
 }
 
 // some reports whether a text may have logprobs.
-func (t *textLogprobs) some() bool { return len(t.waiting) > 0 || len(t.rest) > 0 }
+func (t *textLogprobs) some() bool { return len(t.waiting()) > 0 || len(t.rest) > 0 }
 
 // take calls give with the logprobs of the tokens that a text consists of, and drops those of tokens before it that are
 // not in it.
@@ -58,9 +70,9 @@ func (t *textLogprobs) take(text []byte, give func(*openai.Logprob)) {
 	} else {
 		t.rest = nil
 	}
-	taken := 0
-	for taken < len(t.waiting) && len(text) > 0 {
-		l := &t.waiting[taken]
+	taken, waiting := 0, t.waiting()
+	for taken < len(waiting) && len(text) > 0 {
+		l := &waiting[taken]
 		taken++
 		n := min(len(l.Token), len(text))
 		switch {
@@ -70,7 +82,7 @@ func (t *textLogprobs) take(text []byte, give func(*openai.Logprob)) {
 		case isTorn(l.Token):
 			t.torn = true
 		default:
-			at := t.aside(l.Token, text, t.waiting[taken:])
+			at := t.aside(l.Token, text, waiting[taken:])
 			if at < 0 {
 				continue
 			}
@@ -78,7 +90,7 @@ func (t *textLogprobs) take(text []byte, give func(*openai.Logprob)) {
 		}
 		give(l)
 	}
-	t.waiting = slices.Delete(t.waiting, 0, taken)
+	t.drop(taken)
 }
 
 // aside returns the place of a token in a text that does not begin with it, or -1 if the token is not in the text.

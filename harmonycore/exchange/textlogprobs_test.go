@@ -56,8 +56,8 @@ func TestTextLogprobsBound(t *testing.T) {
 	for range 100 {
 		x.forget()
 		x.keep(eventOf(slices.Repeat([]string{"x"}, 50)))
-		if len(x.waiting) > maxWaitingLogprobs+50 {
-			t.Fatalf("%d wait", len(x.waiting))
+		if len(x.waiting()) > maxWaitingLogprobs+50 {
+			t.Fatalf("%d wait", len(x.waiting()))
 		}
 	}
 }

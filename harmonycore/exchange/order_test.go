@@ -23,6 +23,13 @@ var orderGateways = sync.OnceValue(func() []*Gateway {
 		}),
 		testGateway(func(o *Options) { o.Models[0].Answers.Strict = true }),
 		testGateway(func(o *Options) { o.Models = nil }),
+		testGateway(func(o *Options) { o.Models[0].Server = contract.Chat }),
+		testGateway(func(o *Options) { o.Models[0].Server, o.Mode = contract.Chat, contract.ModeReduced }),
+		testGateway(func(o *Options) { o.Models[0].Server, o.Models[0].Answers.MaxChoices = contract.Chat, contract.MaxChoices }),
+		testGateway(func(o *Options) { o.Models[0].Translate = contract.TranslateObserve }),
+		testGateway(func(o *Options) {
+			o.Models[0].Server, o.Models[0].Translate = contract.Chat, contract.TranslateObserve
+		}),
 		Misconfigured(),
 	}
 })
@@ -31,7 +38,7 @@ var (
 	orderRequests = []struct{ method, path string }{
 		{"POST", "/v1/chat/completions"}, {"POST", "/v1/responses"}, {"POST", "/v1/completions"}, {"GET", "/v1/models"},
 		{"GET", "/v1/models/m"},
-		{"POST", "/tokenize"}, {"GET", "/v1/responses/resp_1"}, {"POST", "/v1/embeddings"},
+		{"POST", "/tokenize"}, {"POST", "/v1/responses/input_tokens"}, {"GET", "/v1/responses/resp_1"}, {"POST", "/v1/embeddings"},
 	}
 	orderBodies = []string{
 		chatBody(true), chatBody(false), `{"model":"` + testModel + `","input":"Hi","stream":true}`,
@@ -49,6 +56,7 @@ var (
 		answerOf("<|channel|>final<|message|>Hi<|return|>"),
 		answerOf("<|channel|>analysis<|message|>Hi"),
 		"data: {\"choices\":[{\"token_ids\":[200005,17196,200008,13225]}]}\n\n",
+		chunks("stop", content("Hi")), chunks("", content("<think>Hi")), `{"count":1}`,
 		"data: {\"error\":{}}\n\n", "data: [DONE]\n\n", `{"data":[]}`, "data: {", "",
 	}
 )
@@ -123,7 +131,7 @@ func FuzzCallbackOrder(f *testing.F) {
 
 // TestShortCallbackOrders walks every order of up to three calls, whatever they are called with.
 func TestShortCallbackOrders(t *testing.T) {
-	calls := []byte{0, 2, 12, 22, 3, 13, 53, 4, 5, 24, 6, 17}
+	calls := []byte{0, 2, 12, 22, 3, 13, 53, 4, 5, 24, 44, 55, 65, 6, 17}
 	for gateway := range uint8(len(orderGateways())) {
 		for request := range uint8(len(orderRequests)) {
 			for _, a := range calls {

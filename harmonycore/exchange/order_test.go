@@ -25,7 +25,9 @@ var orderGateways = sync.OnceValue(func() []*Gateway {
 		testGateway(func(o *Options) { o.Models = nil }),
 		testGateway(func(o *Options) { o.Models[0].Server = contract.Chat }),
 		testGateway(func(o *Options) { o.Models[0].Server, o.Mode = contract.Chat, contract.ModeReduced }),
-		testGateway(func(o *Options) { o.Models[0].Server, o.Models[0].Answers.MaxChoices = contract.Chat, contract.MaxChoices }),
+		testGateway(func(o *Options) {
+			o.Models[0].Server, o.Models[0].Answers.MaxChoices = contract.Chat, contract.MaxChoices
+		}),
 		testGateway(func(o *Options) { o.Models[0].Translate = contract.TranslateObserve }),
 		testGateway(func(o *Options) {
 			o.Models[0].Server, o.Models[0].Translate = contract.Chat, contract.TranslateObserve

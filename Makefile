@@ -242,7 +242,7 @@ test-kubernetes: binary tool-kubernetes ## A pool by a Service of Kubernetes, on
 
 .PHONY: suite-kinds
 suite-kinds: build tool-envoy ## The behaviour suite before simulated servers of every kind but vLLM, on all hosts
-	@$(E2E_ENV) go test -count=1 -timeout 90m -tags e2e,kinds -run '^TestKinds$$' -v ./e2e/suite | grep -vE '^ *(=== RUN|--- PASS)'
+	@$(E2E_ENV) go test -count=1 -timeout 90m -tags e2e,kinds -run '^(TestKinds|TestChatServers)$$' -v ./e2e/suite | grep -vE '^ *(=== RUN|--- PASS)'
 
 .PHONY: slowest
 slowest: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres ## A table of the slowest tests of unit and e2e: where to make the tests faster

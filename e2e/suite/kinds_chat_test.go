@@ -137,6 +137,8 @@ func notOnChatServers(c *cases.Case, form string) string {
 	switch why := chatExceptions[c.Name]; {
 	case c.API() == "":
 		return "requests that are not translated"
+	case why == halved:
+		return why
 	case c.API() == "chat" && form != sim.ChatHarmony:
 		return "Chat requests, which pass on"
 	case c.Settings["stall_timeout_ms"] != "":
@@ -168,6 +170,7 @@ const (
 	passedOn  = "what the gateway refuses or changes, and servers of conversations judge themselves"
 	asHarmony = "control tokens, parts of characters or tools of the model's own in text"
 	asParsed  = "what a server's parser makes of Harmony like this"
+	halved    = "half of an object that passes, whose length depends on the server's ids"
 	noMark    = "an answer without the mark that its form has"
 )
 
@@ -186,6 +189,7 @@ func init() {
 		asParsed: "responses_missing_start responses_unknown_channel responses_two_finals responses_undeclared_content " +
 			"responses_builtin_browser responses_builtin_python responses_length_builtin_stream " +
 			"responses_length_builtin_whole fault_error_in_builtin_call responses_token_ids_ended_item_stream",
+		halved: "fault_no_finish_chat_whole",
 		noMark: "responses_no_header responses_only_reasoning",
 	} {
 		for name := range strings.FieldsSeq(names) {

@@ -11,10 +11,10 @@ import (
 // textLogprobs finds out which logprobs of a server belong to a text. A server sends those of all tokens, in the order
 // of the text: also of control tokens, headers and tags, which it or an adapter has taken out of the text.
 type textLogprobs struct {
-	// kept are those whose text has not come yet, after gone others. A whole answer has many, and its text takes few at a
-	// time.
-	kept []openai.Logprob
-	gone int
+	// all are those of the last events. The first next of them have been looked at, and the text of the others has not
+	// come.
+	all  []openai.Logprob
+	next int
 	// rest is the part of the last token whose text has not come.
 	rest []byte
 	// torn reports whether the last token was a part of a character that the server could not spell.
@@ -38,29 +38,23 @@ func (t *textLogprobs) keep(event *backend.Event) {
 		for j := range from.Top {
 			l.Top = append(l.Top, openai.TokenLogprob{Token: from.Top[j].Token, Logprob: from.Top[j].Logprob})
 		}
-		t.kept = append(t.kept, l.Clone())
+		t.all = append(t.all, l.Clone())
 	}
 }
 
-// forget drops the oldest logprobs if too many wait.
+// waiting returns the logprobs whose text has not come.
+func (t *textLogprobs) waiting() []openai.Logprob { return t.all[t.next:] }
+
+// forget drops what has been looked at, and the oldest logprobs if too many wait. The caller calls it before each
+// event.
 func (t *textLogprobs) forget() {
-	if n := len(t.waiting()) - maxWaitingLogprobs; n > 0 {
-		t.drop(n)
-	}
-}
-
-func (t *textLogprobs) waiting() []openai.Logprob { return t.kept[t.gone:] }
-
-// drop drops the oldest n.
-func (t *textLogprobs) drop(n int) {
-	clear(t.waiting()[:n])
-	if t.gone += n; t.gone > len(t.kept)/2 {
-		t.kept, t.gone = slices.Delete(t.kept, 0, t.gone), 0
+	if n := max(t.next, len(t.all)-maxWaitingLogprobs); n > 0 {
+		t.all, t.next = slices.Delete(t.all, 0, n), 0
 	}
 }
 
 // some reports whether a text may have logprobs.
-func (t *textLogprobs) some() bool { return len(t.waiting()) > 0 || len(t.rest) > 0 }
+func (t *textLogprobs) some() bool { return t.next < len(t.all) || len(t.rest) > 0 }
 
 // take calls give with the logprobs of the tokens that a text consists of, and drops those of tokens before it that are
 // not in it.
@@ -70,10 +64,9 @@ func (t *textLogprobs) take(text []byte, give func(*openai.Logprob)) {
 	} else {
 		t.rest = nil
 	}
-	taken, waiting := 0, t.waiting()
-	for taken < len(waiting) && len(text) > 0 {
-		l := &waiting[taken]
-		taken++
+	for t.next < len(t.all) && len(text) > 0 {
+		l := &t.all[t.next]
+		t.next++
 		n := min(len(l.Token), len(text))
 		switch {
 		case n > 0 && bytes.Equal(l.Token[:n], text[:n]):
@@ -82,7 +75,7 @@ func (t *textLogprobs) take(text []byte, give func(*openai.Logprob)) {
 		case isTorn(l.Token):
 			t.torn = true
 		default:
-			at := t.aside(l.Token, text, waiting[taken:])
+			at := t.aside(l.Token, text)
 			if at < 0 {
 				continue
 			}
@@ -90,16 +83,15 @@ func (t *textLogprobs) take(text []byte, give func(*openai.Logprob)) {
 		}
 		give(l)
 	}
-	t.drop(taken)
 }
 
 // aside returns the place of a token in a text that does not begin with it, or -1 if the token is not in the text.
 // Where one of the next tokens is what the text begins with, this one is not.
-func (t *textLogprobs) aside(token, text []byte, next []openai.Logprob) int {
+func (t *textLogprobs) aside(token, text []byte) int {
 	if len(token) == 0 {
 		return -1
 	}
-	if !t.torn {
+	if next := t.waiting(); !t.torn {
 		for i := range min(len(next), maxTokensAside) {
 			if other := next[i].Token; len(other) > 0 && bytes.HasPrefix(text, other) {
 				return -1

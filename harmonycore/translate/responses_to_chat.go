@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -130,7 +131,7 @@ func (s *spoken) roleOf(role string) string {
 
 // readHistory opens sealed reasoning, and finds the functions of all calls. Each result must have a call before it.
 func (s *spoken) readHistory(r *Request, builtIns []string) *openai.Error {
-	renamed := r.tools.renamed()
+	renamed, shown := r.tools.renamed(), r.tools.builtInNames()
 	var calls pastCalls
 	for i := range s.in.Input {
 		item := &s.in.Input[i]
@@ -142,7 +143,7 @@ func (s *spoken) readHistory(r *Request, builtIns []string) *openai.Error {
 			id = "call_" + strconv.Itoa(item.Index)
 		}
 		if item.Namespace == "" && !item.Answered && slices.Contains(builtIns, item.Name) {
-			name = r.tools.builtInName(item.Name)
+			name = cmp.Or(shown[item.Name], undotted(item.Name)) // the client's choice may hide the tool
 		}
 		call := chatserver.NewCall(id, name, item.Arguments, item.Custom)
 		s.calls, s.size = append(s.calls, call), s.size+call.Growth()

@@ -28,15 +28,15 @@ func (s toolset) nameForServers() {
 
 func undotted(name string) string { return strings.ReplaceAll(name, ".", "_") }
 
-// builtInName returns the name by which servers know a built-in tool that a call of the history names. The tool may be
-// hidden by the client's choice.
-func (s toolset) builtInName(name string) string {
+// builtInNames returns the names by which servers know the built-in tools that they are told about.
+func (s toolset) builtInNames() map[string]string {
+	names := make(map[string]string)
 	for i := range s {
-		if s[i].builtIn && s[i].name == name {
-			return s[i].shown
+		if s[i].builtIn {
+			names[s[i].name] = s[i].shown
 		}
 	}
-	return undotted(name)
+	return names
 }
 
 // forServers returns the tools as servers are told about them. Where the client names a built-in tool with several

@@ -16,8 +16,8 @@ import (
 )
 
 // TestChatServersInPieces plays the answers of a server that takes conversations to every case of the suite, in every
-// form in which servers show reasoning, in pieces of several sizes. What comes out must not depend on the pieces. It
-// must be what clients get before vLLM.
+// form in which servers show reasoning, in pieces of several sizes. What comes out must not depend on the pieces. It must
+// be what clients get before vLLM.
 func TestChatServersInPieces(t *testing.T) {
 	played, counts := 0, map[string]int{}
 	for _, form := range sim.ChatForms() {
@@ -188,7 +188,6 @@ func init() {
 			"responses_own_whole chat_half_rune_at_end chat_logprobs_half_rune chat_logprobs_markers " +
 			"chat_logprobs_stream chat_logprobs_whole chat_token_ids_logprobs_stream",
 		asParsed: "responses_missing_start responses_unknown_channel responses_two_finals responses_undeclared_content " +
-			"responses_undeclared_call " +
 			"responses_builtin_browser responses_builtin_python responses_length_builtin_stream " +
 			"responses_length_builtin_whole fault_error_in_builtin_call responses_token_ids_ended_item_stream",
 		halved: "fault_no_finish_chat_whole",

@@ -11,9 +11,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// TestChatServers runs the suite before servers that take conversations: natively, under wazero and on Envoy, whole
-// and in single bytes, where the server separates reasoning, and where it sends all text as the model writes it. Clients
-// and servers must get the same on all hosts. Of Responses clients get what they get before vLLM, or what the case wants.
+// TestChatServers runs the suite before servers that take conversations: natively, under wazero and on Envoy, whole and
+// in single bytes, where the server separates reasoning, and where it sends all text as the model writes it. Clients
+// and servers must get the same on all hosts. Of Responses clients get what they get before vLLM, or what the case
+// wants.
 func TestChatServers(t *testing.T) {
 	ran, counts := 0, map[string]int{}
 	cases.Each(t, func(t *testing.T, c *cases.Case, mode string) *stage {

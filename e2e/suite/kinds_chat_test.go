@@ -16,8 +16,8 @@ import (
 )
 
 // TestChatServersInPieces plays the answers of a server that takes conversations to every case of the suite, in every
-// form in which servers show reasoning, in pieces of several sizes. What comes out must not depend on the pieces. It must
-// be what clients get before vLLM.
+// form in which servers show reasoning, in pieces of several sizes. What comes out must not depend on the pieces. It
+// must be what clients get before vLLM.
 func TestChatServersInPieces(t *testing.T) {
 	played, counts := 0, map[string]int{}
 	for _, form := range sim.ChatForms() {

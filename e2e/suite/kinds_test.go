@@ -158,8 +158,8 @@ func runOnPlaces(t *testing.T, places []*place, c *cases.Case, mode, kind string
 	}
 }
 
-// comparePlaces holds what was seen in each place against what is wanted. form is the form of the server's answers. fold
-// leaves out of a view what may differ. The server must get the same in all places.
+// comparePlaces holds what was seen in each place against what is wanted. form is the form of the server's answers.
+// fold leaves out of a view what may differ. The server must get the same in all places.
 func comparePlaces(t *testing.T, form string, got map[*place]cases.Seen, want cases.Seen,
 	fold func(view string) string) {
 	t.Helper()

@@ -145,8 +145,8 @@ func TestServedCountsStalled(t *testing.T) {
 	}
 }
 
-// TestConversationsInReducedMode checks requests whose headers have gone before their body: the headers have the path and
-// ask for an answer that can be read, and nothing may change them later.
+// TestConversationsInReducedMode checks requests whose headers have gone before their body: the headers have the path
+// and ask for an answer that can be read, and nothing may change them later.
 func TestConversationsInReducedMode(t *testing.T) {
 	g := conversing(func(m *contract.Model) { m.APIPath = "/openai/v1" })
 	g.reduced = true

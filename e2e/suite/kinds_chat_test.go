@@ -183,7 +183,7 @@ func init() {
 		passedOn: "chat_custom_lark chat_custom_regex chat_custom_tool_history chat_custom_tool_model " +
 			"chat_custom_tool_stream chat_custom_tool_whole chat_server_extras chat_server_extras_none chat_top_p_zero " +
 			"chat_thinking_budget_stream choice_allowed choice_allowed_required choice_custom_allowed choice_custom_whole " +
-			"format_schema_asked responses_extra_body",
+			"format_schema_asked",
 		asHarmony: "typed_markers error_responses_own_choice responses_own_length responses_own_stream " +
 			"responses_own_whole chat_half_rune_at_end chat_logprobs_half_rune chat_logprobs_markers " +
 			"chat_logprobs_stream chat_logprobs_whole chat_token_ids_logprobs_stream",

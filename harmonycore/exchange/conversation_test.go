@@ -299,6 +299,47 @@ func TestPassedChat(t *testing.T) {
 	}
 }
 
+// An answer that ends with its only call names the length of the prompt, which a server tells at its end.
+func TestEarlyCallUsage(t *testing.T) {
+	first := call("0", `"a"`, `"f"`, `{}`)
+	second := call("1", `"b"`, `"f"`, `{\"x\":`) + call("1", "null", "null", "1}")
+	endless := call("1", `"b"`, `"f"`, "{") + strings.Repeat(call("1", "null", "null", "x"), 5000)
+	for name, tt := range map[string]struct {
+		answer string
+		prompt int
+	}{
+		"another call":    {first + second + finish("tool_calls"), 7},
+		"an endless call": {first + endless + finish("tool_calls"), 0},
+		"an error":        {first + second + `data: {"error":{"message":"no"}}` + "\n\n", 0},
+		"garbage":         {first + second + "data: {\n\n", 0},
+		"no usage":        {first + second + "data: [DONE]\n\n", 0},
+		"an end":          {first + second, 0},
+	} {
+		for _, stream := range []bool{false, true} {
+			body := fmt.Sprintf(`{"model":"qwen","parallel_tool_calls":false,"stream":%v,%s`, stream,
+				strings.TrimPrefix(askForTools, `{"model":"qwen",`))
+			g := conversing(nil)
+			want := outcome(t, forwarded(t, g, contract.ResponsesPath, body), []string{tt.answer, ""})
+			if strings.Contains(want, `"error":{`) || !strings.Contains(want, `"call_id":"a"`) ||
+				strings.Contains(want, `"call_id":"b"`) || !strings.Contains(want, fmt.Sprintf(`"input_tokens":%d,`, tt.prompt)) {
+				t.Errorf("%s, stream %v: %s", name, stream, want)
+			}
+			got := outcome(t, forwarded(t, g, contract.ResponsesPath, body), append(strings.SplitAfter(tt.answer, "0"), ""))
+			if got != want {
+				t.Errorf("%s, stream %v: in pieces %s, want %s", name, stream, got, want)
+			}
+			x := forwarded(t, g, contract.ResponsesPath, body)
+			x.ResponseHeaders(eventStream)
+			x.ResponseBody([]byte(first+second), false)
+			x.Overdue(testNow) // notes that the server has sent something
+			a := x.Stalled(testNow + 3*int64(g.options.StallTimeoutMS))
+			if (a.Reply == nil || a.Reply.Status != 200) && !strings.Contains(string(a.Body), "response.completed") {
+				t.Errorf("stream %v: silence ends an answer with %+v", stream, a)
+			}
+		}
+	}
+}
+
 // Calls of custom tools, at servers that have such tools, are no failure of the server.
 func TestPassedCustomCall(t *testing.T) {
 	answer := chunk(`"tool_calls":[{"index":0,"id":"a","type":"custom","custom":{"name":"patch","input":""}}]`) +

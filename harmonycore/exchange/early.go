@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
@@ -16,6 +17,28 @@ func (g *generation) endEarly(c *choice) {
 	default:
 		g.x.report.EarlyEnd = EarlyStop
 	}
+}
+
+// awaitsUsage reports whether only the usage is missing of an answer that ended with the only call that the client
+// wanted. Servers that take conversations alone know how long the prompt is, and tell it at their end. That comes soon,
+// after another call or two. A server that goes on for longer is not waited for.
+func (g *generation) awaitsUsage() bool {
+	if !g.endedEarly || g.usage.Prompt > 0 || g.x.report.EarlyEnd != EarlyCall || !g.kind.Facts().Conversations {
+		return false
+	}
+	wasted := 0
+	for i := range g.choices {
+		wasted += g.choices[i].wasted
+	}
+	return wasted <= g.maxTokensAfterEnd && g.allEnded()
+}
+
+// failOrComplete ends the answer with an error, or as it is if only its usage is missing.
+func (g *generation) failOrComplete(failure *openai.Error, end bool) ResponseAction {
+	if g.awaitsUsage() {
+		return g.complete(end)
+	}
+	return g.fail(failure)
 }
 
 // releaseServer sends the rest of an answer that ended before its server did, and releases the server.

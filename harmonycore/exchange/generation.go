@@ -296,6 +296,9 @@ func (g *generation) trailers() ResponseAction {
 }
 
 func (g *generation) silent(limit int64) ResponseAction {
+	if g.state == listening && g.awaitsUsage() {
+		return g.complete(false)
+	}
 	before := g.state
 	g.state = over
 	switch before {

@@ -22,11 +22,11 @@ func (g *generation) stream(chunk []byte, end bool) ResponseAction {
 			break
 		}
 		if reading != backend.Read {
-			return g.fail(errNotUnderstood())
+			return g.failOrComplete(errNotUnderstood(), end)
 		}
 		finished, failure := g.take()
 		if failure != nil {
-			return g.fail(failure)
+			return g.failOrComplete(failure, end)
 		}
 		if finished {
 			return g.complete(end)
@@ -60,7 +60,10 @@ func (g *generation) take() (bool, *openai.Error) {
 		return false, g.failure(event.Error)
 	}
 	if event.HasUsage {
-		g.usage = event.Usage
+		last := g.awaitsUsage()
+		if g.usage = event.Usage; last {
+			return true, nil
+		}
 	}
 	if event.Done && g.kind.Facts().Conversations {
 		g.nameEnds()
@@ -80,7 +83,7 @@ func (g *generation) take() (bool, *openai.Error) {
 		return false, errNotUnderstood()
 	}
 	failure := g.generate(&g.choices[event.Index], event)
-	return failure == nil && (g.endedEarly || event.Last) && g.allEnded(), failure
+	return failure == nil && (g.endedEarly || event.Last) && g.allEnded() && !g.awaitsUsage(), failure
 }
 
 // sizeOf returns how many tokens the event holds. For text that the server does not count it is an estimate, which is 0

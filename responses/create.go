@@ -177,7 +177,7 @@ func (t *turn) record(end *outcome, past *store.Past) *store.Record {
 	}
 	r := &store.Record{
 		Response: store.Response{ID: t.id, Status: end.status, CreatedAt: t.created, Object: end.stored},
-		Input:    t.kept(input, end), Output: t.kept(end.output, end), Retention: t.service.Retention, Past: past,
+		Input:    t.kept(input, nil, end), Output: t.kept(end.output, end.preambles, end), Retention: t.service.Retention, Past: past,
 		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end),
 	}
 	if past.InConversation() && end.status != statusCompleted {
@@ -193,13 +193,14 @@ func (t *turn) dropsReasoning(end *outcome) bool {
 	return t.service.Reasoning == KeepUntilFinal && end.answered
 }
 
-// kept returns the items that the service is to store.
-func (t *turn) kept(items []store.Item, end *outcome) (kept []store.Item) {
+// kept returns the items that the service is to store. preambles reports of the first ones whether they are known to be
+// preambles, whatever they say themselves.
+func (t *turn) kept(items []store.Item, preambles []bool, end *outcome) (kept []store.Item) {
 	s := t.service
 	for i := range items {
 		switch {
 		case items[i].Type == typeReasoning && (s.Reasoning == KeepNone || t.dropsReasoning(end)):
-		case s.DropCommentary && isCommentary(&items[i]):
+		case s.DropCommentary && (i < len(preambles) && preambles[i] || isCommentary(&items[i])):
 		default:
 			kept = append(kept, items[i])
 		}

@@ -166,7 +166,7 @@ func (m *maker) finish(ctx context.Context, end *outcome, last *event) {
 	ctx = context.WithoutCancel(ctx)
 	m.add(last)
 	t := m.turn
-	o := &store.Outcome{Status: end.status, Object: end.stored, Output: t.kept(end.output, end), Events: m.waiting,
+	o := &store.Outcome{Status: end.status, Object: end.stored, Output: t.kept(end.output, end.preambles, end), Events: m.waiting,
 		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end), JoinConversation: end.status == statusCompleted}
 	for wait := firstRetry; ; wait = min(2*wait, renewal) { // soon, before another replica takes the response over
 		attempt, cancel := context.WithTimeout(ctx, renewTimeout)

@@ -74,6 +74,8 @@ type outcome struct {
 	// object is the whole object for the client, and stored the one without output.
 	object, stored []byte
 	output         []store.Item
+	// preambles reports of each item of the output whether it is what the model has said before a call.
+	preambles []bool
 	// answered reports whether the output has a final answer.
 	answered bool
 	// refusal is why the gateway refused a later round, or nil.

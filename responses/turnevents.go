@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -110,12 +112,13 @@ func (t *turn) end(status string, o object) *outcome {
 	}
 	end := &outcome{status: status}
 	shown := make([]json.RawMessage, 0, len(t.output))
-	for _, raw := range t.output {
+	end.preambles = preambles(t.output)
+	for i, raw := range t.output {
 		if t.browses() {
 			raw = t.withSources(raw)
 		}
 		end.output = append(end.output, t.storedItem(raw))
-		end.answered = end.answered || isAnswer(raw)
+		end.answered = end.answered || isAnswer(raw) && !end.preambles[i]
 		shown = append(shown, t.shown(raw))
 	}
 	delete(o, "output")
@@ -171,6 +174,20 @@ func itemOf(raw json.RawMessage) store.Item {
 	var fields struct{ ID, Type string }
 	_ = json.Unmarshal(raw, &fields) // without a type, it is an item like any other
 	return store.Item{ID: fields.ID, Type: fields.Type, Body: raw}
+}
+
+// preambles reports of each item of an output whether it is what the model has said before a call. Messages of a model
+// whose servers take conversations have no phase.
+func preambles(output []json.RawMessage) []bool {
+	said := make([]bool, len(output))
+	called := false
+	for i, raw := range slices.Backward(output) {
+		var item struct{ Type, Phase string }
+		_ = json.Unmarshal(raw, &item) // without a type, it is an item like any other
+		called = called || strings.HasSuffix(item.Type, "_call")
+		said[i] = item.Type == typeMessage && (item.Phase == openai.PhaseCommentary || item.Phase == "" && called)
+	}
+	return said
 }
 
 // isAnswer reports whether an item is an answer on the final channel.

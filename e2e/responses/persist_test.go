@@ -25,8 +25,8 @@ func TestPersist(t *testing.T) {
 		{"{reasoning: never}", "question|preamble|call", "question|preamble|call|output|answer", false},
 		{"{reasoning: until_final, commentary: drop}", "question|thought|call", "question|call|output|answer", true},
 	} {
-		t.Run(tt.settings, func(t *testing.T) {
-			g := start(t, "wazero", "", "  persist: "+tt.settings, sim.Options{Keep: 100, Script: sim.NewScript(
+		onKinds(t, tt.settings, func(t *testing.T, kind string) {
+			g := start(t, "wazero", "", "  persist: "+tt.settings, sim.Options{Keep: 100, Kind: kind, Script: sim.NewScript(
 				sim.Line{Match: "the output", Tokens: lab.Tokens("<|channel|>analysis<|message|>final thought<|end|><|start|>assistant" +
 					"<|channel|>final<|message|>answer<|return|>")},
 				sim.Line{Match: "question", Tokens: lab.Tokens("<|channel|>analysis<|message|>thought<|end|><|start|>assistant" +
@@ -54,6 +54,14 @@ func TestPersist(t *testing.T) {
 				t.Errorf("after the answer %s, want %s", got, tt.afterAnswer)
 			}
 		})
+	}
+}
+
+// onKinds runs a test before servers that take prompts, and before servers that take conversations, whose messages have
+// no phase.
+func onKinds(t *testing.T, name string, test func(t *testing.T, kind string)) {
+	for _, kind := range []string{sim.VLLM, sim.Chat} {
+		t.Run(name+" "+kind, func(t *testing.T) { test(t, kind) })
 	}
 }
 

@@ -3,6 +3,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -65,9 +66,10 @@ responses_service:
 %s
 models:
   - name: %s
-    servers: [vllm=%s]
+    servers: [%s=%s]
     %s
-%s`, o.Database, lab.FreeAddress(t), o.Settings, lab.Model, serverURL, model, o.Configuration)
+%s`, o.Database, lab.FreeAddress(t), o.Settings, lab.Model, cmp.Or(o.Sim.Kind, sim.VLLM), serverURL, model,
+		o.Configuration)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -247,13 +247,16 @@ func (r *chatReader) copy(from, to int, kind pieceKind, begins bool) {
 	}
 }
 
-// body reads a message, whose text begins after the token at. It returns the place after the message.
+// body reads a message, whose text begins after the token at. Only the end of a message ends its text: other control
+// tokens are text. It returns the place after the message.
 func (r *chatReader) body(m message, at int) int {
-	end := r.next(at+1, tokenizer.Channel, tokenizer.Constrain, tokenizer.Message)
-	after := end
-	if end < len(r.ids) && r.ids[end] != tokenizer.Start {
-		after++
+	end := r.next(at+1, tokenizer.Channel, tokenizer.Constrain, tokenizer.Message, tokenizer.Start)
+	for i := at + 1; i < end; i++ {
+		if tokenizer.IsSpecial(r.ids[i]) {
+			r.texts[i] = r.t.DecodeString(r.ids[i : i+1])
+		}
 	}
+	after := min(end+1, len(r.ids))
 	name, isCall := r.function(m.recipient)
 	switch {
 	case isCall && r.o.choice == "none", m.recipient != "" && !isCall && m.recipient != "assistant":
@@ -264,6 +267,8 @@ func (r *chatReader) body(m message, at int) int {
 		r.call(name, at, end)
 	case m.channel == "analysis":
 		r.reasoning(at, end)
+	case m.channel != "final" && m.channel != "commentary":
+		// It drops other channels, too.
 	default:
 		r.leave(at)
 		r.copy(at+1, end, contentPiece, true)

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 )
 
@@ -162,8 +163,11 @@ func (j *job) chatLogprobs(from, to int) any {
 	content := []any{}
 	for at := from; at < to; at++ {
 		_, sampled, all := alternatives(j.gen.ids[at], at, *j.c.Logprobs)
+		// The sampled token is the first, whatever its rank.
+		own := Alternative{Token: j.gen.ids[at], Logprob: sampled}
+		all = slices.DeleteFunc(all, func(a Alternative) bool { return a.Token == own.Token })
 		top := []any{}
-		for _, a := range all {
+		for _, a := range slices.Insert(all, 0, own)[:*j.c.Logprobs] {
 			top = append(top, j.chatLogprob(a.Token, a.Logprob))
 		}
 		content = append(content, append(j.chatLogprob(j.gen.ids[at], sampled), member{"top_logprobs", top}))

@@ -63,6 +63,9 @@ func (f *FrontEnd) start(ctx context.Context, o Options) error {
 	if err := writeModel(f.folder, o200k.Tokenizer(), o.ContextLength); err != nil {
 		return err
 	}
+	if err := writeVocabulary(f.folder, o200k.Tokenizer()); err != nil {
+		return err
+	}
 	// The process that starts the front end opens its listeners and passes them on.
 	web, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -92,6 +95,7 @@ func (f *FrontEnd) start(ctx context.Context, o Options) error {
 	cmd := exec.Command(o.Path, "frontend", "--listen-fd", "3", "--input-listener-fd", "4", "--output-listener-fd", "5",
 		"--args-json", string(args))
 	cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = files, &f.log, &f.log
+	cmd.Env = append(os.Environ(), "TIKTOKEN_ENCODINGS_BASE="+f.folder)
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -1,12 +1,16 @@
 package rustfrontend
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
 // writeModel writes the files of a model that the front end reads before it serves: its kind, its end tokens and its
@@ -89,3 +93,18 @@ var byteRunes = func() (runes [256]rune) {
 	}
 	return runes
 }()
+
+// writeVocabulary writes o200k_base in tiktoken's form: each token in base64, and its id. The front end renders
+// conversations with it.
+func writeVocabulary(folder string, t *tokenizer.Tokenizer) error {
+	var file []byte
+	for id := range uint32(tokenizer.StartOfText) {
+		if b, ok := t.TokenBytes(id); ok && !tokenizer.IsSpecial(id) {
+			file = fmt.Appendf(file, "%s %d\n", base64.StdEncoding.EncodeToString(b), id)
+		}
+	}
+	if sum := fmt.Sprintf("%x", sha256.Sum256(file)); sum != o200k.Source {
+		return fmt.Errorf("the vocabulary is not o200k_base: sha256 %s", sum)
+	}
+	return os.WriteFile(filepath.Join(folder, "o200k_base.tiktoken"), file, 0o600)
+}

@@ -61,7 +61,7 @@ func chatInPieces(t *testing.T, c *cases.Case, form string) int {
 		got, n = playInPieces(t, g, c, answer)
 		for _, tokens := range c.OtherGroupings() {
 			other, more := playInPieces(t, g, c, askServer(t, c, action.Forward.Body, tokens))
-			if a, b := likeChat(viewOfPlayed(other)), likeChat(viewOfPlayed(got)); a != b {
+			if a, b := cases.LikeChat(viewOfPlayed(other)), cases.LikeChat(viewOfPlayed(got)); a != b {
 				t.Errorf("with %d tokens in an event: %s", tokens, firstDifference(a, b))
 			}
 			n += more
@@ -108,7 +108,7 @@ func viewOfPlayed(played string) string {
 func compareChat(t *testing.T, c *cases.Case, view string) {
 	t.Helper()
 	if *lab.Update {
-		if likeChat(view) == likeChat(c.Member("want")) {
+		if cases.LikeChat(view) == cases.LikeChat(c.Member("want")) {
 			view = ""
 		}
 		if err := c.UpdateChat(view); err != nil {
@@ -116,7 +116,8 @@ func compareChat(t *testing.T, c *cases.Case, view string) {
 		}
 		return
 	}
-	if got, want := likeChat(view), likeChat(cmp.Or(c.Member(cases.WantChat), c.Member("want"))); got != want {
+	want := cases.LikeChat(cmp.Or(c.Member(cases.WantChat), c.Member("want")))
+	if got := cases.LikeChat(view); got != want {
 		t.Error(firstDifference(got, want))
 	}
 }
@@ -187,7 +188,8 @@ func init() {
 		asHarmony: "typed_markers error_responses_own_choice responses_own_length responses_own_stream " +
 			"responses_own_whole chat_half_rune_at_end chat_logprobs_half_rune chat_logprobs_markers " +
 			"chat_logprobs_stream chat_logprobs_whole chat_token_ids_logprobs_stream",
-		asParsed: "responses_missing_start responses_unknown_channel responses_two_finals responses_undeclared_content " +
+		asParsed: "responses_missing_end responses_missing_start responses_stray_markers responses_unknown_channel " +
+			"responses_two_finals responses_undeclared_content " +
 			"responses_builtin_browser responses_builtin_python responses_length_builtin_stream " +
 			"responses_length_builtin_whole fault_error_in_builtin_call responses_token_ids_ended_item_stream",
 		halved: "fault_no_finish_chat_whole",

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +20,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/rustfrontend"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
@@ -145,14 +142,8 @@ func removeFilter(r *xds.Resources) error {
 // frontEndReady is how long vLLM's front end may take to serve on a busy machine.
 const frontEndReady = 2 * time.Minute
 
-// startFrontEnd starts vLLM's Rust front end. It renders Chat itself, with the vocabulary in tiktoken's form.
+// startFrontEnd starts vLLM's Rust front end, which renders Chat itself.
 func (g *gateways) startFrontEnd(path string) (*gateway, error) {
-	if err := writeVocabulary(filepath.Join(g.folder, "o200k_base.tiktoken")); err != nil {
-		return nil, err
-	}
-	if err := os.Setenv("TIKTOKEN_ENCODINGS_BASE", g.folder); err != nil {
-		return nil, err
-	}
 	f, err := rustfrontend.Start(context.Background(), rustfrontend.Options{
 		Path: path, Models: []string{modelOf(contract.VLLM)}, Model: g.engine.Load, ReadyTimeout: frontEndReady,
 	})
@@ -169,18 +160,4 @@ func (g *gateways) setEngine(n int, rate float64) {
 		Models: []string{modelOf(contract.VLLM)}, AnyPrompt: true, TokensPerSecond: rate, Keep: -1,
 		Script: sim.NewScript(sim.Line{Match: question(n), Tokens: o200k.Tokenizer().AppendEncodeSpecial(nil, text)}),
 	}))
-}
-
-// writeVocabulary writes o200k_base in tiktoken's form: each token in base64, and its id.
-func writeVocabulary(path string) error {
-	var file []byte
-	for id := range uint32(tokenizer.StartOfText) {
-		if b, ok := o200k.Tokenizer().TokenBytes(id); ok && !tokenizer.IsSpecial(id) {
-			file = fmt.Appendf(file, "%s %d\n", base64.StdEncoding.EncodeToString(b), id)
-		}
-	}
-	if sum := fmt.Sprintf("%x", sha256.Sum256(file)); sum != o200k.Source {
-		return fmt.Errorf("the vocabulary is not o200k_base: sha256 %s", sum)
-	}
-	return os.WriteFile(path, file, 0o600)
 }

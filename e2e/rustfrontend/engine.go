@@ -198,9 +198,8 @@ func readRequest(fields []any) (request, error) {
 		r.ask.ThinkingBudget = &n
 	}
 	if held, ok := r.params["structured_outputs"].(map[string]any); ok {
-		if r.ask.StructuralTag, ok = held["structural_tag"].(string); !ok {
-			return r, fmt.Errorf("structured_outputs without a structural tag: %v", held)
-		}
+		// Other constraints, such as a schema, are not checked: an answer has reasoning before what they are about.
+		r.ask.StructuralTag, _ = held["structural_tag"].(string)
 	}
 	return r, nil
 }

@@ -41,7 +41,7 @@ var chatVariables = []variable{
 
 // read reads the data of one event. It reports whether it understood the data.
 func (r *chatReader) read(data []byte, e *Event) bool {
-	e.reset()
+	e.resetConversing()
 	if rawjson.View(data) == "[DONE]" {
 		e.Done = true
 		return true
@@ -114,7 +114,7 @@ func (r *chatReader) more(e *Event) bool {
 	if !r.ahead {
 		return false
 	}
-	e.reset()
+	e.resetConversing()
 	r.next(e)
 	return true
 }

@@ -63,6 +63,8 @@ type Event struct {
 	Error *Error
 	// counted is the server's count of the choice's tokens so far, in an event that was read by its template.
 	counted int
+	// conversing reports whether the event may have the members of [Event.resetConversation]. It stays.
+	conversing bool
 	// unique reports whether the event has something for which no template has a gap.
 	unique bool
 	// listsIDs reports whether the server has listed SampledIDs. Else they are namedIDs, by which the logprobs name
@@ -112,20 +114,33 @@ func (e *Event) reset() {
 		clear(l.Top)
 		*l = TokenLogprob{Top: l.Top[:0]}
 	}
+	e.Index, e.TextTokens, e.Finish, e.Error = 0, 0, Running, nil
+	e.Usage, e.HasUsage, e.Done, e.Last = Usage{}, false, false, false
+	e.counted = 0
+	empty(&e.Tokens, maxKeptTokens)
+	empty(&e.Text, maxKeptText)
+	empty(&e.Logprobs, maxKeptLogprobs)
+	if e.conversing {
+		e.resetConversation()
+	}
+}
+
+// resetConversing is reset for servers that take conversations, whose events alone have more than text and tokens.
+func (e *Event) resetConversing() {
+	e.conversing = true
+	e.reset()
+}
+
+func (e *Event) resetConversation() {
 	for i := range e.TextLogprobs {
 		l := &e.TextLogprobs[i]
 		clear(l.Top)
 		*l = TextLogprob{Top: l.Top[:0]}
 	}
 	clear(e.Calls)
-	e.Index, e.TextTokens, e.Finish, e.Error = 0, 0, Running, nil
-	e.Usage, e.HasUsage, e.Done, e.Last = Usage{}, false, false, false
-	e.counted, e.pieceIndex, e.unique, e.listsIDs = 0, 0, false, false
-	empty(&e.Tokens, maxKeptTokens)
-	empty(&e.Text, maxKeptText)
+	e.pieceIndex, e.unique, e.listsIDs = 0, false, false
 	empty(&e.Reasoning, maxKeptText)
 	empty(&e.Calls, maxKeptCalls)
-	empty(&e.Logprobs, maxKeptLogprobs)
 	empty(&e.TextLogprobs, maxKeptLogprobs)
 	empty(&e.SampledIDs, maxKeptTokens)
 	empty(&e.PromptIDs, maxKeptTokens)

@@ -20,7 +20,7 @@ type responsesReader struct{}
 
 // read reads the data of one event. It reports whether it understood the data.
 func (r *responsesReader) read(data []byte, e *Event) bool {
-	e.reset()
+	e.resetConversing()
 	if rawjson.View(data) == "[DONE]" { // some servers send Chat's end too
 		e.Done = true
 		return true
@@ -64,7 +64,7 @@ func (r *responsesReader) read(data []byte, e *Event) bool {
 
 // readWhole reads a whole response. It reports whether it is one.
 func (r *responsesReader) readWhole(data []byte, e *Event) bool {
-	e.reset()
+	e.resetConversing()
 	if rawjson.Validate(data, rawjson.MaxDepth) != nil {
 		return false
 	}

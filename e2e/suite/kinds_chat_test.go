@@ -191,7 +191,8 @@ func init() {
 		asParsed: "responses_missing_end responses_missing_start responses_stray_markers responses_unknown_channel " +
 			"responses_two_finals responses_undeclared_content " +
 			"responses_builtin_browser responses_builtin_python responses_length_builtin_stream " +
-			"responses_length_builtin_whole fault_error_in_builtin_call responses_token_ids_ended_item_stream",
+			"responses_length_builtin_whole fault_error_in_builtin_call responses_token_ids_ended_item_stream " +
+			"responses_undeclared_call",
 		halved: "fault_no_finish_chat_whole",
 		noMark: "responses_no_header responses_only_reasoning",
 	} {

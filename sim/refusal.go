@@ -81,6 +81,13 @@ func pyRepr(s string) string {
 
 // mustJSON encodes structures of this package without HTML escapes. They can always be encoded.
 func mustJSON(v any) []byte {
+	if o, ok := v.(object); ok {
+		return o.appendJSON(nil)
+	}
+	return encodeJSON(v)
+}
+
+func encodeJSON(v any) []byte {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

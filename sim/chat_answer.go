@@ -110,12 +110,13 @@ func (o *chatOptions) checkAnswer(t *tokenizer.Tokenizer, ids []uint32) error {
 	}
 	r := &chatReader{t: t, o: o, form: ChatReasoningContent, ids: ids, texts: plainTexts(t, ids)}
 	a := r.read()
-	content := ""
+	var text strings.Builder
 	for _, p := range slices.Concat(a.pieces...) {
 		if p.kind == contentPiece {
-			content += p.text
+			text.WriteString(p.text)
 		}
 	}
+	content := text.String()
 	name, isNamed := strings.CutPrefix(o.choice, "function ")
 	switch {
 	case (isNamed || o.choice == "required") && len(a.calls) == 0:

@@ -252,20 +252,20 @@ func (chat) whole(j *job) []byte {
 
 // chatMessage returns the whole message of a choice. Several texts of one kind are lines of one.
 func (j *job) chatMessage(index int) object {
-	texts := map[pieceKind]string{}
+	texts := map[pieceKind][]byte{}
 	a := j.chatAnswer()
-	calls := make([]string, len(a.calls))
+	calls := make([][]byte, len(a.calls))
 	said := map[pieceKind]bool{}
 	for _, ofToken := range a.pieces {
 		for _, p := range ofToken {
 			if p.kind == callPiece {
-				calls[p.call] += p.text
+				calls[p.call] = append(calls[p.call], p.text...)
 				continue
 			}
 			if p.begins && said[p.kind] && j.parsesReasoning() {
-				texts[p.kind] += "\n"
+				texts[p.kind] = append(texts[p.kind], '\n')
 			}
-			texts[p.kind] += p.text
+			texts[p.kind] = append(texts[p.kind], p.text...)
 			said[p.kind] = true
 		}
 	}
@@ -273,7 +273,7 @@ func (j *job) chatMessage(index int) object {
 		if !said[kind] {
 			return nil
 		}
-		return texts[kind]
+		return string(texts[kind])
 	}
 	m := object{{"role", "assistant"}, {"content", orNull(contentPiece)}, {"refusal", nil}, {"annotations", nil},
 		{"audio", nil}, {"function_call", nil}}
@@ -281,7 +281,7 @@ func (j *job) chatMessage(index int) object {
 		var all []any
 		for i, arguments := range calls {
 			all = append(all, object{{"id", j.callID(index, i)}, {"type", "function"},
-				{"function", object{{"name", a.calls[i]}, {"arguments", arguments}}}})
+				{"function", object{{"name", a.calls[i]}, {"arguments", string(arguments)}}}})
 		}
 		m = append(m, member{"tool_calls", all})
 	}

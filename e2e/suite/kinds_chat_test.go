@@ -189,7 +189,7 @@ func init() {
 			"responses_own_whole chat_half_rune_at_end chat_logprobs_half_rune chat_logprobs_markers " +
 			"chat_logprobs_stream chat_logprobs_whole chat_token_ids_logprobs_stream",
 		asParsed: "responses_missing_end responses_missing_start responses_stray_markers responses_unknown_channel " +
-			"responses_two_finals responses_undeclared_content " +
+			"responses_two_finals responses_undeclared_content responses_undeclared_call " +
 			"responses_builtin_browser responses_builtin_python responses_length_builtin_stream " +
 			"responses_length_builtin_whole fault_error_in_builtin_call responses_token_ids_ended_item_stream " +
 			"responses_undeclared_call",

@@ -89,6 +89,9 @@ func (r *rawPrompt) request(body []byte, _ Host) RequestAction {
 	if !r.allowed(model) {
 		return x.refuse(errRawPrompt(name))
 	}
+	if failure == nil && request.ModelInOtherCase {
+		return x.refuse(openai.DuplicateKey("model"))
+	}
 	x.passThrough()
 	var renamed []byte
 	if model.ServerModel != name {

@@ -53,6 +53,9 @@ func (g *generation) passUntranslated(a *modelRequest, body []byte, h Host) Requ
 	if !slices.Contains(kind.OwnAPI, path) {
 		return e.refuse(errNotTheirs(path, kind.Name))
 	}
+	if a.body.ModelInOtherCase {
+		return e.refuse(openai.DuplicateKey("model"))
+	}
 	f := &Forward{
 		Path: m.ServerPath(path), Pool: contract.UntranslatedRoute(m.Pool), Without: kind.PrivateHeader, Readable: true,
 	}

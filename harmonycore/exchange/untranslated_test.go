@@ -102,6 +102,26 @@ func TestUntranslated(t *testing.T) {
 	}
 }
 
+// TestUntranslatedOtherModel: no request names a second model, for servers that read names in any case.
+func TestUntranslatedOtherModel(t *testing.T) {
+	body := `{"model":"` + testModel + `","M\u004fdel":"other","messages":[],"prompt":"Hi"}`
+	for _, tt := range []struct {
+		path string
+		g    *Gateway
+	}{
+		{"/v1/chat/completions", untranslating("0%", nil)},
+		{"/v1/responses", untranslating("observe", nil)},
+		{"/v1/completions", testGateway(func(o *Options) { o.Models[0].RawPrompts = contract.RawPromptsAllow })},
+	} {
+		x := tt.g.Begin("POST", tt.path)
+		x.RequestHeaders()
+		a := x.Request([]byte(body), Host{Now: testNow, ID: testID})
+		if a.Reply == nil || a.Reply.Status != 400 || !strings.Contains(string(a.Reply.Body), contract.CodeDuplicateKey) {
+			t.Errorf("%s: %+v", tt.path, a)
+		}
+	}
+}
+
 // TestShareByID checks that a share decides by the request's id, for both APIs, and keeps to the rest of the rules.
 func TestShareByID(t *testing.T) {
 	translated, spared := "", ""

@@ -3,6 +3,7 @@ package openai
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
@@ -13,6 +14,9 @@ import (
 type Body struct {
 	// Model is the model that the request names.
 	Model string
+	// ModelInOtherCase reports whether there is another member whose name is "model" but for the case. Some servers take it
+	// for the model.
+	ModelInOtherCase bool
 	// Streams reports whether the request asks for its answer as a stream.
 	Streams bool
 	// Values is the number of JSON values in the body, the body itself included.
@@ -133,6 +137,9 @@ func (b *Body) readTop() *Error {
 	var seen [len(singles)]bool
 	var named value
 	err := b.root.members("", func(key []byte, v value) *Error {
+		if name := rawjson.View(key); len(name) == len("model") && name != "model" && strings.EqualFold(name, "model") {
+			b.ModelInOtherCase = true
+		}
 		for i, name := range singles {
 			if rawjson.View(key) != name {
 				continue

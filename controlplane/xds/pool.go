@@ -41,10 +41,18 @@ const (
 	outlierPercent  = 50
 )
 
+// isSingleUse reports whether a connection to the pool's servers has one request. A chat server without TLS may be
+// llama.cpp's, which closes the connection of a stream when it is used again. Behind TLS a connection costs more, and
+// hosted APIs keep theirs.
+func isSingleUse(p *config.ResolvedPool) bool {
+	kind := p.ServerKind()
+	return kind.SingleUse || kind.Conversations && !p.TLS
+}
+
 func (b *builder) poolCluster(p *config.ResolvedPool) *clusterv3.Cluster {
 	groups := b.groups(p)
 	perConnection := uint32(0)
-	if p.ServerKind().SingleUse {
+	if isSingleUse(p) {
 		perConnection = 1
 	}
 	c := b.cluster(poolPrefix+p.Name, groups, b.injectCredential(p), perConnection)

@@ -21,7 +21,7 @@ const (
 	answerLimit = 2 * time.Minute
 )
 
-func start(t *testing.T, slots, contextLength int) *Server {
+func start(t *testing.T, slots, contextLength int, arguments ...string) *Server {
 	t.Helper()
 	folder := os.Getenv("HARMONY_LLAMACPP")
 	if folder == "" {
@@ -29,7 +29,7 @@ func start(t *testing.T, slots, contextLength int) *Server {
 	}
 	s, err := Start(t.Context(), Options{
 		Path: folder + "/llama-server", Model: folder + "/puppet.gguf",
-		Slots: slots, ContextLength: contextLength, ReadyTimeout: startLimit,
+		Slots: slots, ContextLength: contextLength, Arguments: arguments, ReadyTimeout: startLimit,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ var refusedMembers = [...]struct{ name, why string }{
 	{"models", "name one model, in 'model'"},                      // OpenRouter
 	{"fallbacks", "name one model, in 'model'"},                   // LiteLLM
 	{"lora_path", "name the model in 'model'"},                    // SGLang
+	{"chat_template", "the template is the operator's"},           // vLLM
 	{"input_ids", "send the conversation in 'messages'"},          // SGLang
 	{"session_params", "send the whole conversation"},             // SGLang
 	{"custom_logit_processor", "it is code that the servers run"}, // SGLang

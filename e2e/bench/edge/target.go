@@ -141,5 +141,5 @@ func chatBefore(kind string) string {
 	if kind == contract.VLLM {
 		return "chat"
 	}
-	return "chat " + kind
+	return "chat " + shown(kind)
 }

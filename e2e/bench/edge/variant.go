@@ -56,9 +56,14 @@ func variantsOf(beside bool) []*variant {
 		{rustFrontEnd, vllm, chat, false, rustFrontEnd},
 	}
 	for _, kind := range contract.ServerKinds() {
-		if kind != vllm {
-			all = append(all, &variant{plain + " " + kind, kind, raw, false, plain},
-				&variant{"chat " + kind, kind, chat, false, ours})
+		if kind == vllm {
+			continue
+		}
+		all = append(all, &variant{plain + " " + shown(kind), kind, raw, false, plain},
+			&variant{"chat " + shown(kind), kind, chat, false, ours})
+		if contract.KindNamed(kind).Conversations {
+			// Answers of Chat pass unchanged. Those of Responses are made anew.
+			all = append(all, &variant{"responses " + shown(kind), kind, responses, false, ours})
 		}
 	}
 	if beside {
@@ -68,12 +73,20 @@ func variantsOf(beside bool) []*variant {
 	return all
 }
 
+// shown returns the name of a kind in the names of variants. There chat is already the name of an API.
+func shown(kind string) string {
+	if contract.KindNamed(kind).Conversations {
+		return kind + "-server"
+	}
+	return kind
+}
+
 // base returns the name of the variant that this one is compared with: no filter, and the same server's bytes.
 func (v *variant) base() string {
 	if v.kind == contract.VLLM {
 		return plain
 	}
-	return plain + " " + v.kind
+	return plain + " " + shown(v.kind)
 }
 
 // isBase reports whether others are compared with the variant.

@@ -143,8 +143,8 @@ func chatSeeds(t testing.TB) []string {
 	return seeds
 }
 
-// chatArchives returns the files of testdata/chat: a stream, and what it says. The streams have the documented forms of
-// the servers.
+// chatArchives returns the files of testdata/chat: a stream, and what it says. Those whose comment says so are
+// recorded, and the others have the documented forms of the servers.
 func chatArchives(t testing.TB) []*txtar.Archive {
 	t.Helper()
 	files, err := filepath.Glob("testdata/chat/*.txtar")

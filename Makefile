@@ -279,7 +279,7 @@ request-models: tool-python tool-sglang ## What the gateway sends to SGLang, hel
 	@go test -count=1 -tags e2e,requestmodels ./e2e/requestmodels
 
 .PHONY: test-llamacpp
-test-llamacpp: build tool-envoy tool-llamacpp ## llama.cpp's real server (built from source, 8 minutes) with a scripted model, alone and behind Envoy with the filter
+test-llamacpp: build tool-envoy tool-llamacpp ## llama.cpp's real server (built from source, 8 minutes) with a scripted model, alone and behind Envoy with the filter, by ids and by conversations
 	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,llamacpp ./e2e/llamacpp
 
 .PHONY: test-release

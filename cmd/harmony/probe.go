@@ -154,8 +154,7 @@ func chatFacts(c *probe.Chat) []fact {
 
 // historyTexts describe the values of chat.reasoning_history.
 var historyTexts = map[string]string{
-	contract.ReasoningBoth:        "accepted in reasoning_content and reasoning",
-	contract.ReasoningContentOnly: "accepted in reasoning_content alone",
+	contract.ReasoningContentOnly: "accepted in reasoning_content",
 	contract.ReasoningOnly:        "accepted in reasoning alone",
 	contract.ReasoningThinkTags:   "goes back in think tags",
 	contract.ReasoningNone:        "not accepted in a member of its own",
@@ -305,7 +304,7 @@ func (o *probeOutput) chatSettings() string {
 		return ""
 	}
 	settings := ""
-	if c.History != contract.ReasoningBoth {
+	if c.History != contract.ReasoningContentOnly {
 		settings += "      reasoning_history: " + c.History + "\n"
 	}
 	if c.Reasoning == probe.InOpenedTags {

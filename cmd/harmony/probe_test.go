@@ -191,7 +191,7 @@ func TestProbeChat(t *testing.T) {
 		want    []string
 	}{
 		{"members", sim.Options{}, "", []string{"  reasoning              in reasoning_content\n",
-			"  earlier reasoning      accepted in reasoning_content and reasoning\n", "  tool calls             yes\n",
+			"  earlier reasoning      accepted in reasoning_content\n", "  tool calls             yes\n",
 			"  JSON schemas           yes\n", "  logprobs               yes\n", "  token ids              yes\n",
 			"  token counts           yes\n", "    server_model: qwen/qwen3\npools:\n", "    health: { path: /health }\n",
 			"harmony up --backend chat=URL --model qwen3 --server-model qwen/qwen3\n"}},

@@ -85,7 +85,6 @@ func (s *session) askChat(ctx context.Context, answer *completion) {
 	}
 	c := &Chat{Reasoning: placeOf(answer), History: contract.ReasoningNone}
 	histories := []struct{ name, message string }{
-		{contract.ReasoningBoth, `"content":"Hello.","reasoning_content":"They greet.","reasoning":"They greet."`},
 		{contract.ReasoningContentOnly, `"content":"Hello.","reasoning_content":"They greet."`},
 		{contract.ReasoningOnly, `"content":"Hello.","reasoning":"They greet."`},
 	}

@@ -25,14 +25,14 @@ func HistoryOf(c *contract.ChatServers) History {
 	switch c.ReasoningHistory {
 	case contract.ReasoningOnly:
 		return History{Reasoning: true}
-	case contract.ReasoningContentOnly:
-		return History{ReasoningContent: true}
+	case contract.ReasoningBoth:
+		return History{Reasoning: true, ReasoningContent: true}
 	case contract.ReasoningThinkTags:
 		return History{Tags: true, InOrder: c.ThinkTags == contract.ThinkAnywhere}
 	case contract.ReasoningNone:
 		return History{}
 	default:
-		return History{Reasoning: true, ReasoningContent: true}
+		return History{ReasoningContent: true}
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 // ChatServers determines how the servers of a model of the kind [Chat] take a conversation. An absent setting has the
 // filter's default. Only such models have it.
 type ChatServers struct {
-	// ReasoningHistory is "both", "reasoning", "reasoning_content", "think_tags" or "none": where earlier reasoning stands
+	// ReasoningHistory is "reasoning_content", "reasoning", "both", "think_tags" or "none": where earlier reasoning stands
 	// in the assistant's messages.
 	ReasoningHistory string `yaml:"reasoning_history"`
 	// ThinkTags is "leading", "anywhere", "opened" or "off": where <think> and </think> in a server's text enclose
@@ -106,7 +106,7 @@ func (m *ModelSettings) RemakesChat() bool {
 // Fields returns the settings of the block.
 func (c *ChatServers) Fields() []Field {
 	return []Field{
-		word("reasoning_history", &c.ReasoningHistory, ReasoningBoth,
+		word("reasoning_history", &c.ReasoningHistory, ReasoningContentOnly,
 			ReasoningBoth, ReasoningOnly, ReasoningContentOnly, ReasoningThinkTags, ReasoningNone),
 		word("think_tags", &c.ThinkTags, ThinkLeading, ThinkLeading, ThinkAnywhere, ThinkOpened, ThinkOff),
 		word("developer_role", &c.DeveloperRole, DeveloperSystem, DeveloperSystem, DeveloperKeep),

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
@@ -41,7 +42,9 @@ func newChatStream(r *Request) *chatStream {
 
 // textOnly reports whether the content of every choice will be a string. Then no call can come, and an answer without a
 // final message is written as an empty one.
-func (r *Request) textOnly() bool { return len(r.tools) == 0 && !r.answers.RequireFinalChannel }
+func (r *Request) textOnly() bool {
+	return len(r.tools) == 0 && !r.answers.RequireFinalChannel && r.answers.UndeclaredCalls != contract.CallsAsCalls
+}
 
 func (a *chatStream) Choices() []Choice {
 	list := make([]Choice, 0, len(a.choices))

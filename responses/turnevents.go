@@ -68,8 +68,8 @@ func (t *turn) own(o object) {
 	t.ownTools(o)
 }
 
-// takeItem keeps a finished item, and removes from it what is only for the service. A call of the service's tools is not
-// for the client: it is kept until the round has ended.
+// takeItem keeps a finished item, and removes from it what is only for the service. A call of the service's tools is
+// not for the client: it is kept until the round has ended.
 func (t *turn) takeItem(e *event) error {
 	added := e.kind == "response.output_item.added"
 	if added && !t.sealing && !t.numbers() {

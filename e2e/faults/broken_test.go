@@ -95,7 +95,8 @@ func (b *broken) check(t *testing.T, a lab.Answer, stream bool) {
 	}
 }
 
-// maxTaken is how much of an endless response the gateway may take, in bytes. The largest event that it takes has 4 MiB.
+// maxTaken is how much of an endless response the gateway may take, in bytes. The largest event that it takes has 4
+// MiB.
 const maxTaken = 6 << 20
 
 // TestBrokenAnswers: what no healthy server of a kind sends is a typed error in the client's API, however the network

@@ -15,7 +15,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// chatTemplate makes the server render conversations so that the puppet finds its script, and read answers as gpt-oss's.
+// chatTemplate makes the server render conversations so that the puppet finds its script, and read answers as
+// gpt-oss's.
 var chatTemplate = []string{"--jinja", "--chat-template-file", "testdata/chat.jinja"}
 
 // chatGateway starts an Envoy before the server's conversations.
@@ -47,8 +48,8 @@ var chatScripts = []struct{ name, script, responses, chat string }{
 		`message "naïve 🧑‍🚀` + goose + ` 日本語"`, `"naïve 🧑‍🚀` + goose + ` 日本語" stop`},
 }
 
-// TestChatServer has a model behind llama.cpp's conversations, on Envoy with the filter that ships. The server reads the
-// answers itself, or, with --reasoning-format none, leaves Harmony in the text. Clients must see the same.
+// TestChatServer has a model behind llama.cpp's conversations, on Envoy with the filter that ships. The server reads
+// the answers itself, or, with --reasoning-format none, leaves Harmony in the text. Clients must see the same.
 func TestChatServer(t *testing.T) {
 	for _, form := range []struct {
 		name, reasoning string

@@ -110,8 +110,8 @@ func TestRustFrontEndChatRefused(t *testing.T) {
 	}
 }
 
-// TestRustFrontEndChatErrors has answers that the front end's parser refuses. It says so under status 500, or within the
-// stream. An answer that max_tokens cuts in a header is one of them.
+// TestRustFrontEndChatErrors has answers that the front end's parser refuses. It says so under status 500, or within
+// the stream. An answer that max_tokens cuts in a header is one of them.
 func TestRustFrontEndChatErrors(t *testing.T) {
 	p := runFrontEnd(t, 0)
 	host := beforeRustChat(t, p, map[string]string{})

@@ -300,8 +300,8 @@ func TestRustFrontEndParams(t *testing.T) {
 	}
 }
 
-// TestPythonRequestModel gives everything that the gateway makes of the suite's requests to the request models of vLLM's
-// Python front end, out of the same wheel: they must accept all of it, and know every member.
+// TestPythonRequestModel gives everything that the gateway makes of the suite's requests to the request models of
+// vLLM's Python front end, out of the same wheel: they must accept all of it, and know every member.
 func TestPythonRequestModel(t *testing.T) {
 	for kind, model := range map[string]string{
 		contract.VLLM: "CompletionRequest", contract.VLLMGenerate: "GenerateRequest", contract.Chat: "ChatCompletionRequest",

@@ -14,8 +14,8 @@ import (
 type Body struct {
 	// Model is the model that the request names.
 	Model string
-	// ModelInOtherCase reports whether there is another member whose name is "model" but for the case. Some servers take it
-	// for the model.
+	// ModelInOtherCase reports whether there is another member whose name is "model" but for the case. Some servers take
+	// it for the model.
 	ModelInOtherCase bool
 	// Streams reports whether the request asks for its answer as a stream.
 	Streams bool

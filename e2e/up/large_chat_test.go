@@ -4,6 +4,8 @@ package up
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,7 +14,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// TestLargeConversations sends requests of almost body_limit that are twice as long at the server: earlier reasoning is
+// TestLargeConversations sends requests of almost body_limit that are twice as long at the server: earlier reasoning may be
 // in two members there, and the input of a custom tool is a text in a text.
 func TestLargeConversations(t *testing.T) {
 	const limit = 4 << 20
@@ -24,7 +26,12 @@ func TestLargeConversations(t *testing.T) {
 	}
 	for _, host := range []string{"envoy", "wazero"} {
 		server, serverURL := lab.RunSim(t, sim.Options{Kind: sim.Chat, Models: []string{lab.Model}, MaxModelLen: limit})
-		args := []string{"--host", host, "--model", lab.Model, "--backend", "chat=" + serverURL}
+		config := filepath.Join(t.TempDir(), "config.yaml")
+		model := "models:\n- name: " + lab.Model + "\n  servers: ['chat=" + serverURL + "']\n  chat: { reasoning_history: both }\n"
+		if err := os.WriteFile(config, []byte(model), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"--host", host, "--config", config}
 		clients := map[string]*http.Client{"h1": lab.HTTP1(t)}
 		if host == "envoy" {
 			args = append(args, "--envoy", lab.WriteScript(t, t.TempDir(), "envoy", `exec "$ENVOY" "$@"`))

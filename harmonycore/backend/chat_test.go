@@ -3,12 +3,11 @@ package backend
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
-
-	"golang.org/x/tools/txtar"
 )
 
 // chatAnswer is one choice as a reader of Chat streams reads it.
@@ -137,28 +136,36 @@ func TestChatRequest(t *testing.T) {
 func chatSeeds(t testing.TB) []string {
 	t.Helper()
 	var seeds []string
-	for _, a := range chatArchives(t) {
-		seeds = append(seeds, string(a.Files[0].Data))
+	for _, f := range chatFiles(t) {
+		seeds = append(seeds, f.stream)
 	}
 	return seeds
 }
 
-// chatArchives returns the files of testdata/chat: a stream, and what it says. Those whose comment says so are
-// recorded, and the others have the documented forms of the servers.
-func chatArchives(t testing.TB) []*txtar.Archive {
+// chatFile is a file of testdata/chat: a stream, and what it says. Those whose comment says so are recorded, and the
+// others have the documented forms of the servers.
+type chatFile struct{ name, stream, says string }
+
+// chatFiles reads the files, which are txtar archives with two members. The library for these would be one more module
+// for whoever imports this package: go mod tidy wants what tests import, too.
+func chatFiles(t testing.TB) []chatFile {
 	t.Helper()
-	files, err := filepath.Glob("testdata/chat/*.txtar")
-	if err != nil || len(files) == 0 {
+	names, err := filepath.Glob("testdata/chat/*.txtar")
+	if err != nil || len(names) == 0 {
 		t.Fatal("there are no streams", err)
 	}
-	var all []*txtar.Archive
-	for _, file := range files {
-		a, err := txtar.ParseFile(file)
-		if err != nil || len(a.Files) != 2 {
-			t.Fatalf("%s: %v", file, err)
+	var all []chatFile
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		a.Comment = []byte(file)
-		all = append(all, a)
+		_, members, ok := strings.Cut(string(text), "-- stream --\n")
+		stream, says, more := strings.Cut(members, "-- want --\n")
+		if !ok || !more {
+			t.Fatalf("%s does not have two members", name)
+		}
+		all = append(all, chatFile{name, stream, strings.TrimSpace(says)})
 	}
 	return all
 }
@@ -166,20 +173,19 @@ func chatArchives(t testing.TB) []*txtar.Archive {
 // TestChatServers reads the streams in one piece, cut in two at each place, and in single bytes, with either end of
 // lines.
 func TestChatServers(t *testing.T) {
-	for _, a := range chatArchives(t) {
-		want := strings.TrimSpace(string(a.Files[1].Data))
+	for _, f := range chatFiles(t) {
 		for _, end := range []string{"\n", "\r\n"} {
-			stream := strings.ReplaceAll(string(a.Files[0].Data), "\n", end)
-			if got := chatOf(chat{}.NewReader(), stream); got != want {
-				t.Errorf("%s:\ngot  %s\nwant %s", a.Comment, got, want)
+			stream := strings.ReplaceAll(f.stream, "\n", end)
+			if got := chatOf(chat{}.NewReader(), stream); got != f.says {
+				t.Errorf("%s:\ngot  %s\nwant %s", f.name, got, f.says)
 				break
 			}
-			if got := chatOf(chat{}.NewReader(), strings.Split(stream, "")...); got != want {
-				t.Errorf("%s, in single bytes:\ngot  %s\nwant %s", a.Comment, got, want)
+			if got := chatOf(chat{}.NewReader(), strings.Split(stream, "")...); got != f.says {
+				t.Errorf("%s, in single bytes:\ngot  %s\nwant %s", f.name, got, f.says)
 			}
 			for at := range len(stream) {
-				if got := chatOf(chat{}.NewReader(), stream[:at], stream[at:]); got != want {
-					t.Fatalf("%s, cut at %d:\ngot  %s\nwant %s", a.Comment, at, got, want)
+				if got := chatOf(chat{}.NewReader(), stream[:at], stream[at:]); got != f.says {
+					t.Fatalf("%s, cut at %d:\ngot  %s\nwant %s", f.name, at, got, f.says)
 				}
 			}
 			checkTemplate(t, chat{}, stream)

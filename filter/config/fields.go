@@ -68,7 +68,7 @@ func (p *parser) field(key string, v *rawjson.Value, f *contract.Field) {
 			p.fail(key, "must be an object")
 			return
 		}
-		*f.Object = contract.Object(v.AppendJSON(nil))
+		*f.Object = contract.Object(rawjson.AppendValue(nil, v))
 	case f.Words != nil:
 		*f.Text = p.oneOf(key, v, f.Words)
 	case f.Text != nil:

@@ -1,14 +1,12 @@
 package translate
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/chatserver"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // FunctionPrefix begins the recipient of a call of a function.
 const FunctionPrefix = functions + "."
-
-// inputMember is the only parameter of the function that stands for a custom tool, at servers without such tools.
-const inputMember = "input"
 
 // TakesText reports whether a function at the model's servers stands for a custom tool, whose input is plain text.
 func (r *Request) TakesText(function string) bool {
@@ -57,6 +55,6 @@ func inputOf(arguments []byte) ([]byte, bool) {
 	if rawjson.Validate(arguments, rawjson.MaxDepth) != nil {
 		return nil, false
 	}
-	value, kind := rawjson.Find(arguments, inputMember)
+	value, kind := rawjson.Find(arguments, chatserver.InputMember)
 	return []byte(rawjson.Unescape(value)), kind == rawjson.String
 }

@@ -2,7 +2,6 @@ package rawjson
 
 import (
 	"slices"
-	"strconv"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -61,39 +60,6 @@ func (v *Value) Get(key string) *Value {
 		}
 	}
 	return nil
-}
-
-// AppendJSON appends the value as compact JSON.
-func (v *Value) AppendJSON(dst []byte) []byte {
-	switch v.Kind {
-	case Bool:
-		return strconv.AppendBool(dst, v.Bool)
-	case Number:
-		return append(dst, v.Text...)
-	case String:
-		return AppendString(dst, v.Text)
-	case Array:
-		dst = append(dst, '[')
-		for i := range v.Elements {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = v.Elements[i].AppendJSON(dst)
-		}
-		return append(dst, ']')
-	case Object:
-		dst = append(dst, '{')
-		for i := range v.Members {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(AppendString(dst, v.Members[i].Key), ':')
-			dst = v.Members[i].Value.AppendJSON(dst)
-		}
-		return append(dst, '}')
-	default:
-		return append(dst, "null"...)
-	}
 }
 
 // Parse reads data, which must be one JSON value that [Validate] accepts, nested at most maxDepth deep.

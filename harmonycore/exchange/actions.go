@@ -100,6 +100,9 @@ type ResponseHead struct {
 	End bool
 }
 
+// failed reports whether the response is not the answer of a server that has accepted the request.
+func (h *ResponseHead) failed() bool { return h.Local || h.Status < 200 || h.Status > 299 }
+
 // ResponseAction is the decision on the part of a response that was just handed over.
 type ResponseAction struct {
 	// Pass leaves everything unchanged.

@@ -25,16 +25,17 @@ const maxHeldArguments = 8 << 20
 // maxFunctionName is the maximum length of the name in a call, in bytes. No function can be declared with a longer one.
 const maxFunctionName = 256
 
-func (r *callReader) take(piece *backend.CallPiece) *openai.Error {
+// take takes a piece of a call of p's answer.
+func (r *callReader) take(piece *backend.CallPiece, p *conversationParser) *openai.Error {
 	if r.sink.source != fromCalls || piece.Index != r.index {
-		if failure := r.begin(piece); failure != nil {
+		if failure := r.begin(piece, p); failure != nil {
 			return failure
 		}
 	}
 	switch {
 	case len(piece.Arguments) == 0:
 	case !r.custom:
-		r.sink.add(piece.Arguments)
+		r.sink.Content(piece.Arguments, 0)
 	case len(r.held)+len(piece.Arguments) > maxHeldArguments:
 		return errNotUnderstood()
 	default:
@@ -45,17 +46,11 @@ func (r *callReader) take(piece *backend.CallPiece) *openai.Error {
 
 // begin closes the open message and opens that of a call. Only the first piece of a call has a name. Any other is one
 // of a call that has ended.
-func (r *callReader) begin(piece *backend.CallPiece) *openai.Error {
+func (r *callReader) begin(piece *backend.CallPiece, p *conversationParser) *openai.Error {
 	if len(piece.Name) == 0 || len(piece.Name) > maxFunctionName {
 		return errNotUnderstood()
 	}
-	switch r.sink.source {
-	case fromCalls:
-		r.close(harmony.EndedByCall)
-	case fromReasoning:
-		r.sink.end(harmony.EndedByEnd)
-	case fromText, fromNothing:
-	}
+	p.closeOpen()
 	name := string(piece.Name)
 	r.index, r.custom = piece.Index, r.request.TakesText(name)
 	r.sink.CallID(piece.ID)
@@ -68,9 +63,8 @@ func (r *callReader) begin(piece *backend.CallPiece) *openai.Error {
 // close ends the call. The input of a custom tool is sent now, if it is whole.
 func (r *callReader) close(end harmony.End) {
 	if r.custom {
-		r.sink.add(translate.CustomInput(r.held, end == harmony.Cut))
+		r.sink.Content(translate.CustomInput(r.held, end == harmony.Cut), 0)
 		r.custom, r.held = false, r.held[:0]
 	}
-	r.sink.end(end)
-	r.sink.source = fromNothing
+	r.sink.Close(end)
 }

@@ -46,40 +46,39 @@ func (g *generation) remake(a *modelRequest, body []byte, h Host) ([]byte, *open
 		return nil, failure
 	}
 	scratch.body = sent
-	r, failure := a.read(translate.ChatAnswer, h) // overwrites the client's body
+	_, failure = g.readConversation(a, translate.ChatAnswer, h) // overwrites the client's body
+	return sent, failure
+}
+
+// readConversation reads the request, and sets up what takes the answer to it.
+func (g *generation) readConversation(a *modelRequest, read reader, h Host) (*translate.Request, *openai.Error) {
+	r, failure := a.read(read, h)
 	if failure == nil {
-		failure = cmp.Or(g.checkKind(a.model, r), checkTokenIDs(a.model, r))
+		failure = g.checkKind(a.model, r)
+	}
+	if failure == nil {
+		_, failure = g.wantsChannelEvents(a.model, r)
 	}
 	if failure != nil {
 		return nil, failure
 	}
 	g.begins(a.model, r, h)
 	g.maxTokens = cmp.Or(r.Sampling.MaxTokens, a.model.ContextLength)
-	return sent, nil
+	return r, nil
 }
 
 // converse returns the body that asks the model's servers for the answer, for servers that take conversations. The body
 // lies in the scratch memory.
 func (g *generation) converse(a *modelRequest, h Host) ([]byte, *openai.Error) {
-	model := a.model
-	r, failure := a.read(translate.ResponsesChat, h)
-	if failure == nil {
-		failure = cmp.Or(g.checkKind(model, r), checkTokenIDs(model, r))
-	}
-	if failure == nil {
-		_, failure = g.wantsChannelEvents(model, r)
-	}
+	r, failure := g.readConversation(a, translate.ResponsesChat, h)
 	if failure != nil {
 		return nil, failure
 	}
-	scratch := h.scratch()
-	sampling := openSampling(&r.Sampling)
-	g.begins(model, r, h)
-	g.maxTokens = cmp.Or(r.Sampling.MaxTokens, model.ContextLength)
+	model, scratch := a.model, h.scratch()
 	scratch.body = model.Kind.AppendRequest(scratch.body[:0], &backend.Request{
 		Model: model.ServerModel, Conversation: r.AppendConversation, MaxTokens: r.Sampling.MaxTokens,
 		Choices: r.Choices, Logprobs: r.Logprobs, TopLogprobs: r.TopLogprobs,
-		StopTokens: r.Sampling.StopTokenIDs, Sampling: sampling, TokenIDs: model.Answers.TokenIDs,
+		StopTokens: r.Sampling.StopTokenIDs, Sampling: openSampling(&r.Sampling), TokenIDs: model.Answers.TokenIDs,
 	})
 	return scratch.body, nil
 }
@@ -158,9 +157,9 @@ func (p *conversationParser) take(g *generation, c *choice, event *backend.Event
 	}
 	for i := range event.Calls {
 		if p.sink.source == fromText {
-			p.adapter.Break()
+			p.closeOpen()
 		}
-		if failure := p.calls.take(&event.Calls[i]); failure != nil {
+		if failure := p.calls.take(&event.Calls[i], p); failure != nil {
 			return failure
 		}
 		if done, failure := p.bounded(g, c, 0); done || failure != nil {
@@ -203,7 +202,7 @@ func (p *conversationParser) reasoning(text []byte) {
 		p.adapter.Break() // before all text it tells that the server separates reasoning
 		p.sink.begin(fromReasoning, harmony.Header{Role: harmony.Assistant, Channel: harmony.Analysis})
 	}
-	p.sink.add(text)
+	p.sink.Content(text, 0)
 }
 
 func (p *conversationParser) text(g *generation, text []byte) {
@@ -226,13 +225,13 @@ func (p *conversationParser) closeOpen() {
 	case fromCalls:
 		p.calls.close(harmony.EndedByCall)
 	case fromReasoning:
-		p.sink.end(harmony.EndedByEnd)
+		p.sink.Close(harmony.EndedByEnd)
 	case fromNothing:
 	}
 	p.sink.source = fromNothing
 }
 
-func (p *conversationParser) end(g *generation, finish backend.Finish) *openai.Error {
+func (p *conversationParser) end(_ *generation, finish backend.Finish) *openai.Error {
 	p.conclude(finish == backend.Stopped)
 	return nil
 }
@@ -252,7 +251,7 @@ func (p *conversationParser) conclude(whole bool) {
 		}
 		p.calls.close(end)
 	case fromReasoning:
-		p.sink.end(end)
+		p.sink.Close(end)
 	case fromText, fromNothing:
 	}
 	p.adapter.Finish(whole)

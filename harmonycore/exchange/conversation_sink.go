@@ -110,9 +110,3 @@ func (s *conversationSink) begin(source messageSource, h harmony.Header) {
 	s.source = source
 	s.Open(h)
 }
-
-// add adds content to the message that begin has opened.
-func (s *conversationSink) add(text []byte) { s.Content(text, 0) }
-
-// end closes the message that begin has opened.
-func (s *conversationSink) end(end harmony.End) { s.Close(end) }

@@ -123,15 +123,22 @@ func (f *failedResponse) reply() *Reply {
 	return r
 }
 
+// refused puts a server's error into OpenAI's form, and returns its cause. param is the member of the request that the
+// prompt is made of. An error for a prompt that is too long names it.
+func refused(failed *backend.Error, kind backend.Kind, serverModel, param string) (*openai.Error, backend.Cause) {
+	out, cause := serverError(failed, serverModel), kind.Cause(failed)
+	if cause == backend.ContextExceeded {
+		// Its message begins with OpenAI's words too.
+		out.Code, out.Param = contract.CodeContextLengthExceeded, param
+	}
+	return out, cause
+}
+
 // failure puts a server's error into OpenAI's form. If the server refused the request for a reason that the gateway did
 // not know, failure returns the error that the gateway itself would have returned.
 func (g *generation) failure(failed *backend.Error) *openai.Error {
-	out := serverError(failed, g.serverModel)
-	switch g.kind.Cause(failed) {
-	case backend.ContextExceeded:
-		// Its message begins with OpenAI's words too.
-		out.Code, out.Param = contract.CodeContextLengthExceeded, g.param()
-	case backend.ChoicesRefused:
+	out, cause := refused(failed, g.kind, g.serverModel, g.param())
+	if cause == backend.ChoicesRefused {
 		out.Code, out.Param = contract.CodeChoicesNotSupported, "n"
 		out.Message = "The model's inference server (" + g.kind.Facts().Name + ") does not generate " +
 			strconv.Itoa(g.translated.Choices) + " choices in one request: it says \"" + clip(failed.Message) +

@@ -169,9 +169,6 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	if failure := g.checkKind(model, r); failure != nil {
 		return nil, failure
 	}
-	if failure := checkTokenIDs(model, r); failure != nil {
-		return nil, failure
-	}
 	scratch := h.scratch()
 	rendered, failure := a.render(r, g.param(), scratch)
 	if failure != nil {
@@ -242,7 +239,7 @@ func (g *generation) prepare(model *Model, r *translate.Request) {
 
 func (g *generation) headers(h ResponseHead) ResponseAction {
 	switch {
-	case g.state != awaiting || h.Local || h.Status < 200 || h.Status > 299 || !g.reads(h.ContentType):
+	case g.state != awaiting || h.failed() || !g.reads(h.ContentType):
 		g.x.response = &failedResponse{x: g.x, answer: g.answerFailed}
 		return g.x.response.headers(h)
 	case h.End:

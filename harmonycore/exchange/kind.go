@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"cmp"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
@@ -37,7 +39,7 @@ func (g *generation) checkKind(model *Model, r *translate.Request) *openai.Error
 			Message: servers + " generate one answer for a request. Send one request for each choice.",
 		}
 	}
-	return checkExtras(kind, servers, r)
+	return cmp.Or(checkExtras(kind, servers, r), checkTokenIDs(model, r))
 }
 
 // checkExtras refuses parameters of servers that the kind does not have. Left out silently, a cache_salt would no

@@ -17,15 +17,11 @@ type observer struct {
 	read    bool
 	// prompt is the number of tokens of the prompt that the gateway would have sent, or 0 if it does not know.
 	prompt int
-	// reader reads the copy. It is nil when nothing more is read.
-	reader backend.Reader
-	event  backend.Event
-	// copied is the memory of the copy. whole reports whether the answer is one JSON object, of which size is how much has
-	// come, in bytes.
-	copied []byte
-	whole  bool
-	size   int
-	usage  backend.Usage
+	copyReader
+	// whole reports whether the answer is one JSON object, of which size is how much has come, in bytes.
+	whole bool
+	size  int
+	usage backend.Usage
 	// choices are those of the answer, by index.
 	choices []*observedChoice
 	seen    Observed
@@ -66,7 +62,7 @@ func (g *generation) observe(a *modelRequest, body []byte, h Host) *observer {
 }
 
 func (o *observer) headers(h ResponseHead) ResponseAction {
-	if h.Local || h.Status < 200 || h.Status > 299 {
+	if h.failed() {
 		o.seen[ObservedError]++
 		return o.x.client.pass()
 	}
@@ -99,28 +95,18 @@ func (o *observer) unreadable() ResponseAction {
 	return o.x.client.pass()
 }
 
-// maxKeptCopy is the largest copy whose memory is kept for the next one, in bytes.
-const maxKeptCopy = 64 << 10
-
 func (o *observer) body(chunk []byte, _ bool) ResponseAction {
 	if o.size += len(chunk); o.reader == nil || o.whole && o.size > maxObservedAnswer {
 		return o.unreadable()
 	}
-	o.copied = append(o.copied[:0], chunk...) // the reader overwrites it, and the client gets the chunk
-	o.reader.Write(o.copied)
+	o.write(chunk)
 	for {
-		switch o.reader.Next(&o.event) {
-		case backend.Read:
-			if !o.take(&o.event) {
-				return o.unreadable()
-			}
-		case backend.Drained:
-			if cap(o.copied) > maxKeptCopy {
-				o.copied = nil
-			}
-			return ResponseAction{Pass: true}
-		default:
+		more, broken := o.next()
+		switch {
+		case broken, more && !o.take(&o.event):
 			return o.unreadable()
+		case !more:
+			return ResponseAction{Pass: true}
 		}
 	}
 }

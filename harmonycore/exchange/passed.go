@@ -14,13 +14,10 @@ import (
 type passed struct {
 	x     *Exchange
 	model *Model
-	// reader reads the copy. It is nil if the answer has a form that cannot be read: it passes all the same.
-	reader backend.Reader
-	event  backend.Event
-	// copied is the memory of the copy.
-	copied []byte
-	usage  backend.Usage
-	tally  translate.Tally
+	// copyReader reads as far as it can. The answer passes all the same.
+	copyReader
+	usage backend.Usage
+	tally translate.Tally
 	// lengths are how many bytes of reasoning, text and arguments have come.
 	reasoning, text, arguments int
 	// finish is the newest end of a choice. failed reports whether the server sent an error instead.
@@ -71,7 +68,7 @@ func (e *Exchange) checkPassed(m *Model) *openai.Error {
 }
 
 func (p *passed) headers(h ResponseHead) ResponseAction {
-	if h.Local || h.Status < 200 || h.Status > 299 {
+	if h.failed() {
 		p.failed = true
 		p.x.response = &failedResponse{x: p.x, answer: p.answerFailed}
 		return p.x.response.headers(h)
@@ -89,29 +86,15 @@ func (p *passed) headers(h ResponseHead) ResponseAction {
 
 func (p *passed) body(chunk []byte, end bool) ResponseAction {
 	if p.reader != nil {
-		p.copied = append(p.copied[:0], chunk...) // the reader overwrites it, and the client gets the chunk
-		p.read()
+		p.write(chunk)
+		for more, _ := p.next(); more; more, _ = p.next() {
+			p.note()
+		}
 	}
 	if end {
 		p.x.client.state = outletClosed
 	}
 	return ResponseAction{Pass: true}
-}
-
-// read reads the events of the copy. A form that no server sends ends the reading, and not the answer.
-func (p *passed) read() {
-	p.reader.Write(p.copied)
-	for {
-		switch p.reader.Next(&p.event) {
-		case backend.Read:
-			p.note()
-		case backend.Drained:
-			return
-		default:
-			p.reader = nil
-			return
-		}
-	}
 }
 
 // note counts what an event holds.
@@ -157,10 +140,7 @@ func (p *passed) silent(limit int64) ResponseAction {
 
 // answerFailed returns the reply to a server's error.
 func (p *passed) answerFailed(failed *backend.Error) *Reply {
-	out := serverError(failed, p.model.ServerModel)
-	if p.model.Kind.Cause(failed) == backend.ContextExceeded {
-		out.Code, out.Param = contract.CodeContextLengthExceeded, paramMessages
-	}
+	out, _ := refused(failed, p.model.Kind, p.model.ServerModel, paramMessages)
 	return replyWith(out)
 }
 

@@ -68,7 +68,7 @@ func rewrite(body []byte, scratch *Scratch, changes *chatserver.Changes) (failur
 
 func (s *servedCount) headers(h ResponseHead) ResponseAction {
 	switch {
-	case h.Local || h.Status < 200 || h.Status > 299 || !isJSON(h.ContentType):
+	case h.failed() || !isJSON(h.ContentType):
 		s.x.response = &failedResponse{x: s.x, answer: s.answerFailed}
 		return s.x.response.headers(h)
 	case h.End:
@@ -115,10 +115,7 @@ func (s *servedCount) answerFailed(failed *backend.Error) *Reply {
 	if (failed.Status == 404 || failed.Status == 405) && failed.Code != contract.CodeModelNotFound {
 		return s.unknown()
 	}
-	out := serverError(failed, s.model.ServerModel)
-	if s.model.Kind.Cause(failed) == backend.ContextExceeded {
-		out.Code, out.Param = contract.CodeContextLengthExceeded, s.param
-	}
+	out, _ := refused(failed, s.model.Kind, s.model.ServerModel, s.param)
 	return replyWith(out)
 }
 

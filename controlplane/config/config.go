@@ -188,8 +188,8 @@ func (c *Config) apiPath(m *Model) string {
 	return cmp.Or(apiPath, contract.DefaultAPIPath)
 }
 
-// ServerKind returns the facts about the kind of the model's servers. If there is no such kind, they are those of the
-// default, and [Config.Validate] has an error.
+// ServerKind returns the facts about the kind of the model's servers. An unknown kind, which [Config.Validate] refuses,
+// has the facts of the default.
 func (c *Config) ServerKind(m *Model) *contract.Kind {
 	if kind := contract.KindNamed(c.kind(m)); kind != nil {
 		return kind

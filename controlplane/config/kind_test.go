@@ -7,6 +7,20 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
+// resolved reads a file that must be right.
+func resolved(t *testing.T, file string) (*Config, *Resolved) {
+	t.Helper()
+	c, err := Parse("h.yaml", []byte(file))
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	r, err := c.Resolve()
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return c, r
+}
+
 // TestKind checks that the kind of a model's servers is that of its pool, or of the servers that it names itself.
 func TestKind(t *testing.T) {
 	const server = "servers: ['http://h:1']"
@@ -21,16 +35,7 @@ func TestKind(t *testing.T) {
 		"pools: [{name: p, kind: vllm, " + server + "}]\nmodels: [{name: m, dialect: vllm, pool: p}]": "models[0].dialect: " +
 			"is deprecated; leave it out: kind of the pool p is in its place",
 	} {
-		c, err := Parse("h.yaml", []byte(in))
-		if err != nil {
-			t.Errorf("%s: %v", in, err)
-			continue
-		}
-		r, err := c.Resolve()
-		if err != nil {
-			t.Errorf("%s: %v", in, err)
-			continue
-		}
+		c, r := resolved(t, in)
 		if kind := r.Pools[0].ServerKind(); kind != contract.KindNamed(contract.VLLM) || r.Pools[0].Kind != contract.VLLM ||
 			c.Filter().Models[0].Server != contract.VLLM {
 			t.Errorf("%s: the kind is %+v", in, kind)

@@ -145,7 +145,7 @@ var ofAnswers = []explained{
 	},
 	{
 		name: "white space", where: `response\.output`,
-		reason: "white space between `</think>` and a call is no message",
+		reason: "a message of white space alone, such as between `</think>` and a call, is left out",
 		ok: func(_ *vector, d difference) bool {
 			theirs, ours := said(d.theirs), said(d.ours)
 			theirs.text = strings.TrimSpace(theirs.text)

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"hash/fnv"
 	"slices"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
@@ -37,10 +38,9 @@ func (g *generation) mayCarrySealed(body []byte) bool {
 // inShare reports whether the request with this id is in a share, in percent. Ids are spread evenly, whatever they have
 // in common.
 func inShare(id string, percent int) bool {
-	hash := uint64(14695981039346656037) // FNV-1a
-	for i := range len(id) {
-		hash = (hash ^ uint64(id[i])) * 1099511628211
-	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	hash := h.Sum64()
 	hash ^= hash >> 32
 	return int(hash%100) < percent
 }

@@ -3,8 +3,6 @@
 package clients
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -31,12 +29,9 @@ func TestChatServerClients(t *testing.T) {
 				Kind: contract.Chat, ChatForm: sim.ChatBoth, ForgetReasoning: true, AllowHeaders: true, Script: lab.ReadScript(t, "e2e/clients/script.jsonl")})
 			work, workURL := lab.RunSim(t, sim.Options{
 				Kind: contract.Chat, ForgetReasoning: true, Script: lab.ReadScript(t, "e2e/clients/codex/script.jsonl")})
-			config := filepath.Join(t.TempDir(), "config.yaml")
 			text := strings.ReplaceAll(chatServerModels, "SERVER", serverURL)
 			text = strings.ReplaceAll(text, "WORK", workURL)
-			if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			config := lab.WriteConfig(t, text)
 			up, url := lab.StartUpWith(t, []string{contract.SealKeysVariable + "=" + lab.SealKey}, "--host", host, "--config",
 				config)
 			for _, c := range realClients {

@@ -89,10 +89,7 @@ func TestClients(t *testing.T) {
 			t.Parallel()
 			server, serverURL := lab.RunSim(t, sim.Options{
 				AllowHeaders: true, Script: lab.ReadScript(t, "e2e/clients/script.jsonl")})
-			config := filepath.Join(t.TempDir(), "config.yaml")
-			if err := os.WriteFile(config, []byte(strings.ReplaceAll(clientModels, "SERVER", serverURL)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			config := lab.WriteConfig(t, strings.ReplaceAll(clientModels, "SERVER", serverURL))
 			// One client sends back sealed reasoning alone.
 			up, url := lab.StartUpWith(t, []string{contract.SealKeysVariable + "=" + lab.SealKey}, "--host", host, "--config",
 				config)

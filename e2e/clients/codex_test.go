@@ -43,10 +43,7 @@ func TestCodex(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			server, serverURL := lab.RunSim(t, sim.Options{Script: lab.ReadScript(t, "e2e/clients/codex/script.jsonl")})
-			config := filepath.Join(t.TempDir(), "config.yaml")
-			if err := os.WriteFile(config, []byte(strings.ReplaceAll(codexModels, "SERVER", serverURL)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			config := lab.WriteConfig(t, strings.ReplaceAll(codexModels, "SERVER", serverURL))
 			for _, gateway := range []struct {
 				name, keys string
 				models     []string

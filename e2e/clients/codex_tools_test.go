@@ -4,7 +4,6 @@ package clients
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,13 +22,10 @@ func TestCodexBrowses(t *testing.T) {
 			t.Parallel()
 			server, serverURL := lab.RunSim(t, sim.Options{Script: lab.ReadScript(t, "e2e/clients/codex/tools.jsonl")})
 			browser := toolservers.Browser(t)
-			config := filepath.Join(t.TempDir(), "config.yaml")
 			text := fmt.Sprintf("responses_service:\n  store: %q\n  listen: %q\n  tools:\n    servers:\n"+
 				"      - {label: browser, url: %q, transport: sse}\n    browser: browser\nmodels: [{name: %s, servers: [%q]}]\n",
 				filepath.Join(t.TempDir(), "responses.db"), lab.FreeAddress(t), browser.SSE(), lab.Model, "vllm="+serverURL)
-			if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			config := lab.WriteConfig(t, text)
 			_, url := lab.StartUp(t, "--host", host, "--config", config)
 			c := newCodex(t, url, lab.Model)
 			c.configure(t, "config.toml", "http://127.0.0.1:8080", url, "check_for_update", "web_search = \"live\"\ncheck_for_update")

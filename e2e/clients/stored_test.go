@@ -4,7 +4,6 @@ package clients
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -33,12 +32,9 @@ func TestStoredClients(t *testing.T) {
 		t.Run(gateway.host+" "+gateway.name, func(t *testing.T) {
 			t.Parallel()
 			_, server := lab.RunSim(t, sim.Options{AllowHeaders: true, Script: lab.ReadScript(t, "e2e/clients/script.jsonl")})
-			config := filepath.Join(t.TempDir(), "config.yaml")
 			text := fmt.Sprintf("responses_service: { store: %q, listen: %q }\nmodels: [{ name: %s, servers: [%q] }]\n",
 				gateway.database, lab.FreeAddress(t), lab.Model, "vllm="+server)
-			if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			config := lab.WriteConfig(t, text)
 			// The store is encrypted: else it would not keep the clients' headers for what is made in the background.
 			_, url := lab.StartUpWith(t, []string{"HARMONY_STORE_KEYS=" + lab.SealKey}, "--host", gateway.host, "--config", config)
 			for _, c := range storedClients {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,13 +32,10 @@ func TestToolClients(t *testing.T) {
 			_, server := lab.RunSim(t, sim.Options{AllowHeaders: true, Script: lab.ReadScript(t, "e2e/clients/script.jsonl")})
 			bank := toolservers.Plain(t, bankTool("echo", func(a bankArguments) string { return a.Text }),
 				bankTool("pay", func(a bankArguments) string { return fmt.Sprintf("%d paid", a.Amount) }))
-			config := filepath.Join(t.TempDir(), "config.yaml")
 			text := fmt.Sprintf("responses_service: { store: %q, listen: %q, tools: { allow: [%q] } }\n"+
 				"models: [{ name: %s, servers: [%q] }]\n", filepath.Join(t.TempDir(), "responses.db"), lab.FreeAddress(t),
 				strings.TrimSuffix(bank.Streamable(), "/mcp"), lab.Model, "vllm="+server)
-			if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			config := lab.WriteConfig(t, text)
 			_, url := lab.StartUpWith(t, []string{"HARMONY_STORE_KEYS=" + lab.SealKey}, "--host", host, "--config", config)
 			for _, c := range toolClients {
 				c.environment = []string{"MCP_SERVER=" + bank.Streamable()}

@@ -41,12 +41,9 @@ type front struct {
 func startFront(t *testing.T, example string, more map[string]string) *front {
 	t.Helper()
 	server, serverURL := lab.RunSim(t, sim.Options{})
-	config := filepath.Join(t.TempDir(), "config.yaml")
 	text := fmt.Sprintf("responses_service: { store: %q, listen: %q }\nmodels: [{ name: %s, servers: [%q] }]\n",
 		filepath.Join(t.TempDir(), "responses.db"), lab.FreeAddress(t), lab.Model, "vllm="+serverURL)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	config := lab.WriteConfig(t, text)
 	_, gateway := lab.StartUp(t, "--config", config)
 	ca := lab.NewAuthority(t)
 	ca.Issue("edge")

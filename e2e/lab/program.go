@@ -97,6 +97,16 @@ func WriteScript(t *testing.T, folder, name, text string) string {
 	return path
 }
 
+// WriteConfig writes a configuration into a folder of its own and returns the file's path.
+func WriteConfig(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // Ended waits for the program's end, and reports whether it came within the limit.
 func (c *Program) Ended(limit time.Duration) bool {
 	select {

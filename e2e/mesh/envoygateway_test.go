@@ -55,11 +55,8 @@ func printedGateway(t *testing.T, listen, server, objects string) string {
 		hash, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(rest), "sha256: "), "\n")
 		module = []string{"--module", url, "--module-sha256", strings.Trim(hash, `"`)}
 	}
-	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := "listen: " + listen + "\nmodels:\n  - name: " + lab.Model + "\n    servers: [vllm=" + server + "]\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := lab.WriteConfig(t, text)
 	return program(t, 0, append([]string{"mesh", "envoy-gateway", "--config", file}, module...)...)
 }
 

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -50,11 +48,8 @@ const portMark = "54321"
 // printed returns what harmony mesh istio prints for one model at a server, as a pattern with the gateway's port.
 func printed(t *testing.T, server string, args ...string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := "models:\n  - name: " + lab.Model + "\n    servers: [vllm=" + server + "]\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := lab.WriteConfig(t, text)
 	objects := program(t, 0, append([]string{"mesh", "istio", "--config", file, "-n", "default",
 		"--module", "file://" + lab.Tool(t, "HARMONY_WASM"), "--selector", "app=harmony-gateway", "--bind", "127.0.0.1",
 		"--port", portMark}, args...)...)

@@ -71,12 +71,9 @@ func TestMetrics(t *testing.T) {
 // TestMetricsOfControlPlane: a control plane that runs the service shows its metrics among its own.
 func TestMetricsOfControlPlane(t *testing.T) {
 	_, serverURL := lab.RunSim(t, sim.Options{Script: answers()})
-	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := fmt.Sprintf("listen: %s\nresponses_service: {store: %s, listen: '%s'}\nmodels: [{name: %s, servers: ['vllm=%s']}]\n",
 		lab.FreeAddress(t), filepath.Join(t.TempDir(), "responses.db"), lab.FreeAddress(t), lab.Model, serverURL)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := lab.WriteConfig(t, text)
 	plane := lab.RunHarmony(t, nil, "controlplane", "--config", file, "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0",
 		"--state", "none", "--wasm", lab.Tool(t, "HARMONY_WASM"))
 	url := strings.TrimSuffix(plane.Announced(t, `(?m)^status: (\S+)$`), "status") + "metrics"

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -29,12 +27,9 @@ func TestStraight(t *testing.T) {
 			}))
 			defer other.Close()
 			server, serverURL := lab.RunSim(t, sim.Options{Keep: 100, Script: answers()})
-			file := filepath.Join(t.TempDir(), "config.yaml")
 			text := fmt.Sprintf("responses_service: { url: %q, hosted_tools: false }\nmodels: [{ name: %s, servers: [%q] }]\n",
 				other.URL, lab.Model, "vllm="+serverURL)
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			file := lab.WriteConfig(t, text)
 			program, url := lab.StartUpWith(t, nil, "--host", host, "--concurrency", "1", "--config", file)
 			g := &gateway{&service.Gateway{T: t, URL: url, Client: lab.HTTP1(t), Sim: server, Schemas: grammar.LoadSchemas(t),
 				Program: program}}

@@ -4,8 +4,6 @@ package up
 
 import (
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,11 +24,8 @@ func TestLargeConversations(t *testing.T) {
 	}
 	for _, host := range []string{"envoy", "wazero"} {
 		server, serverURL := lab.RunSim(t, sim.Options{Kind: sim.Chat, Models: []string{lab.Model}, MaxModelLen: limit})
-		config := filepath.Join(t.TempDir(), "config.yaml")
 		model := "models:\n- name: " + lab.Model + "\n  servers: ['chat=" + serverURL + "']\n  chat: { reasoning_history: both }\n"
-		if err := os.WriteFile(config, []byte(model), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		config := lab.WriteConfig(t, model)
 		args := []string{"--host", host, "--config", config}
 		clients := map[string]*http.Client{"h1": lab.HTTP1(t)}
 		if host == "envoy" {

@@ -78,7 +78,8 @@ var eventStream = ResponseHead{Status: 200, ContentType: "text/event-stream; cha
 // outcome is what the client gets: status, then bytes; a cut is noted at the end.
 func outcome(t testing.TB, x *Exchange, pieces []string) string {
 	t.Helper()
-	status, body := 0, ""
+	status := 0
+	var body strings.Builder
 	if a := x.ResponseHeaders(eventStream); !a.Hold {
 		t.Fatalf("headers are not held: %+v", a)
 	}
@@ -97,12 +98,12 @@ func outcome(t testing.TB, x *Exchange, pieces []string) string {
 		if status == 0 && len(a.Body) > 0 {
 			t.Fatalf("bytes before the headers: %q", a.Body)
 		}
-		body += string(a.Body)
+		body.Write(a.Body)
 		if a.Reset {
-			return strconv.Itoa(status) + " " + body + "(cut)"
+			return strconv.Itoa(status) + " " + body.String() + "(cut)"
 		}
 	}
-	return strconv.Itoa(status) + " " + body
+	return strconv.Itoa(status) + " " + body.String()
 }
 
 // TestEveryCut: wherever the network cuts a server's stream in two, and in single bytes, the client gets the same.

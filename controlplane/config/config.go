@@ -38,6 +38,8 @@ type Config struct {
 	// ResponsesService takes requests that need stored state, or tools that run on the server's side.
 	ResponsesService  ResponsesService `yaml:"responses_service"`
 	contract.Settings `yaml:",inline"`
+	// Tap is where requests are recorded that ask for it.
+	Tap Tap `yaml:"tap"`
 	// Passthrough is the URL of a server for all models that are not listed here. Empty: requests for them are answered
 	// 404.
 	Passthrough string `yaml:"passthrough"`
@@ -157,7 +159,7 @@ func (c *Config) Filter() *contract.Config {
 		ReasoningRatioAlert: c.ReasoningRatioAlert,
 		Seal: contract.Seal{LifetimeS: contract.DefaultSealLifetimeS,
 			TenantHeader: strings.ToLower(c.Seal.TenantHeader)},
-		ResponsesService: c.ResponsesService.filter(), Settings: c.Settings,
+		ResponsesService: c.ResponsesService.filter(), Tap: c.Tap.filter(), Settings: c.Settings,
 	}
 	if d := time.Duration(c.Seal.Lifetime); d > 0 {
 		f.Seal.LifetimeS = int(d.Seconds())

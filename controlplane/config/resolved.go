@@ -15,6 +15,8 @@ type Resolved struct {
 	// Passthrough and Service are the servers of [Config.Passthrough] and [ResponsesService.URL]. They are zero if there
 	// are none.
 	Passthrough, Service Endpoint
+	// Tap is the recorder of [Config.Tap], or zero.
+	Tap Endpoint
 	// FilterJSON is the filter's part, in the form that the filter reads.
 	FilterJSON []byte
 

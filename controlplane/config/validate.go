@@ -125,6 +125,9 @@ func (c *Config) check() (*Resolved, *Error) {
 	if e := c.checkService(r); e != nil {
 		return nil, e
 	}
+	if e := c.checkTap(r); e != nil {
+		return nil, e
+	}
 	return r, c.checkPassthrough(r)
 }
 

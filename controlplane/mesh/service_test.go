@@ -7,6 +7,21 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
+// TestSplitTap: the filter knows the recorder by the name of a cluster, and a mesh names clusters itself.
+func TestSplitTap(t *testing.T) {
+	c, err := config.Parse("test", []byte("models: [{name: m, servers: ['vllm=http://h:1']}]\ntap: {url: 'http://h:2'}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Split(r, nil); err == nil || !strings.Contains(err.Error(), "leave tap out") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestSplitServices has pools with a Service, which the mesh knows by its whole name, and what it cannot be told.
 func TestSplitServices(t *testing.T) {
 	for settings, want := range map[string]string{

@@ -13,11 +13,13 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	metricsv3 "github.com/envoyproxy/go-control-plane/envoy/config/metrics/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"github.com/goccy/go-yaml"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files and delete those that belong to no input")
@@ -294,10 +296,15 @@ func TestCheck(t *testing.T) {
 		{"unguarded service", func(r *Resources) { dropPoolHeader(t, r, "responses service") },
 			"reaches harmony-responses without the header"},
 		{"unguarded pool", func(r *Resources) { dropPoolHeader(t, r, "pool m") }, "without the header"},
+		{"recorder for clients", func(r *Resources) {
+			changeRoute(t, r, "responses service", func(one *routev3.Route) {
+				one.GetRoute().ClusterSpecifier = &routev3.RouteAction_Cluster{Cluster: contract.TapCluster}
+			})
+		}, "leads to cluster harmony-tap, which is not for clients"},
 	}
 	for _, tt := range tests {
 		c := example()
-		c.ResponsesService.URL = "http://127.0.0.1:9000"
+		c.ResponsesService.URL, c.Tap.URL = "http://127.0.0.1:9000", "http://127.0.0.1:9903"
 		r, err := build(c, testOptions)
 		if err != nil {
 			t.Fatal(err)
@@ -311,13 +318,17 @@ func TestCheck(t *testing.T) {
 
 // dropPoolHeader removes the header matchers of a route.
 func dropPoolHeader(t *testing.T, r *Resources, route string) {
+	changeRoute(t, r, route, func(one *routev3.Route) { one.Match.Headers = nil })
+}
+
+func changeRoute(t *testing.T, r *Resources, route string, change func(*routev3.Route)) {
 	m, err := r.ConnectionManager()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, one := range m.GetRouteConfig().VirtualHosts[0].Routes {
 		if one.Name == route {
-			one.Match.Headers = nil
+			change(one)
 		}
 	}
 	if err := r.Listeners[0].FilterChains[0].Filters[0].GetTypedConfig().MarshalFrom(m); err != nil {

@@ -57,6 +57,9 @@ func (r *Resources) Check() error {
 			if _, ok := clusters[name]; !ok {
 				return fmt.Errorf("xds: route %q leads to cluster %s, which does not exist", route.Name, name)
 			}
+			if name == contract.TapCluster {
+				return fmt.Errorf("xds: route %q leads to cluster %s, which is not for clients", route.Name, name)
+			}
 			clusters[name] = true
 			if (isPool(name) || name == ResponsesCluster) && !requiresPoolHeader(route) {
 				return fmt.Errorf("xds: route %q reaches %s without the header %s", route.Name, name, contract.PoolHeader)
@@ -64,7 +67,7 @@ func (r *Resources) Check() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(clusters)) {
-		if !clusters[name] && name != UnroutedCluster {
+		if !clusters[name] && name != UnroutedCluster && name != contract.TapCluster {
 			return fmt.Errorf("xds: no route leads to cluster %s", name)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 const (
@@ -39,6 +40,9 @@ func (b *builder) clusters() []*clusterv3.Cluster {
 	}
 	if b.config.ResponsesService.Address() != "" {
 		clusters = append(clusters, b.cluster(ResponsesCluster, singleServer(b.resolved.Service), nil, 0))
+	}
+	if b.config.Tap.URL != "" {
+		clusters = append(clusters, b.cluster(contract.TapCluster, singleServer(b.resolved.Tap), nil, 0))
 	}
 	return clusters
 }

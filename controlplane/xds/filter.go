@@ -32,7 +32,7 @@ func (b *builder) wasm() *wasmfilterv3.Wasm {
 				Specifier: &corev3.DataSource_Filename{Filename: b.options.ModulePath},
 			}}},
 			EnvironmentVariables: &wasmv3.EnvironmentVariables{
-				HostEnvKeys: []string{contract.SealKeysVariable},
+				HostEnvKeys: []string{contract.SealKeysVariable, contract.TapKeyVariable},
 				// With this, Envoy refuses a configuration that is wrong for the filter even if it is the first one. The control
 				// plane then learns of it (RATIONALE.md#62).
 				KeyValues: map[string]string{contract.ErrorVariable: contract.ErrorRefuse},

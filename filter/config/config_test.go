@@ -28,6 +28,7 @@ func TestRoundTrip(t *testing.T) {
 		Seal:             contract.Seal{LifetimeS: 60, TenantHeader: "x-tenant"},
 		Settings:         contract.Settings{HostedTools: contract.HostedToolsRefuse},
 		ResponsesService: contract.ResponsesService{Pool: "s", Stores: true, WebSocket: true},
+		Tap:              contract.Tap{Cluster: "t", All: contract.TapSummary},
 		Models:           []contract.Model{m, contract.DefaultModel("b")}}
 	got, err := Parse(AppendJSON(nil, want))
 	if err != nil {
@@ -37,6 +38,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatalf("got %+v\nwant %+v", got, want)
 	}
 	want.Mode, want.Models, want.ResponsesService = contract.ModeReduced, want.Models[:1], contract.ResponsesService{}
+	want.Tap.All = contract.TapNone
 	want.Models[0].Translate = contract.TranslateAll
 	if got, err := Parse(AppendJSON(nil, want)); err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v, %v\nwant %+v", got, err, want)
@@ -93,6 +95,8 @@ func TestRefusals(t *testing.T) {
 		{`{"schema":1,"responses_service":{"pool":"a","stores":false,"hosted_tools":false}}`, "responses_service"},
 		{`{"schema":1,"responses_service":{"pool":"p"},"models":[{"name":"a","pool":"p"}]}`, "responses_service.pool"},
 		{`{"schema":1,"responses_service":{"pool":"p"},"models":[{"name":"a"}],"mode":"reduced"}`, "responses_service"},
+		{`{"schema":1,"tap":{}}`, "tap.cluster"}, {`{"schema":1,"tap":{"cluster":""}}`, "tap.cluster"},
+		{`{"schema":1,"tap":{"cluster":"t","all":"some"}}`, "tap.all"}, {`{"schema":1,"tap":{"key":"k"}}`, "tap.key"},
 		{`{"schema":1,"models":[1]}`, "models[0]"}, {`{"schema":1,"models":[{}]}`, "models[0].name"},
 		{`{"schema":1,"models":[{"name":"a"},{"name":"a"}]}`, "models[1].name"},
 		{`{"schema":1,"models":[{"name":"a","server":"x"}]}`, "models[0].server"},

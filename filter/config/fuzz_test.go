@@ -16,7 +16,7 @@ func FuzzParse(f *testing.F) {
 		`{"schema":1,"models":[{"name":"a","answers":{"strict":null}}]}`,
 		`{"schema":1,"mode":"reduced","models":[{"name":"a","server_extras":["top_k"],"reasoning_efforts":{"none":"low"}}]}`,
 		`{"schema":1,"body_limit":1e3,"reasoning_ratio_alert":0.50,"seal":{"lifetime_s":60,"tenant_header":"x-tenant"},` +
-			`"responses_service":{"pool":"p","stores":false},"hosted_tools":"refuse","passthrough":true,` +
+			`"responses_service":{"pool":"p","stores":false},"hosted_tools":"refuse","passthrough":true,"tap":{"cluster":"t","all":"summary"},` +
 			`"models":[{"name":"a\u0000\"","pool":"b","system":{"identity":"","date":"2026-01-02","effort":"low"}},` +
 			`{"name":"c"}]}`,
 	} {

@@ -39,6 +39,7 @@ func TestOnlyWhatDiffers(t *testing.T) {
 			`"models":[{"name":"a"},{"name":"b","pool":"a"}]}`,
 		`{"schema":1,"seal":{"tenant_header":"x-tenant"},"responses_service":{"pool":"p","stores":false,` +
 			`"websocket":true},"hosted_tools":"refuse"}`,
+		`{"schema":1,"tap":{"cluster":"t"},"hosted_tools":"refuse"}`, `{"schema":1,"tap":{"cluster":"t","all":"summary"}}`,
 		`{"schema":1,"passthrough":true,"models":[{"name":"a","server_extras":[]},{"name":"b","server_extras":["top_k"]}]}`,
 		`{"schema":1,"models":[{"name":"a","reasoning_efforts":{"max":"low"},"answers":{"strict":true},` +
 			`"system":{"identity":""}}]}`,

@@ -26,6 +26,8 @@ type Config struct {
 	Seal Seal
 	// ResponsesService takes the requests that the filter does not handle itself.
 	ResponsesService ResponsesService
+	// Tap determines where the filter's view of tapped requests goes.
+	Tap Tap
 	Settings
 	Models []Model
 }
@@ -68,6 +70,8 @@ func DefaultConfig() *Config {
 func (c *Config) Fields() []Field {
 	service := block("responses_service", c.ResponsesService.Fields())
 	service.Optional = true
+	tap := block("tap", c.Tap.Fields())
+	tap.Optional = true
 	fields := []Field{
 		word("mode", &c.Mode, ModeFull, ModeFull, ModeReduced),
 		flag("passthrough", &c.Passthrough, false),
@@ -76,7 +80,7 @@ func (c *Config) Fields() []Field {
 		number("memory_limit", &c.MemoryLimit, DefaultMemoryLimit, 1, MaxMemoryLimit),
 		fraction("reasoning_ratio_alert", &c.ReasoningRatioAlert, DefaultReasoningAlert),
 		block("seal", c.Seal.Fields()),
-		service,
+		service, tap,
 	}
 	return append(fields, c.Settings.Fields()...)
 }

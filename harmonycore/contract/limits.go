@@ -47,6 +47,9 @@ func MinMemoryLimit(bodyLimit int) int {
 const (
 	// SealKeysVariable holds the keys that seal reasoning, as ID:BASE64,ID:BASE64,… (seal.ParseKeys).
 	SealKeysVariable = "HARMONY_SEAL_KEYS"
+	// TapKeyVariable holds the key of the tap: what a request shows that is to be tapped, and what the recorder is shown.
+	// Without one of at least [MinTapKey] bytes nothing is tapped.
+	TapKeyVariable = "HARMONY_TAP_KEY"
 	// ErrorVariable determines, for all configurations of a VM, what happens to an invalid one if the host has no earlier
 	// valid one. [ErrorRefuse] refuses it. With any other value it is accepted, and answers every request with an error.
 	ErrorVariable = "HARMONY_CONFIG_ERROR"

@@ -1,0 +1,126 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+	"github.com/harmonyedge/harmonyedge/inspect/record/line"
+	"github.com/harmonyedge/harmonyedge/internal/tap"
+)
+
+const (
+	testKey = "a key of many characters"
+	// began is when the requests of the tests begin, in microseconds since 1970.
+	began = 1_800_000_000_000_000
+)
+
+// batch makes the body of one POST.
+type batch struct{ b []byte }
+
+// add adds a frame that came ms milliseconds after the request's beginning.
+func (b *batch) add(kind tap.Kind, stream uint32, ms int64, payload any) *batch {
+	var text []byte
+	switch p := payload.(type) {
+	case nil:
+	case string:
+		text = []byte(p)
+	default:
+		text, _ = json.Marshal(p)
+	}
+	b.b = tap.Append(b.b, tap.Frame{Kind: kind, Stream: stream, At: began + ms*1000, Payload: text})
+	return b
+}
+
+// post sends a batch, and returns the status.
+func (b *batch) post(t *testing.T, r *Recorder, vm string) int {
+	t.Helper()
+	q := httptest.NewRequest("POST", tap.Path, bytes.NewReader(b.b))
+	q.Header.Set(tap.KeyHeader, testKey)
+	q.Header.Set(tap.VMHeader, vm)
+	w := httptest.NewRecorder()
+	r.Handler(testKey).ServeHTTP(w, q)
+	b.b = nil
+	return w.Code
+}
+
+func newRecorder(t *testing.T, o Options) *Recorder {
+	t.Helper()
+	o.Tokenizer = o200k.Tokenizer()
+	r, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func (b *batch) begin(stream uint32, id string, head tap.SentHead) *batch {
+	b.add(tap.Request, stream, 0, tap.RequestHead{Method: "POST", Path: "/v1/chat/completions", RequestID: id})
+	b.add(tap.Body, stream, 0, `{"model":"m","messages":[]`).add(tap.Body, stream, 0, "}\n")
+	b.add(tap.Sent, stream, 1, head)
+	b.add(tap.SentBody, stream, 1, `{"model":"m","prompt":[200006,1428],"max_tokens":7}`)
+	return b
+}
+
+func vllmHead() tap.SentHead {
+	return tap.SentHead{Path: "/v1/completions", Pool: "p", API: "chat", Model: "m", Server: "vllm", Translated: true}
+}
+
+func TestRecord(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "records")
+	r := newRecorder(t, Options{Folder: folder})
+	var b batch
+	b.begin(1, "a-1", vllmHead())
+	b.add(tap.Head, 1, 5, tap.ResponseHead{Status: 200, ContentType: "text/event-stream"})
+	b.add(tap.Chunk, 1, 10, `data: {"choices":[{"index":0,"token_ids":[200005,35644,200008,25216]}]}`+"\n\n")
+	b.post(t, r, "1f")
+	if s := r.Summaries(); len(s) != 1 || !s[0].Running || !s[0].Whole || s[0].CompletionTokens != 4 {
+		t.Errorf("%+v", s)
+	}
+	b.add(tap.AnswerHead, 1, 10, tap.ResponseHead{Status: 200, ContentType: "text/event-stream"})
+	b.add(tap.Answer, 1, 10, "data: {\"é").add(tap.Answer, 1, 11, "\"}\n\n\xc3").add(tap.Answer, 1, 12, "\xa9")
+	b.add(tap.Chunk, 1, 20, `data: {"choices":[{"index":0,"token_ids":[200007,200007]},{"index":1,"token_ids":[200008,13225]}]}`+"\n\n")
+	b.add(tap.Chunk, 1, 30, "data: [DONE]\n\n")
+	b.add(tap.End, 1, 1010, tap.EndReport{Status: 200, Finish: "stop", Pool: "p", PromptTokens: 2, CompletionTokens: 101,
+		FirstTokenMS: 10, Recoveries: map[string]uint64{"stray_terminator": 1}})
+	if status := b.post(t, r, "1f"); status != http.StatusNoContent {
+		t.Fatal(status)
+	}
+	want := `{"type":"request","at_ms":0,"record":1,"time":"2027-01-15T08:00:00Z","method":"POST","path":"/v1/chat/completions","request_id":"a-1","body":{"model":"m","messages":[]}}
+{"type":"sent","at_ms":1,"path":"/v1/completions","pool":"p","api":"chat","model":"m","server":"vllm","translated":true,"prompt_ids":[200006,1428],"body":{"model":"m","max_tokens":7}}
+{"type":"head","at_ms":5,"status":200,"content_type":"text/event-stream"}
+{"type":"tokens","at_ms":10,"choice":0,"ids":[200005,35644],"texts":["<|channel|>","analysis"]}
+{"type":"message","at_ms":10,"choice":0,"role":"assistant","channel":"analysis"}
+{"type":"tokens","at_ms":10,"choice":0,"ids":[200008,25216],"texts":["<|message|>","Hey"],"content":"Hey"}
+`
+	got, _ := r.Lines("a-1")
+	if !strings.HasPrefix(string(got), want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	t.Logf("%s", got)
+	s := r.Summaries()[0]
+	if s.Running || s.TokensPerSecond != 100 || s.Finish != "stop" || s.DurationMS != 1010 {
+		t.Errorf("%+v", s)
+	}
+	files, _ := filepath.Glob(filepath.Join(folder, "*"))
+	if len(files) != 1 || filepath.Base(files[0]) != "20270115T080000.000Z-a-1.jsonl" {
+		t.Fatal(files)
+	}
+	if text, _ := os.ReadFile(files[0]); !bytes.Equal(text, got) {
+		t.Errorf("the file has\n%s", text)
+	}
+	for l := range bytes.Lines(got) {
+		if x, err := line.Read(l); err != nil || x == nil {
+			t.Errorf("%s: %v", l, err)
+		}
+	}
+	_ = time.Now
+}

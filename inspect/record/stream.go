@@ -1,0 +1,243 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/inspect/record/line"
+	"github.com/harmonyedge/harmonyedge/internal/tap"
+	"github.com/harmonyedge/harmonyedge/internal/wholerunes"
+)
+
+// stream makes lines of the frames of one request.
+type stream struct {
+	entry *entry
+	// began is the time of the first frame, and at that of the newest, in microseconds since 1970.
+	began, at int64
+	// request and sent are lines that wait for the rest of their bodies. They are nil once they are written.
+	request *line.Request
+	sent    *line.Sent
+	// body is the body so far that the waiting line will have. cut is how many bytes it had no room for.
+	body []byte
+	cut  int
+	// answer reads what the server sends. It is nil before there is a response.
+	answer   *answer
+	sentHead tap.SentHead
+	prompt   prompt
+	// chunk is the server's newest chunk, which came at chunkAt, for a client that gets it as it is.
+	chunk   []byte
+	chunkAt int64
+	// chunkTail and answerTail are the beginnings of characters at the end of what was written.
+	chunkTail, answerTail []byte
+}
+
+func newStream(e *entry, head tap.RequestHead, at int64) *stream {
+	s := &stream{entry: e, began: at, at: at}
+	s.request = &line.Request{
+		Head: s.head(line.TypeRequest), Record: line.Version, Time: time.UnixMicro(at).UTC().Format(time.RFC3339Nano),
+		Method: head.Method, Path: head.Path, RequestID: head.RequestID,
+	}
+	return s
+}
+
+func (s *stream) head(kind string) line.Head {
+	return line.Head{Type: kind, AtMS: float64(s.at-s.began) / 1000}
+}
+
+// take takes the next frame.
+func (s *stream) take(f tap.Frame) {
+	s.at = max(f.At, s.at) // clocks are set back
+	sum := &s.entry.summary
+	switch f.Kind {
+	case tap.Body, tap.SentBody:
+	case tap.Request:
+		return
+	default:
+		s.settle()
+	}
+	switch f.Kind {
+	case tap.Body:
+		if s.request != nil {
+			s.addBody(f.Payload)
+		}
+	case tap.Sent:
+		s.takeSent(f.Payload)
+	case tap.SentBody:
+		if s.sent != nil {
+			s.addBody(f.Payload)
+		}
+	case tap.Head:
+		s.takeHead(f.Payload)
+	case tap.Chunk:
+		s.takeChunk(f)
+	case tap.AnswerHead:
+		l := &line.Response{Head: s.head(line.TypeAnswerHead)}
+		readJSON(f.Payload, &l.ResponseHead)
+		sum.Status = l.Status
+		s.entry.write(l)
+	case tap.Answer:
+		s.dropChunk()
+		s.writePiece(line.TypeAnswer, &s.answerTail, f.Payload, false)
+	case tap.Passed:
+		s.writePiece(line.TypeAnswer, &s.answerTail, s.chunk, false)
+		s.dropChunk()
+	case tap.End:
+		s.takeEnd(f.Payload)
+	}
+}
+
+// addBody adds a piece of the body that the waiting line will have.
+func (s *stream) addBody(piece []byte) {
+	if len(s.body)+len(piece) > MaxBody || !s.entry.hold(len(piece)) {
+		s.cut += len(piece)
+		return
+	}
+	s.body = append(s.body, piece...)
+	s.entry.summary.Whole = true
+}
+
+func (s *stream) dropBody() {
+	s.entry.release(len(s.body))
+	s.body, s.cut = nil, 0
+}
+
+// settle writes the line that waits for its body, which is whole.
+func (s *stream) settle() {
+	switch {
+	case s.request != nil:
+		l := s.request
+		s.request = nil
+		l.Body, l.CutBytes = bodyJSON(s.body), s.cut
+		s.dropBody()
+		s.entry.write(l)
+	case s.sent != nil:
+		l := s.sent
+		s.sent = nil
+		s.prompt = readPrompt(s.body)
+		l.PromptIDs, l.PromptText, l.Body, l.CutBytes = s.prompt.ids, s.prompt.text, s.prompt.rest, s.cut
+		s.entry.summary.PromptTokens = len(s.prompt.ids)
+		s.dropBody()
+		s.entry.write(l)
+		s.prompt = s.prompt.end(s.entry.recorder.options.Tokenizer)
+	}
+}
+
+// pause is called when no further frame has come yet. A request to a server is written as soon as it is whole: the
+// server may think for long.
+func (s *stream) pause() {
+	if n := len(s.body); s.sent != nil && n > 0 && s.body[n-1] == '}' && json.Valid(s.body) {
+		s.settle()
+	}
+	if s.answer != nil {
+		s.answer.flush()
+	}
+}
+
+func (s *stream) takeSent(payload []byte) {
+	s.endAnswer()
+	l := &line.Sent{Head: s.head(line.TypeSent)}
+	readJSON(payload, &l.SentHead)
+	s.sent, s.sentHead, s.prompt = l, l.SentHead, prompt{}
+	sum := &s.entry.summary
+	sum.API, sum.Model, sum.Server, sum.Pool = short(l.API), short(l.Model), short(l.Server), short(l.Pool)
+	sum.Whole = true
+}
+
+func (s *stream) takeHead(payload []byte) {
+	s.endAnswer()
+	l := &line.Response{Head: s.head(line.TypeHead)}
+	readJSON(payload, &l.ResponseHead)
+	s.entry.summary.Status = l.Status
+	s.entry.write(l)
+	s.answer = newAnswer(s, l.ResponseHead)
+}
+
+// takeChunk reads what the server has sent. What is no tokens is written as it is.
+func (s *stream) takeChunk(f tap.Frame) {
+	if f.At != s.chunkAt { // a large chunk comes in several frames
+		s.dropChunk()
+	}
+	s.chunkAt = f.At
+	if s.entry.hold(len(f.Payload)) {
+		s.chunk = append(s.chunk, f.Payload...)
+	}
+	if s.answer == nil || !s.answer.take(f.Payload) {
+		s.writePiece(line.TypeChunk, &s.chunkTail, f.Payload, false)
+	}
+}
+
+func (s *stream) dropChunk() {
+	s.entry.release(len(s.chunk))
+	s.chunk = nil
+}
+
+// writePiece writes a piece of a body. The beginning of a character at its end waits in tail for the next piece, unless
+// this is the last one.
+func (s *stream) writePiece(kind string, tail *[]byte, piece []byte, last bool) {
+	piece = append(bytes.Clone(*tail), piece...)
+	text, taken := wholerunes.AppendRepaired(nil, piece, last)
+	*tail = piece[taken.Used:]
+	if len(text) > 0 {
+		s.entry.write(&line.Piece{Head: s.head(kind), Body: string(text)})
+	}
+}
+
+func (s *stream) takeEnd(payload []byte) {
+	l := &line.End{}
+	readJSON(payload, &l.EndReport)
+	s.endAnswer()
+	sum := &s.entry.summary
+	sum.DurationMS = (s.at - s.began) / 1000
+	if l.Status > 0 {
+		sum.Status = l.Status
+	}
+	for to, value := range map[*string]string{
+		&sum.API: l.API, &sum.Model: l.Model, &sum.Server: l.Server, &sum.Pool: l.Pool, &sum.Policy: l.Policy,
+		&sum.Finish: l.Finish, &sum.Cut: l.Cut, &sum.EarlyEnd: l.EarlyEnd,
+	} {
+		if value != "" {
+			*to = short(value)
+		}
+	}
+	sum.PromptTokens, sum.CompletionTokens = l.PromptTokens, l.CompletionTokens
+	sum.FirstTokenMS, sum.Recoveries = l.FirstTokenMS, l.Recoveries
+	sum.setRate()
+	s.writeEnd(l)
+}
+
+// finish ends a record that has no end yet. broken says why.
+func (s *stream) finish(broken string) {
+	if broken == "" {
+		return
+	}
+	s.settle()
+	s.endAnswer()
+	s.entry.summary.Broken = broken
+	s.entry.summary.DurationMS = (s.at - s.began) / 1000
+	s.writeEnd(&line.End{Broken: broken, EndReport: tap.EndReport{FirstTokenMS: -1}})
+}
+
+// endAnswer ends the server's answer, and gives back the memory of what came with it.
+func (s *stream) endAnswer() {
+	if s.answer != nil {
+		s.answer.end()
+		s.answer = nil
+	}
+	s.writePiece(line.TypeChunk, &s.chunkTail, nil, true)
+}
+
+func (s *stream) writeEnd(l *line.End) {
+	s.dropChunk()
+	s.writePiece(line.TypeAnswer, &s.answerTail, nil, true)
+	l.Head, l.LostLines = s.head(line.TypeEnd), s.entry.lost
+	s.entry.write(l)
+}
+
+// readJSON reads a payload. What cannot be read stays empty: the record goes on.
+func readJSON(payload []byte, to any) { _ = json.Unmarshal(payload, to) }
+
+// maxShort is the longest text in a summary, in bytes.
+const maxShort = 256
+
+func short(text string) string { return text[:min(len(text), maxShort)] }

@@ -26,11 +26,15 @@ func readAll(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// ReadIDs reads token ids: a JSON array, or numbers separated by white space or commas.
+// ReadIDs reads token ids: a JSON array, or numbers separated by white space or commas. Of an answer of the API it
+// returns the ids that the answer has.
 func ReadIDs(r io.Reader) ([]uint32, error) {
 	data, err := readAll(r)
 	if err != nil {
 		return nil, err
+	}
+	if ids, known, err := readAnswer(data); known {
+		return ids, err
 	}
 	body := bytes.TrimSpace(data)
 	if n := len(body); n > 1 && body[0] == '[' && body[n-1] == ']' {
@@ -63,8 +67,8 @@ func ReadText(t *tokenizer.Tokenizer, r io.Reader) ([]uint32, error) {
 	return t.AppendEncodeSpecial(nil, string(data)), nil
 }
 
-// ReadSSE reads the event stream of a server that sends token_ids, such as vLLM. Together with an error it returns the
-// ids that were read before it.
+// ReadSSE reads the event stream of a server that sends token_ids, such as vLLM, or a stream of the API that has ids.
+// Together with an error it returns the ids that were read before it.
 func ReadSSE(r io.Reader) ([]uint32, error) {
 	kind, ok := backend.Named(contract.VLLM)
 	if !ok {
@@ -73,6 +77,11 @@ func ReadSSE(r io.Reader) ([]uint32, error) {
 	data, err := readAll(r)
 	if err != nil {
 		return nil, err
+	}
+	if !bytes.Contains(data, []byte(`"token_ids":`)) {
+		if ids, known, err := readAnswer(data); known {
+			return ids, err
+		}
 	}
 	var ids []uint32
 	var e backend.Event

@@ -3,6 +3,7 @@ package page
 import (
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/history"
 )
@@ -44,7 +45,9 @@ type Source struct {
 
 // Handler serves the page. Browsers get it only under a name of its own, and its API only from itself. Close the
 // contexts of its requests (see [http.Server.BaseContext]) to end the streams of its viewers.
-func Handler(s Source) http.Handler {
+func Handler(s Source) http.Handler { return handler(s, statusPace) }
+
+func handler(s Source, pace time.Duration) http.Handler {
 	api := http.NewServeMux()
 	api.HandleFunc("GET /api/about", func(w http.ResponseWriter, _ *http.Request) {
 		about := s.About()
@@ -62,6 +65,10 @@ func Handler(s Source) http.Handler {
 		}
 		writeJSON(w, s.History.Page())
 	})
+	api.Handle("GET /api/live", newLive(s, pace))
+	if s.Gateway != "" {
+		api.Handle("POST "+gatewayPrefix+"/", newGateway(s.Gateway, s.TapKey))
+	}
 	api.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "not_found", "the page's API has no "+r.Method+" "+r.URL.Path)
 	})

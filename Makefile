@@ -27,6 +27,7 @@ export HARMONY_CHARTCHECK := $(CURDIR)/.tools/bin/chartcheck
 export HARMONY_POSTGRES := $(CURDIR)/.tools/postgres
 export HARMONY_CLIENTS := $(CURDIR)/.tools/clients
 export HARMONY_CLIENTS_PYTHON := $(CURDIR)/.tools/venv/clients/bin/python
+export HARMONY_CHROMIUM := $(CURDIR)/.tools/chromium
 export HARMONY_MCP := $(CURDIR)/.tools/mcp
 export HARMONY_MCP_PYTHON := $(CURDIR)/.tools/venv/mcp/bin/python
 E2E_ENV := ENVOY=$(CURDIR)/.tools/bin/envoy
@@ -50,8 +51,8 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-vllm tool-sglang tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres
-tools: tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-lint tool-postgres ## Install every tool into .tools/ (as root also Debian packages)
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-vllm tool-sglang tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-chromium
+tools: tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-lint tool-postgres tool-chromium ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
 	@tools/install-tinygo.sh
@@ -97,6 +98,9 @@ tool-kubernetes:
 
 tool-postgres:
 	@tools/install-postgres.sh
+
+tool-chromium:
+	@tools/install-chromium.sh
 
 .tools/bin/wasmrun: $(wildcard tools/wasmrun/*.go) go.mod
 	@mkdir -p .tools/bin
@@ -214,7 +218,7 @@ guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an em
 	@tools/test-guide.sh
 
 .PHONY: e2e
-e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres ## End to end: native and the shipped filter in Envoy, real clients
+e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-chromium ## End to end: native and the shipped filter in Envoy, real clients
 	$(E2E_ENV) go test -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
 
 .PHONY: mesh
@@ -245,7 +249,7 @@ suite-kinds: build tool-envoy ## The behaviour suite before simulated servers of
 	@$(E2E_ENV) go test -count=1 -timeout 90m -tags e2e,kinds -run '^(TestKinds|TestChatServers)$$' -v ./e2e/suite | grep -vE '^ *(=== RUN|--- PASS)'
 
 .PHONY: slowest
-slowest: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres ## A table of the slowest tests of unit and e2e: where to make the tests faster
+slowest: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-chromium ## A table of the slowest tests of unit and e2e: where to make the tests faster
 	@go test -json -count=1 $(UNIT_PACKAGES) | go run ./tools/slowest
 	@$(E2E_ENV) go test -json -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest | go run ./tools/slowest
 
@@ -304,7 +308,7 @@ operator-day: build tool-envoy ## What an operator sees: a model's name that is 
 	@$(E2E_ENV) examples/operator-day.sh
 
 .PHONY: e2e-oldest
-e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python tool-clients tool-mcp tool-postgres ## End to end, on the oldest Envoy that is supported
+e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python tool-clients tool-mcp tool-postgres tool-chromium ## End to end, on the oldest Envoy that is supported
 	@tools/test-oldest.sh
 
 .PHONY: test-envoys

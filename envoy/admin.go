@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -16,13 +17,30 @@ const (
 	maxAdminReply = 16 << 20
 )
 
-// adminClient uses no proxy of the environment, because the admin interface is on loopback.
-var adminClient = &http.Client{Timeout: adminTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
-
-// AdminInterface is the admin interface of an Envoy, by its address: host:port.
+// AdminInterface is the admin interface of an Envoy, by its address: host:port, or unix:PATH for a socket.
 type AdminInterface string
 
-// Admin returns the address of the admin interface, as host:port.
+// transport returns the transport to the admin interface. It uses no proxy of the environment, because the interface is
+// on this machine.
+func (a AdminInterface) transport() *http.Transport {
+	t := &http.Transport{DisableKeepAlives: true}
+	if path, ok := strings.CutPrefix(string(a), UnixPrefix); ok {
+		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}
+	}
+	return t
+}
+
+// host returns the host of URLs of the admin interface. For a socket it is any name.
+func (a AdminInterface) host() string {
+	if strings.HasPrefix(string(a), UnixPrefix) {
+		return "envoy"
+	}
+	return string(a)
+}
+
+// Admin returns the address of the admin interface, as [AdminInterface] has it.
 func (p *Process) Admin() string { return string(p.admin) }
 
 // Get returns a page of the admin interface, such as /stats?format=json.
@@ -37,11 +55,12 @@ func (a AdminInterface) Get(ctx context.Context, path string) ([]byte, error) {
 
 // request gets or posts a page. A page that changes something needs POST.
 func (a AdminInterface) request(ctx context.Context, method, path string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, method, "http://"+string(a)+path, nil)
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+a.host()+path, nil)
 	if err != nil {
 		return nil, err
 	}
-	response, err := adminClient.Do(request)
+	client := &http.Client{Timeout: adminTimeout, Transport: a.transport()}
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("Envoy's admin interface: %w", err)
 	}

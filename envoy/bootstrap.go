@@ -22,13 +22,15 @@ const NodeCluster = "harmony"
 // give equal bytes. If stats is valid, Envoy also serves its statistics at that address, and nothing else there. See
 // [CheckStats] for the error.
 func Bootstrap(r *xds.Resources, admin, stats netip.AddrPort) ([]byte, error) {
-	b := newBootstrap("harmony", admin)
+	at := address(admin.Addr().String(), uint32(admin.Port()))
+	if err := CheckStats(stats, admin); err != nil {
+		return nil, err
+	}
+	b := newBootstrap("harmony", at)
 	b.OverloadManager = r.Overload
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{
 		Listeners: slices.Clip(r.Listeners), Clusters: slices.Clip(r.Clusters), Secrets: r.Secrets}
-	if err := addStats(b.StaticResources, stats, admin); err != nil {
-		return nil, err
-	}
+	addStats(b.StaticResources, stats, at)
 	if len(r.Runtime.GetFields()) > 0 {
 		b.LayeredRuntime = layeredRuntime(&bootstrapv3.RuntimeLayer{
 			Name: xds.RuntimeName, LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: r.Runtime},
@@ -38,12 +40,11 @@ func Bootstrap(r *xds.Resources, admin, stats netip.AddrPort) ([]byte, error) {
 }
 
 // newBootstrap returns what every bootstrap contains.
-func newBootstrap(node string, admin netip.AddrPort) *bootstrapv3.Bootstrap {
+func newBootstrap(node string, admin *corev3.Address) *bootstrapv3.Bootstrap {
 	return &bootstrapv3.Bootstrap{
 		Node: &corev3.Node{Id: node, Cluster: NodeCluster},
 		// An operator must reach the admin interface when clients use up all connections.
-		Admin: &bootstrapv3.Admin{Address: address(admin.Addr().String(), uint32(admin.Port())),
-			IgnoreGlobalConnLimit: true},
+		Admin:       &bootstrapv3.Admin{Address: admin, IgnoreGlobalConnLimit: true},
 		StatsConfig: xds.Stats(),
 	}
 }

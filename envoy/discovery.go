@@ -33,6 +33,9 @@ type Discovery struct {
 	Node string
 	// Admin is the address of its admin interface.
 	Admin netip.AddrPort
+	// AdminSocket is the path of a Unix socket for its admin interface. If it is not empty, Admin is not used. Only the
+	// user of the Envoy can connect to it.
+	AdminSocket string
 	// Stats is the address at which it serves its statistics to Prometheus, and nothing else. If it is invalid, there is
 	// no such address.
 	Stats netip.AddrPort
@@ -79,14 +82,16 @@ func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 	if err := limits.CheckLimits(); err != nil {
 		return nil, err
 	}
-	b := newBootstrap(d.Node, d.Admin)
+	admin, err := d.admin()
+	if err != nil {
+		return nil, err
+	}
+	b := newBootstrap(d.Node, admin)
 	if b.OverloadManager, err = xds.Overload(&limits); err != nil {
 		return nil, err
 	}
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{Clusters: []*clusterv3.Cluster{cluster}}
-	if err := addStats(b.StaticResources, d.Stats, d.Admin); err != nil {
-		return nil, err
-	}
+	addStats(b.StaticResources, d.Stats, admin)
 	ads := &corev3.ConfigSource{
 		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
 		ResourceApiVersion:    corev3.ApiVersion_V3,
@@ -117,6 +122,18 @@ func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 		}},
 	})
 	return marshalBootstrap(b)
+}
+
+// socketMode is the mode of the admin interface's socket.
+const socketMode = 0o600
+
+// admin returns the address of the admin interface.
+func (d *Discovery) admin() (*corev3.Address, error) {
+	if d.AdminSocket != "" {
+		return &corev3.Address{Address: &corev3.Address_Pipe{
+			Pipe: &corev3.Pipe{Path: d.AdminSocket, Mode: socketMode}}}, nil
+	}
+	return address(d.Admin.Addr().String(), uint32(d.Admin.Port())), CheckStats(d.Stats, d.Admin)
 }
 
 // UnixPrefix begins an address that is the path of a Unix socket.

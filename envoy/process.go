@@ -135,7 +135,7 @@ func (p *Process) waitReady(ctx context.Context) error {
 	for {
 		if p.admin == "" {
 			if data, err := os.ReadFile(p.adminPath()); err == nil {
-				p.admin = AdminInterface(strings.TrimSpace(string(data)))
+				p.admin = adminWritten(string(data))
 			}
 		}
 		if p.admin != "" && p.ready(ctx) {
@@ -152,6 +152,15 @@ func (p *Process) waitReady(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// adminWritten reads what Envoy writes to --admin-address-path.
+func adminWritten(text string) AdminInterface {
+	text = strings.TrimSpace(text)
+	if filepath.IsAbs(text) {
+		text = UnixPrefix + text
+	}
+	return AdminInterface(text)
 }
 
 func (p *Process) exitText() string {

@@ -31,7 +31,7 @@ const (
 )
 
 // CheckStats returns an error if an Envoy with this admin interface cannot serve its statistics at stats. If stats is
-// invalid, there is nothing to serve and no error.
+// invalid, there is nothing to serve and no error. An admin interface at a socket needs no check.
 func CheckStats(stats, admin netip.AddrPort) error {
 	if stats.IsValid() && admin.Port() == 0 {
 		return errors.New("the statistics are read from the admin interface: give --admin a port of its own, not 0")
@@ -40,13 +40,11 @@ func CheckStats(stats, admin netip.AddrPort) error {
 }
 
 // addStats adds the statistics listener to a bootstrap, if stats is valid.
-func addStats(b *bootstrapv3.Bootstrap_StaticResources, stats, admin netip.AddrPort) error {
-	if err := CheckStats(stats, admin); err != nil || !stats.IsValid() {
-		return err
+func addStats(b *bootstrapv3.Bootstrap_StaticResources, stats netip.AddrPort, admin *corev3.Address) {
+	if stats.IsValid() {
+		b.Listeners = append(b.Listeners, statsListener(stats))
+		b.Clusters = append(b.Clusters, adminEndpoint(admin))
 	}
-	b.Listeners = append(b.Listeners, statsListener(stats))
-	b.Clusters = append(b.Clusters, adminEndpoint(admin))
-	return nil
 }
 
 // statsListener returns a listener that serves GET of Envoy's statistics. A Prometheus on another machine can then read
@@ -94,15 +92,14 @@ func statsListener(at netip.AddrPort) *listenerv3.Listener {
 }
 
 // adminEndpoint returns Envoy's own admin interface as a cluster.
-func adminEndpoint(at netip.AddrPort) *clusterv3.Cluster {
+func adminEndpoint(at *corev3.Address) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		Name: adminCluster, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
 		ConnectTimeout: durationpb.New(connectTimeout),
 		LoadAssignment: &endpointv3.ClusterLoadAssignment{
 			ClusterName: adminCluster,
 			Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
-				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{
-					Endpoint: &endpointv3.Endpoint{Address: address(at.Addr().String(), uint32(at.Port()))}},
+				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: at}},
 			}}}},
 		},
 	}

@@ -15,8 +15,24 @@ import (
 // escaped too.
 func escape(text string, quote bool) string {
 	var b strings.Builder
-	// escaped reports whether the preceding output was added here. A combining mark must not attach to it.
-	escaped := true
+	escapeAfter(&b, text, quote, true)
+	return b.String()
+}
+
+// Escaper makes the pieces of a line safe to print, one after the other, as [Write] does with whole lines. The zero
+// Escaper is at the beginning of a line.
+type Escaper struct{ follows bool }
+
+// Escape returns the next piece of the line in a form that is safe to print.
+func (e *Escaper) Escape(text string) string {
+	var b strings.Builder
+	e.follows = !escapeAfter(&b, text, false, !e.follows)
+	return b.String()
+}
+
+// escapeAfter appends text to b. escaped reports whether the preceding output was added by this program, so that a
+// combining mark must not attach to it. It returns the same for what comes next.
+func escapeAfter(b *strings.Builder, text string, quote, escaped bool) bool {
 	for len(text) > 0 {
 		r, n := utf8.DecodeRuneInString(text)
 		if strconv.IsPrint(r) && !(r == utf8.RuneError && n == 1) && r != '\\' && !(r == '"' && quote) &&
@@ -24,12 +40,12 @@ func escape(text string, quote bool) string {
 			b.WriteRune(r)
 			escaped = false
 		} else {
-			escapeRune(&b, r, text[:n])
+			escapeRune(b, r, text[:n])
 			escaped = true
 		}
 		text = text[n:]
 	}
-	return b.String()
+	return escaped
 }
 
 func escapeRune(b *strings.Builder, r rune, raw string) {

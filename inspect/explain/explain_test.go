@@ -188,3 +188,19 @@ func TestWrap(t *testing.T) {
 		}
 	}
 }
+
+// TestEscaper checks that a line has the same escapes in one piece and in several.
+func TestEscaper(t *testing.T) {
+	for _, pieces := range [][]string{
+		{"e", "\u0301", "x"}, {"\u0301e"}, {"a\x1b", "\u0301", "[2J"}, {"न", "म", "स", "्", "त", "े"}, {"", "\n", "\u202e"},
+	} {
+		var e Escaper
+		got := ""
+		for _, piece := range pieces {
+			got += e.Escape(piece)
+		}
+		if want := escape(strings.Join(pieces, ""), false); got != want || unsafe(got) {
+			t.Errorf("%q: got %q, want %q", pieces, got, want)
+		}
+	}
+}

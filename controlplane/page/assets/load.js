@@ -1,0 +1,82 @@
+// The load of the last hour, in plots that share one time.
+
+import { el, nextFrame } from "./dom.js";
+import { Plot } from "./plot.js";
+import { changes, seriesNamed, store } from "./store.js";
+import { recoveryOf } from "./words.js";
+
+// What is plotted: which series, how their label's values are named, in which order and in which tone.
+const PLOTS = [
+  { title: "Tokens generated", unit: "tokens/s", name: "tokens_per_second", label: "kind", stacked: true, named: [
+    ["reasoning", "reasoning", "analysis"], ["preamble", "preambles", "commentary"], ["tool_call", "tool calls", "calls"],
+    ["final", "answer", "answer"]], only: true },
+  { title: "Tokens read", unit: "tokens/s", name: "tokens_per_second", label: "kind", named: [
+    ["prompt", "prompt", "answer"], ["cached", "from the server's cache", "ok"], ["tool_output", "tools' results", "calls"]],
+  only: true },
+  { title: "Requests", unit: "requests/s", name: "requests_per_second", label: "status", stacked: true, named: [
+    ["2xx", "2xx", "ok"], ["4xx", "4xx", "warn"], ["5xx", "5xx", "bad"], ["none", "client left", "unknown"]] },
+  { title: "Time to the first token", unit: "ms", name: "first_token_ms", label: "quantile", named: [
+    ["0.5", "half", "answer"], ["0.95", "95 of 100", "analysis"]] },
+  { title: "Streams", unit: "running", name: "streams", named: [["", "streams", "answer"]] },
+  { title: "Recoveries", unit: "per minute", name: "recoveries_per_minute", label: "kind", stacked: true, named: [],
+    words: recoveryOf },
+  { title: "Servers", unit: "servers", name: "servers", label: "state", stacked: true, named: [
+    ["ready", "ready", "ok"], ["unknown", "not known yet", "unknown"], ["not_ready", "not ready", "warn"],
+    ["unreachable", "unreachable", "bad"]] },
+  { title: "Refusals of Envoys", unit: "per minute", name: "nacks_per_minute", named: [["", "NACKs", "bad"]] },
+];
+
+const TONES = ["analysis", "calls", "commentary", "answer", "ok", "bad", "warn", "unknown"];
+
+// Load fills the view of the load.
+export class Load {
+  constructor(root) {
+    this.root = root;
+    const grid = el("div", { class: "plots" });
+    this.plots = PLOTS.map((spec) => {
+      const plot = new Plot({ ...spec, moved: (at) => this.mark(at) });
+      grid.append(plot.element);
+      return { spec, plot };
+    });
+    root.append(el("h1", { id: "title-load" }, "Load of the last hour"), el("p", { class: "hint" },
+      "Point at a plot, or go to it with Tab and along it with the arrow keys, to read its values. Esc goes back to now."), grid);
+    this.draw = () => this.update();
+    changes.addEventListener("history", () => nextFrame(this.draw));
+  }
+
+  shown() {
+    nextFrame(this.draw);
+  }
+
+  mark(at) {
+    for (const { plot } of this.plots) plot.mark(at);
+  }
+
+  update() {
+    if (this.root.hidden) return;
+    const { times } = store.history;
+    for (const { spec, plot } of this.plots) plot.set(times, linesOf(spec, times.length));
+  }
+}
+
+// linesOf returns the lines of a plot. Series that differ only in other labels, such as the pool, are added up.
+function linesOf(spec, length) {
+  const sums = new Map();
+  for (const series of seriesNamed(spec.name)) {
+    const key = spec.label ? String(series.labels[spec.label] ?? "") : "";
+    const sum = sums.get(key);
+    if (!sum) sums.set(key, series.values.slice(0, length));
+    else for (const [i, v] of series.values.entries()) if (typeof v === "number") sum[i] = (sum[i] ?? 0) + v;
+  }
+  const lines = [];
+  for (const [key, name, tone] of spec.named) {
+    if (sums.has(key)) lines.push({ name, tone, values: sums.get(key) });
+    sums.delete(key);
+  }
+  if (spec.only) return lines;
+  for (const key of [...sums.keys()].sort()) {
+    const values = sums.get(key);
+    lines.push({ name: spec.words ? spec.words(key) : key, tone: TONES[lines.length % TONES.length], values });
+  }
+  return lines;
+}

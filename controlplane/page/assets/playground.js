@@ -1,0 +1,273 @@
+// The playground: a prompt goes to the gateway as a client's would, and the answer comes back in lanes.
+
+import { Answer } from "./answer.js";
+import { followRecord } from "./api.js";
+import { el, segmented, setText, show } from "./dom.js";
+import { count, milliseconds, plural, quantity, visible } from "./format.js";
+import { Lanes } from "./lanes.js";
+import { Reader } from "./record.js";
+import { fillError } from "./replay.js";
+import { buildRequest } from "./request.js";
+import { changes, store } from "./store.js";
+import { Tokens } from "./tokens.js";
+import { finishOf } from "./words.js";
+
+const APIS = [["chat", "Chat"], ["channels", "Channel events"], ["responses", "Responses"]];
+const EFFORTS = [["", "default"], ["low", "low"], ["medium", "medium"], ["high", "high"]];
+
+// Playground fills the view of the playground.
+export class Playground {
+  constructor(root) {
+    this.api = "responses";
+    this.effort = "";
+    this.run = null;
+    this.lanes = new Lanes();
+    this.tokens = new Tokens();
+    this.make(root);
+    changes.addEventListener("about", () => this.about());
+  }
+
+  make(root) {
+    this.model = el("select", { id: "model" });
+    this.prompt = el("textarea", { id: "prompt", rows: "5", dir: "auto", spellcheck: "false", placeholder: "Ask the model …" });
+    this.instructions = el("textarea", { id: "instructions", rows: "2", dir: "auto", spellcheck: "false" });
+    this.tools = el("textarea", { id: "tools", rows: "6", class: "mono", dir: "ltr", spellcheck: "false",
+      placeholder: '[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{}}}]',
+      oninput: () => this.tools.removeAttribute("aria-invalid") });
+    this.send = el("button", { type: "submit", class: "primary" }, "Send");
+    this.cancel = el("button", { type: "button", onclick: () => this.run?.cancel() }, "Cancel");
+    this.cancel.disabled = true;
+    const form = el("form", { class: "ask", "aria-label": "Request", onsubmit: (event) => this.submit(event) },
+      field("Model", this.model),
+      segmented("api", "API", APIS, this.api, (api) => (this.api = api)),
+      segmented("effort", "Effort", EFFORTS, this.effort, (effort) => (this.effort = effort)),
+      field("Prompt", this.prompt),
+      el("details", {}, el("summary", {}, "Instructions and tools"),
+        field("Instructions", this.instructions), field("Tools, as JSON", this.tools)),
+      el("div", { class: "row" }, this.send, this.cancel, el("span", { class: "hint" }, "Ctrl+Enter sends, Esc cancels")));
+    form.addEventListener("keydown", (event) => this.key(event, form));
+    this.status = el("p", { class: "status", role: "status" }, "Nothing sent yet.");
+    this.facts = el("dl", { class: "facts-list" });
+    this.error = el("div", { class: "error", role: "alert", hidden: true });
+    this.details = el("details", { class: "panel", ontoggle: () => this.run?.follow(this.details.open) },
+      el("summary", {}, "Token ids, times and repairs"), this.tokens.element);
+    this.record = el("p", { class: "record" });
+    this.none = el("p", { class: "empty", hidden: true }, "This page has no gateway to talk to. On a control plane, ",
+      el("code", {}, "--gateway URL"), " names one.");
+    this.work = el("div", { class: "playground" }, form,
+      el("div", { class: "answer" }, this.status, this.error, this.lanes.element, this.facts, this.details, this.record));
+    root.append(el("h1", { id: "title-playground" }, "Playground"), this.none, this.work);
+  }
+
+  about() {
+    const about = store.about;
+    show(this.none, !about.gateway);
+    show(this.work, Boolean(about.gateway));
+    show(this.details, Boolean(about.records));
+    const chosen = this.model.value;
+    this.model.replaceChildren(...(about.models ?? []).map((name) => el("option", { value: name }, visible(name))));
+    if (about.models?.includes(chosen)) this.model.value = chosen;
+  }
+
+  key(event, form) {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      form.requestSubmit();
+    } else if (event.key === "Escape" && this.run) {
+      event.preventDefault();
+      this.run.cancel();
+    }
+  }
+
+  submit(event) {
+    event.preventDefault();
+    if (this.run?.running) return;
+    let request;
+    try {
+      request = buildRequest({
+        api: this.api, model: this.model.value, effort: this.effort, prompt: this.prompt.value,
+        instructions: this.instructions.value, tools: this.tools.value,
+      });
+    } catch (error) {
+      this.tools.setAttribute("aria-invalid", "true");
+      this.tools.closest("details").open = true;
+      this.tools.focus();
+      setText(this.status, error.message);
+      return;
+    }
+    this.lanes.clear();
+    this.tokens.clear();
+    this.facts.replaceChildren();
+    this.record.replaceChildren();
+    show(this.error, false);
+    this.run?.stop();
+    this.run = new Run(this, request);
+    this.run.start();
+  }
+
+  // running shows whether an answer is under way. The focus stays on a button that can be pressed.
+  running(yes) {
+    const focused = document.activeElement;
+    this.cancel.disabled = !yes;
+    this.send.disabled = yes;
+    if (yes && focused === this.send) this.cancel.focus();
+    if (!yes && focused === this.cancel) this.send.focus();
+  }
+}
+
+// Run is one request and its answer.
+class Run {
+  constructor(view, request) {
+    this.view = view;
+    this.request = request;
+    this.abort = new AbortController();
+    this.running = true;
+    this.finish = "";
+    this.first = null;
+    this.pieces = 0;
+  }
+
+  elapsed() {
+    return performance.now() - this.began;
+  }
+
+  async start() {
+    this.began = performance.now();
+    this.view.running(true);
+    this.say("Waiting for the first token …");
+    this.ticker = setInterval(() => this.tick(), 200);
+    try {
+      await this.ask();
+    } catch (error) {
+      if (this.abort.signal.aborted) this.end(`Cancelled after ${milliseconds(this.elapsed())}.`);
+      else this.fail({ message: String(error.message ?? error) }, 0);
+    }
+    if (this.running) this.end("");
+  }
+
+  async ask() {
+    let response;
+    try {
+      response = await fetch(this.request.path, {
+        method: "POST", signal: this.abort.signal, body: JSON.stringify(this.request.body),
+        headers: { "content-type": "application/json", ...this.request.headers },
+      });
+    } catch (error) {
+      if (this.abort.signal.aborted) throw error;
+      throw new Error("The page's server does not answer. Is harmony still running?");
+    }
+    this.status = response.status;
+    this.id = response.headers.get("x-request-id") ?? "";
+    this.follow(this.view.details.open);
+    const answer = new Answer(response.headers.get("content-type"), (step) => this.take(step));
+    await this.read(response, answer);
+    answer.end();
+    if (!response.ok && !answer.ended) {
+      this.fail({ message: `The answer has status ${response.status} and no error in the gateway's form.` }, response.status);
+    } else if (!answer.ended) {
+      this.fail({ message: "The stream ended before the answer did. The gateway or the server closed the connection." }, 0);
+    }
+  }
+
+  async read(response, answer) {
+    const reader = response.body.getReader();
+    const decoder = new TextDecoder();
+    for (;;) {
+      let piece;
+      try {
+        piece = await reader.read();
+      } catch (error) {
+        if (this.abort.signal.aborted) throw error;
+        throw new Error("The stream broke off. The gateway or the server closed the connection.");
+      }
+      if (piece.done) return;
+      answer.push(decoder.decode(piece.value, { stream: true }));
+    }
+  }
+
+  take(step) {
+    const at = this.elapsed();
+    if (step.do === "error") return this.fail(step.error, this.status);
+    if (step.do === "finish") {
+      this.finish = step.finish ?? this.finish;
+      this.usage = step.usage ?? this.usage;
+      return;
+    }
+    this.first ??= at;
+    this.pieces++;
+    this.view.lanes.take(step, at);
+  }
+
+  tick() {
+    if (this.first !== null) this.say(`Answering for ${milliseconds(this.elapsed() - this.first)} …`);
+    else if (this.elapsed() > 1000) this.say(`Waiting for the first token for ${milliseconds(this.elapsed())} …`);
+  }
+
+  say(text) {
+    setText(this.view.status, text);
+  }
+
+  cancel() {
+    this.abort.abort();
+  }
+
+  fail(error, status) {
+    fillError(this.view.error, error, status);
+    show(this.view.error, true);
+    this.end(this.first === null ? `Failed after ${milliseconds(this.elapsed())}.`
+      : `The answer failed after ${milliseconds(this.elapsed())}. What came before is below.`);
+  }
+
+  end(words) {
+    if (!this.running) return;
+    this.running = false;
+    clearInterval(this.ticker);
+    const ended = this.finish ? finishOf(this.finish) : "";
+    this.say(words || (ended ? `Done in ${milliseconds(this.elapsed())}: ${ended}.` : `Done in ${milliseconds(this.elapsed())}.`));
+    this.view.lanes.stop();
+    this.view.running(false);
+    this.showFacts();
+  }
+
+  showFacts() {
+    const u = this.usage ?? {};
+    const written = u.completion_tokens ?? u.output_tokens;
+    const thought = u.completion_tokens_details?.reasoning_tokens ?? u.output_tokens_details?.reasoning_tokens;
+    const after = this.first === null ? 0 : this.elapsed() - this.first;
+    const pairs = [
+      ["Prompt", u.prompt_tokens ?? u.input_tokens, "token"], ["Generated", written, "token"],
+      ["Reasoning", thought, "token"],
+    ].map(([name, n, noun]) => [name, n === undefined ? null : plural(n, noun)]);
+    pairs.push(["First token", this.first === null ? null : milliseconds(this.first)]);
+    pairs.push(["Speed", written > 1 && after > 0 ? `${quantity(((written - 1) * 1000) / after)} tokens/s` : null]);
+    pairs.push(["Pieces", this.pieces ? count(this.pieces) : null]);
+    this.view.facts.replaceChildren(...pairs.filter(([, value]) => value)
+      .map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+    if (!this.id || !store.about?.records) return;
+    this.view.record.replaceChildren(el("a", { href: `#/requests/${encodeURIComponent(this.id)}` }, "Replay this request"));
+  }
+
+  // follow shows the tokens as the server generates them, once they are asked for.
+  follow(wanted) {
+    if (!wanted || this.unfollow || !this.id) return;
+    const reader = new Reader();
+    let shown = 0;
+    this.unfollow = followRecord(this.id, (line) => {
+      reader.line(line);
+      if (line.type === "tokens") this.view.tokens.take(reader.tokens.at(-1));
+      if (line.type !== "recovery") return;
+      const step = reader.recoveries[shown++];
+      this.view.tokens.take(step);
+      this.view.lanes.recovery(step.kind, step.at);
+    }, () => {});
+  }
+
+  // stop ends what goes on, because another request begins.
+  stop() {
+    this.unfollow?.();
+  }
+}
+
+function field(label, input) {
+  return el("div", { class: "field" }, el("label", { for: input.id }, label), input);
+}

@@ -25,6 +25,7 @@ export HARMONY_LLAMACPP := $(CURDIR)/.tools/llamacpp
 export HARMONY_WHEELS := $(CURDIR)/.tools/wheels/envoy
 export HARMONY_CHARTCHECK := $(CURDIR)/.tools/bin/chartcheck
 export HARMONY_POSTGRES := $(CURDIR)/.tools/postgres
+export HARMONY_PROMETHEUS := $(CURDIR)/.tools/prometheus
 export HARMONY_CLIENTS := $(CURDIR)/.tools/clients
 export HARMONY_CLIENTS_PYTHON := $(CURDIR)/.tools/venv/clients/bin/python
 export HARMONY_CHROMIUM := $(CURDIR)/.tools/chromium
@@ -51,8 +52,8 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-vllm tool-sglang tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-chromium
-tools: tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-lint tool-postgres tool-chromium ## Install every tool into .tools/ (as root also Debian packages)
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-vllm tool-sglang tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-chromium tool-prometheus
+tools: tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-lint tool-postgres tool-chromium tool-prometheus ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
 	@tools/install-tinygo.sh
@@ -101,6 +102,9 @@ tool-postgres:
 
 tool-chromium:
 	@tools/install-chromium.sh
+
+tool-prometheus:
+	@tools/install-prometheus.sh
 
 .tools/bin/wasmrun: $(wildcard tools/wasmrun/*.go) go.mod
 	@mkdir -p .tools/bin

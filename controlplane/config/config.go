@@ -172,9 +172,17 @@ func (c *Config) Filter() *contract.Config {
 
 func (c *Config) filterModel(m *Model) contract.Model {
 	return contract.Model{
-		Name: m.Name, Pool: m.Route(), Server: c.kind(m), ServerModel: cmp.Or(m.ServerModel, m.Name),
+		Name: m.Name, Pool: m.Route(), PoolName: m.PoolName(), Policy: c.policy(m), Server: c.kind(m), ServerModel: cmp.Or(m.ServerModel, m.Name),
 		APIPath: c.apiPath(m), ModelSettings: m.ModelSettings,
 	}
+}
+
+// policy returns the policy of the pool of the model's servers.
+func (c *Config) policy(m *Model) string {
+	if p := findPool(c.Pools, m.Pool); p != nil {
+		return cmp.Or(p.Policy, PolicyLeastRequest)
+	}
+	return PolicyLeastRequest
 }
 
 // apiPath returns the path of the API of the model's servers.

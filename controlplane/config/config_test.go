@@ -83,7 +83,8 @@ func TestParseWhole(t *testing.T) {
 		Seal:                contract.Seal{LifetimeS: 3600, TenantHeader: "x-tenant"},
 		Settings:            contract.Settings{HostedTools: contract.HostedToolsRefuse},
 		Models: []contract.Model{{
-			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b",
+			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", PoolName: "gpt-oss-120b", Policy: "least_request",
+			Server: "vllm", ServerModel: "openai/gpt-oss-120b",
 			APIPath: "/v1", ModelSettings: contract.ModelSettings{
 				ContextLength:      65536,
 				MaxReasoningTokens: 1000, ThinkingTokenBudget: true,

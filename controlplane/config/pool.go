@@ -14,9 +14,9 @@ import (
 
 // The policies for the choice of a pool's server.
 const (
-	PolicyLeastRequest = "least_request"
-	PolicyRoundRobin   = "round_robin"
-	PolicySession      = "session"
+	PolicyLeastRequest = contract.PolicyLeastRequest
+	PolicyRoundRobin   = contract.PolicyRoundRobin
+	PolicySession      = contract.PolicySession
 )
 
 // DefaultHealthInterval is the default of [Health.Interval].

@@ -14,6 +14,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	metricsv3 "github.com/envoyproxy/go-control-plane/envoy/config/metrics/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	filelogv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/file/v3"
 	"github.com/goccy/go-yaml"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -385,15 +386,42 @@ func TestStatsAreShown(t *testing.T) {
 	}
 }
 
-// TestAccessLogIsShown checks that the docs have every name that the filter sets for the access log.
+// TestAccessLogIsShown checks that a line has every field that the filter sets for it, and that the docs have those
+// fields and no others.
 func TestAccessLogIsShown(t *testing.T) {
 	data, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := example()
+	c.AccessLog = "/dev/stdout"
+	r, err := build(c, testOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := r.ConnectionManager()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &filelogv3.FileAccessLog{}
+	if err := m.GetAccessLog()[0].GetTypedConfig().UnmarshalTo(log); err != nil {
+		t.Fatal(err)
+	}
+	line := log.GetLogFormat().GetJsonFormat().GetFields()
+	for _, field := range contract.LogFields() {
+		if !strings.Contains(string(data), "| `"+harmonyState(field)+"` |") {
+			t.Errorf("docs/metrics.md has no %s", harmonyState(field))
+		}
+		if got := line[field].GetStringValue(); got != harmonyState(field) {
+			t.Errorf("in a line, %s is %q", field, got)
+		}
+	}
+	if n := strings.Count(string(data), "| `%FILTER_STATE("); n != len(contract.LogFields()) {
+		t.Errorf("docs/metrics.md has %d fields, and the filter sets %d", n, len(contract.LogFields()))
+	}
 	for _, f := range accessLogFields {
-		if strings.HasPrefix(f.format, "%FILTER_STATE") && !strings.Contains(string(data), "`"+f.format+"`") {
-			t.Errorf("docs/metrics.md has no %s", f.format)
+		if !strings.Contains(string(data), "`"+f.name+"`") || !strings.Contains(string(data), "`"+f.format+"`") {
+			t.Errorf("docs/metrics.md has no %s or no %s", f.name, f.format)
 		}
 	}
 }

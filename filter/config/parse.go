@@ -152,6 +152,9 @@ func (p *parser) model(path string, v *rawjson.Value) contract.Model {
 	if m.Pool == "" {
 		m.Pool = m.Name
 	}
+	if m.PoolName == "" {
+		m.PoolName = m.Name
+	}
 	if m.ServerModel == "" {
 		m.ServerModel = m.Name
 	}

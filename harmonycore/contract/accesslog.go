@@ -5,23 +5,31 @@ const LogStatePrefix = "harmony_"
 
 // The fields of the access log that the filter sets. Each is a property named [LogStatePrefix] and the field's name.
 const (
-	LogAPI             = "api"
-	LogModel           = "model"
-	LogServer          = "server"
-	LogPromptTokens    = "prompt_tokens"
-	LogReasoningTokens = "reasoning_tokens"
-	LogFinalTokens     = "final_tokens"
-	LogRecoveries      = "recoveries"
-	LogFinish          = "finish"
-	LogEarlyEnd        = "early_end"
-	LogCut             = "cut"
-	LogUntranslated    = "untranslated"
+	LogAPI              = "api"
+	LogModel            = "model"
+	LogServer           = "server"
+	LogPool             = "pool"
+	LogPolicy           = "policy"
+	LogClientKey        = "client_key"
+	LogPromptTokens     = "prompt_tokens"
+	LogReasoningTokens  = "reasoning_tokens"
+	LogPreambleTokens   = "preamble_tokens"
+	LogFinalTokens      = "final_tokens"
+	LogToolCallTokens   = "tool_call_tokens"
+	LogCompletionTokens = "completion_tokens"
+	LogFirstTokenMS     = "first_token_ms"
+	LogRecoveries       = "recoveries"
+	LogFinish           = "finish"
+	LogEarlyEnd         = "early_end"
+	LogCut              = "cut"
+	LogUntranslated     = "untranslated"
 )
 
 // LogFields returns the names of all fields.
 func LogFields() []string {
 	return []string{
-		LogAPI, LogModel, LogServer, LogPromptTokens, LogReasoningTokens, LogFinalTokens, LogRecoveries, LogFinish,
-		LogEarlyEnd, LogCut, LogUntranslated,
+		LogAPI, LogModel, LogServer, LogPool, LogPolicy, LogClientKey, LogPromptTokens, LogReasoningTokens,
+		LogPreambleTokens, LogFinalTokens, LogToolCallTokens, LogCompletionTokens, LogFirstTokenMS, LogRecoveries,
+		LogFinish, LogEarlyEnd, LogCut, LogUntranslated,
 	}
 }

@@ -36,6 +36,9 @@ type Config struct {
 type Settings struct {
 	// HostedTools is "ignore" or "refuse": what happens to hosted tools that no service runs.
 	HostedTools string `yaml:"hosted_tools"`
+	// AccessLogClientKey adds an id of the client's key to the access log: a hash of its bearer token or api-key, never
+	// the key.
+	AccessLogClientKey bool `yaml:"access_log_client_key"`
 }
 
 // Seal determines how the reasoning is sealed that clients of the Responses API carry from one request to the next.
@@ -89,6 +92,7 @@ func (c *Config) Fields() []Field {
 func (s *Settings) Fields() []Field {
 	return []Field{
 		word("hosted_tools", &s.HostedTools, HostedToolsIgnore, HostedToolsIgnore, HostedToolsRefuse),
+		flag("access_log_client_key", &s.AccessLogClientKey, false),
 	}
 }
 

@@ -17,6 +17,8 @@ type Metric uint8
 const (
 	// RequestsTotal counts requests on the paths that the filter reads, at their end.
 	RequestsTotal Metric = iota
+	// PoolRequestsTotal counts requests that were sent to the servers of a pool, at their end.
+	PoolRequestsTotal
 	// TokensTotal counts tokens of translated requests.
 	TokensTotal
 	// WastedTokensTotal counts tokens that servers generated after the early end of an answer, by the reason for the end.
@@ -93,6 +95,7 @@ type MetricInfo struct {
 
 var metricInfos = [MetricCount]MetricInfo{
 	RequestsTotal:             {"harmony_requests_total", Counter, []string{"model", "api", "status"}},
+	PoolRequestsTotal:         {"harmony_pool_requests_total", Counter, []string{"pool", "policy", "class"}},
 	TokensTotal:               {"harmony_tokens_total", Counter, []string{"model", "kind"}},
 	WastedTokensTotal:         {"harmony_wasted_tokens_total", Counter, []string{"model", "kind"}},
 	TimeToFirstToken:          {"harmony_time_to_first_token_milliseconds", Histogram, nil},
@@ -164,6 +167,9 @@ func LabelPatterns() []LabelPattern {
 		{"model", `^wasmcustom\.harmony_(?:requests|tokens|wasted_tokens)_total(\.model\.(.+))\.(?:api|kind)\.[a-z_]+`},
 		{"api", `^wasmcustom\.harmony_requests_total\.model\..+(\.api\.([a-z]+))\.status\.[a-z0-9]+$`},
 		{"status", `^wasmcustom\.harmony_requests_total\.model\..+(\.status\.([a-z0-9]+))$`},
+		{"pool", `^wasmcustom\.harmony_pool_requests_total(\.pool\.(.+))\.policy\.[a-z_]+\.class\.[a-z0-9]+$`},
+		{"policy", `^wasmcustom\.harmony_pool_requests_total\.pool\..+(\.policy\.([a-z_]+))\.class\.[a-z0-9]+$`},
+		{"class", `^wasmcustom\.harmony_pool_requests_total\.pool\..+(\.class\.([a-z0-9]+))$`},
 		{"kind", `^wasmcustom\.harmony_[a-z_]+_total(?:\.model\..+)?(\.kind\.([a-z_]+))$`},
 		{"channel", `^wasmcustom\.harmony_channel_messages_total(\.channel\.([a-z]+))$`},
 		{"cause", `^wasmcustom\.harmony_cut_streams_total(\.cause\.([a-z]+))$`},

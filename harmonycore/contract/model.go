@@ -6,6 +6,9 @@ type Model struct {
 	Name string
 	// Pool is the value of [PoolHeader] that routes to the model's servers.
 	Pool string
+	// PoolName is the name that the operator has given the pool, and Policy how one of its servers is chosen, such as
+	// [PolicyLeastRequest]. Both are only for metrics and logs.
+	PoolName, Policy string
 	// Server is the kind of inference server, one of [ServerKinds]. It determines path and wire format.
 	Server string
 	// ServerModel is the model's name at its servers.
@@ -135,11 +138,24 @@ func (m *Model) Fields() []Field {
 	own := []Field{
 		text("name", &m.Name, m.Name).required(),
 		text("pool", &m.Pool, m.Name),
+		text("pool_name", &m.PoolName, m.Name),
+		valid(text("policy", &m.Policy, PolicyLeastRequest), validPolicy,
+			"must be 1 to 32 lower-case letters and underscores"),
 		word("server", &m.Server, VLLM, ServerKinds()...),
 		text("server_model", &m.ServerModel, m.Name),
 		apiPath(&m.APIPath),
 	}
 	return append(own, m.ModelSettings.Fields()...)
+}
+
+// validPolicy reports whether a text may be the name of a policy. A filter takes those that it does not know, too.
+func validPolicy(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c != '_' && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 32
 }
 
 func apiPath(at *string) Field {

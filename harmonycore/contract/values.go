@@ -8,6 +8,13 @@ const (
 	ModeReduced = "reduced"
 )
 
+// Values of [Model.Policy].
+const (
+	PolicyLeastRequest = "least_request"
+	PolicyRoundRobin   = "round_robin"
+	PolicySession      = "session"
+)
+
 // The values of [Settings.HostedTools]: what happens to a tool that the model is not shown and no service runs.
 const (
 	HostedToolsIgnore = "ignore"

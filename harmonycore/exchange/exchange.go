@@ -91,7 +91,10 @@ func (e *Exchange) Header(name, value string) (own bool) {
 	case contract.ServiceHeader:
 		e.options.declinesService = value == contract.ServiceDeclined
 		return true
-	case e.gateway.options.Seal.TenantHeader:
+	case "authorization", "api-key", "x-api-key":
+		e.noteKey(value)
+	}
+	if name == e.gateway.options.Seal.TenantHeader {
 		e.options.tenant = strings.Clone(value)
 	}
 	return false
@@ -188,7 +191,7 @@ func (e *Exchange) Translated() bool { return e.generation != nil }
 // refuse ends the exchange with an error. The reply then passes through the response's side, which leaves it unchanged.
 func (e *Exchange) refuse(failure *openai.Error) RequestAction {
 	e.generation, e.passed, e.observer = nil, nil, nil
-	e.report.Untranslated = false
+	e.report.Untranslated, e.report.Pool, e.report.Policy = false, "", ""
 	if e.report.Routed {
 		e.report.Routed, e.report.Server = false, ""
 	}

@@ -22,7 +22,8 @@ func testGateway(change func(*Options)) *Gateway {
 		Config: contract.Config{
 			BodyLimit: 1 << 20, StallTimeoutMS: testLimit, ReasoningRatioAlert: 0.9,
 			Models: []contract.Model{{
-				Name: testModel, Pool: "pool-1", Server: contract.VLLM, ServerModel: "openai/gpt-oss",
+				Name: testModel, Pool: "pool-1", PoolName: "gpus", Policy: contract.PolicySession,
+				Server: contract.VLLM, ServerModel: "openai/gpt-oss",
 				ModelSettings: contract.ModelSettings{
 					ContextLength: 4096, System: contract.System{Identity: "You.", Date: contract.DateUTC,
 						Effort: contract.EffortMedium},

@@ -103,12 +103,18 @@ func (e *Exchange) forward(model *Model, body []byte) RequestAction {
 
 // forwardTo is forward to a path of package contract. A host that cannot hold headers has sent the path already.
 func (e *Exchange) forwardTo(model *Model, path string, body []byte) RequestAction {
+	e.sentTo(model)
 	if e.headersForwarded {
 		return RequestAction{Forward: &Forward{Body: body}}
 	}
 	return RequestAction{Forward: &Forward{
 		Path: model.ServerPath(path), Pool: model.Pool, Without: model.Kind.Facts().PrivateHeader, Body: body,
 	}}
+}
+
+// sentTo notes that the request was sent to the model's servers.
+func (e *Exchange) sentTo(model *Model) {
+	e.report.Pool, e.report.Policy = model.PoolName, model.Policy
 }
 
 // reader turns a request of an API into a conversation.

@@ -12,6 +12,11 @@ type Report struct {
 	API string
 	// Model is the configured model that the request named, or empty for any other. Server is the kind of its servers.
 	Model, Server string
+	// Pool is the operator's name of the pool to which the request was sent, and Policy how one of its servers was chosen.
+	// Both are empty for a request that was sent to none.
+	Pool, Policy string
+	// ClientKey is an id of the client's key, if the operator wants it in logs: the beginning of a hash of the key.
+	ClientKey string
 	// Routed reports whether the request was sent to the responses service unchanged. Server is then "responses_service".
 	Routed bool
 	// Untranslated reports whether the request was sent to the model's servers as it was. Observed is what was seen of it.

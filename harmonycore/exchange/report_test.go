@@ -27,6 +27,12 @@ func TestReport(t *testing.T) {
 			r.Reasoning, r.ToolCall, r.Calls, r.CompletionTokens, r.Finish = 3, 1, 1, 20, FinishToolCalls
 			r.Messages[translate.AnalysisChannel], r.Messages[translate.CommentaryChannel] = 1, 1
 		}},
+		{"preamble", analysis + "<|channel|>commentary<|message|>F G H<|end|><|start|>assistant" +
+			"<|channel|>final<|message|>D E<|return|>", func(r *Report) {
+			r.Reasoning, r.Preamble, r.Final, r.CompletionTokens, r.Finish = 3, 3, 2, 25, FinishStop
+			r.Messages[translate.AnalysisChannel], r.Messages[translate.CommentaryChannel] = 1, 1
+			r.Messages[translate.FinalChannel] = 1
+		}},
 		{"nothing but reasoning", "<|channel|>analysis<|message|>" + strings.Repeat(" A B C", 20) + "<|end|>",
 			func(r *Report) {
 				r.Reasoning, r.CompletionTokens, r.Finish, r.ReasoningAlert, r.NoFinal = 60, 64, FinishStop, true, 1
@@ -48,7 +54,7 @@ func TestReport(t *testing.T) {
 	} {
 		for _, stream := range []bool{false, true} {
 			x := forwarded(t, testGateway(nil), "/v1/chat/completions", strings.TrimSuffix(chatBody(stream), "}")+weatherTool)
-			want := Report{API: "chat", Model: testModel, Server: "vllm", Translated: true,
+			want := Report{API: "chat", Model: testModel, Server: "vllm", Pool: "gpus", Policy: "session", Translated: true,
 				PromptTokens: x.generation.promptTokens, FirstToken: 7}
 			tt.want(&want)
 			x.clock = func() int64 { return testNow + 7 }
@@ -190,6 +196,37 @@ func TestReportOfOthers(t *testing.T) {
 		x.Request([]byte(tt.body), Host{Now: testNow, ID: testID})
 		if got := x.Report(); got.API != tt.api || got.Model != tt.model || got.Translated {
 			t.Errorf("%s %s: %+v", tt.path, tt.body, got)
+		}
+	}
+}
+
+// TestReportOfPool: a request has a pool if it was sent there, translated or not, and has none if it was refused or
+// sent elsewhere.
+func TestReportOfPool(t *testing.T) {
+	for _, tt := range []struct {
+		name, path, body string
+		change           func(*Options)
+		want             string
+	}{
+		{"translated", contract.ChatPath, chatBody(true), nil, "gpus"},
+		{"refused", contract.ChatPath, `{"model":"` + testModel + `","messages":7}`, nil, ""},
+		{"another model", contract.ChatPath, chatRequest("x"), nil, ""},
+		{"untranslated", contract.ChatPath, chatRequest(testModel),
+			func(o *Options) { o.Models[0].Translate = "0%" }, "gpus"},
+		{"raw prompt", contract.CompletionsPath, `{"model":"` + testModel + `","prompt":"Hi"}`,
+			func(o *Options) { o.Models[0].RawPrompts = contract.RawPromptsAllow }, "gpus"},
+		{"raw prompt, refused", contract.CompletionsPath, `{"model":"` + testModel + `","prompt":"Hi"}`, nil, ""},
+		{"for the service", contract.ResponsesPath, `{"model":"` + testModel + `","input":"Hi","store":true}`,
+			func(o *Options) { o.ResponsesService = contract.ResponsesService{Pool: "service", Stores: true} }, ""},
+	} {
+		x := testGateway(tt.change).Begin("POST", tt.path)
+		x.Request([]byte(tt.body), Host{Now: testNow, ID: testID})
+		r := x.Report()
+		if r.Pool != tt.want || (r.Policy == contract.PolicySession) != (tt.want != "") {
+			t.Errorf("%s: %q under %q, want %q", tt.name, r.Pool, r.Policy, tt.want)
+		}
+		if x.CannotForward(); x.Report().Pool != "" {
+			t.Errorf("%s: it has a pool although the host could not send it there", tt.name)
 		}
 	}
 }

@@ -64,6 +64,7 @@ func (g *generation) passUntranslated(a *modelRequest, body []byte, h Host) Requ
 		scratch.renamed = backend.AppendRenamed(scratch.renamed[:0], body, m.ServerModel)
 		f.Body = scratch.renamed
 	}
+	e.sentTo(m)
 	e.report.Untranslated = true
 	if m.Observes() && !a.unread {
 		e.observer = g.observe(a, body, h)

@@ -4,9 +4,9 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 
 // Tally counts what a model has generated, by its use for the client.
 type Tally struct {
-	// Reasoning, Final and ToolCall count tokens of content: of the client's reasoning, of its answer including preambles,
-	// and of the arguments of its calls. Control tokens and headers are not counted.
-	Reasoning, Final, ToolCall int
+	// Reasoning, Preamble, Final and ToolCall count tokens of content: of the client's reasoning, of the text before its
+	// calls, of its answer, and of the arguments of its calls. Control tokens and headers are not counted.
+	Reasoning, Preamble, Final, ToolCall int
 	// Calls is the number of calls of functions.
 	Calls int
 	// UnfitArguments is the number of calls whose arguments do not match the declared schema.
@@ -69,6 +69,7 @@ func (t *Tally) message(channel string) {
 // add adds the counts of another choice of the same request.
 func (t *Tally) add(o *Tally) {
 	t.Reasoning += o.Reasoning
+	t.Preamble += o.Preamble
 	t.Final += o.Final
 	t.ToolCall += o.ToolCall
 	t.Calls += o.Calls
@@ -86,6 +87,8 @@ func (t *Tally) content(l lane, tokens int) {
 	switch l {
 	case reasoningLane:
 		t.Reasoning += tokens
+	case preambleLane:
+		t.Preamble += tokens
 	case callLane:
 		t.ToolCall += tokens
 	default:

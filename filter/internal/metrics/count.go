@@ -24,6 +24,15 @@ var statuses = [...]int{0, 200, 400, 401, 403, 404, 408, 413, 422, 429, 500, 502
 var statusNames = [len(statuses)]string{"none", "200", "400", "401", "403", "404", "408", "413", "422", "429", "500",
 	"502", "503", "504"}
 
+// pool holds the series of one pool under one policy.
+type pool struct {
+	name, policy string
+	requests     [len(classes)]metric
+}
+
+// classes are the classes of statuses. The first is a client that left before it got a status.
+var classes = [...]string{"none", "2xx", "4xx", "5xx", Other}
+
 // earlyEnds are the reasons why tokens are generated that no client gets.
 var earlyEnds = [...]string{exchange.EarlyStop, exchange.EarlyReasoning, exchange.EarlyCall, exchange.EarlyError}
 
@@ -36,14 +45,15 @@ const (
 	cached
 	toolOutput
 	reasoning
+	preamble
 	final
 	toolCall
 	tokenKinds
 )
 
 var tokenNames = [tokenKinds]string{
-	prompt: "prompt", cached: "cached", toolOutput: "tool_output", reasoning: "reasoning", final: "final",
-	toolCall: "tool_call",
+	prompt: "prompt", cached: "cached", toolOutput: "tool_output", reasoning: "reasoning",
+	preamble: "preamble", final: "final", toolCall: "tool_call",
 }
 
 // Count counts an exchange that has ended. status is the client's status, or 0 if it got none.
@@ -55,6 +65,11 @@ func (s *Set) Count(r *exchange.Report, status int) {
 			s.add(&m.requests[i][at], 1, contract.RequestsTotal, m.name, api, name)
 		}
 	}
+	if r.Pool != "" {
+		p := s.pool(r.Pool, r.Policy)
+		at := classOf(status)
+		s.add(&p.requests[at], 1, contract.PoolRequestsTotal, p.name, p.policy, classes[at])
+	}
 	s.countIf(r.Routed, contract.RoutedTotal)
 	if r.Untranslated {
 		s.countUntranslated(r)
@@ -64,7 +79,7 @@ func (s *Set) Count(r *exchange.Report, status int) {
 	}
 	for kind, n := range [tokenKinds]int{
 		prompt: r.PromptTokens, cached: r.CachedTokens, toolOutput: r.ToolOutputTokens,
-		reasoning: r.Reasoning, final: r.Final, toolCall: r.ToolCall,
+		reasoning: r.Reasoning, preamble: r.Preamble, final: r.Final, toolCall: r.ToolCall,
 	} {
 		s.add(&m.tokens[kind], n, contract.TokensTotal, m.name, tokenNames[kind])
 	}
@@ -127,6 +142,15 @@ func (s *Set) model(name string) *model {
 	return &s.other
 }
 
+func (s *Set) pool(name, policy string) *pool {
+	for i := range s.pools {
+		if s.pools[i].name == name && s.pools[i].policy == policy {
+			return &s.pools[i]
+		}
+	}
+	return &s.otherPool
+}
+
 // statusOf returns the index and the label value of a status.
 func statusOf(status int) (int, string) {
 	for i, known := range statuses {
@@ -135,4 +159,19 @@ func statusOf(status int) (int, string) {
 		}
 	}
 	return len(statuses), Other
+}
+
+// classOf returns the index of a status's class.
+func classOf(status int) int {
+	switch status / 100 {
+	case 0:
+		return 0
+	case 2:
+		return 1
+	case 4:
+		return 2
+	case 5:
+		return 3
+	}
+	return len(classes) - 1
 }

@@ -53,13 +53,22 @@ func (k *recordingHost) String() string {
 	return strings.Join(slices.Sorted(maps.Keys(lines)), "\n") + "\n"
 }
 
+// modelsNamed returns models with these names, each with a pool of its own.
+func modelsNamed(names ...string) []contract.Model {
+	models := make([]contract.Model, len(names))
+	for i, name := range names {
+		models[i] = contract.Model{Name: name, PoolName: "pool of " + name, Policy: contract.PolicySession}
+	}
+	return models
+}
+
 // fullReport is a report in which everything is counted.
 func fullReport(model string) *exchange.Report {
 	r := &exchange.Report{
-		API: "chat", Model: model, Server: "vllm", Translated: true,
+		API: "chat", Model: model, Server: "vllm", Pool: "pool of " + model, Policy: contract.PolicySession, Translated: true,
 		PromptTokens: 100, CachedTokens: 64, ToolOutputTokens: 20, CompletionTokens: 12, UnknownItems: 6, DroppedParts: 2,
 		TruncatedTurns: 8, BrokenSpellings: 9,
-		Tally: translate.Tally{Reasoning: 5, Final: 4, ToolCall: 3, Calls: 1, UnfitArguments: 1, NoFinal: 2,
+		Tally: translate.Tally{Reasoning: 5, Preamble: 2, Final: 4, ToolCall: 3, Calls: 1, UnfitArguments: 1, NoFinal: 2,
 			IncompleteBuiltIns: 4}, Fallbacks: 3,
 		Refused: harmony.ExpectedStart, ReasoningAlert: true, UnexpectedOrder: true, FirstToken: 250,
 		Finish:   exchange.FinishToolCalls,
@@ -78,7 +87,7 @@ func fullReport(model string) *exchange.Report {
 func TestCounts(t *testing.T) {
 	k := &recordingHost{maxMetrics: 1000}
 	s := NewSet(k)
-	s.Configured("v1.2", "0a0b0c0d", []string{"gpt-oss-120b", "openai/gpt-oss-20b:v1.5"})
+	s.Configured("v1.2", "0a0b0c0d", modelsNamed("gpt-oss-120b", "openai/gpt-oss-20b:v1.5"))
 	s.Count(fullReport("gpt-oss-120b"), 200)
 	s.Count(fullReport("gpt-oss-120b"), 200)
 	s.Count(fullReport("openai/gpt-oss-20b:v1.5"), 502)
@@ -92,6 +101,10 @@ func TestCounts(t *testing.T) {
 	}
 	s.Count(observed, 200)
 	s.Count(&exchange.Report{API: "completions"}, 418)
+	for _, status := range []int{0, 101, 302, 429, 599} {
+		s.Count(&exchange.Report{API: "tokens", Pool: "pool of gpt-oss-120b", Policy: contract.PolicySession}, status)
+	}
+	s.Count(&exchange.Report{API: "tokens", Pool: "pool of gpt-oss-120b", Policy: "before"}, 200)
 	s.Count(&exchange.Report{API: "chat", Model: "not configured"}, 0)
 	// Nothing came: nothing is recorded that would be a lie.
 	s.Count(&exchange.Report{API: "chat", Model: "gpt-oss-120b", Translated: true, FirstToken: -1}, 503)
@@ -140,7 +153,7 @@ func TestBounded(t *testing.T) {
 		for i := range 3 * MaxModels {
 			models = append(models, fmt.Sprintf("model-%d-%d", round, i))
 		}
-		s.Configured("v", fmt.Sprint(round), models)
+		s.Configured("v", fmt.Sprint(round), modelsNamed(models...))
 		for _, m := range append(models, "unknown") {
 			for _, api := range apis {
 				for i, status := range append(statuses[:], 100, 418, 599) {
@@ -169,12 +182,13 @@ func TestBounded(t *testing.T) {
 	if t.Logf("%d series", series); series > 2000 {
 		t.Errorf("%d series", series)
 	}
-	for _, name := range []string{"model-0-31.api", "model.other.api"} {
+	for _, name := range []string{"model-0-27.api", "model.other.api", "model-0-27.policy.session.class.2xx",
+		"pool.other.policy.other.class.none"} {
 		if !strings.Contains(k.String(), name) {
 			t.Errorf("%s is not there", name)
 		}
 	}
-	if strings.Contains(k.String(), "model-0-32.api") || strings.Contains(k.String(), "model-1-") {
+	if strings.Contains(k.String(), "model-0-28.") || strings.Contains(k.String(), "model-1-") {
 		t.Error("a model over the limit has series of its own")
 	}
 }
@@ -183,7 +197,7 @@ func TestBounded(t *testing.T) {
 func TestRefused(t *testing.T) {
 	k := &recordingHost{maxMetrics: 12}
 	s := NewSet(k)
-	s.Configured("v", "c", []string{"m"})
+	s.Configured("v", "c", modelsNamed("m"))
 	for range 3 {
 		s.Count(fullReport("m"), 200)
 	}
@@ -200,7 +214,7 @@ func TestRefused(t *testing.T) {
 // BenchmarkCount is what the end of a request costs, without the host.
 func BenchmarkCount(b *testing.B) {
 	s := NewSet(&nullHost{})
-	s.Configured("v", "c", []string{"m"})
+	s.Configured("v", "c", modelsNamed("m"))
 	r := fullReport("m")
 	b.ReportAllocs()
 	for b.Loop() {

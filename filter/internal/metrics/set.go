@@ -6,9 +6,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 )
 
-// MaxModels is how many models have series of their own. Further models are counted as [Other]. With the greatest
-// number of values for every label there are fewer than 2,000 series.
-const MaxModels = 32
+// MaxModels is how many models have series of their own, and how many pools. Further ones are counted as [Other]. With
+// the greatest number of values for every label there are fewer than 2,000 series.
+const MaxModels = 28
 
 // maxBuilds is how many configurations have series of their own.
 const maxBuilds = 32
@@ -19,9 +19,11 @@ const Other = "other"
 // Set holds the metrics of one VM, for all configurations that it has had. A counter with labels exists from its first
 // count on.
 type Set struct {
-	host   Host
-	models []model
-	other  model
+	host      Host
+	models    []model
+	other     model
+	pools     []pool
+	otherPool pool
 
 	// plain holds the metrics without labels.
 	plain       [contract.MetricCount]metric
@@ -45,7 +47,7 @@ type build struct {
 
 // NewSet returns a [Set], and defines the metrics without labels.
 func NewSet(h Host) *Set {
-	s := &Set{host: h, other: model{name: Other}}
+	s := &Set{host: h, other: model{name: Other}, otherPool: pool{name: Other, policy: Other}}
 	for of := range contract.MetricCount {
 		if of.Info().Labels == nil {
 			s.plain[of] = s.define(of, nil)
@@ -54,12 +56,16 @@ func NewSet(h Host) *Set {
 	return s
 }
 
-// Configured records that a configuration is in force, and which models have series of their own. All VMs of a proxy
-// get the same configurations in the same order, so that all of them choose the same models.
-func (s *Set) Configured(version, config string, models []string) {
-	for _, name := range models {
-		if s.model(name) == &s.other && len(s.models) < MaxModels {
-			s.models = append(s.models, model{name: name})
+// Configured records that a configuration is in force, and which models and pools have series of their own. All VMs of
+// a proxy get the same configurations in the same order, so that all of them choose the same.
+func (s *Set) Configured(version, config string, models []contract.Model) {
+	for i := range models {
+		m := &models[i]
+		if s.model(m.Name) == &s.other && len(s.models) < MaxModels {
+			s.models = append(s.models, model{name: m.Name})
+		}
+		if s.pool(m.PoolName, m.Policy) == &s.otherPool && len(s.pools) < MaxModels {
+			s.pools = append(s.pools, pool{name: m.PoolName, policy: m.Policy})
 		}
 	}
 	s.use(version, config, 1)

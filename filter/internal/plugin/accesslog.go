@@ -19,6 +19,9 @@ func (v *vm) describe(r *exchange.Report) {
 	setState(contract.LogStatePrefix+contract.LogAPI, r.API)
 	setState(contract.LogStatePrefix+contract.LogModel, model)
 	setState(contract.LogStatePrefix+contract.LogServer, r.Server)
+	setState(contract.LogStatePrefix+contract.LogPool, r.Pool)
+	setState(contract.LogStatePrefix+contract.LogPolicy, r.Policy)
+	setState(contract.LogStatePrefix+contract.LogClientKey, r.ClientKey)
 	if r.Untranslated {
 		setState(contract.LogStatePrefix+contract.LogUntranslated, "true")
 	}
@@ -27,7 +30,13 @@ func (v *vm) describe(r *exchange.Report) {
 	}
 	v.setCount(contract.LogStatePrefix+contract.LogPromptTokens, uint64(r.PromptTokens))
 	v.setCount(contract.LogStatePrefix+contract.LogReasoningTokens, uint64(r.Reasoning))
+	v.setCount(contract.LogStatePrefix+contract.LogPreambleTokens, uint64(r.Preamble))
 	v.setCount(contract.LogStatePrefix+contract.LogFinalTokens, uint64(r.Final))
+	v.setCount(contract.LogStatePrefix+contract.LogToolCallTokens, uint64(r.ToolCall))
+	v.setCount(contract.LogStatePrefix+contract.LogCompletionTokens, uint64(r.CompletionTokens))
+	if r.FirstToken >= 0 {
+		v.setCount(contract.LogStatePrefix+contract.LogFirstTokenMS, uint64(r.FirstToken))
+	}
 	v.setCount(contract.LogStatePrefix+contract.LogRecoveries, r.Recoveries.Total())
 	setState(contract.LogStatePrefix+contract.LogFinish, r.Finish)
 	setState(contract.LogStatePrefix+contract.LogEarlyEnd, r.EarlyEnd)

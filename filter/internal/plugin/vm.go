@@ -122,11 +122,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	p.heldLimit = max(c.MemoryLimit, c.BodyLimit) // one request can always be received
 	arenaLimit = max(arenaLimit, c.BodyLimit+arenaSlack)
 	p.configuration = fingerprint(data)
-	models := make([]string, 0, len(c.Models))
-	for i := range c.Models {
-		models = append(models, c.Models[i].Name)
-	}
-	p.vm.metrics.Configured(p.vm.Version, p.configuration, models)
+	p.vm.metrics.Configured(p.vm.Version, p.configuration, c.Models)
 	if err := proxywasm.SetTickPeriodMilliSeconds(tickMS); err != nil {
 		proxywasm.LogWarn("harmony: no ticks, stalled servers and a full heap go unnoticed: " + err.Error())
 	}

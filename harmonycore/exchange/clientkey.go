@@ -1,0 +1,35 @@
+package exchange
+
+import (
+	"crypto/sha256"
+	"strings"
+)
+
+// keyDigits is the length of [Report.ClientKey], in hexadecimal digits.
+const keyDigits = 12
+
+// noteKey notes an id of the client's key, if the operator wants it. value is a header's: a bearer token, or a key
+// alone. The first header with a key counts.
+func (e *Exchange) noteKey(value string) {
+	if !e.gateway.options.AccessLogClientKey || e.report.ClientKey != "" {
+		return
+	}
+	if key := keyOf(value); key != "" {
+		hash := sha256.Sum256([]byte(key))
+		const digits = "0123456789abcdef" // encoding/hex would bring fmt into the module
+		var id [keyDigits]byte
+		for i := range id {
+			id[i] = digits[hash[i/2]>>(4-4*(i%2))&15]
+		}
+		e.report.ClientKey = string(id[:])
+	}
+}
+
+// keyOf returns the key in a header's value. Another scheme of authorization is a part of the key.
+func keyOf(value string) string {
+	const scheme = "bearer "
+	if len(value) >= len(scheme) && strings.ToLower(value[:len(scheme)]) == scheme {
+		value = value[len(scheme):]
+	}
+	return strings.Trim(value, " \t")
+}

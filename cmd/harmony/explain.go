@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -22,17 +23,20 @@ func explainCommand() *cobra.Command {
 	var f explainFlags
 	c := &cobra.Command{
 		Use:   "explain [FILE]",
-		Short: "Print a stream of tokens as a transcript, with its repairs",
-		Long: `Reads a model's output, or a prompt, from FILE or standard input, and prints its messages with their tokens.
+		Short: "Print a record or a stream of tokens as a transcript, with its repairs",
+		Long: `Reads a model's output, a prompt or the record of a request from FILE or standard input, and prints its messages with
+their tokens.
 
-The input is token ids, as a JSON array or with spaces or commas between them. With --text it is Harmony text, in which
-<|start|> and its like are control tokens. With --sse it is the stream of a server that sends token_ids, as curl -N
-prints it (vLLM: "stream": true, "return_token_ids": true).
+The input is token ids, as a JSON array or with spaces or commas between them, or a record as harmony up --record FOLDER
+and harmony record FOLDER write it. With --text it is Harmony text, in which <|start|> and its like are control tokens.
+With --sse it is the stream of a server that sends token_ids, as curl -N prints it (vLLM: "stream": true,
+"return_token_ids": true).
 
 Each token has its id before it, and !kind after it if the parser had to repair something; the last lines explain the
 kinds. Tokens are counted from 0. Control characters and the like are escaped, also in texts.`,
 		Example: `  echo '[200005,17196,200008,13225,200002]' | harmony inspect explain
   echo '<|channel|>final<|message|>Hi<|end|><|end|>' | harmony inspect explain --text
+  harmony inspect explain --times records/20270115T080000.000Z-a-1.jsonl
   curl -sN http://127.0.0.1:8000/v1/completions -H 'content-type: application/json' \
     -d '{"model":"m","prompt":[200006,1428,200008,12194,200007,200006,173781],"stream":true,"return_token_ids":true}' |
     harmony inspect explain --sse`,
@@ -47,7 +51,14 @@ kinds. Tokens are counted from 0. Control characters and the like are escaped, a
 				return err
 			}
 			defer in.Close()
-			ids, err := f.read(in)
+			buffered := bufio.NewReader(in)
+			if start, _ := buffered.Peek(explain.RecordStart); !f.text && !f.sse && explain.BeginsRecord(start) {
+				return explainRecord(cmd.OutOrStdout(), buffered, o)
+			}
+			if f.times {
+				return usageError{errors.New("--times is for records of requests, which this input is not; leave it out")}
+			}
+			ids, err := f.read(buffered)
 			if err != nil && len(ids) == 0 {
 				return err
 			}
@@ -60,14 +71,24 @@ kinds. Tokens are counted from 0. Control characters and the like are escaped, a
 	flags.StringVar(&f.role, "role", "auto",
 		"`ROLE` of the message that the input continues: assistant, or none if it begins with <|start|>")
 	flags.BoolVar(&f.noIDs, "no-ids", false, "leave the tokens out, show texts only")
+	flags.BoolVar(&f.times, "times", false, "show when each token of a record came")
 	f.layout.add(flags)
 	return c
 }
 
+// explainRecord prints the record of a request.
+func explainRecord(out io.Writer, in io.Reader, o explain.Options) error {
+	record, err := explain.ReadRequest(in)
+	if record == nil {
+		return err
+	}
+	return errors.Join(explain.WriteRequest(out, o200k.Tokenizer(), record, o), err)
+}
+
 type explainFlags struct {
-	text, sse, noIDs bool
-	role             string
-	layout           layoutFlags
+	text, sse, noIDs, times bool
+	role                    string
+	layout                  layoutFlags
 }
 
 // layoutFlags say how a transcript is laid out.
@@ -99,7 +120,7 @@ func (f *explainFlags) options(out io.Writer) (explain.Options, error) {
 		return explain.Options{}, errors.New("--text and --sse exclude each other; leave one out")
 	}
 	o, err := f.layout.options(out)
-	o.NoIDs = f.noIDs
+	o.NoIDs, o.Times = f.noIDs, f.times
 	switch f.role {
 	case "auto":
 	case "assistant":

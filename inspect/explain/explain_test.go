@@ -106,7 +106,7 @@ func TestEveryToken(t *testing.T) {
 // checkBlocks fails the test unless each token is in exactly one block, in order, and each recovery is reported once.
 func checkBlocks(t testing.TB, ids []uint32, begin Begin) {
 	t.Helper()
-	r := record(o200k.Tokenizer(), ids, begin)
+	r := record(o200k.Tokenizer(), nil, ids, begin)
 	at := 0
 	for _, b := range r.blocks {
 		if b.from != at || b.to < b.from || b.to == b.from && !b.message {

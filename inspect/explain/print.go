@@ -24,6 +24,8 @@ type Options struct {
 	Color bool
 	// NoIDs omits the tokens and prints only the messages' texts.
 	NoIDs bool
+	// Times shows when each token of a record came.
+	Times bool
 }
 
 const (
@@ -34,8 +36,29 @@ const (
 // Write prints the transcript of a stream. Whatever the stream contains, the output has only printable text, line ends
 // and, if [Options.Color] is set, colour sequences.
 func Write(w io.Writer, t *tokenizer.Tokenizer, ids []uint32, o Options) error {
-	p := printer{w: bufio.NewWriter(w), painter: painter(o.Color), width: max(o.Width, MinWidth), t: t,
-		r: record(t, ids, o.Begin)}
+	p := newPrinter(w, t, o)
+	p.r = record(t, nil, ids, o.Begin)
+	p.transcript(o)
+	return p.w.Flush()
+}
+
+type printer struct {
+	w *bufio.Writer
+	painter
+	width int
+	t     *tokenizer.Tokenizer
+	r     *recorder
+	// times are when the tokens came, in milliseconds. Nil: nobody knows. showTimes prints them beside the tokens.
+	times     []float64
+	showTimes bool
+}
+
+func newPrinter(w io.Writer, t *tokenizer.Tokenizer, o Options) printer {
+	return printer{w: bufio.NewWriter(w), painter: painter(o.Color), width: max(o.Width, MinWidth), t: t}
+}
+
+// transcript prints the stream that the recorder has.
+func (p *printer) transcript(o Options) {
 	number := 0
 	for i := range p.r.blocks {
 		b := &p.r.blocks[i]
@@ -49,15 +72,6 @@ func Write(w io.Writer, t *tokenizer.Tokenizer, ids []uint32, o Options) error {
 		p.text(b)
 	}
 	p.summary(number)
-	return p.w.Flush()
-}
-
-type printer struct {
-	w *bufio.Writer
-	painter
-	width int
-	t     *tokenizer.Tokenizer
-	r     *recorder
 }
 
 // piece is text of one colour. The colour is added after the text has been measured.
@@ -104,6 +118,9 @@ func (p *printer) title(b *block, number int) {
 	if b.to-b.from == 1 {
 		span = fmt.Sprintf("  [token %d]", b.from)
 	}
+	if p.times != nil && b.to > b.from {
+		span += "  " + during(p.times[b.from], p.times[b.to-1])
+	}
 	if !b.message {
 		heading := "no message"
 		if b.to == len(p.r.tokens) && len(p.r.atEnd) == 0 && p.r.tokens[b.to-1].notes == nil {
@@ -145,6 +162,9 @@ func (p *printer) tokens(b *block) {
 	}
 	for i := b.from; i < b.to; i++ {
 		pieces := p.token(&p.r.tokens[i])
+		if p.showTimes && (i == b.from || p.times[i] != p.times[i-1]) {
+			pieces = append([]piece{{"@" + milliseconds(p.times[i]) + " ", plain}}, pieces...)
+		}
 		wide := 0
 		for _, x := range pieces {
 			wide += uniseg.StringWidth(x.text)
@@ -207,7 +227,11 @@ func (p *printer) summary(messages int) {
 	p.line("", "  ", piece{counts, bold}, piece{strconv.FormatUint(total, 10) + word, alert})
 	for i := range p.r.tokens {
 		for _, kind := range p.r.tokens[i].notes {
-			p.recovery("token "+strconv.Itoa(i), kind)
+			where := "token " + strconv.Itoa(i)
+			if p.times != nil {
+				where += " at " + milliseconds(p.times[i])
+			}
+			p.recovery(where, kind)
 		}
 	}
 	for _, kind := range p.r.atEnd {

@@ -38,7 +38,8 @@ type block struct {
 type recorder struct {
 	tokens []token
 	blocks []block
-	seen   harmony.Recoveries
+	// seen are the recoveries that have been assigned to a token.
+	seen harmony.Recoveries
 	// atEnd are the repairs made at the end of the stream.
 	atEnd []harmony.Recovery
 	// open reports whether the last block is a message that is still being read.
@@ -48,13 +49,17 @@ type recorder struct {
 	finished   bool
 }
 
-// record parses a stream and returns its blocks.
-func record(t *tokenizer.Tokenizer, ids []uint32, begin Begin) *recorder {
+// record parses a stream and returns its blocks. begun is what comes before the stream and is not shown.
+func record(t *tokenizer.Tokenizer, begun, ids []uint32, begin Begin) *recorder {
 	r := &recorder{tokens: make([]token, 0, len(ids))}
 	p := harmony.NewStreamParser(t, r)
 	if begin == AtStart || begin == ByFirstToken && len(ids) > 0 && ids[0] == tokenizer.Start {
 		p = harmony.NewTranscriptParser(t, r)
 	}
+	for _, id := range begun {
+		p.Process(id)
+	}
+	r.seen = p.Recoveries()
 	for i, id := range ids {
 		r.tokens = append(r.tokens, token{id: id})
 		if id == tokenizer.Start || id == tokenizer.Channel {

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"bufio"
 	"io"
 	"strconv"
 	"strings"
@@ -36,7 +35,7 @@ type Transcript struct {
 
 // NewTranscript returns a transcript that is written to w. Call [Transcript.Flush] at its end.
 func NewTranscript(w io.Writer, o Options) *Transcript {
-	return &Transcript{p: printer{w: bufio.NewWriter(w), painter: painter(o.Color), width: max(o.Width, MinWidth)}}
+	return &Transcript{p: newPrinter(w, nil, o)}
 }
 
 // Heading prints a line about the messages that follow. warning is what is unusual about them.

@@ -36,9 +36,9 @@ func newChoice(a *answer, index int) *choice {
 	case a.kind.Conversations:
 		c.parser = newConversationParser(c, a.stream.sentHead.Speaks)
 	case !a.kind.TextAnswers || a.kind.ControlTokens:
-		c.parser = newIDParser(options.Tokenizer, c, a.stream.prompt.ids)
+		c.parser = newIDParser(options.Tokenizer, c, a.stream.begun.ids)
 	default:
-		c.parser = newTextParser(c, a.stream.prompt.text)
+		c.parser = newTextParser(c, a.stream.begun.text)
 	}
 	c.seen = c.parser.recoveries() // of what the prompt has of the answer
 	return c
@@ -58,9 +58,8 @@ const (
 )
 
 // addID adds a token that the parser has read.
-func (c *choice) addID(id uint32, text string) {
+func (c *choice) addID(id uint32) {
 	c.pending.IDs = append(c.pending.IDs, id)
-	c.pending.Texts = append(c.pending.Texts, text)
 	c.taken++
 	c.settle()
 }

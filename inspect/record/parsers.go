@@ -1,8 +1,6 @@
 package record
 
 import (
-	"strings"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
@@ -37,7 +35,8 @@ func (p *idParser) take(c *choice, e *backend.Event) {
 	for _, id := range e.Tokens {
 		p.stream.Process(id)
 		text, _ := p.t.TokenBytes(id)
-		c.addID(id, string(text))
+		c.pending.Texts = append(c.pending.Texts, string(text))
+		c.addID(id)
 	}
 }
 
@@ -132,8 +131,7 @@ func newConversationParser(c *choice, speaks string) *conversationParser {
 func (p *conversationParser) take(c *choice, e *backend.Event) {
 	ids := len(e.SampledIDs) > 0
 	for _, id := range e.SampledIDs {
-		text, _ := c.answer.stream.entry.recorder.options.Tokenizer.TokenBytes(id)
-		c.addID(id, string(text))
+		c.addID(id) // of the servers' vocabulary, which need not be ours
 	}
 	tokens := func(n int) int {
 		if ids {
@@ -160,7 +158,7 @@ func (p *conversationParser) take(c *choice, e *backend.Event) {
 			p.close(harmony.EndedByCall)
 			p.call = piece.Index
 			p.begin(callPart, harmony.Header{Role: harmony.Assistant, Channel: harmony.Commentary,
-				Recipient: "functions." + strings.Clone(string(piece.Name)), ContentType: "json"})
+				Recipient: "functions." + string(piece.Name), ContentType: "json"})
 		}
 		c.Content(piece.Arguments, 0)
 		c.addText(nil, tokens(len(piece.Name)+len(piece.Arguments)))

@@ -3,10 +3,7 @@ package record
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
-	"strings"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 	"github.com/harmonyedge/harmonyedge/internal/wholerunes"
 )
@@ -67,21 +64,4 @@ func readPrompt(body []byte) prompt {
 	}
 	p.rest = append(rest, '}')
 	return p
-}
-
-// assistantStart is what a prompt has before the answer.
-const assistantStart = "<|start|>assistant"
-
-// end returns only what the prompt has of the answer: what comes after its last [assistantStart].
-func (p prompt) end(t *tokenizer.Tokenizer) prompt {
-	start := t.AppendEncodeSpecial(nil, assistantStart)
-	for i := len(p.ids) - len(start); i >= 0; i-- {
-		if slices.Equal(p.ids[i:i+len(start)], start) {
-			return prompt{ids: slices.Clone(p.ids[i+len(start):])}
-		}
-	}
-	if i := strings.LastIndex(p.text, assistantStart); i >= 0 {
-		return prompt{text: strings.Clone(p.text[i+len(assistantStart):])}
-	}
-	return prompt{}
 }

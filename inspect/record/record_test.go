@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/inspect/record/line"
@@ -105,7 +104,6 @@ func TestRecord(t *testing.T) {
 	if !strings.HasPrefix(string(got), want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	t.Logf("%s", got)
 	s := r.Summaries()[0]
 	if s.Running || s.TokensPerSecond != 100 || s.Finish != "stop" || s.DurationMS != 1010 {
 		t.Errorf("%+v", s)
@@ -122,5 +120,4 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%s: %v", l, err)
 		}
 	}
-	_ = time.Now
 }

@@ -3,6 +3,8 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/inspect/record/line"
@@ -24,7 +26,8 @@ type stream struct {
 	// answer reads what the server sends. It is nil before there is a response.
 	answer   *answer
 	sentHead tap.SentHead
-	prompt   prompt
+	// begun is the part of the answer that the prompt ends with.
+	begun prompt
 	// chunk is the server's newest chunk, which came at chunkAt, for a client that gets it as it is.
 	chunk   []byte
 	chunkAt int64
@@ -114,12 +117,15 @@ func (s *stream) settle() {
 	case s.sent != nil:
 		l := s.sent
 		s.sent = nil
-		s.prompt = readPrompt(s.body)
-		l.PromptIDs, l.PromptText, l.Body, l.CutBytes = s.prompt.ids, s.prompt.text, s.prompt.rest, s.cut
-		s.entry.summary.PromptTokens = len(s.prompt.ids)
+		p := readPrompt(s.body)
+		l.PromptIDs, l.PromptText, l.Body, l.CutBytes = p.ids, p.text, p.rest, s.cut
+		s.entry.summary.PromptTokens = len(p.ids)
 		s.dropBody()
 		s.entry.write(l)
-		s.prompt = s.prompt.end(s.entry.recorder.options.Tokenizer)
+		s.begun = prompt{
+			ids:  slices.Clone(line.BegunIDs(s.entry.recorder.options.Tokenizer, p.ids)),
+			text: strings.Clone(line.BegunText(p.text)),
+		}
 	}
 }
 
@@ -138,7 +144,7 @@ func (s *stream) takeSent(payload []byte) {
 	s.endAnswer()
 	l := &line.Sent{Head: s.head(line.TypeSent)}
 	readJSON(payload, &l.SentHead)
-	s.sent, s.sentHead, s.prompt = l, l.SentHead, prompt{}
+	s.sent, s.sentHead, s.begun = l, l.SentHead, prompt{}
 	sum := &s.entry.summary
 	sum.API, sum.Model, sum.Server, sum.Pool = short(l.API), short(l.Model), short(l.Server), short(l.Pool)
 	sum.Whole = true

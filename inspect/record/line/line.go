@@ -72,7 +72,7 @@ type Tokens struct {
 	Head
 	Choice int `json:"choice"`
 	// IDs are the tokens, and Texts what each of them stands for, control tokens by name. A token that is a part of a
-	// character has U+FFFD in its text.
+	// character has U+FFFD in its text. The ids of a server of conversations have no Texts: its vocabulary may be any.
 	IDs   []uint32 `json:"ids,omitempty"`
 	Texts []string `json:"texts,omitempty"`
 	// Text is what a server has sent that answers in text. If the line has IDs too, they come after it.

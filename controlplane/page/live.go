@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/harmonyedge/harmonyedge/inspect/record"
 )
 
 const (
@@ -65,7 +67,10 @@ func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer l.leave(v)
 	out := newStream(w)
 	for {
-		if out.send(l.take(v)) != nil || !out.wait(r.Context(), v.wake) {
+		if out.send(l.take(v)) != nil {
+			return
+		}
+		if _, ok := next(r.Context(), out, v.wake); !ok {
 			return
 		}
 	}
@@ -111,18 +116,34 @@ func (l *live) take(v *viewer) [][]byte {
 
 // look looks at everything until ctx ends.
 func (l *live) look(ctx context.Context) {
+	var requests <-chan record.Event // nil: none will come
+	if l.source.Records != nil {
+		requests = l.source.Records.Subscribe(ctx)
+	}
 	for {
 		began := time.Now()
 		l.lookAtStatus(ctx)
 		took := time.Since(began)
 		l.lookAtHistory(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(max(l.pace, statusShare*took)):
+		pause := time.After(max(l.pace, statusShare*took))
+		for waiting := true; waiting; {
+			select {
+			case <-ctx.Done():
+				return
+			case e, ok := <-requests:
+				if !ok {
+					requests = nil // the recorder is closed
+				} else if request := summaryEvent(e); request != nil {
+					l.tell(ctx, func(v *viewer) { v.push(request) }, always)
+				}
+			case <-pause:
+				waiting = false
+			}
 		}
 	}
 }
+
+func always() bool { return true }
 
 func (l *live) lookAtStatus(ctx context.Context) {
 	text, err := json.Marshal(l.source.Status())

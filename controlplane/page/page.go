@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/history"
+	"github.com/harmonyedge/harmonyedge/inspect/record"
 )
 
 // About says what the page is of. It is the answer of GET /api/about.
@@ -32,6 +33,8 @@ type Source struct {
 	Status func() any
 	// History has the last hour. If it is nil, the page has no plots.
 	History *history.History
+	// Records has the requests that are recorded. If it is nil, the page shows none.
+	Records *record.Recorder
 	// Gateway is the URL of the gateway to which the playground talks, without a path. If it is empty, there is no
 	// playground.
 	Gateway string
@@ -51,7 +54,7 @@ func handler(s Source, pace time.Duration) http.Handler {
 	api := http.NewServeMux()
 	api.HandleFunc("GET /api/about", func(w http.ResponseWriter, _ *http.Request) {
 		about := s.About()
-		about.Gateway = s.Gateway
+		about.Gateway, about.Records = s.Gateway, s.Records != nil
 		if about.Models == nil {
 			about.Models = []string{}
 		}
@@ -66,6 +69,10 @@ func handler(s Source, pace time.Duration) http.Handler {
 		writeJSON(w, s.History.Page())
 	})
 	api.Handle("GET /api/live", newLive(s, pace))
+	if s.Records != nil {
+		r := &records{recorder: s.Records, open: make(chan struct{}, maxFollowed)}
+		r.register(api)
+	}
 	if s.Gateway != "" {
 		api.Handle("POST "+gatewayPrefix+"/", newGateway(s.Gateway, s.TapKey))
 	}

@@ -32,18 +32,18 @@ func (s *stream) send(events [][]byte) error {
 	return s.control.Flush()
 }
 
-// wait waits for wake, and keeps the connection alive meanwhile. It reports false when ctx has ended or the browser has
-// gone.
-func (s *stream) wait(ctx context.Context, wake <-chan struct{}) bool {
+// next waits for a value, and keeps the stream alive meanwhile. It reports false when ctx has ended, the browser has
+// gone, or no value is to come.
+func next[T any](ctx context.Context, s *stream, from <-chan T) (value T, ok bool) {
 	for {
 		select {
 		case <-ctx.Done():
-			return false
-		case <-wake:
-			return true
+			return value, false
+		case value, ok = <-from:
+			return value, ok
 		case <-time.After(heartbeat):
 			if s.send([][]byte{[]byte(":\n\n")}) != nil {
-				return false
+				return value, false
 			}
 		}
 	}

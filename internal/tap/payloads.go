@@ -62,6 +62,7 @@ type EndReport struct {
 	// FirstTokenMS is the time from the whole request to the first token, in milliseconds, or -1 if none came.
 	FirstTokenMS int64             `json:"first_token_ms"`
 	Recoveries   map[string]uint64 `json:"recoveries,omitempty"`
-	// LostFrames is how many frames of the request the sender had no room for.
+	// LostFrames is how many frames of the request were lost: the sender had no room for them, or the recorder did not
+	// take them.
 	LostFrames int `json:"lost_frames,omitempty"`
 }

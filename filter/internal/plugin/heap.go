@@ -106,6 +106,9 @@ func (h *heap) relieveFor(size int) {
 	}
 }
 
+// fits reports whether need more bytes fit into limit, garbage included.
+func (h *heap) fits(need, limit uint64) bool { return h.collected+h.garbage()+need <= limit }
+
 // admit reports whether need more bytes fit into limit. It does not collect the heap.
 func (h *heap) admit(need, limit uint64) bool {
 	h.inUse = h.collected + h.garbage()

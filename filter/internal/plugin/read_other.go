@@ -12,6 +12,15 @@ func readRequest(size int) ([]byte, error) { return proxywasm.GetHttpRequestBody
 
 func readPiece(size int) ([]byte, error) { return proxywasm.GetHttpResponseBody(0, size) }
 
+func readPart(response bool, start, size int) ([]byte, error) {
+	if response {
+		return proxywasm.GetHttpResponseBody(start, size)
+	}
+	return proxywasm.GetHttpRequestBody(start, size)
+}
+
+func readCalloutHeaders() ([][2]string, error) { return proxywasm.GetHttpCallResponseHeaders() }
+
 func readRequestHeaders() ([][2]string, error) { return proxywasm.GetHttpRequestHeaders() }
 
 func readResponseHeaders() ([][2]string, error) { return proxywasm.GetHttpResponseHeaders() }

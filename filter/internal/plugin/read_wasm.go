@@ -24,6 +24,7 @@ func proxySetProperty(path unsafe.Pointer, pathSize uint32, data unsafe.Pointer,
 const (
 	requestBody, responseBody       = 0, 1
 	requestHeaders, responseHeaders = 0, 2
+	calloutHeaders                  = 6
 )
 
 // readData and readSize are where the host writes what it hands over. The SDK's functions have both on the heap, which
@@ -60,16 +61,25 @@ func read(status uint32) ([]byte, error) {
 	return unsafe.Slice(data, size), nil
 }
 
-func readBuffer(buffer, size uint32) ([]byte, error) {
+func readBuffer(buffer, start, size uint32) ([]byte, error) {
 	startReading()
-	return read(proxyGetBufferBytes(buffer, 0, size, unsafe.Pointer(&readData), unsafe.Pointer(&readSize)))
+	return read(proxyGetBufferBytes(buffer, start, size, unsafe.Pointer(&readData), unsafe.Pointer(&readSize)))
+}
+
+// readPart reads a part of the response's body, or of the request's.
+func readPart(response bool, start, size int) ([]byte, error) {
+	buffer := uint32(requestBody)
+	if response {
+		buffer = responseBody
+	}
+	return readBuffer(buffer, uint32(start), uint32(size))
 }
 
 // readRequest reads the request's body, which has size bytes.
-func readRequest(size int) ([]byte, error) { return readBuffer(requestBody, uint32(size)) }
+func readRequest(size int) ([]byte, error) { return readBuffer(requestBody, 0, uint32(size)) }
 
 // readPiece reads the piece of the response's body that has come, which has size bytes.
-func readPiece(size int) ([]byte, error) { return readBuffer(responseBody, uint32(size)) }
+func readPiece(size int) ([]byte, error) { return readBuffer(responseBody, 0, uint32(size)) }
 
 func readHeaders(kind uint32) ([][2]string, error) {
 	startReading()
@@ -87,6 +97,9 @@ func readHeaders(kind uint32) ([][2]string, error) {
 // readRequestHeaders and readResponseHeaders read all headers.
 func readRequestHeaders() ([][2]string, error)  { return readHeaders(requestHeaders) }
 func readResponseHeaders() ([][2]string, error) { return readHeaders(responseHeaders) }
+
+// readCalloutHeaders reads all headers of the answer to a call of the filter's own.
+func readCalloutHeaders() ([][2]string, error) { return readHeaders(calloutHeaders) }
 
 // readProperty reads a property, whose path has zeros between its parts.
 func readProperty(path string) ([]byte, error) {

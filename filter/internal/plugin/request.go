@@ -9,11 +9,12 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/internal/tap"
 )
 
 // OnHttpRequestHeaders implements [types.HttpContext].
 func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
-	headers, ok := removeInternalHeaders()
+	headers, tapped, ok := s.plugin.removeInternalHeaders()
 	if !ok {
 		// If the headers cannot be read, an internal one among them could choose the route.
 		s.send(exchange.Overloaded())
@@ -38,6 +39,10 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	}
 	s.plugin.begin(s)
 	s.pending = true
+	if s.plugin.tap != nil {
+		id, _ := find(headers, "x-request-id")
+		s.beginTap(tapped, protocol != "", method, path, id)
+	}
 	s.readClientHeaders(headers)
 	if end {
 		return s.request()
@@ -63,6 +68,12 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 		s.released = true
 	}
 	s.pending = !s.exchange.PassesThrough() // a body is held only if the exchange waits for it
+	if s.tapped != nil {
+		s.tapped.path, s.tapped.pool = head.Path, head.Pool
+		if !s.pending {
+			s.showSent(nil)
+		}
+	}
 	return types.ActionContinue
 }
 
@@ -89,22 +100,26 @@ func upgradeOf(headers [][2]string) string {
 	return protocol
 }
 
-// removeInternalHeaders removes the headers that only the filter may set. A listener that the control plane configures
-// has already done so. An edit makes the host choose the route again, so nothing is edited in the ordinary case. It
-// returns all headers, and reports whether they could be read and no internal header is left.
-func removeInternalHeaders() (headers [][2]string, ok bool) {
+// removeInternalHeaders removes the headers that only the filter may set, and the one that asks for the tap. A listener
+// that the control plane configures has already removed the first. An edit makes the host choose the route again, so
+// nothing is edited in the ordinary case. It returns all headers, and reports whether the client asks for the tap with
+// the right key, and whether the headers could be read and none of these is left.
+func (p *plugin) removeInternalHeaders() (headers [][2]string, tapped, ok bool) {
 	headers, err := readRequestHeaders()
 	if !check("read request headers", err) {
-		return nil, false
+		return nil, false, false
 	}
 	for _, h := range headers {
-		if strings.HasPrefix(h[0], contract.InternalHeaderPrefix) {
-			if !check("remove request header", proxywasm.RemoveHttpRequestHeader(h[0])) {
-				return nil, false
-			}
+		isTap := h[0] == tap.KeyHeader
+		if !isTap && !strings.HasPrefix(h[0], contract.InternalHeaderPrefix) {
+			continue
 		}
+		if !check("remove request header", proxywasm.RemoveHttpRequestHeader(h[0])) {
+			return nil, false, false
+		}
+		tapped = tapped || isTap && p.tap != nil && p.tap.opens(h[1])
 	}
-	return headers, true
+	return headers, tapped, true
 }
 
 // readClientHeaders passes the request's headers to the exchange. Headers for the gateway are removed only when the
@@ -120,6 +135,9 @@ func (s *stream) readClientHeaders(headers [][2]string) {
 // OnHttpRequestBody implements [types.HttpContext]. size is the number of bytes that the host has buffered so far.
 func (s *stream) OnHttpRequestBody(size int, end bool) types.Action {
 	if s.exchange == nil || !s.pending {
+		if s.tapped != nil {
+			s.showPassed(tap.Body, size)
+		}
 		return types.ActionContinue
 	}
 	s.shown()
@@ -159,6 +177,9 @@ func (s *stream) request() types.Action {
 			return types.ActionPause
 		}
 	}
+	if s.tapped != nil && s.tapped.whole {
+		s.showBytes(tap.Body, body)
+	}
 	started := micros()
 	at := started / 1_000
 	action := s.exchange.Request(body, s.host(at))
@@ -182,6 +203,9 @@ func (s *stream) request() types.Action {
 		if !s.forward(action.Forward) {
 			return s.cannotForward()
 		}
+	}
+	if s.tapped != nil {
+		s.showSent(action.Forward)
 	}
 	return types.ActionContinue
 }

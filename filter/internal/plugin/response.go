@@ -7,11 +7,18 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/internal/tap"
 )
 
 // OnHttpResponseHeaders implements [types.HttpContext].
 func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
-	if s.exchange == nil || s.exchange.PassesThrough() {
+	if s.exchange == nil {
+		return types.ActionContinue
+	}
+	if s.exchange.PassesThrough() {
+		if s.tapped != nil {
+			s.showPassedHead()
+		}
 		return types.ActionContinue
 	}
 	head := exchange.ResponseHead{End: end, Local: isLocalReply(), Received: s.body}
@@ -23,7 +30,14 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	head.RetryAfter, _ = find(headers, "retry-after")
 	s.status = head.Status
 	_, s.sized = find(headers, "content-length")
-	return s.act(s.exchange.ResponseHeaders(head))
+	if s.tapped != nil {
+		s.showHead(&head)
+	}
+	action := s.exchange.ResponseHeaders(head)
+	if s.tapped != nil {
+		s.showAction(&action, false)
+	}
+	return s.act(action)
 }
 
 // isLocalReply reports whether the host made the response itself.
@@ -34,7 +48,13 @@ func isLocalReply() bool {
 
 // OnHttpResponseBody implements [types.HttpContext].
 func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
-	if s.exchange == nil || s.exchange.PassesThrough() {
+	if s.exchange == nil {
+		return types.ActionContinue
+	}
+	if s.exchange.PassesThrough() {
+		if s.tapped != nil {
+			s.showPassed(tap.Chunk, size)
+		}
 		return types.ActionContinue
 	}
 	s.plugin.vm.heap.relieve()
@@ -47,7 +67,13 @@ func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
 			check("read response body", err)
 		}
 	}
+	if s.tapped != nil {
+		s.showChunk(chunk)
+	}
 	action := s.exchange.ResponseBody(chunk, end)
+	if s.tapped != nil {
+		s.showAction(&action, size > 0)
+	}
 	if !action.Pass && action.Reply == nil && (size > 0 || len(action.Body) > 0) {
 		check("replace response body", proxywasm.ReplaceHttpResponseBody(action.Body))
 	}

@@ -34,6 +34,8 @@ type stream struct {
 	released bool
 	// optionHeaders are the names of the client's headers that are only for the gateway.
 	optionHeaders []string
+	// tapped is nil if the stream is not tapped.
+	tapped *tapped
 }
 
 // The properties that the filter reads from the host, with zeros between the parts of their paths.
@@ -44,6 +46,9 @@ const (
 
 // send answers the client without a server.
 func (s *stream) send(r *exchange.Reply) {
+	if s.tapped != nil {
+		s.showReply(r)
+	}
 	headers := [][2]string{{"content-type", r.MediaType()}}
 	if r.RetryAfter != "" {
 		headers = append(headers, [2]string{"retry-after", r.RetryAfter})
@@ -70,8 +75,12 @@ func (s *stream) OnHttpStreamDone() {
 		report.Cut = cutBy(string(details))
 	}
 	s.plugin.vm.metrics.FlushChunks()
-	s.plugin.vm.metrics.Count(&report, responseStatus())
+	status := responseStatus()
+	s.plugin.vm.metrics.Count(&report, status)
 	s.plugin.vm.describe(&report)
+	if s.tapped != nil {
+		s.endTap(&report, status)
+	}
 	s.plugin.end(s)
 }
 

@@ -42,6 +42,9 @@ type vm struct {
 	held    held
 	metrics *metrics.Set
 	heap    heap
+	// tapKey is the key of the tap, or empty. blocks are for what is tapped.
+	tapKey string
+	blocks blocks
 	// digits is memory for the numbers of the access log.
 	digits [20]byte
 }
@@ -63,6 +66,7 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 		proxywasm.LogCritical("harmony: " + contract.SealKeysVariable + ": " + err.Error())
 		return types.OnVMStartStatusFailed
 	}
+	v.tapKey, v.blocks.heap = environment(contract.TapKeyVariable), &v.heap
 	v.refusesFirst = environment(contract.ErrorVariable) == contract.ErrorRefuse
 	v.metrics = metrics.NewSet(hostMetrics{})
 	v.heap.id, v.heap.paused = randomNumber(), v.metrics.Collected
@@ -92,6 +96,9 @@ type plugin struct {
 	showsBodies bool
 	// streams are the streams with an exchange.
 	streams []*stream
+	// models are the configured models. tap sends what is seen of tapped requests. It is nil if none is ever tapped.
+	models []contract.Model
+	tap    *tapper
 }
 
 // tickMS is the interval, in milliseconds, at which the filter looks for stalled streams and measures the heap.
@@ -117,11 +124,12 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 		})
 	}
 	share(configuredKey)
-	p.gateway = exchange.New(options)
+	p.gateway, p.models = exchange.New(options), c.Models
 	p.memoryLimit = uint64(c.MemoryLimit)
 	p.heldLimit = max(c.MemoryLimit, c.BodyLimit) // one request can always be received
 	arenaLimit = max(arenaLimit, c.BodyLimit+arenaSlack)
 	p.configuration = fingerprint(data)
+	p.tap = p.newTapper(&c.Tap)
 	p.vm.metrics.Configured(p.vm.Version, p.configuration, c.Models)
 	if err := proxywasm.SetTickPeriodMilliSeconds(tickMS); err != nil {
 		proxywasm.LogWarn("harmony: no ticks, stalled servers and a full heap go unnoticed: " + err.Error())
@@ -160,6 +168,9 @@ func (p *plugin) NewHttpContext(id uint32) types.HttpContext {
 // OnTick implements [types.PluginContext].
 func (p *plugin) OnTick() {
 	at := now()
+	if p.tap != nil && !p.tap.tick(at) {
+		return
+	}
 	p.vm.metrics.FlushChunks()
 	stuck := p.vm.heap.enforce(p.memoryLimit, at)
 	p.vm.metrics.Heap(maxInUse(p.vm.heap.id, p.vm.heap.inUse, at))

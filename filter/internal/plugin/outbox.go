@@ -1,0 +1,93 @@
+package plugin
+
+import "github.com/harmonyedge/harmonyedge/internal/tap"
+
+// Frames wait in blocks until they are sent, one block with each call. Blocks are used again, because garbage of this
+// size is what a collector is slowest to find.
+const (
+	// blockSize is the size of a block, in bytes. A frame lies in one block.
+	blockSize = 256 << 10
+	// maxBlocks is how many blocks a VM has: 4 MiB. The last one is for ends of requests only, so that a recorder always
+	// learns of them.
+	maxBlocks = 16
+	// pieceSize is the largest payload of a frame. What is larger comes in several.
+	pieceSize = 64 << 10
+)
+
+// blocks are the blocks of a VM. What else the VM needs its memory for comes first.
+type blocks struct {
+	heap *heap
+	// free are the blocks that hold nothing. made is how many there are in all.
+	free [][]byte
+	made int
+	// json is memory for the payloads that are written here.
+	json []byte
+}
+
+// take returns an empty block, or nil. limit is how much of the heap may be in use, in bytes: a quarter of it stays free.
+// last reports whether the last block may be taken too.
+func (b *blocks) take(limit uint64, last bool) []byte {
+	n := len(b.free)
+	if left := n + maxBlocks - b.made; left == 0 || left == 1 && !last {
+		return nil
+	}
+	if n > 0 {
+		block := b.free[n-1]
+		b.free[n-1], b.free = nil, b.free[:n-1]
+		return block
+	}
+	if !b.heap.fits(blockSize+limit/4, limit) {
+		return nil
+	}
+	b.made++
+	return make([]byte, 0, blockSize)
+}
+
+func (b *blocks) give(block []byte) { b.free = append(b.free, block[:0]) }
+
+// outbox has the frames of a plugin's requests that wait, in order.
+type outbox struct {
+	blocks *blocks
+	// limit is that of [blocks.take].
+	limit uint64
+	// waiting are the blocks with frames. The last one still has room.
+	waiting [][]byte
+}
+
+func (o *outbox) empty() bool { return len(o.waiting) == 0 }
+
+// next takes the first block.
+func (o *outbox) next() []byte {
+	block := o.waiting[0]
+	copy(o.waiting, o.waiting[1:])
+	o.waiting[len(o.waiting)-1] = nil
+	o.waiting = o.waiting[:len(o.waiting)-1]
+	return block
+}
+
+// add adds a frame, and reports whether there was room. Payloads are at most [pieceSize] long.
+func (o *outbox) add(f *tap.Frame) bool {
+	last := len(o.waiting) - 1
+	if last < 0 || cap(o.waiting[last])-len(o.waiting[last]) < tap.HeaderSize+len(f.Payload) {
+		block := o.blocks.take(o.limit, f.Kind == tap.End)
+		if block == nil {
+			return false
+		}
+		o.waiting, last = append(o.waiting, block), last+1
+	}
+	o.waiting[last] = tap.Append(o.waiting[last], *f)
+	return true
+}
+
+// addAll adds a payload in as many frames as it takes, and reports whether there was room for all of them. An empty one
+// is no frame.
+func (o *outbox) addAll(f *tap.Frame) bool {
+	for rest := f.Payload; len(rest) > 0; {
+		f.Payload = rest[:min(len(rest), pieceSize)]
+		if !o.add(f) {
+			return false
+		}
+		rest = rest[len(f.Payload):]
+	}
+	return true
+}

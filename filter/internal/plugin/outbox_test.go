@@ -1,0 +1,100 @@
+package plugin
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/internal/tap"
+)
+
+const noLimit = 1 << 40
+
+// TestOutbox: frames come out in their order, whole and in blocks, and blocks are used again.
+func TestOutbox(t *testing.T) {
+	b := &blocks{heap: &heap{}}
+	o := &outbox{blocks: b, limit: noLimit}
+	body := bytes.Repeat([]byte("0123456789"), 70_000)
+	for round := range uint32(50) {
+		if !o.addAll(&tap.Frame{Kind: tap.Body, Stream: round, Payload: body}) || !o.add(&tap.Frame{Kind: tap.Passed}) ||
+			!o.addAll(&tap.Frame{Kind: tap.Answer}) {
+			t.Fatalf("round %d: no room", round)
+		}
+		var got []byte
+		passed := 0
+		for !o.empty() {
+			block := o.next()
+			for rest := block; len(rest) > 0; {
+				f, after, err := tap.Read(rest)
+				switch {
+				case err != nil:
+					t.Fatal(err)
+				case f.Kind == tap.Passed:
+					passed++
+				case f.Kind != tap.Body || f.Stream != round || passed > 0 || len(f.Payload) > pieceSize:
+					t.Fatalf("round %d: %d of %d with %d bytes", round, f.Kind, f.Stream, len(f.Payload))
+				}
+				got, rest = append(got, f.Payload...), after
+			}
+			b.give(block)
+		}
+		if !bytes.Equal(got, body) || passed != 1 {
+			t.Fatalf("round %d: %d bytes of %d, %d passed", round, len(got), len(body), passed)
+		}
+	}
+	if b.made > 4 || len(b.free) != b.made {
+		t.Errorf("%d blocks, %d free", b.made, len(b.free))
+	}
+}
+
+// TestFullOutbox: nothing is taken beyond the limit, but for the ends of requests.
+func TestFullOutbox(t *testing.T) {
+	b := &blocks{heap: &heap{}}
+	o := &outbox{blocks: b, limit: noLimit}
+	piece := make([]byte, pieceSize)
+	n := 0
+	for o.add(&tap.Frame{Kind: tap.Chunk, Payload: piece}) {
+		n++
+	}
+	if most := maxBlocks * blockSize / pieceSize; n > most || n < most/2 || b.made != maxBlocks-1 {
+		t.Errorf("%d frames in %d blocks", n, b.made)
+	}
+	for o.add(&tap.Frame{Kind: tap.Chunk}) {
+	}
+	end := &tap.Frame{Kind: tap.End, Payload: make([]byte, 500)}
+	if !o.add(end) || b.made != maxBlocks {
+		t.Fatalf("no room for an end: %d blocks", b.made)
+	}
+	for o.add(end) {
+	}
+	if o.add(&tap.Frame{Kind: tap.Chunk, Payload: piece}) || b.made != maxBlocks {
+		t.Errorf("%d blocks", b.made)
+	}
+	b.give(o.next())
+	if o.add(&tap.Frame{Kind: tap.Chunk, Payload: piece}) {
+		t.Error("the last block is not kept for ends")
+	}
+	b.give(o.next())
+	if !o.add(&tap.Frame{Kind: tap.Chunk, Payload: piece}) {
+		t.Error("a block is free, and not used")
+	}
+}
+
+// TestOutboxOfFullHeap: what requests need comes first.
+func TestOutboxOfFullHeap(t *testing.T) {
+	h := &heap{collected: 1 << 50}
+	o := &outbox{blocks: &blocks{heap: h}, limit: 100 << 20}
+	if o.add(&tap.Frame{Kind: tap.End}) {
+		t.Error("a full heap has room")
+	}
+}
+
+func TestTapKey(t *testing.T) {
+	x := &tapper{key: "0123456789abcdef"}
+	for key, want := range map[string]bool{
+		"0123456789abcdef": true, "0123456789abcdeF": false, "0123456789abcde": false, "0123456789abcdef0": false, "": false,
+	} {
+		if x.opens(key) != want {
+			t.Errorf("%q: %v", key, !want)
+		}
+	}
+}

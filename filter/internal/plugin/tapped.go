@@ -1,0 +1,171 @@
+package plugin
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/filter/internal/tapjson"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/internal/tap"
+)
+
+// tapped is what is noted of a stream that is tapped.
+type tapped struct {
+	tapper *tapper
+	// whole reports whether all frames of the stream are sent. Otherwise only the first and the last one are.
+	whole bool
+	// upgraded reports whether the client asked for another protocol on its connection, whose bytes are not shown.
+	upgraded bool
+	// replied reports whether the gateway has answered without a server. What the host shows after that is this answer.
+	replied bool
+	// path and pool are where the headers went before the body was read.
+	path, pool string
+	// lost is how many frames were lost.
+	lost int
+}
+
+// beginTap begins to tap the stream if its client asks for that, or if all are tapped. id is the request's id.
+func (s *stream) beginTap(asked, upgraded bool, method, path, id string) {
+	t := s.plugin.tap
+	if !asked && t.all == contract.TapNone {
+		return
+	}
+	s.tapped = &tapped{tapper: t, whole: asked || t.all == contract.TapEverything, upgraded: upgraded}
+	path, _, _ = strings.Cut(path, "?") // a query may hold a key
+	s.show(tap.Request, tapjson.AppendRequestHead(s.json(), &tap.RequestHead{Method: method, Path: path, RequestID: id}))
+}
+
+func (s *stream) json() []byte { return s.tapped.tapper.blocks.json[:0] }
+
+// show adds a frame whose payload was written into [stream.json].
+func (s *stream) show(kind tap.Kind, json []byte) {
+	s.tapped.tapper.blocks.json = json
+	s.showBytes(kind, json)
+}
+
+// showBytes adds bytes in as many frames as they take.
+func (s *stream) showBytes(kind tap.Kind, payload []byte) {
+	t := s.tapped.tapper
+	if !t.addAll(&tap.Frame{Kind: kind, Stream: s.id, At: micros(), Payload: payload}) {
+		s.tapped.lost++
+	}
+	t.wake()
+}
+
+// showPassed shows bytes that pass: a piece of the request's body, or of the response's.
+func (s *stream) showPassed(kind tap.Kind, size int) {
+	if !s.tapped.whole || s.tapped.upgraded || s.tapped.replied {
+		return
+	}
+	for at := 0; at < size; {
+		piece, err := readPart(kind == tap.Chunk, at, min(size-at, pieceSize))
+		if err != nil || len(piece) == 0 {
+			s.tapped.lost++
+			return
+		}
+		s.showBytes(kind, piece)
+		at += len(piece)
+		if kind == tap.Chunk {
+			s.showEvent(tap.Passed)
+		}
+	}
+}
+
+// showEvent adds a frame without a payload.
+func (s *stream) showEvent(kind tap.Kind) {
+	if !s.tapped.tapper.add(&tap.Frame{Kind: kind, Stream: s.id, At: micros()}) {
+		s.tapped.lost++
+	}
+}
+
+// showSent shows what a server gets. Without a rewritten request the server gets the client's own.
+func (s *stream) showSent(f *exchange.Forward) {
+	if !s.tapped.whole {
+		return
+	}
+	report := s.exchange.Report()
+	head := tap.SentHead{
+		Path: s.tapped.path, Pool: s.tapped.pool, API: report.API, Model: report.Model, Server: report.Server,
+		Speaks: s.plugin.speaks(report.Model), Translated: report.Translated,
+	}
+	if f != nil && f.Pool != "" {
+		head.Path, head.Pool = f.Path, f.Pool
+	}
+	s.show(tap.Sent, tapjson.AppendSentHead(s.json(), &head))
+	if f != nil {
+		s.showBytes(tap.SentBody, f.Body)
+	}
+}
+
+// speaks returns what a model speaks, by its name.
+func (p *plugin) speaks(model string) string {
+	for i := range p.models {
+		if p.models[i].Name == model {
+			return p.models[i].Speaks
+		}
+	}
+	return ""
+}
+
+// showHead shows the beginning of the server's response.
+func (s *stream) showHead(h *exchange.ResponseHead) {
+	if s.tapped.whole && !s.tapped.replied {
+		s.show(tap.Head, tapjson.AppendResponseHead(s.json(), &tap.ResponseHead{
+			Status: h.Status, ContentType: h.ContentType, Local: h.Local}))
+	}
+}
+
+// showPassedHead is showHead for a response that passes.
+func (s *stream) showPassedHead() {
+	if !s.tapped.whole || s.tapped.replied {
+		return
+	}
+	head := exchange.ResponseHead{Local: isLocalReply()}
+	headers, err := readResponseHeaders()
+	check("read response headers", err)
+	status, _ := find(headers, ":status")
+	head.Status, _ = strconv.Atoi(status)
+	head.ContentType, _ = find(headers, "content-type")
+	s.showHead(&head)
+}
+
+// showChunk shows a piece of the server's body. It must be called before the exchange takes the piece, which may
+// overwrite it.
+func (s *stream) showChunk(chunk []byte) {
+	if s.tapped.whole && !s.tapped.replied {
+		s.showBytes(tap.Chunk, chunk)
+	}
+}
+
+// showAction shows what the client gets of a part of the response. chunk reports whether the part was a piece of the
+// body.
+func (s *stream) showAction(a *exchange.ResponseAction, chunk bool) {
+	if !s.tapped.whole || s.tapped.replied {
+		return
+	}
+	if a.Head != nil {
+		s.show(tap.AnswerHead, tapjson.AppendResponseHead(s.json(), &tap.ResponseHead{
+			Status: a.Head.Status, ContentType: a.Head.ContentType}))
+	}
+	s.showBytes(tap.Answer, a.Body)
+	if a.Pass && chunk {
+		s.showEvent(tap.Passed)
+	}
+}
+
+// showReply shows an answer of the gateway's own.
+func (s *stream) showReply(r *exchange.Reply) {
+	if s.tapped.whole && !s.tapped.replied {
+		s.show(tap.AnswerHead, tapjson.AppendResponseHead(s.json(), &tap.ResponseHead{
+			Status: r.Status, ContentType: r.MediaType(), Local: true}))
+		s.showBytes(tap.Answer, r.Body)
+	}
+	s.tapped.replied = true
+}
+
+// endTap shows how the stream has ended.
+func (s *stream) endTap(r *exchange.Report, status int) {
+	s.show(tap.End, tapjson.AppendEndReport(s.json(), r, status, s.tapped.lost))
+	s.tapped = nil
+}

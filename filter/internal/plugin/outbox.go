@@ -1,6 +1,9 @@
 package plugin
 
-import "github.com/harmonyedge/harmonyedge/internal/tap"
+import (
+	"github.com/harmonyedge/harmonyedge/filter/internal/tapjson"
+	"github.com/harmonyedge/harmonyedge/internal/tap"
+)
 
 // Frames wait in blocks until they are sent, one block with each call. Blocks are used again, because garbage of this
 // size is what a collector is slowest to find.
@@ -90,4 +93,31 @@ func (o *outbox) addAll(f *tap.Frame) bool {
 		rest = rest[len(f.Payload):]
 	}
 	return true
+}
+
+// addLost counts the frames of requests that were lost, where the end of such a request waits.
+func (o *outbox) addLost(counts map[uint32]int) {
+	if len(counts) == 0 {
+		return
+	}
+	for _, block := range o.waiting {
+		each(block, func(f *tap.Frame) {
+			if n := counts[f.Stream]; n > 0 && f.Kind == tap.End {
+				tapjson.AddLost(f.Payload, n)
+				delete(counts, f.Stream)
+			}
+		})
+	}
+}
+
+// each calls see with the frames of a block.
+func each(block []byte, see func(f *tap.Frame)) {
+	for len(block) > 0 {
+		f, rest, err := tap.Read(block)
+		if err != nil {
+			return // cannot happen: the outbox wrote them
+		}
+		see(&f)
+		block = rest
+	}
 }

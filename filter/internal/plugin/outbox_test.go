@@ -2,8 +2,12 @@ package plugin
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/filter/internal/tapjson"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
 )
 
@@ -76,6 +80,28 @@ func TestFullOutbox(t *testing.T) {
 	b.give(o.next())
 	if !o.add(&tap.Frame{Kind: tap.Chunk, Payload: piece}) {
 		t.Error("a block is free, and not used")
+	}
+}
+
+// TestLostBehindEnd: frames that are lost when their request has ended already are told of in the end that waits.
+func TestLostBehindEnd(t *testing.T) {
+	o := &outbox{blocks: &blocks{heap: &heap{}}, limit: noLimit}
+	for stream := range uint32(4) {
+		o.add(&tap.Frame{Kind: tap.Body, Stream: stream, Payload: make([]byte, pieceSize)})
+		o.add(&tap.Frame{Kind: tap.End, Stream: stream, Payload: tapjson.AppendEndReport(nil, &exchange.Report{}, 200, 1)})
+	}
+	o.addLost(map[uint32]int{1: 41, 3: 9, 9: 1})
+	var got []string
+	for !o.empty() {
+		each(o.next(), func(f *tap.Frame) {
+			if f.Kind == tap.End {
+				_, lost, _ := strings.Cut(string(f.Payload), `"lost_frames":`)
+				got = append(got, strings.Trim(lost, " }"))
+			}
+		})
+	}
+	if want := []string{"1", "42", "1", "10"}; !slices.Equal(got, want) {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

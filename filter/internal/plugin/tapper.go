@@ -121,19 +121,14 @@ func (t *tapper) answered(int, int, int) {
 // lost counts the frames of the call that has failed. The next call waits for the timer.
 func (t *tapper) lost(reason string) {
 	counts := map[uint32]int{}
-	for rest := t.sent; len(rest) > 0; {
-		f, after, err := tap.Read(rest)
-		if err != nil {
-			break // cannot happen: the outbox wrote them
-		}
-		counts[f.Stream]++
-		rest = after
-	}
+	each(t.sent, func(f *tap.Frame) { counts[f.Stream]++ })
 	for _, s := range t.plugin.streams {
 		if s.tapped != nil {
 			s.tapped.lost += counts[s.id]
+			delete(counts, s.id)
 		}
 	}
+	t.addLost(counts)
 	t.blocks.give(t.sent)
 	t.sent, t.failed = nil, true
 	if at := now(); at >= t.quietUntil {

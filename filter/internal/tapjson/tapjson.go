@@ -88,5 +88,29 @@ func AppendEndReport(dst []byte, r *exchange.Report, status, lost int) []byte {
 		}
 		m = append(m, '}')
 	}
-	return append(m.number("lost_frames", int64(lost)), '}')
+	m = append(append(m.key("lost_frames"), noneLost...), '}')
+	AddLost(m, lost)
+	return m
+}
+
+// noneLost is the last number of an end, with room to grow.
+const (
+	noneLost  = "         0"
+	lostWidth = len(noneLost)
+)
+
+// AddLost adds n to the frames that were lost by the payload of a [tap.End], which [AppendEndReport] wrote.
+func AddLost(end []byte, n int) {
+	number := end[len(end)-1-lostWidth : len(end)-1]
+	before := 0
+	for _, c := range number {
+		if c != ' ' {
+			before = 10*before + int(c-'0')
+		}
+	}
+	n += before
+	for i := lostWidth - 1; i >= 0 && (n > 0 || i == lostWidth-1); i-- {
+		number[i] = byte('0' + n%10)
+		n /= 10
+	}
 }

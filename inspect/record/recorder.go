@@ -119,7 +119,7 @@ func (r *Recorder) Close() error {
 	}
 	r.closed = true
 	for s := range r.subscribers {
-		s.cancel()
+		s.close()
 	}
 	return r.files.err
 }

@@ -37,30 +37,27 @@ const (
 
 // subscriber is the queue of one subscriber.
 type subscriber struct {
-	cancel context.CancelFunc
-	mu     sync.Mutex
-	queue  []Event
-	bytes  int
-	lost   int
+	mu    sync.Mutex
+	queue []Event
+	bytes int
+	lost  int
+	// closed reports whether no event follows those in the queue.
+	closed bool
 	wake   chan struct{}
 }
 
 // Subscribe returns a channel with the news of all records from now on. It is closed when ctx ends or the recorder is
 // closed. A subscriber that is too slow loses events; [Event.Lost] counts them.
 func (r *Recorder) Subscribe(ctx context.Context) <-chan Event {
-	ctx, cancel := context.WithCancel(ctx)
-	s := &subscriber{cancel: cancel, wake: make(chan struct{}, 1)}
+	s := &subscriber{wake: make(chan struct{}, 1)}
 	out := make(chan Event)
 	r.mu.Lock()
-	if r.closed {
-		cancel()
-	}
+	s.closed = r.closed
 	r.subscribers[s] = true
 	r.mu.Unlock()
 	go func() {
 		defer close(out)
 		s.pass(ctx, out)
-		cancel()
 		r.mu.Lock()
 		delete(r.subscribers, s)
 		r.mu.Unlock()
@@ -85,17 +82,29 @@ func (s *subscriber) add(e Event) {
 	e.Lost, s.lost = s.lost, 0
 	s.queue = append(s.queue, e)
 	s.bytes += len(e.Line)
+	s.awaken()
+}
+
+// close ends the channel after what waits.
+func (s *subscriber) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.awaken()
+}
+
+func (s *subscriber) awaken() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-// pass sends the events on out until ctx ends.
+// pass sends the events on out until ctx ends or none can follow.
 func (s *subscriber) pass(ctx context.Context, out chan<- Event) {
 	for {
 		s.mu.Lock()
-		queue := s.queue
+		queue, closed := s.queue, s.closed
 		s.queue, s.bytes = nil, 0
 		s.mu.Unlock()
 		for _, e := range queue {
@@ -104,6 +113,9 @@ func (s *subscriber) pass(ctx context.Context, out chan<- Event) {
 			case <-ctx.Done():
 				return
 			}
+		}
+		if closed {
+			return
 		}
 		if len(queue) > 0 {
 			continue

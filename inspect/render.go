@@ -12,8 +12,11 @@ const (
 	valueError   = "ValueError"
 )
 
-// render appends the ids of a conversation, as a prompt and as a training example.
+// render appends the ids of a conversation, as a prompt and as a training example, or those of a request's prompt.
 func (a *answerer) render(dst []byte, q *request) []byte {
+	if api, body := bodyOf(q); body != nil {
+		return a.renderBody(dst, q, api, body)
+	}
 	policy := harmony.KeepAnalysis
 	if q.flag("auto_drop_analysis", false) {
 		policy = harmony.DropReference
@@ -21,6 +24,9 @@ func (a *answerer) render(dst []byte, q *request) []byte {
 	next := harmony.Assistant.String()
 	if q.has("next_role") {
 		next = q.text("next_role")
+	}
+	if !q.has("conversation") && !q.has("conversation_json") {
+		q.fail("nothing to do; give a %q, or the body of a request to Chat Completions or Responses", "conversation")
 	}
 	var text []byte
 	if q.exactlyOne("conversation", "conversation_json") == "conversation" {

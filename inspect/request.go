@@ -12,13 +12,15 @@ import (
 // request is a line's JSON object. Its methods keep the first error; what they return after an error has no meaning.
 // Unknown fields are ignored, so that a recorded answer can be sent as input again.
 type request struct {
+	// line is the object itself.
+	line   []byte
 	fields map[string]json.RawMessage
 	id     json.RawMessage
 	err    error
 }
 
 func readRequest(line []byte, readError error) *request {
-	q := &request{err: readError}
+	q := &request{line: line, err: readError}
 	if readError != nil {
 		return q
 	}

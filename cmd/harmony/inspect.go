@@ -43,14 +43,25 @@ func inspectCommand() *cobra.Command {
 		}),
 		linesCommand(inspect.Render, &cobra.Command{
 			Use:   "render [FILE]",
-			Short: "Turn conversations into token ids",
+			Short: "Turn conversations and requests into token ids",
 			Long: `Reads JSON lines from FILE or standard input.
 
   {"conversation": {"messages": […]}, "auto_drop_analysis": true, "next_role": "assistant"}
 
 gives {"completion": […], "training": […]}: the ids of a prompt, and of a training example. The conversation is in the
-JSON of OpenAI's openai-harmony, or the same as a string in "conversation_json". Either result may be an error.`,
-			Example: `  echo '{"conversation":{"messages":[{"role":"user","content":"Hi"}]}}' | harmony inspect render`,
+JSON of OpenAI's openai-harmony, or the same as a string in "conversation_json". Either result may be an error.
+
+  {"model": "gpt-oss-120b", "messages": […]}
+  {"model": "gpt-oss-120b", "input": …}
+
+are bodies of requests to Chat Completions and Responses. They give {"completion": […]}: the prompt that the gateway
+makes of them for a gpt-oss model without settings of its own, or the status and the error that a client gets. A body
+may also be in a field, with the day that the system message has:
+
+  {"id": 1, "chat": {…}, "date": "2026-01-31"}
+  {"id": 2, "responses": {…}, "date": "2026-01-31"}`,
+			Example: `  echo '{"conversation":{"messages":[{"role":"user","content":"Hi"}]}}' | harmony inspect render
+  echo '{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"}]}' | harmony inspect render`,
 		}),
 		parseCommand(),
 		explainCommand(),

@@ -72,8 +72,42 @@ func (t *Translator) Responses(body []byte) (*Completion, error) {
 	return t.begin(contract.ResponsesPath, body, "include")
 }
 
+// ChatPrompt returns the prompt of the body of POST /v1/chat/completions, in token ids. It does not keep the body. The
+// error is an [*Error].
+func (t *Translator) ChatPrompt(body []byte) ([]uint32, error) {
+	return t.prompt(contract.ChatPath, body)
+}
+
+// ResponsesPrompt returns the prompt of the body of POST /v1/responses, as [Translator.ChatPrompt] does.
+func (t *Translator) ResponsesPrompt(body []byte) ([]uint32, error) {
+	return t.prompt(contract.ResponsesPath, body)
+}
+
+func (t *Translator) prompt(path string, body []byte) ([]uint32, error) {
+	c, err := t.request(path, body)
+	if err != nil {
+		return nil, err
+	}
+	return c.engine.request.Prompt, nil
+}
+
 // begin answers a request at a path. logprobs is the name of the request member that asks for logprobs.
 func (t *Translator) begin(path string, body []byte, logprobs string) (*Completion, error) {
+	c, err := t.request(path, body)
+	if err != nil {
+		return nil, err
+	}
+	if c.engine.request.Logprobs {
+		refused := openai.Unsupported(logprobs,
+			"Unsupported parameter: '"+logprobs+"'. This model's tokens come without logprobs.")
+		return nil, &Error{Status: refused.Status, Body: refused.AppendJSON(nil)}
+	}
+	c.start()
+	return c, nil
+}
+
+// request makes the request to the model of one at a path.
+func (t *Translator) request(path string, body []byte) (*Completion, error) {
 	e := &engine{}
 	gateway := exchange.New(exchange.Options{
 		Tokenizer: t.options.Tokenizer, Kind: e,
@@ -85,11 +119,5 @@ func (t *Translator) begin(path string, body []byte, logprobs string) (*Completi
 	if action.Reply != nil {
 		return nil, &Error{Status: action.Reply.Status, Body: action.Reply.Body}
 	}
-	if e.request.Logprobs {
-		refused := openai.Unsupported(logprobs,
-			"Unsupported parameter: '"+logprobs+"'. This model's tokens come without logprobs.")
-		return nil, &Error{Status: refused.Status, Body: refused.AppendJSON(nil)}
-	}
-	c.start()
 	return c, nil
 }

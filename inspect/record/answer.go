@@ -26,28 +26,37 @@ type answer struct {
 // newAnswer returns what reads the response to the stream's request.
 func newAnswer(s *stream, h tap.ResponseHead) *answer {
 	a := &answer{stream: s}
-	kind, known := backend.Named(s.sentHead.Server)
-	if h.Status != 200 || h.Local || !known || s.sentHead.API != "chat" && s.sentHead.API != "responses" {
+	media, _, err := mime.ParseMediaType(h.ContentType)
+	if h.Status != 200 || h.Local || err != nil {
+		return a
+	}
+	name := s.sentHead.Server
+	path, _, _ := strings.Cut(s.sentHead.Path, "?")
+	ownChat := strings.HasSuffix(path, contract.ChatPath)
+	ownResponses := strings.HasSuffix(path, contract.ResponsesPath)
+	if !s.sentHead.Translated { // a server's own API
+		if !ownChat && !ownResponses {
+			return a
+		}
+		name = contract.Chat
+	}
+	kind, known := backend.Named(name)
+	if !known {
 		return a
 	}
 	a.kind = kind.Facts()
-	media, _, err := mime.ParseMediaType(h.ContentType)
-	if err != nil {
-		return a
-	}
+	stream, whole := media == a.kind.StreamType(), media == "application/json" && a.kind.Conversations
 	switch {
-	case !strings.HasSuffix(pathOnly(s.sentHead.Path), a.kind.Path) && !a.kind.Conversations:
-	case media == a.kind.StreamType():
+	case stream && ownResponses:
+		a.reader = backend.NewResponsesReader()
+	case stream:
 		a.reader = kind.NewReader()
-	case media == "application/json" && a.kind.Conversations && !s.sentHead.Translated:
+	case whole && ownResponses:
+		a.reader = backend.NewWholeResponsesReader()
+	case whole:
 		a.reader = backend.NewWholeReader()
 	}
 	return a
-}
-
-func pathOnly(path string) string {
-	path, _, _ = strings.Cut(path, "?")
-	return path
 }
 
 // take reads a chunk. It reports whether everything in it was tokens.

@@ -23,6 +23,8 @@ type Options struct {
 	Bootstrap []byte
 	// Concurrency is the number of worker threads. 0 means Envoy's default.
 	Concurrency int
+	// Environment has variables that Envoy gets besides this program's, as NAME=value. They win.
+	Environment []string
 	// LogLevel is a log level of Envoy: trace, debug, info, warning, error, critical or off. The default is warning.
 	LogLevel string
 	// ReadyTimeout is how long Envoy may take until it serves. 0 means 30 s.
@@ -102,6 +104,7 @@ func (p *Process) launch() error {
 		args = append(args, "--concurrency", strconv.Itoa(p.options.Concurrency))
 	}
 	cmd := exec.Command(p.options.Path, args...)
+	cmd.Env = append(os.Environ(), p.options.Environment...)
 	cmd.Stdout, cmd.Stderr = &p.log, &p.log
 	cmd.WaitDelay = time.Second // for the rest of its output, if another process holds the pipe open
 	cmd.SysProcAttr = processAttributes()

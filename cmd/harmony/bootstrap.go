@@ -45,7 +45,7 @@ func bootstrapCommand() *cobra.Command {
 				return usageError{fmt.Errorf("--admin: %w", err)}
 			}
 			d.Admin = address
-			if d.Stats, err = statsAddress(stats, admin); err != nil {
+			if d.Stats, err = statsAddress(stats); err != nil {
 				return usageError{err}
 			}
 			for _, file := range []*string{&d.CAFile, &d.CertificateFile, &d.KeyFile} {

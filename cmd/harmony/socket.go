@@ -12,6 +12,9 @@ import (
 // ends the path.
 const maxSocketPath = 103
 
+// adminSocket is the name of the socket of Envoy's admin interface, in the same folder.
+const adminSocket = "admin.sock"
+
 // privateSocket is a Unix socket that only this user can connect to. The control plane sends the secrets of servers and
 // listeners over it, and a TCP port of this machine would be open to all of its users (RATIONALE.md#66).
 type privateSocket struct {
@@ -40,7 +43,7 @@ func listenBelow(parent string) (*privateSocket, error) {
 		return nil, err
 	}
 	s := &privateSocket{path: filepath.Join(folder, "xds.sock")}
-	if len(s.path) > maxSocketPath {
+	if len(s.beside(adminSocket)) > maxSocketPath {
 		s.remove()
 		return nil, fmt.Errorf("%s is too long for the path of a socket", s.path)
 	}
@@ -54,6 +57,9 @@ func listenBelow(parent string) (*privateSocket, error) {
 	s.remove()
 	return nil, err
 }
+
+// beside returns the path of another file in the folder.
+func (s *privateSocket) beside(name string) string { return filepath.Join(filepath.Dir(s.path), name) }
 
 // remove removes the folder. The listener must be closed before.
 func (s *privateSocket) remove() {

@@ -36,6 +36,10 @@ A server that speaks Chat Completions may have any model, and its API may have a
 Without Envoy, for laptops and CI, the same filter runs in this program: --host wazero. That is the default if no Envoy
 is found.
 
+Look inside: --watch prints a line for each request, and with -v what the model writes, as it comes. --record FOLDER keeps
+each request with its token ids in a file that harmony inspect explain reads. A page at --admin shows the servers, the
+load and the last requests, and has a playground (docs/sight.md).
+
 All other settings of a model (its system message, raw prompts) are in a --config file. Flags override the file: --model
 replaces all its models, --backend replaces a model's servers, and --context-length and --date apply to every model.
 
@@ -49,6 +53,7 @@ func upCommand() *cobra.Command {
 		flags          upFlags
 		host           upHost
 		filter         filterFlags
+		sight          sightFlags
 		logLevel       string
 		stats          string
 		printBootstrap bool
@@ -67,11 +72,14 @@ func upCommand() *cobra.Command {
 			if err := host.check(); err != nil {
 				return err
 			}
+			if err := sight.check(printBootstrap); err != nil {
+				return usageError{err}
+			}
 			c, err := flags.config(cmd.Flags())
 			if err != nil {
 				return usageError{err}
 			}
-			statsAt, err := statsAddress(stats, c.Admin)
+			statsAt, err := statsAddress(stats)
 			if err != nil {
 				return usageError{err}
 			}
@@ -80,7 +88,8 @@ func upCommand() *cobra.Command {
 				return err
 			}
 			u := up{config: c, file: flags.file, adjust: flags.adjust(cmd.Flags()), module: module, logLevel: logLevel,
-				stats: statsAt, drainTime: time.Duration(drainTime), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+				stats: statsAt, drainTime: time.Duration(drainTime), stdout: cmd.OutOrStdout(),
+				stderr: &lockedWriter{writer: cmd.ErrOrStderr()}}
 			if printBootstrap {
 				return u.printBootstrap()
 			}
@@ -88,15 +97,20 @@ func upCommand() *cobra.Command {
 				return err
 			}
 			defer u.service.stop()
+			if u.sight, err = u.startSight(&sight); err != nil {
+				return err
+			}
+			defer u.sight.stop()
 			return host.run(cmd, &u)
 		},
 	}
 	flags.add(c.Flags())
 	host.add(c.Flags())
 	filter.add(c.Flags())
+	sight.add(c.Flags())
 	c.Flags().StringVar(&stats, "stats", "",
 		"`ADDRESS` for Prometheus: GET "+envoy.StatsPath+
-			" and nothing else; --admin needs a port then (default: only at --admin)")
+			" and nothing else (default: only at --admin)")
 	c.Flags().StringVar(&logLevel, "log-level", "warning", "`LEVEL` of the proxy's log: "+strings.Join(logLevels, ", "))
 	c.Flags().Var(&drainTime, "drain-time",
 		"how long running streams may take to end after an interrupt; 0s cuts them at once")
@@ -117,6 +131,7 @@ type up struct {
 	stats          netip.AddrPort // where Envoy serves its statistics; invalid: only at its admin interface
 	drainTime      time.Duration
 	service        *upService // nil if there is none
+	sight          *upSight
 	stdout, stderr io.Writer
 }
 
@@ -147,6 +162,9 @@ func (u *up) printBootstrap() error {
 	if err != nil {
 		return usageError{err}
 	}
+	if err := envoy.CheckStats(u.stats, admin); err != nil {
+		return usageError{err}
+	}
 	bootstrap, err := envoy.Bootstrap(r, admin, u.stats)
 	if err != nil {
 		return err
@@ -155,19 +173,15 @@ func (u *up) printBootstrap() error {
 	return err
 }
 
-// statsAddress parses --stats, given the address of the admin interface. "" is the invalid address.
-func statsAddress(text, admin string) (at netip.AddrPort, err error) {
+// statsAddress parses --stats. "" is the invalid address.
+func statsAddress(text string) (at netip.AddrPort, err error) {
 	if text == "" {
 		return at, nil
 	}
 	if at, err = config.ParseListen(text); err != nil {
 		return at, fmt.Errorf("--stats: %w", err)
 	}
-	from, err := config.ParseAdmin(admin)
-	if err != nil {
-		return at, err
-	}
-	return at, envoy.CheckStats(at, from)
+	return at, nil
 }
 
 // lockedWriter serialises the output of Envoy and of this program.
@@ -185,16 +199,12 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 
 // printReady prints where clients connect. about is a line on the host that serves them.
 func (u *up) printReady(address, about string) {
-	local := address
-	if a, err := netip.ParseAddrPort(address); err == nil && a.Addr().IsUnspecified() {
-		local = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), a.Port()).String()
-	}
 	fmt.Fprintf(u.stdout, `listening on http://%s
 %s
 try:
   curl -N http://%s/v1/chat/completions -H 'content-type: application/json' \
     -d '{"model":"%s","stream":true,"messages":[{"role":"user","content":"Say hello."}]}'
-`, address, about, local, u.config.Models[0].Name)
+`, address, about, localAddress(address), u.config.Models[0].Name)
 }
 
 // portsFree checks the port of every listener.

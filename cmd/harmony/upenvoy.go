@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/version"
 )
 
@@ -26,15 +26,11 @@ func (u *up) runEnvoy(ctx context.Context) error {
 	if err := u.portsFree(); err != nil {
 		return err
 	}
-	if err := portFree(u.config.Admin, "--admin"); err != nil {
-		return err
-	}
 	if u.stats.IsValid() {
 		if err := portFree(u.stats.String(), "--stats"); err != nil {
 			return err
 		}
 	}
-	u.stderr = &lockedWriter{writer: u.stderr}
 	controlPlane, err := u.startControlPlane(ctx)
 	if err != nil || controlPlane == nil {
 		return err
@@ -53,6 +49,7 @@ func (u *up) runEnvoy(ctx context.Context) error {
 	// The control plane runs until Envoy has ended, so that Envoy gets changes of servers as long as streams run.
 	u.service.drain()
 	u.drain(second, proxyHost{drain: p.Drain, streams: p.Streams, ended: p.Done()})
+	u.sight.settle()
 	p.PassLog(nil)
 	return p.Stop()
 }
@@ -112,19 +109,15 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
 }
 
 func (u *up) startEnvoy(ctx context.Context, path string, controlPlane *privateSocket) (*envoy.Process, error) {
-	admin, err := config.ParseListen(u.config.Admin)
-	if err != nil {
-		return nil, err
-	}
 	bootstrap, err := envoy.DiscoveryBootstrap(envoy.Discovery{
-		ControlPlane: envoy.UnixPrefix + controlPlane.path, Node: envoy.NodeCluster, Admin: admin, Stats: u.stats,
-		Limits: u.config.Envoy,
+		ControlPlane: envoy.UnixPrefix + controlPlane.path, Node: envoy.NodeCluster,
+		AdminSocket: controlPlane.beside(adminSocket), Stats: u.stats, Limits: u.config.Envoy,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return envoy.Start(ctx, envoy.Options{Path: path, Bootstrap: bootstrap, Concurrency: u.config.Envoy.Concurrency,
-		LogLevel: u.logLevel})
+		LogLevel: u.logLevel, Environment: []string{contract.TapKeyVariable + "=" + u.sight.key}})
 }
 
 func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlane) error {
@@ -139,7 +132,7 @@ func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlan
 	if err != nil {
 		return err
 	}
-	about := "Envoy's admin interface: http://" + p.Admin()
+	about := "page and Envoy's admin interface: " + u.sight.url()
 	if u.stats.IsValid() {
 		stats, err := p.Listener(ctx, envoy.StatsListener)
 		if err != nil {
@@ -150,6 +143,7 @@ func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlan
 	if err := u.service.start(u.config, "http://"+address, u.eventLog()); err != nil {
 		return err
 	}
+	u.showEnvoy(address, p, c)
 	u.printReady(address, about)
 	defer u.tryServers(ctx)()
 	select {

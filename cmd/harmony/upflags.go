@@ -38,7 +38,8 @@ func (f *upFlags) add(flags *pflag.FlagSet) {
 	f.bodyLimit, f.stallTimeout = d.BodyLimit, d.StallTimeout
 	flags.StringVar(&f.file, "config", "", "configuration `FILE` (YAML); flags override it")
 	flags.StringVar(&f.listen, "listen", d.Listen, "`ADDRESS` for clients; port 0 takes a free one")
-	flags.StringVar(&f.admin, "admin", d.Admin, "`ADDRESS` of Envoy's admin interface, on loopback")
+	flags.StringVar(&f.admin, "admin", d.Admin, "`ADDRESS` of the page, with Envoy's admin interface behind it; on "+
+		"loopback")
 	flags.StringVar(&f.mode, "mode", d.Mode,
 		"`MODE` of the filter: full, or reduced for an Envoy that cannot let it hold headers")
 	flags.StringArrayVar(&f.models, "model", nil, "`NAME` that clients ask for (repeatable)")

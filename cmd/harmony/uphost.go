@@ -60,7 +60,7 @@ func (h *upHost) run(cmd *cobra.Command, u *up) error {
 	if name == hostEnvoy {
 		return u.runEnvoy(cmd.Context())
 	}
-	for _, flag := range []string{"admin", "envoy", "stats"} {
+	for _, flag := range []string{"envoy", "stats"} {
 		if cmd.Flags().Changed(flag) {
 			return usageError{fmt.Errorf("--%s is for Envoy, and the filter runs in this program; leave it out, or choose "+
 				"--host envoy", flag)}
@@ -91,14 +91,13 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	if err := u.portsFree(); err != nil {
 		return err
 	}
-	u.stderr = &lockedWriter{writer: u.stderr}
 	r, err := u.resources()
 	if err != nil {
 		return err
 	}
 	u.warnDeprecated() // with the host envoy, the control plane logs the same
 	s, err := inprocess.Start(r, inprocess.Options{
-		Workers: u.config.Envoy.Concurrency, CacheDir: cacheDir, Log: u.logFrom()})
+		Workers: u.config.Envoy.Concurrency, CacheDir: cacheDir, Log: u.logFrom(), Environment: u.sight.environment()})
 	if err != nil {
 		return err
 	}
@@ -107,14 +106,19 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 		return err
 	}
 	defer u.service.stop()
-	u.printReady(s.Address(), fmt.Sprintf("the filter runs in this program, without Envoy, in %s",
-		plural(len(s.Proxy().Stats()), "VM")))
-	watcher, err := u.watchServers(0)
+	resolved, err := u.config.Resolve()
+	if err != nil {
+		return usageError{err}
+	}
+	watcher, err := u.watchServers(resolved, 0)
 	if err != nil {
 		fmt.Fprintln(u.stderr, "warning: the servers are not watched:", err)
 	} else {
 		defer watcher.Close()
 	}
+	u.showWazero(s.Address(), resolved, watcher)
+	u.printReady(s.Address(), fmt.Sprintf("the filter runs in this program, without Envoy, in %s\npage: %s",
+		plural(len(s.Proxy().Stats()), "VM"), u.sight.url()))
 	defer u.tryServers(ctx)()
 	select {
 	case err := <-u.service.failed():
@@ -128,6 +132,7 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 		if !clean {
 			s.Cut()
 		}
+		u.sight.settle()
 		return nil
 	case <-s.Done():
 		return s.Err()

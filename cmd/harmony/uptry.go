@@ -158,11 +158,7 @@ func plain(name string) bool {
 
 // watchServers watches the servers as the control plane does with the host envoy: a change of their readiness is
 // logged. They are asked in this interval, or in the control plane's if it is 0. The caller closes the watcher.
-func (u *up) watchServers(interval time.Duration) (*pools.Watcher, error) {
-	c, err := u.config.Resolve()
-	if err != nil {
-		return nil, err
-	}
+func (u *up) watchServers(c *config.Resolved, interval time.Duration) (*pools.Watcher, error) {
 	w := pools.New(pools.Options{Log: u.eventLog(), ReadyInterval: interval})
 	if err := w.Set(server.WatchedPools(c, func(string) string { return "" })); err != nil {
 		w.Close()

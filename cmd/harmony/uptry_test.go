@@ -132,7 +132,11 @@ func TestUpWatchesItsServers(t *testing.T) {
 	out.writer = &out.text
 	u := &up{config: config.Default(), stderr: out}
 	u.config.Models = []config.Model{config.DefaultModel("m", "vllm="+server.URL)}
-	w, err := u.watchServers(10 * time.Millisecond)
+	c, err := u.config.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := u.watchServers(c, 10*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 )
@@ -140,23 +141,58 @@ func (s *Server) poolsOf(c *configuration, conditions conditions) []Pool {
 	for i := range c.Pools {
 		p := &c.Pools[i]
 		fit, problem := c.serversOf(p, states[p.Name])
-		one := Pool{Name: p.Name, Models: []string{}, Policy: p.Policy, Problem: problem, Servers: []PoolServer{},
-			Down: conditions.down[p.Name], Spares: p.Spares}
-		for _, m := range p.Models {
-			one.Models = append(one.Models, m.Name)
-		}
+		one := newPool(p, problem)
+		one.Down = conditions.down[p.Name]
 		for j := range fit {
 			server := &fit[j]
 			// Derived again, because a reason may change without a change of state.
 			found := conditionOf(server, reports[reach.Key{Group: p.Name, Address: server.Address}])
 			found.since = since(&found, conditions.servers[serverKey{p.Name, server.Address}], server)
-			one.Servers = append(one.Servers, PoolServer{
-				URL: server.Endpoint.String(), Address: server.Address.String(), State: found.state, Reason: found.reason,
-				Since: found.since, Program: server.Program, Context: server.Context, Vocabulary: server.Vocabulary,
-				Envoys: Reached(found.envoys),
-			})
+			one.Servers = append(one.Servers, poolServer(server, &found))
 		}
 		all = append(all, one)
 	}
 	return all
+}
+
+// PoolsAlone returns the state of the pools of a configuration as [Status] has it, for a program without Envoys and
+// without a control plane. states are those of a [pools.Watcher].
+func PoolsAlone(c *config.Resolved, states map[string]pools.PoolState) []Pool {
+	alone := &configuration{Resolved: c}
+	all := make([]Pool, 0, len(c.Pools))
+	for i := range c.Pools {
+		p := &c.Pools[i]
+		fit, problem := alone.serversOf(p, states[p.Name])
+		one := newPool(p, problem)
+		usable := false
+		var down time.Time
+		for j := range fit {
+			found := conditionOf(&fit[j], reach.Count{})
+			found.since = since(&found, condition{}, &fit[j])
+			if usable = usable || found.usable(); found.since.After(down) {
+				down = found.since
+			}
+			one.Servers = append(one.Servers, poolServer(&fit[j], &found))
+		}
+		if !usable {
+			one.Down = down
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func newPool(p *config.ResolvedPool, problem string) Pool {
+	one := Pool{Name: p.Name, Models: []string{}, Policy: p.Policy, Problem: problem, Servers: []PoolServer{}, Spares: p.Spares}
+	for _, m := range p.Models {
+		one.Models = append(one.Models, m.Name)
+	}
+	return one
+}
+
+func poolServer(s *pools.Server, found *condition) PoolServer {
+	return PoolServer{
+		URL: s.Endpoint.String(), Address: s.Address.String(), State: found.state, Reason: found.reason, Since: found.since,
+		Program: s.Program, Context: s.Context, Vocabulary: s.Vocabulary, Envoys: Reached(found.envoys),
+	}
 }

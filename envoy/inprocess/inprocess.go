@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -24,6 +25,8 @@ type Options struct {
 	// CacheDir is the folder in which the compiled filter is kept for the next start. If it is empty, the filter is
 	// compiled at each start.
 	CacheDir string
+	// Environment has variables that the filter gets besides those that the resources name. They win. It may be nil.
+	Environment map[string]string
 	// Log receives the log lines of the filter and of the host. It may be nil.
 	Log func(wasmhost.Level, string)
 	// Cut splits what servers send before the filter sees it. Tests use it.
@@ -68,6 +71,12 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 		return nil, fmt.Errorf("inprocess: the filter: %w", err)
 	}
 	p := l.options
+	if len(o.Environment) > 0 {
+		environment := map[string]string{}
+		maps.Copy(environment, p.Plugin.Environment)
+		maps.Copy(environment, o.Environment)
+		p.Plugin.Environment = environment
+	}
 	p.Workers = o.Workers
 	if p.Workers == 0 {
 		p.Workers = runtime.GOMAXPROCS(0)

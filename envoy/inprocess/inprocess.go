@@ -46,8 +46,11 @@ type Server struct {
 	proxy    *proxy.Proxy
 	http     *http.Server
 	listener *limitListener
-	done     chan struct{}
-	err      error
+	// statistics names the metrics. accessLog may be nil.
+	statistics *statistics
+	accessLog  *accessLog
+	done       chan struct{}
+	err        error
 }
 
 // Start compiles the filter, starts its VMs and listens. The resources are those of [xds.Build]: one listener with one
@@ -81,17 +84,32 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 	if p.Workers == 0 {
 		p.Workers = runtime.GOMAXPROCS(0)
 	}
-	p.Host = wasmhost.Options{CacheDir: o.CacheDir, Log: o.Log, Violation: o.Violation, Node: "harmony"}
+	stats, err := readStats(xds.Stats(), l.statPrefix, p.Plugin.Name)
+	if err != nil {
+		return nil, fmt.Errorf("inprocess: %w", err)
+	}
+	p.Host = wasmhost.Options{CacheDir: o.CacheDir, Log: o.Log, Violation: o.Violation, Node: "harmony",
+		Buckets: stats.bounds}
 	p.EndWait = o.EndWait
-	p.Cut, p.StreamDone, p.Plugin.IgnoresHeldHeaders = o.Cut, o.StreamDone, o.IgnoresHeldHeaders
+	p.Cut, p.Plugin.IgnoresHeldHeaders = o.Cut, o.IgnoresHeldHeaders
 	// The port is bound first, so that an error about it comes before the slow steps.
 	tcp, err := net.Listen("tcp", l.address)
 	if err != nil {
 		return nil, err
 	}
 	listener := &limitListener{TCPListener: tcp.(*net.TCPListener), max: maxConnections}
-	s := &Server{listener: listener, done: make(chan struct{})}
+	s := &Server{listener: listener, done: make(chan struct{}), statistics: stats}
+	if s.accessLog, err = l.log.open(o.Log); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	p.StreamDone = func(stream *wasmhost.Stream) {
+		s.accessLog.add(stream)
+		if o.StreamDone != nil {
+			o.StreamDone(stream)
+		}
+	}
 	if s.proxy, err = proxy.New(wasm, p); err != nil {
+		s.accessLog.close()
 		return nil, errors.Join(fmt.Errorf("%s: %w", l.module, err), listener.Close())
 	}
 	protocols := &http.Protocols{}
@@ -163,4 +181,5 @@ func (s *Server) Stop() {
 	s.proxy.CutUpgraded()
 	<-s.done
 	s.proxy.Close()
+	s.accessLog.close()
 }

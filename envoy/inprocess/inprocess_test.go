@@ -38,20 +38,6 @@ func resources(t *testing.T) *xds.Resources {
 	return r
 }
 
-// TestAccessLogIsRefused checks that an access log is refused here, because only Envoy writes one.
-func TestAccessLogIsRefused(t *testing.T) {
-	c := config.Default()
-	c.AccessLog = "/var/log/harmony.json"
-	c.Models = []config.Model{config.DefaultModel("one", "vllm=http://10.0.0.1:8000")}
-	r, err := build(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := readListener(r); err == nil || !strings.Contains(err.Error(), "access_log") {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestRoutes(t *testing.T) {
 	l, err := readListener(resources(t))
 	if err != nil {

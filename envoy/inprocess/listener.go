@@ -30,7 +30,10 @@ type listener struct {
 	maxStreams       int
 	streamWindow     int
 	connectionWindow int
-	options          proxy.Options
+	// statPrefix is the name of the connection manager in statistics. log is the format of the access log, or nil.
+	statPrefix string
+	log        *logFormat
+	options    proxy.Options
 }
 
 // These are Envoy's defaults.
@@ -60,10 +63,12 @@ func readListener(r *xds.Resources) (*listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(m.GetAccessLog()) > 0 {
-		return nil, errors.New("an access log needs Envoy: leave access_log out, or use --host envoy")
+	log, err := readAccessLog(m.GetAccessLog())
+	if err != nil {
+		return nil, fmt.Errorf("access log: %w", err)
 	}
 	l := &listener{
+		statPrefix: m.GetStatPrefix(), log: log,
 		address:        net.JoinHostPort(socket.GetAddress(), strconv.Itoa(int(socket.GetPortValue()))),
 		headersTimeout: m.GetRequestHeadersTimeout().AsDuration(),
 		clientIdle:     defaultClientIdle,

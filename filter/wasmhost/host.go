@@ -47,7 +47,7 @@ func New(wasm []byte, plugin Plugin, options Options) (*Host, error) {
 	if options.Context == nil {
 		options.Context = context.Background()
 	}
-	h := &Host{plugin: plugin, options: options, ctx: options.Context}
+	h := &Host{plugin: plugin, options: options, ctx: options.Context, metrics: metrics{bounds: options.Buckets}}
 	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(memoryPages)
 	if options.CacheDir != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(options.CacheDir)
@@ -156,3 +156,6 @@ func (l *lines) Write(p []byte) (int, error) {
 
 // Metrics returns the values of all counters and gauges by name. A histogram's value is the number of recorded values.
 func (h *Host) Metrics() map[string]uint64 { return h.metrics.snapshot() }
+
+// ReadMetrics returns all metrics that the filter has defined, in that order, with the buckets of histograms.
+func (h *Host) ReadMetrics() []Metric { return h.metrics.read() }

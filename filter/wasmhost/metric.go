@@ -14,14 +14,47 @@ const (
 	kindMask  = 1<<kindBits - 1
 )
 
+// metric is one metric. The value of a histogram is the number of recorded values, and sum is their sum. Then buckets
+// has the number of values up to each bound, and above the bound before it.
 type metric struct {
-	name  string
-	kind  uint32
-	value uint64
+	name       string
+	kind       uint32
+	value, sum uint64
+	bounds     []float64
+	buckets    []uint64
 }
 
-// metrics are the metrics of all workers together.
+// MetricKind is the kind of a [Metric].
+type MetricKind int
+
+// The kinds of metrics.
+const (
+	CounterMetric   MetricKind = counter
+	GaugeMetric     MetricKind = gauge
+	HistogramMetric MetricKind = histogram
+)
+
+// Metric is one of the filter's metrics, with what all workers have counted.
+type Metric struct {
+	Name string
+	Kind MetricKind
+	// Value is the value of a counter or a gauge, and the number of values recorded in a histogram.
+	Value uint64
+	// Sum is the sum of the values recorded in a histogram. Bounds are the upper bounds of its buckets, and Buckets the
+	// number of values that are not above each bound.
+	Sum     uint64
+	Bounds  []float64
+	Buckets []uint64
+}
+
+// defaultBounds are those of Envoy's histograms.
+var defaultBounds = []float64{0.5, 1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000,
+	600_000, 1_800_000, 3_600_000}
+
+// metrics are the metrics of all workers together. bounds is [Options.Buckets].
 type metrics struct {
+	bounds func(name string) []float64
+
 	mu  sync.Mutex
 	all []*metric
 	// ids has an entry for each definition. Defining a name again gives another id for the same metric.
@@ -34,10 +67,35 @@ func (m *metrics) define(kind uint32, name string) uint32 {
 	at := slices.IndexFunc(m.all, func(x *metric) bool { return x.name == name && x.kind == kind })
 	if at < 0 {
 		at = len(m.all)
-		m.all = append(m.all, &metric{name: name, kind: kind})
+		m.all = append(m.all, m.create(kind, name))
 	}
 	m.ids = append(m.ids, m.all[at])
 	return uint32(len(m.ids))<<kindBits | kind
+}
+
+func (m *metrics) create(kind uint32, name string) *metric {
+	created := &metric{name: name, kind: kind}
+	if kind != histogram {
+		return created
+	}
+	if m.bounds != nil {
+		created.bounds = m.bounds(name)
+	}
+	if created.bounds == nil {
+		created.bounds = defaultBounds
+	}
+	created.buckets = make([]uint64, len(created.bounds))
+	return created
+}
+
+// observe adds a value to a histogram.
+func (m *metric) observe(value uint64) {
+	m.value++
+	m.sum += value
+	// A value above all bounds is only in the number of all.
+	if at, _ := slices.BinarySearch(m.bounds, float64(value)); at < len(m.buckets) {
+		m.buckets[at]++
+	}
 }
 
 // with calls f with the metric of an id. It returns an error status if there is none.
@@ -60,6 +118,22 @@ func (m *metrics) snapshot() map[string]uint64 {
 	out := make(map[string]uint64, len(m.all))
 	for _, x := range m.all {
 		out[x.name] = x.value
+	}
+	return out
+}
+
+func (m *metrics) read() []Metric {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]Metric, 0, len(m.all))
+	for _, x := range m.all {
+		one := Metric{Name: x.name, Kind: MetricKind(x.kind), Value: x.value, Sum: x.sum, Bounds: slices.Clone(x.bounds)}
+		below := uint64(0)
+		for _, n := range x.buckets {
+			below += n
+			one.Buckets = append(one.Buckets, below)
+		}
+		out = append(out, one)
 	}
 	return out
 }
@@ -94,7 +168,7 @@ func recordMetric(v *vm, a []uint64) Status {
 		case counter:
 			m.value += a[1]
 		default:
-			m.value++
+			m.observe(a[1])
 		}
 		return StatusOK
 	})

@@ -81,6 +81,9 @@ type Options struct {
 	// Ticking is called when the time of a worker's next tick has changed; the driver must then ask [Worker.NextTick]
 	// again.
 	Ticking func(*Worker)
+	// Buckets returns the upper bounds of a histogram's buckets, in ascending order, or nil for Envoy's defaults:
+	// histogram_bucket_settings. Nil: all histograms have the defaults.
+	Buckets func(name string) []float64
 	// Node is the property node.id.
 	Node string
 	// Context is passed to wazero when it compiles and calls the module. It can carry a listener of calls

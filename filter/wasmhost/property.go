@@ -153,11 +153,7 @@ func (s *Stream) responseProperty(path []string) ([]byte, bool) {
 		if h == nil {
 			return nil, false
 		}
-		code, err := strconv.ParseUint(h.Get(":status"), 10, 64)
-		if err != nil {
-			code = http.StatusOK
-		}
-		return number(code)
+		return number(uint64(s.status()))
 	case "code_details":
 		if s.details == nil {
 			return nil, false
@@ -177,6 +173,18 @@ func (s *Stream) responseProperty(path []string) ([]byte, bool) {
 		return number(s.response.bytes + uint64(h.Bytes()))
 	}
 	return nil, false
+}
+
+// status returns the status of the response, or 0 if there is none.
+func (s *Stream) status() int {
+	if s.response.headers == nil {
+		return 0
+	}
+	code, err := strconv.ParseUint(s.response.headers.Get(":status"), 10, 31)
+	if err != nil {
+		return http.StatusOK
+	}
+	return int(code)
 }
 
 // grpcStatus returns the status that gRPC gives an HTTP response that is not gRPC.

@@ -62,7 +62,8 @@ type Stream struct {
 	details *string
 	flags   uint64
 	state   map[string][]byte
-	opened  time.Time
+	// opened and closed are when the stream began and ended.
+	opened, closed time.Time
 	// replying reports whether a local reply is passing the filter; replaced reports whether another reply has replaced it
 	// meanwhile.
 	replying, replaced bool
@@ -274,6 +275,7 @@ func (s *Stream) sendToClient(h *Headers, body []byte) {
 	s.emit(Event{To: ToClient, Kind: HeadersKind, Headers: h.Clone(), End: len(body) == 0, Local: true,
 		RequestOpen: !s.request.complete})
 	if len(body) > 0 {
+		d.bytes += uint64(len(body))
 		s.emit(Event{To: ToClient, Kind: DataKind, Data: body, End: true})
 	}
 	if s.replying {
@@ -313,7 +315,7 @@ func (s *Stream) finish() {
 		return
 	}
 	s.cancelServer()
-	s.logging = true
+	s.logging, s.closed = true, s.worker.host.options.Now()
 	s.request.open, s.response.open = nil, nil
 	if v := s.vm; v != nil && !v.failed {
 		v.call(s, "proxy_on_log", uint64(s.id))

@@ -26,6 +26,7 @@ type Worker struct {
 	callouts map[uint32]*vm
 	nextCall uint32
 	reloads  int
+	failures int
 	backoffs int
 }
 
@@ -103,6 +104,7 @@ func (w *Worker) ready() bool {
 		return false
 	}
 	if err := w.load(); err != nil {
+		w.failures++
 		w.host.log(Error, "the filter was not reloaded: %v", err)
 		return false
 	}
@@ -116,8 +118,9 @@ type Stats struct {
 	Streams int
 	// Failed reports whether the VM has failed and not been replaced yet.
 	Failed bool
-	// Reloads is how often a new VM has replaced a failed one; Backoffs is how often the back-off prevented that.
-	Reloads, Backoffs int
+	// Reloads is how often a new VM has replaced a failed one. Failures is how often the new VM did not start, and
+	// Backoffs how often the back-off prevented a try.
+	Reloads, Failures, Backoffs int
 	// MemoryBytes is the size of the VM's memory.
 	MemoryBytes int
 }
@@ -126,7 +129,7 @@ type Stats struct {
 func (w *Worker) Stats() Stats {
 	w.enter()
 	defer w.leave()
-	out := Stats{Streams: len(w.open), Reloads: w.reloads, Backoffs: w.backoffs}
+	out := Stats{Streams: len(w.open), Reloads: w.reloads, Failures: w.failures, Backoffs: w.backoffs}
 	if w.vm != nil {
 		out.Failed = w.vm.failed
 		if !w.vm.failed && !w.closed {

@@ -152,6 +152,9 @@ func (p *Proxy) CutUpgraded() { p.cutting.Do(func() { close(p.cut) }) }
 // Metrics returns the filter's metrics by name: see [wasmhost.Host.Metrics].
 func (p *Proxy) Metrics() map[string]uint64 { return p.host.Metrics() }
 
+// ReadMetrics returns the filter's metrics with the buckets of histograms: see [wasmhost.Host.ReadMetrics].
+func (p *Proxy) ReadMetrics() []wasmhost.Metric { return p.host.ReadMetrics() }
+
 // Stats returns the counts of each worker.
 func (p *Proxy) Stats() []wasmhost.Stats {
 	out := make([]wasmhost.Stats, len(p.workers))

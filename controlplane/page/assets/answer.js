@@ -152,7 +152,8 @@ export class Answer {
         if (item) item.streamed = true;
         break;
       case "response.output_item.done":
-        if (isCall(body.item) && !item?.streamed) this.call(0, body.output_index, nameOf(body.item), inputOf(body.item));
+        if (isCall(body.item) && !item?.streamed)
+          this.call(0, body.output_index, nameOf(body.item), inputOf(body.item));
         break;
       case "response.completed":
       case "response.incomplete":
@@ -169,8 +170,14 @@ export class Answer {
   finishResponse(response) {
     this.ended = true;
     const calls = (response.output ?? []).some(isCall);
-    const finish = response.incomplete_details?.reason === "max_output_tokens" ? "length"
-      : response.status === "incomplete" ? "incomplete" : calls ? "tool_calls" : "stop";
+    const finish =
+      response.incomplete_details?.reason === "max_output_tokens"
+        ? "length"
+        : response.status === "incomplete"
+          ? "incomplete"
+          : calls
+            ? "tool_calls"
+            : "stop";
     this.step({ do: "finish", finish, usage: response.usage });
   }
 

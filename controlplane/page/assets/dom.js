@@ -30,8 +30,8 @@ export function show(element, visible) {
   element.hidden = !visible;
 }
 
-// sync makes a container's children those of items, in their order. A child is kept as long as its key is there, so focus
-// and selection survive. make returns an element for an item, and update changes it, also the first time.
+// sync makes a container's children those of items, in their order. A child is kept as long as its key is there, so
+// focus and selection survive. make returns an element for an item, and update changes it, also the first time.
 export function sync(container, items, key, make, update) {
   const had = (container.keyed ??= new Map());
   const have = new Map();
@@ -52,8 +52,8 @@ export function sync(container, items, key, make, update) {
 
 const waiting = new Set();
 
-// nextFrame calls a function once at the next frame, however often it is asked to. A hidden tab has no frames, so there it
-// is called by a timer.
+// nextFrame calls a function once at the next frame, however often it is asked to. A hidden tab has no frames, so there
+// it is called by a timer.
 export function nextFrame(task) {
   if (waiting.size === 0) {
     if (document.hidden) setTimeout(runWaiting, 250);
@@ -73,7 +73,11 @@ export function segmented(name, label, options, value, changed) {
   const group = el("fieldset", { class: "segmented" }, el("legend", {}, label));
   for (const [option, text] of options) {
     const input = el("input", {
-      type: "radio", name, value: option, checked: option === value, onchange: () => changed(option),
+      type: "radio",
+      name,
+      value: option,
+      checked: option === value,
+      onchange: () => changed(option),
     });
     group.append(el("label", {}, input, el("span", {}, text)));
   }

@@ -19,8 +19,16 @@ export class Fleet {
     this.envoys = el("div", { class: "envoys" });
     this.envoysPart = el("section", {}, el("h2", {}, "Envoys"), this.envoys);
     this.settings = el("dl", { class: "facts-list wide" });
-    root.append(el("h1", { id: "title-fleet" }, "Fleet"), this.tiles, this.attention, el("h2", {}, "Pools"), this.noPools,
-      this.pools, this.envoysPart, el("section", {}, el("h2", {}, "Configuration and filter"), this.settings));
+    root.append(
+      el("h1", { id: "title-fleet" }, "Fleet"),
+      this.tiles,
+      this.attention,
+      el("h2", {}, "Pools"),
+      this.noPools,
+      this.pools,
+      this.envoysPart,
+      el("section", {}, el("h2", {}, "Configuration and filter"), this.settings),
+    );
     this.draw = () => this.update();
     for (const what of ["status", "history", "about"]) changes.addEventListener(what, () => nextFrame(this.draw));
     setInterval(() => nextFrame(this.draw), 10_000); // times go on without a change
@@ -38,7 +46,13 @@ export class Fleet {
     this.showTiles(pools, envoys);
     this.showAttention(attentionOf(status));
     show(this.noPools, pools.length === 0);
-    sync(this.pools, pools, (pool) => pool.name, () => this.makePool(), (card, pool) => this.updatePool(card, pool));
+    sync(
+      this.pools,
+      pools,
+      (pool) => pool.name,
+      () => this.makePool(),
+      (card, pool) => this.updatePool(card, pool),
+    );
     show(this.envoysPart, store.about?.host !== "wazero" || envoys.length > 0);
     this.showEnvoys(envoys);
     this.showSettings(status);
@@ -52,34 +66,62 @@ export class Fleet {
     const tiles = [
       ["Servers ready", `${count(ready)} of ${count(servers.length)}`, ready < servers.length ? "bad" : "ok"],
       ["Streams", quantity(latest("streams")), ""],
-      ["Tokens generated per second", quantity(generated), ""],
-      ["Requests per second", quantity(latest("requests_per_second")), ""],
+      ["Tokens generated/s", quantity(generated), ""],
+      ["Requests/s", quantity(latest("requests_per_second")), ""],
     ];
     if (envoys.length > 0) {
-      tiles.splice(1, 0, ["Envoys current", `${count(current)} of ${count(envoys.length)}`, current < envoys.length ? "bad" : "ok"]);
+      tiles.splice(1, 0, [
+        "Envoys current",
+        `${count(current)} of ${count(envoys.length)}`,
+        current < envoys.length ? "bad" : "ok",
+      ]);
     }
-    sync(this.tiles, tiles, ([name]) => name, ([name]) => el("div", { class: "tile" }, el("dt", {}, name), el("dd")),
+    sync(
+      this.tiles,
+      tiles,
+      ([name]) => name,
+      ([name]) => el("div", { class: "tile" }, el("dt", {}, name), el("dd")),
       (tile, [, value, tone]) => {
         tile.dataset.tone = tone;
         setText(tile.lastChild, value);
-      });
+      },
+    );
   }
 
   showAttention(all) {
-    const list = all.length > 0 ? all.slice(0, 20) : [{ tone: "ok", title: "All well",
-      text: "Every server is ready and every Envoy has accepted its configuration." }];
+    const list =
+      all.length > 0
+        ? all.slice(0, 20)
+        : [
+            {
+              tone: "ok",
+              title: "All well",
+              text: "Every server is ready and every Envoy has accepted its configuration.",
+            },
+          ];
     if (all.length > 20) list.push({ tone: "bad", title: `And ${count(all.length - 20)} more`, text: "See below." });
-    sync(this.attention, list, (item) => item.title, () => el("div", { class: "item" }, el("strong"), el("p", { dir: "auto" })),
+    sync(
+      this.attention,
+      list,
+      (item) => item.title,
+      () => el("div", { class: "item" }, el("strong"), el("p", { dir: "auto" })),
       (element, item) => {
         element.dataset.tone = item.tone;
         setText(element.firstChild, item.title);
         setText(element.lastChild, item.text);
-      });
+      },
+    );
   }
 
   makePool() {
-    return el("section", { class: "card pool" }, el("header", {}, el("h3"), el("span", { class: "chip" }), el("p", { class: "facts" })),
-      el("p", { class: "problem" }), el("ul", { class: "servers" }), el("button", { type: "button", class: "quiet more" }));
+    return el(
+      "section",
+      { class: "card pool" },
+      el("header", {}, el("h3"), el("span", { class: "chip" }), el("p", { class: "facts" })),
+      el("p", { class: "problem" }),
+      el("ul", { class: "servers" }),
+      el("button", { type: "button", class: "quiet more" }),
+    );
   }
 
   updatePool(card, pool) {
@@ -87,15 +129,30 @@ export class Fleet {
     const ready = servers.filter((server) => server.state === "ready").length;
     const [header, problem, list, more] = card.children;
     setText(header.children[0], visible(pool.name));
-    chip(header.children[1], pool.down ? "bad" : ready < servers.length ? "warn" : "ok",
-      pool.down ? `down for ${ago(pool.down)}` : `${count(ready)} of ${plural(servers.length, "server")} ready`);
-    setText(header.children[2], [
-      `models ${(pool.models ?? []).map(visible).join(", ") || "none"}`, `policy ${pool.policy}`,
-      pool.spares?.length ? `spares ${pool.spares.map(visible).join(", ")}` : "",
-    ].filter(Boolean).join(" · "));
+    chip(
+      header.children[1],
+      pool.down ? "bad" : ready < servers.length ? "warn" : "ok",
+      pool.down ? `down for ${ago(pool.down)}` : `${count(ready)} of ${plural(servers.length, "server")} ready`,
+    );
+    setText(
+      header.children[2],
+      [
+        `models ${(pool.models ?? []).map(visible).join(", ") || "none"}`,
+        `policy ${pool.policy}`,
+        pool.spares?.length ? `spares ${pool.spares.map(visible).join(", ")}` : "",
+      ]
+        .filter(Boolean)
+        .join(" · "),
+    );
     setText(problem, visible(pool.problem ?? ""));
     show(problem, Boolean(pool.problem));
-    sync(list, this.part(`pool ${pool.name}`, servers, more), (server) => `${server.url} ${server.address}`, makeServer, updateServer);
+    sync(
+      list,
+      this.part(`pool ${pool.name}`, servers, more),
+      (server) => `${server.url} ${server.address}`,
+      makeServer,
+      updateServer,
+    );
   }
 
   showEnvoys(envoys) {
@@ -126,19 +183,28 @@ export class Fleet {
     const f = status.filter ?? {};
     const versions = Object.entries(status.snapshot?.versions ?? {});
     const pairs = [
-      ["Configuration", visible(c.file || "from flags")], ["In force since", c.loaded ? moment(c.loaded) : "never"],
-      ["Error", c.error ?? "", "bad"], ["Filter", f.version ? visible(f.version) : f.on_envoys ? "on the Envoys' machines" : ""],
-      ["Filter's file", visible(f.file ?? "")], ["Filter's SHA-256", f.sha256 ?? ""], ["Filter's error", f.error ?? "", "bad"],
+      ["Configuration", visible(c.file || "from flags")],
+      ["In force since", c.loaded ? moment(c.loaded) : "never"],
+      ["Error", c.error ?? "", "bad"],
+      ["Filter", f.version ? visible(f.version) : f.on_envoys ? "on the Envoys' machines" : ""],
+      ["Filter's file", visible(f.file ?? "")],
+      ["Filter's SHA-256", f.sha256 ?? ""],
+      ["Filter's error", f.error ?? "", "bad"],
       ["Resources", versions.map(([type, version]) => `${resourceOf(type)} ${version.slice(0, 8)}`).join(" · ")],
       ["Resources since", status.snapshot?.pushed ? moment(status.snapshot.pushed) : ""],
       ["Saved", status.snapshot?.saved ? "These are the last good resources of an earlier run." : "", "bad"],
       ["This program", `${status.version ?? ""}, started ${moment(status.started)}`],
     ].filter(([, value]) => value !== "");
-    sync(this.settings, pairs, ([name]) => name, ([name]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("bdi"))),
+    sync(
+      this.settings,
+      pairs,
+      ([name]) => name,
+      ([name]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("bdi"))),
       (element, [, value, tone]) => {
         element.dataset.tone = tone ?? "";
         setText(element.lastChild.firstChild, value);
-      });
+      },
+    );
   }
 }
 
@@ -147,32 +213,49 @@ function attentionOf(status) {
   const all = [];
   const c = status.configuration ?? {};
   if (c.error) all.push({ tone: "bad", title: "The configuration is not in force", text: visible(c.error) });
-  if (status.filter?.error) all.push({ tone: "bad", title: "The filter's file is not in force", text: visible(status.filter.error) });
+  if (status.filter?.error)
+    all.push({ tone: "bad", title: "The filter's file is not in force", text: visible(status.filter.error) });
   for (const envoy of status.envoys ?? []) {
     const id = visible(envoy.id);
     for (const [type, state] of Object.entries(envoy.types ?? {})) {
       if (!state.refused) continue;
-      all.push({ tone: "bad", title: `Envoy ${id} refuses its ${resourceOf(type)}`,
-        text: visible(`${(state.resources ?? []).join(", ")}: ${state.error ?? ""}`) });
+      all.push({
+        tone: "bad",
+        title: `Envoy ${id} refuses its ${resourceOf(type)}`,
+        text: visible(`${(state.resources ?? []).join(", ")}: ${state.error ?? ""}`),
+      });
     }
   }
   for (const pool of status.pools ?? []) {
     if (pool.down) {
-      all.push({ tone: "bad", title: `Pool ${visible(pool.name)} has no server that is ready`,
-        text: `For ${ago(pool.down)}. ` + (pool.spares?.length ? `Its spares answer: ${pool.spares.map(visible).join(", ")}.`
-          : "Clients of its models get 503.") });
+      all.push({
+        tone: "bad",
+        title: `Pool ${visible(pool.name)} has no server that is ready`,
+        text:
+          `For ${ago(pool.down)}. ` +
+          (pool.spares?.length
+            ? `Its spares answer: ${pool.spares.map(visible).join(", ")}.`
+            : "Clients of its models get 503."),
+      });
     }
     for (const server of pool.servers ?? []) {
       if (server.state === "ready" || server.state === "unknown") continue;
-      all.push({ tone: pool.down ? "bad" : "warn", title: `${visible(server.url)} in pool ${visible(pool.name)} is ` +
-        stateOf(server.state)[1], text: sentence(server) });
+      all.push({
+        tone: pool.down ? "bad" : "warn",
+        title: `${visible(server.url)} in pool ${visible(pool.name)} is ` + stateOf(server.state)[1],
+        text: sentence(server),
+      });
     }
     if (pool.problem) all.push({ tone: "warn", title: `Pool ${visible(pool.name)}`, text: visible(pool.problem) });
   }
   return all;
 }
 
-const sentence = (server) => `${visible(server.reason || "No reason is known")}${server.since ? `; for ${ago(server.since)}` : ""}.`;
+function sentence(server) {
+  const reason = visible(server.reason || "no reason is known").replace(/[.;\s]+$/, "");
+  const since = server.since ? ` It has been so for ${ago(server.since)}.` : "";
+  return `${reason.slice(0, 1).toUpperCase()}${reason.slice(1)}.${since}`;
+}
 
 const RANK = { not_ready: 0, unreachable: 0, unknown: 1, ready: 2 };
 
@@ -184,8 +267,14 @@ function chip(element, tone, text) {
 }
 
 function makeServer() {
-  return el("li", { class: "server" }, el("span", { class: "chip" }), el("bdi", { class: "mono url" }),
-    el("span", { class: "facts" }), el("p", { class: "reason", dir: "auto" }));
+  return el(
+    "li",
+    { class: "server" },
+    el("span", { class: "chip" }),
+    el("bdi", { class: "mono url" }),
+    el("span", { class: "facts" }),
+    el("p", { class: "reason", dir: "auto" }),
+  );
 }
 
 function updateServer(row, server) {
@@ -194,20 +283,31 @@ function updateServer(row, server) {
   chip(state, tone, word);
   setText(url, visible(server.url));
   const { reach = 0, fail = 0 } = server.envoys ?? {};
-  setText(facts, [
-    server.address && !server.url.endsWith(server.address) ? visible(server.address) : "",
-    server.since ? `for ${ago(server.since)}` : "", visible(server.program ?? ""),
-    server.context ? `${count(server.context)} tokens` : "",
-    server.vocabulary === "same" ? "same vocabulary" : server.vocabulary === "other" ? "other vocabulary" : "",
-    reach + fail > 0 ? `reached by ${count(reach)} of ${plural(reach + fail, "Envoy")}` : "",
-  ].filter(Boolean).join(" · "));
+  setText(
+    facts,
+    [
+      server.address && !server.url.endsWith(server.address) ? visible(server.address) : "",
+      server.since ? `${word} for ${ago(server.since)}` : "",
+      visible(server.program ?? ""),
+      server.context ? `context of ${count(server.context)} tokens` : "",
+      server.vocabulary === "same" ? "same vocabulary" : server.vocabulary === "other" ? "other vocabulary" : "",
+      reach + fail > 0 ? `reached by ${count(reach)} of ${plural(reach + fail, "Envoy")}` : "",
+    ]
+      .filter(Boolean)
+      .join(" · "),
+  );
   setText(reason, visible(server.reason ?? ""));
   show(reason, Boolean(server.reason));
 }
 
 function makeEnvoy() {
-  return el("section", { class: "card envoy" }, el("header", {}, el("h3", {}, el("bdi")), el("span", { class: "chip" }),
-    el("p", { class: "facts" })), el("ul", { class: "types" }), el("div", { class: "nacks" }));
+  return el(
+    "section",
+    { class: "card envoy" },
+    el("header", {}, el("h3", {}, el("bdi")), el("span", { class: "chip" }), el("p", { class: "facts" })),
+    el("ul", { class: "types" }),
+    el("div", { class: "nacks" }),
+  );
 }
 
 function updateEnvoy(card, envoy) {
@@ -215,20 +315,46 @@ function updateEnvoy(card, envoy) {
   const states = Object.entries(envoy.types ?? {});
   const refused = states.filter(([, state]) => state.refused);
   setText(header.children[0].firstChild, visible(envoy.id || "without a name"));
-  chip(header.children[1], refused.length > 0 ? "bad" : envoy.current ? "ok" : "warn",
-    refused.length > 0 ? "refuses" : envoy.current ? "current" : "not current yet");
-  setText(header.children[2], [`Envoy ${visible(envoy.version ?? "")}`, visible(envoy.address ?? ""),
-    `connected for ${ago(envoy.connected)}`].join(" · "));
-  sync(types, states, ([type]) => type, () => el("li", {}, el("span"), el("bdi", { class: "mono" })), (item, [type, state]) => {
-    item.dataset.tone = state.refused ? "bad" : state.current ? "ok" : "warn";
-    setText(item.firstChild, `${resourceOf(type)} ${state.refused ? "refused" : state.current ? "accepted" : "behind"}`);
-    setText(item.lastChild, state.version ? visible(state.version.slice(0, 8)) : "none");
-    item.title = state.acknowledged ? `accepted ${moment(state.acknowledged)}` : "";
-  });
-  sync(nacks, refused, ([type]) => type, () => el("div", { class: "nack" }, el("strong"), el("pre", { tabindex: "0", dir: "ltr" })),
+  chip(
+    header.children[1],
+    refused.length > 0 ? "bad" : envoy.current ? "ok" : "warn",
+    refused.length > 0 ? "refuses" : envoy.current ? "current" : "not current yet",
+  );
+  setText(
+    header.children[2],
+    [
+      `Envoy ${visible(envoy.version ?? "")}`,
+      visible(envoy.address ?? ""),
+      `connected for ${ago(envoy.connected)}`,
+    ].join(" · "),
+  );
+  sync(
+    types,
+    states,
+    ([type]) => type,
+    () => el("li", {}, el("span"), el("bdi", { class: "mono" })),
     (item, [type, state]) => {
-      setText(item.firstChild, `Refused: ${visible((state.resources ?? []).join(", ") || resourceOf(type))}, ` +
-        `${plural(state.refusals ?? 1, "time")}`);
+      item.dataset.tone = state.refused ? "bad" : state.current ? "ok" : "warn";
+      setText(
+        item.firstChild,
+        `${resourceOf(type)} ${state.refused ? "refused" : state.current ? "accepted" : "behind"}`,
+      );
+      setText(item.lastChild, state.version ? visible(state.version.slice(0, 8)) : "none");
+      item.title = state.acknowledged ? `accepted ${moment(state.acknowledged)}` : "";
+    },
+  );
+  sync(
+    nacks,
+    refused,
+    ([type]) => type,
+    () => el("div", { class: "nack" }, el("strong"), el("pre", { tabindex: "0", dir: "ltr" })),
+    (item, [type, state]) => {
+      setText(
+        item.firstChild,
+        `Refused: ${visible((state.resources ?? []).join(", ") || resourceOf(type))}, ` +
+          `${plural(state.refusals ?? 1, "time")}`,
+      );
       setText(item.lastChild, visible(state.error ?? ""));
-    });
+    },
+  );
 }

@@ -11,7 +11,8 @@ export const count = (n) => whole.format(n);
 export function quantity(n) {
   if (n === null || n === undefined || !Number.isFinite(n)) return "–";
   if (n >= 10_000) return short.format(n);
-  return n >= 100 ? whole.format(n) : precise.format(n);
+  if (n >= 100) return whole.format(n);
+  return n > 0 && n < 0.005 ? "< 0.01" : precise.format(n < 10 ? Math.round(n * 100) / 100 : n);
 }
 
 // plural writes a number and its noun: 1 server, 3 servers.
@@ -60,6 +61,8 @@ export function moment(time) {
 // visible spells the characters that would hide or reorder others: controls and marks of direction. It is for names,
 // arguments and addresses, where such a character is a trap. Prose is isolated by its element instead.
 export function visible(text) {
-  return String(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-    (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
+  return String(text).replace(
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+    (c) => `\\u{${c.codePointAt(0).toString(16)}}`,
+  );
 }

@@ -1,5 +1,5 @@
-// The lanes of an answer: what the model thinks, says on its way, calls and answers, each with its text as it comes, and
-// above them the score, which shows when each lane was written.
+// The lanes of an answer: what the model thinks, says on its way, calls and answers, each with its text as it comes.
+// Above them is the score, which shows when each lane was written.
 
 import { el, nextFrame, setText, svg } from "./dom.js";
 import { count, milliseconds, plural, visible } from "./format.js";
@@ -13,8 +13,8 @@ const LANES = [
   ["answer", "Answer", "what the user gets"],
 ];
 
-// A text is cut into blocks at ends of lines, since a browser lays out a block again when it grows. What is shown of one
-// lane is bounded, whatever the model writes. The whole text can be copied.
+// A text is cut into blocks at ends of lines, since a browser lays out a block again when it grows. What is shown of
+// one lane is bounded, whatever the model writes. The whole text can be copied.
 const BLOCK = 2_000;
 const LONG_BLOCK = 12_000;
 const SHOWN = 240_000;
@@ -25,9 +25,13 @@ class Text {
   constructor(box) {
     this.box = box;
     this.follow = true;
-    box.addEventListener("scroll", () => {
-      this.follow = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
-    }, { passive: true });
+    box.addEventListener(
+      "scroll",
+      () => {
+        this.follow = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
+      },
+      { passive: true },
+    );
     this.clear();
   }
 
@@ -73,7 +77,7 @@ class Text {
     if (this.follow) this.box.scrollTop = this.box.scrollHeight;
   }
 
-  // endOfBlock returns how much of a text goes into the block, where the next one begins, and whether there is a next one.
+  // endOfBlock returns how much of a text goes into the block, where the next one begins, and whether there is one.
   endOfBlock(text) {
     const room = BLOCK - this.block.length;
     const line = text.indexOf("\n", Math.max(0, room));
@@ -91,7 +95,8 @@ class Text {
       first.remove();
       if (!this.hidden) this.box.prepend((this.hidden = el("p", { class: "cutoff" })));
     }
-    if (this.hidden) setText(this.hidden, `${plural(this.length - this.shown, "character")} above are not shown. Copy has all.`);
+    if (this.hidden)
+      setText(this.hidden, `${plural(this.length - this.shown, "character")} above are not shown. Copy has all.`);
   }
 }
 
@@ -114,11 +119,23 @@ export class Lanes {
 
   makeLane(name, title, hint) {
     const facts = el("span", { class: "facts" });
-    const copy = el("button", { class: "quiet small", type: "button", "aria-label": `Copy ${title.toLowerCase()}`,
-      onclick: () => this.copy(name, copy) }, "Copy");
+    const copy = el(
+      "button",
+      {
+        class: "quiet small",
+        type: "button",
+        "aria-label": `Copy ${title.toLowerCase()}`,
+        onclick: () => this.copy(name, copy),
+      },
+      "Copy",
+    );
     const box = el("div", { class: "text", tabindex: "0", role: "log", "aria-label": title, "aria-live": "off" });
-    const lane = el("section", { class: "lane", "data-lane": name, "data-state": "empty", "aria-label": title },
-      el("header", {}, el("h3", {}, title), el("span", { class: "hint" }, hint), facts, copy), box);
+    const lane = el(
+      "section",
+      { class: "lane", "data-lane": name, "data-state": "empty", "aria-label": title },
+      el("header", {}, el("h3", {}, title), el("span", { class: "hint" }, hint), facts, copy),
+      box,
+    );
     this.lanes[name] = { element: lane, facts, box, text: name === "calls" ? null : new Text(box) };
     return lane;
   }
@@ -200,7 +217,8 @@ export class Lanes {
       if (lane.first === null) continue;
       lane.element.dataset.state = name === this.active ? "active" : "filled";
       const amount = name === "calls" ? plural(this.calls.size, "call") : plural(lane.text.length, "character");
-      const time = lane.last > lane.first ? `${milliseconds(lane.first)} – ${milliseconds(lane.last)}` : milliseconds(lane.first);
+      const first = milliseconds(lane.first);
+      const time = lane.last > lane.first ? `${first} – ${milliseconds(lane.last)}` : first;
       setText(lane.facts, `${amount} · ${time}`);
     }
     for (const call of this.calls.values()) call.text.flush();
@@ -238,10 +256,15 @@ const BINS = 400;
 class Score {
   constructor() {
     this.paths = {};
+    this.length = null; // how long the answer takes, if that is known, as it is in a replay
     const height = STAFF * (LANES.length + 1);
     this.marks = svg("g", { class: "marks" });
     this.head = svg("line", { class: "head", y1: 2, y2: height - 2 });
-    this.picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" });
+    this.picture = svg("svg", {
+      viewBox: `0 0 ${WIDTH} ${height}`,
+      preserveAspectRatio: "none",
+      "aria-hidden": "true",
+    });
     for (const [i, [name]] of LANES.entries()) {
       const y = STAFF * (i + 1);
       this.picture.append(svg("line", { class: "staff", x1: 0, x2: WIDTH, y1: y, y2: y }));
@@ -257,9 +280,8 @@ class Score {
   clear() {
     this.notes = Object.fromEntries(LANES.map(([name]) => [name, new Map()]));
     this.recoveries = [];
-    this.unit = 1; // milliseconds of one bin
+    this.unit = 1 / 16; // milliseconds of one bin
     this.total = 0;
-    this.length = null; // a replay knows how long the answer takes
     this.element.hidden = true;
     this.marks.replaceChildren();
   }
@@ -290,7 +312,7 @@ class Score {
 
   draw() {
     const total = Math.max(this.length ?? this.total, 1);
-    this.element.hidden = this.total === 0 && this.length === null;
+    this.element.hidden = this.total === 0;
     const wide = Math.max(3, (this.unit / total) * WIDTH);
     for (const [i, [name]] of LANES.entries()) {
       const y = STAFF * (i + 1);
@@ -304,13 +326,18 @@ class Score {
     const x = (Math.min(this.total, total) / total) * WIDTH;
     this.head.setAttribute("x1", x);
     this.head.setAttribute("x2", x);
-    this.marks.replaceChildren(...this.recoveries.map(({ kind, at }) => {
-      const mark = svg("path", { d: `M${((at / total) * WIDTH).toFixed(1)} 1l5 5l-5 5l-5 -5z` });
-      mark.append(svg("title", {}, `${recoveryOf(kind)} (${kind}), ${milliseconds(at)}`));
-      return mark;
-    }));
+    this.marks.replaceChildren(
+      ...this.recoveries.map(({ kind, at }) => {
+        const mark = svg("path", { d: `M${((at / total) * WIDTH).toFixed(1)} 1l5 5l-5 5l-5 -5z` });
+        mark.append(svg("title", {}, `${recoveryOf(kind)} (${kind}), ${milliseconds(at)}`));
+        return mark;
+      }),
+    );
     setText(this.axis.lastChild, milliseconds(total));
     const filled = LANES.filter(([name]) => this.notes[name].size > 0).map(([, title]) => title.toLowerCase());
-    setText(this.words, `Written in ${milliseconds(total)}: ${filled.join(", ")}; ${count(this.recoveries.length)} repaired.`);
+    setText(
+      this.words,
+      `Written in ${milliseconds(total)}: ${filled.join(", ")}; ${count(this.recoveries.length)} repaired.`,
+    );
   }
 }

@@ -7,22 +7,78 @@ import { recoveryOf } from "./words.js";
 
 // What is plotted: which series, how their label's values are named, in which order and in which tone.
 const PLOTS = [
-  { title: "Tokens generated", unit: "tokens/s", name: "tokens_per_second", label: "kind", stacked: true, named: [
-    ["reasoning", "reasoning", "analysis"], ["preamble", "preambles", "commentary"], ["tool_call", "tool calls", "calls"],
-    ["final", "answer", "answer"]], only: true },
-  { title: "Tokens read", unit: "tokens/s", name: "tokens_per_second", label: "kind", named: [
-    ["prompt", "prompt", "answer"], ["cached", "from the server's cache", "ok"], ["tool_output", "tools' results", "calls"]],
-  only: true },
-  { title: "Requests", unit: "requests/s", name: "requests_per_second", label: "status", stacked: true, named: [
-    ["2xx", "2xx", "ok"], ["4xx", "4xx", "warn"], ["5xx", "5xx", "bad"], ["none", "client left", "unknown"]] },
-  { title: "Time to the first token", unit: "ms", name: "first_token_ms", label: "quantile", named: [
-    ["0.5", "half", "answer"], ["0.95", "95 of 100", "analysis"]] },
+  {
+    title: "Tokens generated",
+    unit: "tokens/s",
+    name: "tokens_per_second",
+    label: "kind",
+    stacked: true,
+    named: [
+      ["reasoning", "reasoning", "analysis"],
+      ["preamble", "preambles", "commentary"],
+      ["tool_call", "tool calls", "calls"],
+      ["final", "answer", "answer"],
+    ],
+    only: true,
+  },
+  {
+    title: "Tokens read",
+    unit: "tokens/s",
+    name: "tokens_per_second",
+    label: "kind",
+    named: [
+      ["prompt", "prompt", "answer"],
+      ["cached", "from the server's cache", "ok"],
+      ["tool_output", "tools' results", "calls"],
+    ],
+    only: true,
+  },
+  {
+    title: "Requests",
+    unit: "requests/s",
+    name: "requests_per_second",
+    label: "status",
+    stacked: true,
+    named: [
+      ["2xx", "2xx", "ok"],
+      ["4xx", "4xx", "warn"],
+      ["5xx", "5xx", "bad"],
+      ["none", "client left", "unknown"],
+    ],
+  },
+  {
+    title: "Time to the first token",
+    unit: "ms",
+    name: "first_token_ms",
+    label: "quantile",
+    named: [
+      ["0.5", "median", "answer"],
+      ["0.95", "95th percentile", "analysis"],
+    ],
+  },
   { title: "Streams", unit: "running", name: "streams", named: [["", "streams", "answer"]] },
-  { title: "Recoveries", unit: "per minute", name: "recoveries_per_minute", label: "kind", stacked: true, named: [],
-    words: recoveryOf },
-  { title: "Servers", unit: "servers", name: "servers", label: "state", stacked: true, named: [
-    ["ready", "ready", "ok"], ["unknown", "not known yet", "unknown"], ["not_ready", "not ready", "warn"],
-    ["unreachable", "unreachable", "bad"]] },
+  {
+    title: "Recoveries",
+    unit: "per minute",
+    name: "recoveries_per_minute",
+    label: "kind",
+    stacked: true,
+    named: [],
+    words: recoveryOf,
+  },
+  {
+    title: "Servers",
+    unit: "servers",
+    name: "servers",
+    label: "state",
+    stacked: true,
+    named: [
+      ["ready", "ready", "ok"],
+      ["unknown", "not known yet", "unknown"],
+      ["not_ready", "not ready", "warn"],
+      ["unreachable", "unreachable", "bad"],
+    ],
+  },
   { title: "Refusals of Envoys", unit: "per minute", name: "nacks_per_minute", named: [["", "NACKs", "bad"]] },
 ];
 
@@ -38,8 +94,15 @@ export class Load {
       grid.append(plot.element);
       return { spec, plot };
     });
-    root.append(el("h1", { id: "title-load" }, "Load of the last hour"), el("p", { class: "hint" },
-      "Point at a plot, or go to it with Tab and along it with the arrow keys, to read its values. Esc goes back to now."), grid);
+    root.append(
+      el("h1", { id: "title-load" }, "Load of the last hour"),
+      el(
+        "p",
+        { class: "hint" },
+        "Point at a plot to read its values, or go to it by Tab and along it by the arrow keys. Esc goes back to now.",
+      ),
+      grid,
+    );
     this.draw = () => this.update();
     changes.addEventListener("history", () => nextFrame(this.draw));
   }

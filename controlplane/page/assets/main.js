@@ -8,7 +8,12 @@ import { Playground } from "./playground.js";
 import { Requests } from "./requests.js";
 import { changes, start, store } from "./store.js";
 
-const VIEWS = { fleet: ["Fleet", Fleet], load: ["Load", Load], requests: ["Requests", Requests], playground: ["Playground", Playground] };
+const VIEWS = {
+  fleet: ["Fleet", Fleet],
+  load: ["Load", Load],
+  requests: ["Requests", Requests],
+  playground: ["Playground", Playground],
+};
 
 const views = {};
 for (const [name, [, View]] of Object.entries(VIEWS)) views[name] = new View(root(name));
@@ -69,9 +74,17 @@ changes.addEventListener("connection", () => {
 changes.addEventListener("about", () => {
   const { host, version, gateway, admin } = store.about;
   const hosts = { envoy: "on Envoy", wazero: "on wazero, without Envoy", controlplane: "a control plane" };
-  const parts = [`Harmony Edge ${visible(version ?? "")}`, hosts[host] ?? "", gateway ? `gateway ${visible(gateway)}` : ""];
-  document.getElementById("about").replaceChildren(el("span", {}, parts.filter(Boolean).join(" · ")),
-    admin ? el("a", { href: "/stats/prometheus" }, "Envoy's metrics") : "");
+  const parts = [
+    `Harmony Edge ${visible(version ?? "")}`,
+    hosts[host] ?? "",
+    gateway ? `gateway ${visible(gateway)}` : "",
+  ];
+  document
+    .getElementById("about")
+    .replaceChildren(
+      el("span", {}, parts.filter(Boolean).join(" · ")),
+      admin ? el("a", { href: "/stats/prometheus" }, "Envoy's metrics") : "",
+    );
 });
 
 // The link past the navigation moves the focus and leaves the address alone, since that names the view.

@@ -12,8 +12,17 @@ import { changes, store } from "./store.js";
 import { Tokens } from "./tokens.js";
 import { finishOf } from "./words.js";
 
-const APIS = [["chat", "Chat"], ["channels", "Channel events"], ["responses", "Responses"]];
-const EFFORTS = [["", "default"], ["low", "low"], ["medium", "medium"], ["high", "high"]];
+const APIS = [
+  ["chat", "Chat"],
+  ["channels", "Channel events"],
+  ["responses", "Responses"],
+];
+const EFFORTS = [
+  ["", "default"],
+  ["low", "low"],
+  ["medium", "medium"],
+  ["high", "high"],
+];
 
 // Playground fills the view of the playground.
 export class Playground {
@@ -29,33 +38,81 @@ export class Playground {
 
   make(root) {
     this.model = el("select", { id: "model" });
-    this.prompt = el("textarea", { id: "prompt", rows: "5", dir: "auto", spellcheck: "false", placeholder: "Ask the model …" });
+    this.prompt = el("textarea", {
+      id: "prompt",
+      rows: "5",
+      dir: "auto",
+      spellcheck: "false",
+      placeholder: "Ask the model …",
+    });
     this.instructions = el("textarea", { id: "instructions", rows: "2", dir: "auto", spellcheck: "false" });
-    this.tools = el("textarea", { id: "tools", rows: "6", class: "mono", dir: "ltr", spellcheck: "false",
+    this.tools = el("textarea", {
+      id: "tools",
+      rows: "6",
+      class: "mono",
+      dir: "ltr",
+      spellcheck: "false",
       placeholder: '[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{}}}]',
-      oninput: () => this.tools.removeAttribute("aria-invalid") });
+      oninput: () => this.tools.removeAttribute("aria-invalid"),
+    });
     this.send = el("button", { type: "submit", class: "primary" }, "Send");
     this.cancel = el("button", { type: "button", onclick: () => this.run?.cancel() }, "Cancel");
     this.cancel.disabled = true;
-    const form = el("form", { class: "ask", "aria-label": "Request", onsubmit: (event) => this.submit(event) },
+    const form = el(
+      "form",
+      { class: "ask", "aria-label": "Request", onsubmit: (event) => this.submit(event) },
       field("Model", this.model),
       segmented("api", "API", APIS, this.api, (api) => (this.api = api)),
       segmented("effort", "Effort", EFFORTS, this.effort, (effort) => (this.effort = effort)),
       field("Prompt", this.prompt),
-      el("details", {}, el("summary", {}, "Instructions and tools"),
-        field("Instructions", this.instructions), field("Tools, as JSON", this.tools)),
-      el("div", { class: "row" }, this.send, this.cancel, el("span", { class: "hint" }, "Ctrl+Enter sends, Esc cancels")));
+      el(
+        "details",
+        {},
+        el("summary", {}, "Instructions and tools"),
+        field("Instructions", this.instructions),
+        field("Tools, as JSON", this.tools),
+      ),
+      el(
+        "div",
+        { class: "row" },
+        this.send,
+        this.cancel,
+        el("span", { class: "hint" }, "Ctrl+Enter sends, Esc cancels"),
+      ),
+    );
     form.addEventListener("keydown", (event) => this.key(event, form));
     this.status = el("p", { class: "status", role: "status" }, "Nothing sent yet.");
     this.facts = el("dl", { class: "facts-list" });
     this.error = el("div", { class: "error", role: "alert", hidden: true });
-    this.details = el("details", { class: "panel", ontoggle: () => this.run?.follow(this.details.open) },
-      el("summary", {}, "Token ids, times and repairs"), this.tokens.element);
+    this.details = el(
+      "details",
+      { class: "panel", ontoggle: () => this.run?.follow(this.details.open) },
+      el("summary", {}, "Token ids, times and repairs"),
+      this.tokens.element,
+    );
     this.record = el("p", { class: "record" });
-    this.none = el("p", { class: "empty", hidden: true }, "This page has no gateway to talk to. On a control plane, ",
-      el("code", {}, "--gateway URL"), " names one.");
-    this.work = el("div", { class: "playground" }, form,
-      el("div", { class: "answer" }, this.status, this.error, this.lanes.element, this.facts, this.details, this.record));
+    this.none = el(
+      "p",
+      { class: "empty", hidden: true },
+      "This page has no gateway to talk to. On a control plane, ",
+      el("code", {}, "--gateway URL"),
+      " names one.",
+    );
+    this.work = el(
+      "div",
+      { class: "playground" },
+      form,
+      el(
+        "div",
+        { class: "answer" },
+        this.status,
+        this.error,
+        this.lanes.element,
+        this.facts,
+        this.details,
+        this.record,
+      ),
+    );
     root.append(el("h1", { id: "title-playground" }, "Playground"), this.none, this.work);
   }
 
@@ -85,8 +142,12 @@ export class Playground {
     let request;
     try {
       request = buildRequest({
-        api: this.api, model: this.model.value, effort: this.effort, prompt: this.prompt.value,
-        instructions: this.instructions.value, tools: this.tools.value,
+        api: this.api,
+        model: this.model.value,
+        effort: this.effort,
+        prompt: this.prompt.value,
+        instructions: this.instructions.value,
+        tools: this.tools.value,
       });
     } catch (error) {
       this.tools.setAttribute("aria-invalid", "true");
@@ -149,7 +210,9 @@ class Run {
     let response;
     try {
       response = await fetch(this.request.path, {
-        method: "POST", signal: this.abort.signal, body: JSON.stringify(this.request.body),
+        method: "POST",
+        signal: this.abort.signal,
+        body: JSON.stringify(this.request.body),
         headers: { "content-type": "application/json", ...this.request.headers },
       });
     } catch (error) {
@@ -163,9 +226,15 @@ class Run {
     await this.read(response, answer);
     answer.end();
     if (!response.ok && !answer.ended) {
-      this.fail({ message: `The answer has status ${response.status} and no error in the gateway's form.` }, response.status);
+      this.fail(
+        { message: `The answer has status ${response.status} and no error in the gateway's form.` },
+        response.status,
+      );
     } else if (!answer.ended) {
-      this.fail({ message: "The stream ended before the answer did. The gateway or the server closed the connection." }, 0);
+      this.fail(
+        { message: "The stream ended before the answer did. The gateway or the server closed the connection." },
+        0,
+      );
     }
   }
 
@@ -214,8 +283,11 @@ class Run {
   fail(error, status) {
     fillError(this.view.error, error, status);
     show(this.view.error, true);
-    this.end(this.first === null ? `Failed after ${milliseconds(this.elapsed())}.`
-      : `The answer failed after ${milliseconds(this.elapsed())}. What came before is below.`);
+    this.end(
+      this.first === null
+        ? `Failed after ${milliseconds(this.elapsed())}.`
+        : `The answer failed after ${milliseconds(this.elapsed())}. What came before is below.`,
+    );
   }
 
   end(words) {
@@ -223,7 +295,10 @@ class Run {
     this.running = false;
     clearInterval(this.ticker);
     const ended = this.finish ? finishOf(this.finish) : "";
-    this.say(words || (ended ? `Done in ${milliseconds(this.elapsed())}: ${ended}.` : `Done in ${milliseconds(this.elapsed())}.`));
+    this.say(
+      words ||
+        (ended ? `Done in ${milliseconds(this.elapsed())}: ${ended}.` : `Done in ${milliseconds(this.elapsed())}.`),
+    );
     this.view.lanes.stop();
     this.view.running(false);
     this.showFacts();
@@ -235,16 +310,22 @@ class Run {
     const thought = u.completion_tokens_details?.reasoning_tokens ?? u.output_tokens_details?.reasoning_tokens;
     const after = this.first === null ? 0 : this.elapsed() - this.first;
     const pairs = [
-      ["Prompt", u.prompt_tokens ?? u.input_tokens, "token"], ["Generated", written, "token"],
+      ["Prompt", u.prompt_tokens ?? u.input_tokens, "token"],
+      ["Generated", written, "token"],
       ["Reasoning", thought, "token"],
     ].map(([name, n, noun]) => [name, n === undefined ? null : plural(n, noun)]);
     pairs.push(["First token", this.first === null ? null : milliseconds(this.first)]);
     pairs.push(["Speed", written > 1 && after > 0 ? `${quantity(((written - 1) * 1000) / after)} tokens/s` : null]);
     pairs.push(["Pieces", this.pieces ? count(this.pieces) : null]);
-    this.view.facts.replaceChildren(...pairs.filter(([, value]) => value)
-      .map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+    this.view.facts.replaceChildren(
+      ...pairs
+        .filter(([, value]) => value)
+        .map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
+    );
     if (!this.id || !store.about?.records) return;
-    this.view.record.replaceChildren(el("a", { href: `#/requests/${encodeURIComponent(this.id)}` }, "Replay this request"));
+    this.view.record.replaceChildren(
+      el("a", { href: `#/requests/${encodeURIComponent(this.id)}` }, "Replay this request"),
+    );
   }
 
   // follow shows the tokens as the server generates them, once they are asked for.
@@ -252,14 +333,18 @@ class Run {
     if (!wanted || this.unfollow || !this.id) return;
     const reader = new Reader();
     let shown = 0;
-    this.unfollow = followRecord(this.id, (line) => {
-      reader.line(line);
-      if (line.type === "tokens") this.view.tokens.take(reader.tokens.at(-1));
-      if (line.type !== "recovery") return;
-      const step = reader.recoveries[shown++];
-      this.view.tokens.take(step);
-      this.view.lanes.recovery(step.kind, step.at);
-    }, () => {});
+    this.unfollow = followRecord(
+      this.id,
+      (line) => {
+        reader.line(line);
+        if (line.type === "tokens") this.view.tokens.take(reader.tokens.at(-1));
+        if (line.type !== "recovery") return;
+        const step = reader.recoveries[shown++];
+        this.view.tokens.take(step);
+        this.view.lanes.recovery(step.kind, step.at);
+      },
+      () => {},
+    );
   }
 
   // stop ends what goes on, because another request begins.

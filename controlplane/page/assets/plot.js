@@ -9,8 +9,8 @@ const BOTTOM = 20;
 const TOP = 8;
 const HOUR = 3600;
 
-// Plot shows some series over the last hour. options: title, unit, stacked, and moved, which is called with the time under
-// the pointer, or null.
+// Plot shows some series over the last hour. options: title, unit, stacked, and moved, which is called with the time
+// under the pointer, or null.
 export class Plot {
   constructor({ title, unit, stacked = false, moved }) {
     this.title = title;
@@ -24,11 +24,28 @@ export class Plot {
     this.now = el("span", { class: "now" });
     this.legend = el("ul", { class: "legend" });
     this.picture = svg("svg", { "aria-hidden": "true" });
-    this.frame = el("div", { class: "frame", tabindex: "0", role: "slider", "aria-label": `${title}, time`, "aria-valuemin": "0",
-      "aria-valuemax": "0", "aria-valuenow": "0" }, this.picture);
+    this.frame = el(
+      "div",
+      {
+        class: "frame",
+        tabindex: "0",
+        role: "slider",
+        "aria-label": `${title}, time`,
+        "aria-valuemin": "0",
+        "aria-valuemax": "0",
+        "aria-valuenow": "0",
+      },
+      this.picture,
+    );
     this.empty = el("p", { class: "empty" }, "Nothing in the last hour.");
-    this.element = el("section", { class: "card plot", "aria-label": title },
-      el("header", {}, el("h2", {}, title), this.now), this.frame, this.empty, this.legend);
+    this.element = el(
+      "section",
+      { class: "card plot", "aria-label": title },
+      el("header", {}, el("h2", {}, title), this.now),
+      this.frame,
+      this.empty,
+      this.legend,
+    );
     this.frame.addEventListener("pointermove", (event) => this.point(event));
     this.frame.addEventListener("pointerleave", () => this.moved(null));
     this.frame.addEventListener("keydown", (event) => this.key(event));
@@ -87,8 +104,10 @@ export class Plot {
     const parts = [];
     for (let v = 0; v <= this.most * 1.001; v += this.step) {
       const y = this.y(v);
-      parts.push(svg("line", { class: "grid", x1: LEFT, x2: this.width - 6, y1: y, y2: y }),
-        svg("text", { x: LEFT - 6, y: y + 3.5, "text-anchor": "end" }, quantity(v)));
+      parts.push(
+        svg("line", { class: "grid", x1: LEFT, x2: this.width - 6, y1: y, y2: y }),
+        svg("text", { x: LEFT - 6, y: y + 3.5, "text-anchor": "end" }, quantity(v)),
+      );
     }
     const every = this.width < 420 ? 1200 : 600;
     for (let t = Math.ceil((this.end - HOUR) / every) * every; t <= this.end; t += every) {
@@ -100,11 +119,16 @@ export class Plot {
   }
 
   shapes() {
-    return this.lines.map((line, i) => {
-      const below = this.stacked && i > 0 ? this.tops[i - 1] : null;
-      return svg("path", { class: this.stacked ? "area" : "line", "data-tone": line.tone,
-        d: this.stacked ? this.area(this.tops[i], below) : this.line(this.tops[i]) });
-    }).reverse();
+    return this.lines
+      .map((line, i) => {
+        const below = this.stacked && i > 0 ? this.tops[i - 1] : null;
+        return svg("path", {
+          class: this.stacked ? "area" : "line",
+          "data-tone": line.tone,
+          d: this.stacked ? this.area(this.tops[i], below) : this.line(this.tops[i]),
+        });
+      })
+      .reverse();
   }
 
   line(values) {
@@ -143,7 +167,8 @@ export class Plot {
   index() {
     if (this.at === null) return this.times.length - 1;
     let best = 0;
-    for (const [i, t] of this.times.entries()) if (Math.abs(t - this.at) < Math.abs(this.times[best] - this.at)) best = i;
+    for (const [i, t] of this.times.entries())
+      if (Math.abs(t - this.at) < Math.abs(this.times[best] - this.at)) best = i;
     return best;
   }
 
@@ -157,13 +182,17 @@ export class Plot {
       this.pin.append(svg("line", { x1: x, x2: x, y1: TOP, y2: HEIGHT - BOTTOM }));
       for (const [k, line] of this.lines.entries()) {
         const v = this.tops[k][i];
-        if (typeof v === "number") this.pin.append(svg("circle", { cx: x, cy: this.y(v), r: 3.5, "data-tone": line.tone }));
+        if (typeof v === "number")
+          this.pin.append(svg("circle", { cx: x, cy: this.y(v), r: 3.5, "data-tone": line.tone }));
       }
     }
     setText(this.now, this.at === null ? `${this.total(values)} ${this.unit}` : clock(this.times[i] * 1000));
     this.frame.setAttribute("aria-valuenow", String(i));
-    this.frame.setAttribute("aria-valuetext", `${clock(this.times[i] * 1000)}: ` +
-      this.lines.map((line, k) => `${line.name} ${quantity(values[k])} ${this.unit}`).join(", "));
+    this.frame.setAttribute(
+      "aria-valuetext",
+      `${clock(this.times[i] * 1000)}: ` +
+        this.lines.map((line, k) => `${line.name} ${quantity(values[k])} ${this.unit}`).join(", "),
+    );
     this.drawLegend(values);
   }
 
@@ -191,8 +220,16 @@ export class Plot {
   }
 
   key(event) {
-    const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: 12, PageDown: -12,
-      Home: -Infinity, End: Infinity };
+    const steps = {
+      ArrowLeft: -1,
+      ArrowDown: -1,
+      ArrowRight: 1,
+      ArrowUp: 1,
+      PageUp: 12,
+      PageDown: -12,
+      Home: -Infinity,
+      End: Infinity,
+    };
     if (event.key === "Escape") this.moved(null);
     if (!(event.key in steps) || this.times.length === 0) return;
     event.preventDefault();
@@ -206,10 +243,12 @@ function stack(lines) {
   const sums = [];
   for (const line of lines) {
     const before = sums.at(-1);
-    sums.push(line.values.map((v, i) => {
-      const below = before?.[i];
-      return typeof v === "number" || typeof below === "number" ? (v ?? 0) + (below ?? 0) : null;
-    }));
+    sums.push(
+      line.values.map((v, i) => {
+        const below = before?.[i];
+        return typeof v === "number" || typeof below === "number" ? (v ?? 0) + (below ?? 0) : null;
+      }),
+    );
   }
   return sums;
 }

@@ -74,8 +74,11 @@ export class Reader {
     const text = line.content;
     if (!text) return;
     const message = this.messages.get(choice) ?? { lane: "answer" };
-    this.model.push(message.lane === "calls" ? { do: "arguments", choice, call: message.call, text, at }
-      : { do: "text", lane: message.lane, choice, text, at });
+    this.model.push(
+      message.lane === "calls"
+        ? { do: "arguments", choice, call: message.call, text, at }
+        : { do: "text", lane: message.lane, choice, text, at },
+    );
   }
 
   answered(line, at) {
@@ -88,8 +91,8 @@ export class Reader {
     this.parser.push(line.body ?? "");
   }
 
-  // steps returns what happened to a choice, by time. What the model wrote is better than what the client got, which may
-  // hide reasoning; servers that are sent conversations have only the latter.
+  // steps returns what happened to a choice, by time. What the model wrote is better than what the client got, which
+  // may hide reasoning; servers that are sent conversations have only the latter.
   steps(choice) {
     const said = this.model.some((step) => step.choice === choice) ? this.model : this.client;
     const all = [...said, ...this.tokens, ...this.recoveries].filter((step) => step.choice === choice);

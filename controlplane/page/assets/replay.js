@@ -8,7 +8,11 @@ import { Reader } from "./record.js";
 import { Tokens } from "./tokens.js";
 import { cutOf, finishOf, meaningOf, recoveryOf } from "./words.js";
 
-const SPEEDS = [["1", "1×"], ["4", "4×"], ["max", "max"]];
+const SPEEDS = [
+  ["1", "1×"],
+  ["4", "4×"],
+  ["max", "max"],
+];
 
 // Replay shows the record of an id.
 export class Replay {
@@ -33,21 +37,50 @@ export class Replay {
     this.play = el("button", { type: "button", class: "primary", onclick: () => this.toggle() }, "Play");
     this.stepper = el("button", { type: "button", onclick: () => this.step() }, "Step");
     this.time = el("output", { class: "mono" });
-    this.bar = el("input", { type: "range", min: "0", max: "0", step: "1", value: "0", "aria-label": "Position",
-      oninput: () => this.seek(Number(this.bar.value)) });
+    this.bar = el("input", {
+      type: "range",
+      min: "0",
+      max: "0",
+      step: "1",
+      value: "0",
+      "aria-label": "Position",
+      oninput: () => this.seek(Number(this.bar.value)),
+    });
     this.select = el("select", { "aria-label": "Choice", onchange: () => this.choose(Number(this.select.value)) });
-    this.controls = el("div", { class: "controls", role: "group", "aria-label": "Replay" }, this.play, this.stepper,
-      segmented("speed", "Speed", SPEEDS, this.speed, (speed) => (this.speed = speed)), this.bar, this.time, this.select);
+    this.controls = el(
+      "div",
+      { class: "controls", role: "group", "aria-label": "Replay" },
+      this.play,
+      this.stepper,
+      segmented("speed", "Speed", SPEEDS, this.speed, (speed) => (this.speed = speed)),
+      this.bar,
+      this.time,
+      this.select,
+    );
     this.error = el("div", { class: "error", role: "alert", hidden: true });
     this.prompt = disclosure("What the server got");
     this.body = disclosure("What the client sent");
     this.answer = disclosure("What the client got");
-    this.element = el("div", { class: "replay" },
-      el("div", { class: "row" }, el("a", { href: "#/requests" }, "← All requests"),
-        el("a", { href: recordPath(this.id), download: `${this.id}.jsonl` }, "Save the record")),
-      this.title, this.facts, this.message, this.error, this.controls, this.lanes.element,
+    this.element = el(
+      "div",
+      { class: "replay" },
+      el(
+        "div",
+        { class: "row" },
+        el("a", { href: "#/requests" }, "← All requests"),
+        el("a", { href: recordPath(this.id), download: `${this.id}.jsonl` }, "Save the record"),
+      ),
+      this.title,
+      this.facts,
+      this.message,
+      this.error,
+      this.controls,
+      this.lanes.element,
       el("details", { class: "panel" }, el("summary", {}, "Token ids, times and repairs"), this.tokens.element),
-      this.body.element, this.prompt.element, this.answer.element);
+      this.body.element,
+      this.prompt.element,
+      this.answer.element,
+    );
     show(this.controls, false);
     show(this.select, false);
   }
@@ -75,17 +108,21 @@ export class Replay {
     this.reader = new Reader();
     setText(this.message, "This request is running.");
     let due = false;
-    this.unfollow = followRecord(this.id, (line) => {
-      this.reader.line(line);
-      if (due) return;
-      due = true;
-      setTimeout(() => {
-        due = false;
-        if (this.gone || this.reader.end) return;
-        this.steps = this.reader.steps(this.choice);
-        this.take(this.reader.last);
-      }, 200);
-    }, () => this.gone || this.ready());
+    this.unfollow = followRecord(
+      this.id,
+      (line) => {
+        this.reader.line(line);
+        if (due) return;
+        due = true;
+        setTimeout(() => {
+          due = false;
+          if (this.gone || this.reader.end) return;
+          this.steps = this.reader.steps(this.choice);
+          this.take(this.reader.last);
+        }, 200);
+      },
+      () => this.gone || this.ready(),
+    );
   }
 
   ready() {
@@ -105,8 +142,13 @@ export class Replay {
     const any = this.steps.some((step) => step.do === "text" || step.do === "call" || step.do === "tokens");
     show(this.controls, any);
     show(this.lanes.element, any);
-    setText(this.message, any ? "" : "Only the beginning and the end of this request were recorded. harmony up --record FOLDER " +
-      "keeps everything; so does the playground.");
+    setText(
+      this.message,
+      any
+        ? ""
+        : "Only the beginning and the end of this request were recorded. harmony up --record FOLDER " +
+            "keeps everything; so does the playground.",
+    );
     show(this.message, !any);
     this.seek(this.length);
   }
@@ -118,19 +160,30 @@ export class Replay {
     const pairs = [
       ["Began", moment(request?.time)],
       ["Asked", `${request?.method ?? ""} ${request?.path ?? ""}`],
-      ["Model", end.model ?? sent?.model], ["Pool", end.pool ?? sent?.pool], ["Policy", end.policy],
-      ["Server", end.server ?? sent?.server], ["Status", end.status ?? head?.status],
+      ["Model", end.model ?? sent?.model],
+      ["Pool", end.pool ?? sent?.pool],
+      ["Policy", end.policy],
+      ["Server", end.server ?? sent?.server],
+      ["Status", end.status ?? head?.status],
       ["Prompt", tokens(end.prompt_tokens, end.cached_tokens ? ` (${count(end.cached_tokens)} cached)` : "")],
       ["Generated", tokens(end.completion_tokens)],
-      ["Reasoning", tokens(end.reasoning_tokens)], ["Preambles", tokens(end.preamble_tokens)],
-      ["Calls", tokens(end.tool_call_tokens)], ["Answer", tokens(end.final_tokens)],
+      ["Reasoning", tokens(end.reasoning_tokens)],
+      ["Preambles", tokens(end.preamble_tokens)],
+      ["Calls", tokens(end.tool_call_tokens)],
+      ["Answer", tokens(end.final_tokens)],
       ["First token", end.first_token_ms >= 0 ? milliseconds(end.first_token_ms) : null],
       ["Took", milliseconds(this.reader.last)],
       ["Speed", this.rate(end)],
       ["Ended", end.cut ? cutOf(end.cut) : end.finish ? finishOf(end.finish) : null],
-      ["Ended early", end.early_end], ["Repaired", repaired.map(([k, n]) => `${count(n)} × ${recoveryOf(k)}`).join("; ")],
-      ["Broken", end.broken], ["Lost", end.lost_frames || end.lost_lines
-        ? `${plural((end.lost_frames ?? 0) + (end.lost_lines ?? 0), "line")} had no room` : null],
+      ["Ended early", end.early_end],
+      ["Repaired", repaired.map(([k, n]) => `${count(n)} × ${recoveryOf(k)}`).join("; ")],
+      ["Broken", end.broken],
+      [
+        "Lost",
+        end.lost_frames || end.lost_lines
+          ? `${plural((end.lost_frames ?? 0) + (end.lost_lines ?? 0), "line")} had no room`
+          : null,
+      ],
     ];
     this.facts.replaceChildren();
     for (const [name, value] of pairs) {
@@ -239,9 +292,12 @@ function promptOf(sent) {
 export function fillError(box, error, status) {
   const [meaning, todo] = meaningOf(error.code, status);
   const code = [status ? `HTTP ${status}` : "", error.code, error.param ? `param ${error.param}` : ""].filter(Boolean);
-  box.replaceChildren(el("h3", {}, meaning),
-    el("p", { dir: "auto" }, visible(String(error.message ?? "").slice(0, 2000))), el("p", {}, todo),
-    el("p", { class: "mono" }, visible(code.join(" · "))));
+  box.replaceChildren(
+    el("h3", {}, meaning),
+    el("p", { dir: "auto" }, visible(String(error.message ?? "").slice(0, 2000))),
+    el("p", {}, todo),
+    el("p", { class: "mono" }, visible(code.join(" · "))),
+  );
 }
 
 // disclosure is a closed panel whose text is written when it is opened.
@@ -263,5 +319,7 @@ const LIMIT = 200_000;
 
 function spell(value) {
   const text = visible(typeof value === "string" ? value : JSON.stringify(value, null, 2));
-  return text.length > LIMIT ? `${text.slice(0, LIMIT)}\n… ${plural(text.length - LIMIT, "character")} more: save the record` : text;
+  return text.length > LIMIT
+    ? `${text.slice(0, LIMIT)}\n… ${plural(text.length - LIMIT, "character")} more: save the record`
+    : text;
 }

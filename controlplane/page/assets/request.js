@@ -1,13 +1,22 @@
 // The requests that the playground sends, in the form of each API.
 
-// buildRequest returns the path, the headers and the body of a request. It throws an error in words if tools are no tools.
+// buildRequest returns the path, the headers and the body of a request. It throws an error in words if tools are none.
 export function buildRequest(form) {
   const tools = parseTools(form.tools);
   if (form.api === "responses") {
-    return { path: "/api/gateway/v1/responses", headers: {}, body: compact({
-      model: form.model, stream: true, store: false, instructions: form.instructions || undefined, input: form.prompt,
-      reasoning: form.effort ? { effort: form.effort } : undefined, tools: tools.map(flat),
-    }) };
+    return {
+      path: "/api/gateway/v1/responses",
+      headers: {},
+      body: compact({
+        model: form.model,
+        stream: true,
+        store: false,
+        instructions: form.instructions || undefined,
+        input: form.prompt,
+        reasoning: form.effort ? { effort: form.effort } : undefined,
+        tools: tools.map(flat),
+      }),
+    };
   }
   const messages = [{ role: "user", content: form.prompt }];
   if (form.instructions) messages.unshift({ role: "developer", content: form.instructions });
@@ -16,8 +25,12 @@ export function buildRequest(form) {
     path: "/api/gateway/v1/chat/completions",
     headers: channels ? { "x-harmony-events": "channels" } : {},
     body: compact({
-      model: form.model, stream: true, stream_options: channels ? undefined : { include_usage: true }, messages,
-      reasoning_effort: form.effort || undefined, tools: tools.map(nested),
+      model: form.model,
+      stream: true,
+      stream_options: channels ? undefined : { include_usage: true },
+      messages,
+      reasoning_effort: form.effort || undefined,
+      tools: tools.map(nested),
     }),
   };
 }
@@ -36,7 +49,8 @@ function parseTools(text) {
     throw new Error(`Tools are not JSON: ${error.message}`);
   }
   if (!Array.isArray(tools)) tools = [tools];
-  if (tools.some((tool) => tool === null || typeof tool !== "object")) throw new Error("Tools are objects in an array.");
+  if (tools.some((tool) => tool === null || typeof tool !== "object"))
+    throw new Error("Tools are objects in an array.");
   return tools;
 }
 

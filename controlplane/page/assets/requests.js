@@ -13,16 +13,36 @@ export class Requests {
   constructor(root) {
     this.root = root;
     this.replay = null;
-    this.filter = el("input", { type: "search", id: "filter", placeholder: "model, status, id …", autocomplete: "off",
-      oninput: () => nextFrame(this.draw) });
+    this.filter = el("input", {
+      type: "search",
+      id: "filter",
+      placeholder: "model, status, id …",
+      autocomplete: "off",
+      oninput: () => nextFrame(this.draw),
+    });
     this.failed = el("input", { type: "checkbox", onchange: () => nextFrame(this.draw) });
     this.body = el("tbody");
-    this.table = el("table", { class: "requests" }, el("thead", {}, el("tr", {}, ...HEADS.map(([, name, extra]) =>
-      el("th", { scope: "col", class: extra }, name)))), this.body);
+    this.table = el(
+      "table",
+      { class: "requests" },
+      el("thead", {}, el("tr", {}, ...HEADS.map(([, name, extra]) => el("th", { scope: "col", class: extra }, name)))),
+      this.body,
+    );
     this.empty = el("p", { class: "empty" });
-    this.list = el("div", {}, el("h1", { id: "title-requests" }, "Requests"),
-      el("div", { class: "row" }, el("label", { class: "inline", for: "filter" }, "Filter"), this.filter,
-        el("label", { class: "inline" }, this.failed, " failed or repaired only")), this.table, this.empty);
+    this.list = el(
+      "div",
+      {},
+      el("h1", { id: "title-requests" }, "Requests"),
+      el(
+        "div",
+        { class: "row" },
+        el("label", { class: "inline", for: "filter" }, "Filter"),
+        this.filter,
+        el("label", { class: "inline" }, this.failed, " failed or repaired only"),
+      ),
+      this.table,
+      this.empty,
+    );
     this.detail = el("div", { class: "detail" });
     root.append(this.list, this.detail);
     this.draw = () => this.update();
@@ -56,10 +76,13 @@ export class Requests {
 
   words(all, fit) {
     if (!store.recordsKnown) return "Reading …";
-    if (!store.about?.records) return "This page has no records. harmony up keeps them, and harmony record does for a fleet.";
+    if (!store.about?.records)
+      return "This page has no records. harmony up keeps them, and harmony record does for a fleet.";
     if (all === 0) {
-      return "Nothing is recorded yet. The playground's requests are recorded always; harmony up --record FOLDER or --watch " +
-        "records all others.";
+      return (
+        "Nothing is recorded yet. The playground's requests are recorded always; harmony up --record FOLDER or " +
+        "--watch records all others."
+      );
     }
     if (fit === 0) return "No request fits the filter.";
     return fit > SHOWN ? `The last ${SHOWN} of ${count(fit)} requests are shown.` : "";
@@ -68,7 +91,8 @@ export class Requests {
 
 const isBad = (s) => s.status >= 400 || Boolean(s.cut) || s.finish === "error" || repaired(s) > 0 || Boolean(s.broken);
 const repaired = (s) => Object.values(s.recoveries ?? {}).reduce((sum, n) => sum + n, 0);
-const textOf = (s) => [s.id, s.model, s.api, s.pool, s.policy, s.server, s.status, s.finish, s.cut, s.path].join(" ").toLowerCase();
+const textOf = (s) =>
+  [s.id, s.model, s.api, s.pool, s.policy, s.server, s.status, s.finish, s.cut, s.path].join(" ").toLowerCase();
 
 function stateOf(s) {
   if (s.running) return ["running", "running"];
@@ -117,5 +141,7 @@ function updateRow(row, s) {
     setText(inner, value ? value(s) : words);
     if (!value) inner.dataset.tone = tone;
   }
-  row.title = Object.entries(s.recoveries ?? {}).map(([kind, n]) => `${n} × ${recoveryOf(kind)}`).join("\n");
+  row.title = Object.entries(s.recoveries ?? {})
+    .map(([kind, n]) => `${n} × ${recoveryOf(kind)}`)
+    .join("\n");
 }

@@ -60,7 +60,12 @@ function addSample(sample) {
     const key = seriesKey(s.name, s.labels);
     let found = series.get(key);
     if (!found) {
-      found = { name: s.name, labels: s.labels ?? {}, unit: s.unit ?? "", values: new Array(times.length - 1).fill(null) };
+      found = {
+        name: s.name,
+        labels: s.labels ?? {},
+        unit: s.unit ?? "",
+        values: new Array(times.length - 1).fill(null),
+      };
       series.set(key, found);
     }
     found.values[times.length - 1] = s.value;
@@ -87,8 +92,8 @@ function addRequest(summary) {
 let source = null;
 let retry = 1000;
 
-// connect asks for everything once and then follows. It is called again when the connection is lost, since what happened
-// meanwhile is not sent again.
+// connect asks for everything once and then follows. It is called again when the connection is lost, since what
+// happened meanwhile is not sent again.
 function connect() {
   if (source) return;
   source = new EventSource("/api/live");
@@ -139,7 +144,8 @@ function connection(state) {
 
 async function refresh() {
   const [about, status, history] = await Promise.allSettled(
-    ["/api/about", "/api/status", "/api/history"].map((path) => getJSON(path)));
+    ["/api/about", "/api/status", "/api/history"].map((path) => getJSON(path)),
+  );
   if (about.status === "fulfilled") {
     store.about = about.value;
     tell("about");
@@ -164,8 +170,8 @@ async function refresh() {
   tell("requests");
 }
 
-// start keeps the store current from now on, while the page can be seen. A browser opens six connections to one server at
-// most, for all tabs together, so hidden ones give theirs back.
+// start keeps the store current from now on, while the page can be seen. A browser opens six connections to one server
+// at most, for all tabs together, so hidden ones give theirs back.
 export function start() {
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) disconnect();

@@ -48,27 +48,46 @@ export class Tokens {
     this.rows.append(...rows);
     while (this.rows.childElementCount > SHOWN) this.rows.firstElementChild.remove();
     const hidden = this.pieces + this.repairs - this.rows.childElementCount;
-    setText(this.facts, `${plural(this.number, "token")} in ${plural(this.pieces, "piece")}, ${count(this.repairs)} repaired` +
-      (hidden > 0 ? `. The last ${SHOWN} rows are shown; the record has all.` : "."));
+    setText(
+      this.facts,
+      `${plural(this.number, "token")} in ${plural(this.pieces, "piece")}, ${count(this.repairs)} repaired` +
+        (hidden > 0 ? `. The last ${SHOWN} rows are shown; the record has all.` : "."),
+    );
     this.rows.scrollTop = this.rows.scrollHeight;
   }
 }
 
 function row(step) {
   if (step.do === "recovery") {
-    return el("li", { class: "repair" }, el("span", { class: "at" }, milliseconds(step.at)),
-      el("span", {}, `repaired at token ${count(step.token ?? 0)}: ${recoveryOf(step.kind)} (${step.kind})`));
+    return el(
+      "li",
+      { class: "repair" },
+      el("span", { class: "at" }, milliseconds(step.at)),
+      el("span", {}, `repaired at token ${count(step.token ?? 0)}: ${recoveryOf(step.kind)} (${step.kind})`),
+    );
   }
   const ids = el("span", { class: "ids" });
   for (const [i, id] of step.ids.slice(0, 64).entries()) {
     const text = step.texts[i];
-    ids.append(el("span", { class: /^<\|.*\|>$/.test(text ?? "") ? "token control" : "token" },
-      el("span", { class: "id" }, String(id)), text === undefined ? null : el("bdi", {}, shown(text))), " ");
+    ids.append(
+      el(
+        "span",
+        { class: /^<\|.*\|>$/.test(text ?? "") ? "token control" : "token" },
+        el("span", { class: "id" }, String(id)),
+        text === undefined ? null : el("bdi", {}, shown(text)),
+      ),
+      " ",
+    );
   }
   if (step.ids.length > 64) ids.append(`and ${count(step.ids.length - 64)} more`);
   if (step.text) ids.append(el("bdi", { class: "raw" }, shown(step.text.slice(0, 400))));
-  return el("li", {}, el("span", { class: "at" }, milliseconds(step.at)),
-    el("span", { class: "gap" }, step.gap === null ? "" : `+${milliseconds(step.gap)}`), ids);
+  return el(
+    "li",
+    {},
+    el("span", { class: "at" }, milliseconds(step.at)),
+    el("span", { class: "gap" }, step.gap === null ? "" : `+${milliseconds(step.gap)}`),
+    ids,
+  );
 }
 
 // shown makes ends of lines and spaces at the edges visible.

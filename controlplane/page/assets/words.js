@@ -11,18 +11,29 @@ const states = {
 export const stateOf = (state) => states[state] ?? ["unknown", String(state)];
 
 const meanings = {
-  server_unavailable: ["No server of this model can be reached.",
-    "Look at the pool in Fleet: it says why each server is not used. The request is safe to send again."],
-  server_timeout: ["The server was silent for too long.",
-    "Its queue may be full, or the prompt long. The limit is stall_timeout in the configuration."],
+  server_unavailable: [
+    "No server of this model can be reached.",
+    "Look at the pool in Fleet: it says why each server is not used. The request is safe to send again.",
+  ],
+  server_timeout: [
+    "The server was silent for too long.",
+    "Its queue may be full, or the prompt long. The limit is stall_timeout in the configuration.",
+  ],
   server_overloaded: ["The server has no room now.", "Send it again in a moment, or add servers to the pool."],
-  server_error: ["The server failed while it answered.", "The server's own log says why. Fleet shows whether it is well."],
-  server_model_not_found: ["The server does not know the model by this name.",
-    "Set server_model (or --server-model) to the name that the server lists at GET /v1/models."],
+  server_error: [
+    "The server failed while it answered.",
+    "The server's own log says why. Fleet shows whether it is well.",
+  ],
+  server_model_not_found: [
+    "The server does not know the model by this name.",
+    "Set server_model (or --server-model) to the name that the server lists at GET /v1/models.",
+  ],
   server_refused_credentials: ["The server refused the gateway's credentials.", "Set the pool's token."],
   rate_limit_exceeded: ["The server limits requests.", "Wait as long as retry-after says."],
-  gateway_overloaded: ["The gateway has no memory left for this request.",
-    "Send it again in a moment. If this happens often, raise memory_limit or add workers."],
+  gateway_overloaded: [
+    "The gateway has no memory left for this request.",
+    "Send it again in a moment. If this happens often, raise memory_limit or add workers.",
+  ],
   gateway_misconfigured: ["The gateway's configuration is wrong.", "Fleet shows the error of the configuration."],
   model_not_found: ["The gateway has no model of this name.", "Choose one of those that the gateway serves."],
   context_length_exceeded: ["Prompt and answer do not fit into the model's context.", "Shorten the prompt."],
@@ -43,7 +54,8 @@ export function meaningOf(code, status) {
   if (meanings[code]) return meanings[code];
   if (status >= 500 || status === 0) return ["The answer failed.", "The message says more."];
   if (status === 404) return ["The gateway does not know this address.", "Is this gateway older than its page?"];
-  if (status === 403) return ["The page's server refused the request.", "Open the page by the address that it is bound to."];
+  if (status === 403)
+    return ["The page's server refused the request.", "Open the page by the address that it is bound to."];
   return ["The gateway refused the request.", "The message says why."];
 }
 
@@ -98,8 +110,13 @@ const cuts = {
 export const cutOf = (cut) => cuts[cut] ?? cut;
 
 const resources = {
-  listeners: "listeners", routes: "routes", clusters: "clusters", endpoints: "endpoints", extensions: "filter",
-  secrets: "secrets", runtime: "runtime",
+  listeners: "listeners",
+  routes: "routes",
+  clusters: "clusters",
+  endpoints: "endpoints",
+  extensions: "filter",
+  secrets: "secrets",
+  runtime: "runtime",
 };
 
 // resourceOf names a type of Envoy's resources.

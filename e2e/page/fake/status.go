@@ -14,7 +14,7 @@ import (
 // The names in the status that tests look for.
 const (
 	DeadServer = "http://10.0.0.9:8000"
-	DeadReason = "no Envoy reaches it; no answer within 3s, for the last 41 s"
+	DeadReason = "no Envoy reaches it; dial tcp 10.0.0.9:8000: connect: connection refused"
 	NACKText   = "Error adding/updating listener(s) clients: cannot bind '10.0.1.14:443': Address already in use"
 )
 

@@ -131,6 +131,10 @@ reproducible: tool-tinygo ## Build the filter from two clones and compare the by
 config-schema: ## Make the JSON Schema of the configuration file, and the tables of settings and metrics in docs/
 	@go run ./tools/configschema
 
+.PHONY: dashboard
+dashboard: ## Write the dashboard for Grafana, examples/monitoring/dashboard.json, from its rows in tools/dashboard
+	@go run ./tools/dashboard
+
 .PHONY: helm-values
 helm-values: ## Write the table of the Helm chart's values into docs/helm.md
 	@go run ./tools/helmvalues
@@ -170,6 +174,7 @@ test: ## Everything that CI checks: lint, unit, as a library, TinyGo, build, end
 	$(call stage,test-tinygo,$(MAKE) test-tinygo)
 	$(call stage,build,$(MAKE) build)
 	$(call stage,test-examples,$(MAKE) test-examples)
+	$(call stage,test-alerts,$(MAKE) test-alerts)
 	$(call stage,guide,$(MAKE) guide)
 	$(call stage,e2e,$(MAKE) e2e)
 
@@ -213,6 +218,11 @@ test-tinygo: tool-tinygo ## The tests of harmonycore, compiled by TinyGo
 test-examples: wasm dist/brackets-filter.wasm ## The tests of examples/filtertest (a filter of somebody else, and this one, without Envoy) and examples/adapter
 	cd examples/filtertest && go vet ./... && go test -count=1 -timeout 120s ./...
 	cd examples/adapter && go vet ./... && go test -count=1 -timeout 120s ./...
+
+.PHONY: test-alerts
+test-alerts: tool-prometheus ## promtool on examples/monitoring: the alerts fire when they should, and only then
+	@cd examples/monitoring && for do in "check config prometheus.yml" "test rules alerts_test.yaml alerts_days_test.yaml"; do \
+		$(HARMONY_PROMETHEUS)/promtool $$do; done
 
 dist/brackets-filter.wasm: $(WASM_SOURCES) $(wildcard examples/adapter/*.go examples/adapter/filter/*.go) | tool-tinygo
 	@FILTER_MODULE=examples/adapter FILTER_OUT=$@ tools/build-filter.sh

@@ -56,13 +56,13 @@ func TestRunbookCommands(t *testing.T) {
 	}
 }
 
-// TestRunbookAlerts checks that the runbook and examples/alerts.yaml have the same alerts.
+// TestRunbookAlerts checks that the runbook and examples/monitoring/alerts.yaml have the same alerts.
 func TestRunbookAlerts(t *testing.T) {
 	text, err := os.ReadFile(lab.File("docs/runbook.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	alerts, err := os.ReadFile(lab.File("examples/alerts.yaml"))
+	alerts, err := os.ReadFile(lab.File("examples/monitoring/alerts.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,6 +58,7 @@ func source() common.DataSourceRef {
 
 // build returns the dashboard.
 func build(rows []row) (any, error) {
+	//nolint:staticcheck // SA1019: the newer form is not read by the Grafanas that most people run
 	b := dashboard.NewDashboardBuilder("Harmony Edge").Uid("harmony-edge").Tags([]string{"harmony"}).
 		Description("Gateways, servers, the control plane and the responses service. See docs/monitoring.md.").
 		Refresh("30s").Time("now-1h", "now").Timezone("browser").Tooltip(dashboard.DashboardCursorSyncCrosshair).
@@ -130,10 +131,9 @@ func (p *panel) targets() []cog.Builder[variants.Dataquery] {
 	var all []cog.Builder[variants.Dataquery]
 	for i, q := range p.queries {
 		b := prometheus.NewDataqueryBuilder().Expr(q.expr).RefId(string(rune('A' + i))).Datasource(source())
-		switch {
-		case p.form == list:
+		if p.form == list {
 			b.Instant().Format(prometheus.PromQueryFormatTable)
-		default:
+		} else {
 			b.Range().LegendFormat(q.legend)
 		}
 		all = append(all, b)

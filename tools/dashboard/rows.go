@@ -7,6 +7,8 @@ const (
 	ofModel = `{model=~"$model",instance=~"$envoy"}`
 	ofEnvoy = `{instance=~"$envoy"}`
 	ofPool  = `{pool=~"$pool"}`
+	// said narrows kinds of tokens to those of answers.
+	said = `kind!~"prompt|cached|tool_output"`
 	// clients are the listeners for clients, and not that for Prometheus.
 	clients = `{envoy_http_conn_manager_prefix!~"admin|harmony-stats",instance=~"$envoy"}`
 	// clusters are Envoy's clusters of the pools.
@@ -39,6 +41,14 @@ func quantile(q, metric, selector, by string) string {
 	return "histogram_quantile(" + q + ", " + rate(metric+"_bucket", selector, le) + ")"
 }
 
+// more returns by how much a counter has grown, by labels.
+func more(metric, selector, by string) string {
+	return "sum by (" + by + ") (increase(" + metric + selector + "[$__rate_interval]))"
+}
+
+// each returns the rate of a counter of Envoy's clusters.
+func each(metric string) string { return "rate(" + metric + clusters + "[$__rate_interval])" }
+
 // byPool returns a sum of Envoy's own series of its clusters, by the pools' names.
 func byPool(expr string) string {
 	return `sum by (pool) (label_replace(` + expr + `, "pool", "$1", "envoy_cluster_name", "harmony-pool-(.*)"))`
@@ -66,7 +76,7 @@ func now() row {
 		{title: "Streams", form: number, unit: "short", width: 3, help: "Requests that are being answered.",
 			queries: []query{{"sum(envoy_http_downstream_rq_active" + clients + ")", ""}}},
 		{title: "Tokens of answers", form: number, unit: "short", width: 3, help: "Tokens per second.",
-			queries: []query{{rate("harmony_tokens_total", with(ofModel, `kind!~"prompt|cached|tool_output"`), ""), ""}}},
+			queries: []query{{rate("harmony_tokens_total", with(ofModel, said), ""), ""}}},
 		{title: "First token, 95 of 100", form: number, unit: "ms", width: 3, bad: 10000,
 			help:    "From the whole request to the server's first token.",
 			queries: []query{{quantile("0.95", "harmony_time_to_first_token_milliseconds", ofEnvoy, ""), ""}}},
@@ -89,9 +99,10 @@ func traffic() row {
 			"model"),
 		plain("Requests by API", "", "reqps", "harmony_requests_total", ofModel, "api"),
 		{title: "Tokens of prompts", unit: "short", help: "Per second. cached is the part that servers had in their cache.",
-			queries: []query{{rate("harmony_tokens_total", with(ofModel, `kind=~"prompt|cached|tool_output"`), "kind"), "{{kind}}"}}},
+			queries: []query{{
+				rate("harmony_tokens_total", with(ofModel, `kind=~"prompt|cached|tool_output"`), "kind"), "{{kind}}"}}},
 		{title: "Tokens of answers by channel", unit: "short", form: stack, help: "Per second.",
-			queries: []query{{rate("harmony_tokens_total", with(ofModel, `kind!~"prompt|cached|tool_output"`), "kind"), "{{kind}}"}}},
+			queries: []query{{rate("harmony_tokens_total", with(ofModel, said), "kind"), "{{kind}}"}}},
 		{title: "Streams and connections of clients", unit: "short",
 			queries: []query{{"sum(envoy_http_downstream_rq_active" + clients + ")", "streams"},
 				{"sum(envoy_http_downstream_cx_active" + clients + ")", "connections"}}},
@@ -123,7 +134,7 @@ func times() row {
 }
 
 func answers() row {
-	told := with(ofModel, `kind!~"prompt|cached|tool_output"`)
+	told := with(ofModel, said)
 	return row{"What models write", []panel{
 		plain("Messages by channel", "", "short", "harmony_channel_messages_total", ofEnvoy, "channel"),
 		{title: "Recoveries in 1,000 messages", unit: "short", help: "What was repaired, by kind: docs/metrics.md.",
@@ -154,17 +165,17 @@ func pools() row {
 			queries: []query{{"min by (pool) (harmony_controlplane_pool_up" + ofPool + ")", "{{pool}}"}}},
 		{title: "Servers by state", unit: "short", help: "harmony status says why a server is not ready.",
 			queries: []query{{"max by (pool, state) (harmony_controlplane_servers" + ofPool + ") > 0", "{{pool}}: {{state}}"}}},
+		{title: "Requests by pool", unit: "reqps", help: "By the class of their status.", queries: []query{{
+			rate("harmony_pool_requests_total", `{pool=~"$pool",instance=~"$envoy"}`, "pool, class"), "{{pool}}: {{class}}"}}},
 		{title: "Requests at the servers", unit: "short", help: "That are being answered.",
 			queries: []query{{byPool("envoy_cluster_upstream_rq_active" + clusters), "{{pool}}"}}},
 		{title: "Refused, since a pool was full", unit: "reqps", help: "Requests beyond capacity: 503 server_overloaded.",
 			// Before 1.38, Envoy counted these by the second name.
-			queries: []query{{byPool("rate(envoy_cluster_upstream_rq_active_overflow" + clusters + "[$__rate_interval])"), "{{pool}}"},
-				{byPool("rate(envoy_cluster_upstream_rq_pending_overflow" + clusters + "[$__rate_interval])"), "{{pool}}, pending"}}},
+			queries: []query{{byPool(each("envoy_cluster_upstream_rq_active_overflow")), "{{pool}}"},
+				{byPool(each("envoy_cluster_upstream_rq_pending_overflow")), "{{pool}}, pending"}}},
 		{title: "Failed connections and health checks", unit: "cps", queries: []query{
-			{byPool("rate(envoy_cluster_upstream_cx_connect_fail" + clusters + "[$__rate_interval])"), "{{pool}}: connections"},
-			{byPool("rate(envoy_cluster_health_check_failure" + clusters + "[$__rate_interval])"), "{{pool}}: health checks"}}},
-		{title: "Servers with another vocabulary", unit: "short", help: "They get no requests: docs/pools.md.",
-			queries: []query{{"max by (pool) (harmony_controlplane_other_vocabulary_servers" + ofPool + ")", "{{pool}}"}}},
+			{byPool(each("envoy_cluster_upstream_cx_connect_fail")), "{{pool}}: connections"},
+			{byPool(each("envoy_cluster_health_check_failure")), "{{pool}}: health checks"}}},
 	}}
 }
 
@@ -183,8 +194,8 @@ func envoys() row {
 			queries: []query{{"max by (instance) (envoy_server_memory_physical_size" + ofEnvoy + ")", "{{instance}}"}}},
 		{title: "VMs that died", unit: "short", help: "And were loaded again, or could not be. It is a bug: please report it.",
 			queries: []query{
-				{"sum by (instance) (increase(envoy_wasm_harmony_vm_reload_success" + ofEnvoy + "[$__rate_interval]))", "{{instance}}"},
-				{"sum by (instance) (increase(envoy_wasm_harmony_vm_reload_failure" + ofEnvoy + "[$__rate_interval]))",
+				{more("envoy_wasm_harmony_vm_reload_success", ofEnvoy, "instance"), "{{instance}}"},
+				{more("envoy_wasm_harmony_vm_reload_failure", ofEnvoy, "instance"),
 					"{{instance}}: not loaded again"}}},
 		{title: "Refused by an Envoy that is full", unit: "cps", queries: []query{
 			{rate("envoy_http_downstream_rq_overload_close", clients, ""), "requests"},
@@ -207,7 +218,7 @@ func controlPlane() row {
 		{title: "Envoys", unit: "short", queries: []query{{"sum(harmony_controlplane_envoys)", "connected"},
 			{"sum(harmony_controlplane_envoys_current)", "have accepted everything"}}},
 		{title: "Refused by Envoys", unit: "short", form: stack, help: "Answers to what they were sent, by type.",
-			queries: []query{{`sum by (type) (increase(harmony_controlplane_responses_total{result="refused"}[$__rate_interval]))`,
+			queries: []query{{more("harmony_controlplane_responses_total", `{result="refused"}`, "type"),
 				"{{type}}"}}},
 		{title: "From a push to all having accepted", unit: "s", queries: []query{
 			{quantile("0.5", "harmony_controlplane_push_to_accept_seconds", "", ""), "50 of 100"},
@@ -216,9 +227,9 @@ func controlPlane() row {
 			{"min(harmony_controlplane_config_valid)", "configuration"}, {"min(harmony_controlplane_filter_valid)", "filter"}}},
 		plain("Pushes", "", "cps", "harmony_controlplane_pushes_total", "", "type"),
 		{title: "Files read", unit: "short", queries: []query{
-			{"sum by (result) (increase(harmony_controlplane_config_loads_total[$__rate_interval]))", "configuration: {{result}}"},
-			{"sum by (result) (increase(harmony_controlplane_filter_loads_total[$__rate_interval]))", "filter: {{result}}"},
-			{"sum by (result) (increase(harmony_controlplane_snapshot_saves_total[$__rate_interval]))", "state saved: {{result}}"}}},
+			{more("harmony_controlplane_config_loads_total", "", "result"), "configuration: {{result}}"},
+			{more("harmony_controlplane_filter_loads_total", "", "result"), "filter: {{result}}"},
+			{more("harmony_controlplane_snapshot_saves_total", "", "result"), "state saved: {{result}}"}}},
 	}}
 }
 

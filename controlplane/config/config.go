@@ -32,6 +32,8 @@ type Config struct {
 	// CORSOrigins are the origins, such as https://chat.example.com, whose pages may call the API from a browser. "*" is
 	// any.
 	CORSOrigins []string `yaml:"cors_origins"`
+	// Tracing determines where spans go.
+	Tracing Tracing `yaml:"tracing"`
 	// ReasoningRatioAlert is the share of reasoning in an answer's tokens, from 0 to 1, above which the answer is counted.
 	ReasoningRatioAlert float64 `yaml:"reasoning_ratio_alert" jsonschema:"minimum=0,maximum=1"`
 	Seal                Seal    `yaml:"seal"`
@@ -128,6 +130,7 @@ func Default() *Config {
 		StallTimeout:     Duration(contract.DefaultStallTimeoutMS * time.Millisecond),
 		PassthroughPaths: DefaultPassthroughPaths(),
 		RequestTimeout:   Duration(DefaultRequestTimeout),
+		Tracing:          Tracing{Share: DefaultShare},
 		Envoy:            Envoy{MaxHeap: DefaultMaxHeap, MaxConnections: DefaultMaxConnections},
 
 		ReasoningRatioAlert: contract.DefaultReasoningAlert,
@@ -159,7 +162,8 @@ func (c *Config) Filter() *contract.Config {
 		ReasoningRatioAlert: c.ReasoningRatioAlert,
 		Seal: contract.Seal{LifetimeS: contract.DefaultSealLifetimeS,
 			TenantHeader: strings.ToLower(c.Seal.TenantHeader)},
-		ResponsesService: c.ResponsesService.filter(), Tap: c.Tap.filter(), Settings: c.Settings,
+		ResponsesService: c.ResponsesService.filter(), Tap: c.Tap.filter(), Tracing: c.Tracing.Enabled(),
+		Settings: c.Settings,
 	}
 	if d := time.Duration(c.Seal.Lifetime); d > 0 {
 		f.Seal.LifetimeS = int(d.Seconds())

@@ -17,6 +17,8 @@ type Resolved struct {
 	Passthrough, Service Endpoint
 	// Tap is the recorder of [Config.Tap], or zero.
 	Tap Endpoint
+	// Collector is that of [Config.Tracing]. It is zero if there is none.
+	Collector Collector
 	// FilterJSON is the filter's part, in the form that the filter reads.
 	FilterJSON []byte
 

@@ -128,6 +128,9 @@ func (c *Config) check() (*Resolved, *Error) {
 	if e := c.checkTap(r); e != nil {
 		return nil, e
 	}
+	if e := c.checkTracing(r); e != nil {
+		return nil, e
+	}
 	return r, c.checkPassthrough(r)
 }
 

@@ -33,7 +33,9 @@ const (
 	PassthroughCluster = "harmony-passthrough"
 	// ResponsesCluster has the responses service.
 	ResponsesCluster = "harmony-responses"
-	poolPrefix       = "harmony-pool-"
+	// TracingCluster has the collector of spans.
+	TracingCluster = "harmony-tracing"
+	poolPrefix     = "harmony-pool-"
 )
 
 // Options are the inputs of [Build] besides the operator's configuration.

@@ -44,6 +44,9 @@ func (b *builder) clusters() []*clusterv3.Cluster {
 	if b.config.Tap.URL != "" {
 		clusters = append(clusters, b.cluster(contract.TapCluster, singleServer(b.resolved.Tap), nil, 0))
 	}
+	if b.config.Tracing.Enabled() {
+		clusters = append(clusters, b.tracingCluster())
+	}
 	return clusters
 }
 
@@ -93,11 +96,7 @@ func (b *builder) cluster(
 			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": b.any(&upstreamhttpv3.HttpProtocolOptions{
 				CommonHttpProtocolOptions: connections,
 				UpstreamProtocolOptions: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig_{
-					ExplicitHttpConfig: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig{
-						ProtocolConfig: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{
-							HttpProtocolOptions: &corev3.Http1ProtocolOptions{},
-						},
-					},
+					ExplicitHttpConfig: b.protocol(name),
 				},
 				HttpFilters: filters,
 			}),
@@ -112,11 +111,27 @@ func (b *builder) cluster(
 				c.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
 			}
 			if s.Endpoint.TLS && c.TransportSocket == nil {
-				c.TransportSocket = b.tls()
+				c.TransportSocket = b.tls("http/1.1")
 			}
 		}
 	}
 	return c
+}
+
+// protocol returns the protocol of a cluster's servers: HTTP/1.1, but for a collector that speaks gRPC.
+func (b *builder) protocol(cluster string) *upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig {
+	if cluster == TracingCluster && b.resolved.Collector.Path == "" {
+		return &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig{
+			ProtocolConfig: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
+				Http2ProtocolOptions: &corev3.Http2ProtocolOptions{},
+			},
+		}
+	}
+	return &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig{
+		ProtocolConfig: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{
+			HttpProtocolOptions: &corev3.Http1ProtocolOptions{},
+		},
+	}
 }
 
 // assignment returns the endpoints of a cluster.
@@ -151,8 +166,9 @@ func lbEndpoint(s *Server) *endpointv3.LbEndpoint {
 	return out
 }
 
-// tls returns a TLS socket that requests and verifies, for each server, a certificate for the server's own name.
-func (b *builder) tls() *corev3.TransportSocket {
+// tls returns a TLS socket that requests and verifies, for each server, a certificate for the server's own name. protocol
+// is the ALPN name of what is spoken within.
+func (b *builder) tls(protocol string) *corev3.TransportSocket {
 	if b.options.CAFile == "" {
 		b.fail(errors.New("an https server is configured and no file of trusted certificates was found; name one as ca_file"))
 	}
@@ -162,7 +178,7 @@ func (b *builder) tls() *corev3.TransportSocket {
 			AutoHostSni:          true,
 			AutoSniSanValidation: true,
 			CommonTlsContext: &tlsv3.CommonTlsContext{
-				AlpnProtocols: []string{"http/1.1"},
+				AlpnProtocols: []string{protocol},
 				TlsParams:     &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
 				ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{
 					ValidationContext: &tlsv3.CertificateValidationContext{

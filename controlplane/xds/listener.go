@@ -99,6 +99,7 @@ func (b *builder) connectionManager(name string) *hcmv3.HttpConnectionManager {
 		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{b.stripInternalHeaders()},
 		LocalReplyConfig:              b.localReplies(),
 		AccessLog:                     b.accessLog(),
+		Tracing:                       b.tracing(),
 		// The client, the gateway's log and the server see one id: the client's own if it sends one.
 		PreserveExternalRequestId:    true,
 		AlwaysSetRequestIdInResponse: true,

@@ -58,7 +58,7 @@ func (b *builder) poolCluster(p *config.ResolvedPool) *clusterv3.Cluster {
 	c := b.cluster(poolPrefix+p.Name, groups, b.injectCredential(p), perConnection)
 	c.LoadAssignment = poolAssignment(p, groups)
 	if p.TLS && c.TransportSocket == nil {
-		c.TransportSocket = b.tls() // the pool may be empty for a while
+		c.TransportSocket = b.tls("http/1.1") // the pool may be empty for a while
 	}
 	c.LoadBalancingPolicy = &clusterv3.LoadBalancingPolicy{Policies: []*clusterv3.LoadBalancingPolicy_Policy{b.balance(p)}}
 	c.OutlierDetection = &clusterv3.OutlierDetection{
@@ -205,5 +205,6 @@ func (b *builder) runtime() *structpb.Struct {
 		limit := min(float64(p.Capacity)*float64(max(servers, 1)), breakerLimit)
 		keys["circuit_breakers."+poolPrefix+p.Name+".default.max_requests"] = structpb.NewNumberValue(limit)
 	}
+	b.setExports(keys)
 	return &structpb.Struct{Fields: keys}
 }

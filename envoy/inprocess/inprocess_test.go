@@ -38,6 +38,20 @@ func resources(t *testing.T) *xds.Resources {
 	return r
 }
 
+// TestTracingIsRefused checks that tracing is refused here, because only Envoy makes spans.
+func TestTracingIsRefused(t *testing.T) {
+	c := config.Default()
+	c.Tracing.URL = "http://127.0.0.1:4317"
+	c.Models = []config.Model{config.DefaultModel("one", "vllm=http://10.0.0.1:8000")}
+	r, err := build(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readListener(r); err == nil || !strings.Contains(err.Error(), "tracing") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestRoutes(t *testing.T) {
 	l, err := readListener(resources(t))
 	if err != nil {

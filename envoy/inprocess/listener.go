@@ -52,16 +52,19 @@ func readListener(r *xds.Resources) (*listener, error) {
 	if r.Listeners[0].GetFilterChains()[0].GetTransportSocket() != nil {
 		return nil, errors.New("TLS for clients needs Envoy: leave tls out, or use --host envoy")
 	}
+	m, err := r.ConnectionManager()
+	if err != nil {
+		return nil, err
+	}
+	if m.GetTracing() != nil {
+		return nil, errors.New("tracing needs Envoy: leave tracing out, or use --host envoy")
+	}
 	if len(r.Runtime.GetFields()) > 0 {
 		return nil, errors.New("capacity needs Envoy: leave capacity out, or use --host envoy")
 	}
 	socket := r.Listeners[0].GetAddress().GetSocketAddress()
 	if socket == nil {
 		return nil, errors.New("the listener has no socket address")
-	}
-	m, err := r.ConnectionManager()
-	if err != nil {
-		return nil, err
 	}
 	log, err := readAccessLog(m.GetAccessLog())
 	if err != nil {

@@ -28,6 +28,8 @@ type Config struct {
 	ResponsesService ResponsesService
 	// Tap determines where the filter's view of tapped requests goes.
 	Tap Tap
+	// Tracing reports whether the proxy makes spans. The filter then describes requests for them.
+	Tracing bool
 	Settings
 	Models []Model
 }
@@ -84,6 +86,7 @@ func (c *Config) Fields() []Field {
 		fraction("reasoning_ratio_alert", &c.ReasoningRatioAlert, DefaultReasoningAlert),
 		block("seal", c.Seal.Fields()),
 		service, tap,
+		flag("tracing", &c.Tracing, false),
 	}
 	return append(fields, c.Settings.Fields()...)
 }

@@ -18,6 +18,8 @@ import (
 type Exchange struct {
 	gateway  *Gateway
 	endpoint endpoint
+	// route is the pattern of the request's path, or empty.
+	route string
 	// response takes the response. It is nil until a response is expected.
 	response response
 	client   outlet
@@ -184,6 +186,9 @@ func (e *Exchange) Stalled(now int64) ResponseAction {
 
 // PassesThrough reports whether everything that is still to come passes unchanged.
 func (e *Exchange) PassesThrough() bool { return e.client.state == outletPassing }
+
+// Route returns the pattern of the request's path, such as /v1/responses/{id}. It is empty for a path that is refused.
+func (e *Exchange) Route() string { return e.route }
 
 // Translated reports whether the request was sent to a model's servers as tokens of the model.
 func (e *Exchange) Translated() bool { return e.generation != nil }

@@ -95,7 +95,7 @@ func (g *Gateway) beginMisconfigured(path string) *Exchange {
 	case strings.HasPrefix(path, contract.APIPrefix):
 		return g.beginRefusal(apiOther, errMisconfigured())
 	case slices.Contains(rawRoots, path):
-		return g.beginRefusal(apiCompletions, errMisconfigured())
+		return g.beginRefusal(APICompletions, errMisconfigured())
 	default:
 		return nil
 	}

@@ -6,14 +6,16 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// The values of [Report.API].
+// APICompletions is the value of [Report.API] for the API of completions.
+const APICompletions = "completions"
+
+// The other values of [Report.API].
 const (
-	apiChat        = "chat"
-	apiResponses   = "responses"
-	apiCompletions = "completions"
-	apiTokens      = "tokens"
-	apiModels      = "models"
-	apiOther       = "other"
+	apiChat      = "chat"
+	apiResponses = "responses"
+	apiTokens    = "tokens"
+	apiModels    = "models"
+	apiOther     = "other"
 )
 
 // route is one kind of request that the gateway handles.
@@ -52,12 +54,12 @@ var routes = [...]route{
 	{"POST", contract.ConversationsPath + "/{rest...}", apiResponses, beginConversations},
 	{"DELETE", contract.ConversationsPath + "/{rest...}", apiResponses, beginConversations},
 
-	{"POST", contract.CompletionsPath, apiCompletions, beginCompletions},
-	{"POST", "{path...}", apiCompletions, beginServersOwn},
+	{"POST", contract.CompletionsPath, APICompletions, beginCompletions},
+	{"POST", "{path...}", APICompletions, beginServersOwn},
 
 	// SGLang takes its own API's requests by PUT too (sglang/srt/entrypoints/http_server.py of 0.5.23).
-	{"PUT", contract.CompletionsPath, apiCompletions, beginCompletions},
-	{"PUT", "{path...}", apiCompletions, beginServersOwnPut},
+	{"PUT", contract.CompletionsPath, APICompletions, beginCompletions},
+	{"PUT", "{path...}", APICompletions, beginServersOwnPut},
 }
 
 // match reports whether a path fits the route. open is the part that the pattern leaves open, or the route's path if
@@ -103,6 +105,7 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 			continue
 		}
 		x := g.newExchange(r.api)
+		x.route = r.path
 		if x.endpoint = r.begin(x, open); x.endpoint == nil {
 			return nil
 		}

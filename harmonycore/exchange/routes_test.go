@@ -51,6 +51,9 @@ func TestRoutes(t *testing.T) {
 		{nil, "post", "/v1/models", "other", "refused"}, {nil, "GET", "/v1//models", "other", "refused"},
 	} {
 		x := testGateway(tt.change).Begin(tt.method, tt.path)
+		if x != nil && tt.want != "refused" && x.Route() == "" {
+			t.Errorf("%s %s has no route", tt.method, tt.path)
+		}
 		api, got := "", ""
 		if x != nil {
 			api = x.Report().API

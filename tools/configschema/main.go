@@ -148,6 +148,10 @@ func scalars(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{
 			Description: "A time, as 300s or 5m.", Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`,
 		}
+	case reflect.TypeFor[config.Percent]():
+		return &jsonschema.Schema{
+			Description: "A part of a hundred, as 100% or 0.5%.", Type: "string", Pattern: `^[0-9]+(\.[0-9]{1,4})?%$`,
+		}
 	case reflect.TypeFor[contract.Object]():
 		return &jsonschema.Schema{Type: "object"}
 	case reflect.TypeFor[config.ServicePort]():

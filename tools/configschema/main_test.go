@@ -40,7 +40,7 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The settings that the example has only in comments are tested too.
-	service := regexp.MustCompile(`(?m)^# responses_service:\n(#   .*\n)+`)
+	service := regexp.MustCompile(`(?m)^# (responses_service|tracing):.*\n(#   .*\n)+`)
 	commented := regexp.MustCompile(`(?m)^# (\s*)(?:# )?`)
 	all := service.ReplaceAllStringFunc(string(example), func(block string) string {
 		return commented.ReplaceAllString(block, "$1")
@@ -69,6 +69,9 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		{"an unknown key within", "seal: {key: x}", false},
 		{"an unknown mode", "mode: half", false},
 		{"text for a list", "models: a", false},
+		{"tracing", "tracing: {url: 'http://c:4318/v1/traces', share: 0.5%}", true},
+		{"a share that is a number", "tracing: {url: 'http://c:4317', share: 10}", false},
+		{"an unknown key of tracing", "tracing: {urls: 'http://c:4317'}", false},
 		{"a ratio", "reasoning_ratio_alert: 2", false},
 		{"threads", "envoy: {concurrency: 1025}", false},
 		{"an unknown key of a model", strings.Replace(model, "%", "color: red", 1), false},

@@ -12,19 +12,7 @@ import (
 // describe writes the exchange's fields for the access log into the host's filter state, as wasm.harmony_NAME. A field
 // without a value is not set.
 func (v *vm) describe(r *exchange.Report) {
-	model := r.Model
-	if model == "" {
-		model = metrics.Other
-	}
-	setState(contract.LogStatePrefix+contract.LogAPI, r.API)
-	setState(contract.LogStatePrefix+contract.LogModel, model)
-	setState(contract.LogStatePrefix+contract.LogServer, r.Server)
-	setState(contract.LogStatePrefix+contract.LogPool, r.Pool)
-	setState(contract.LogStatePrefix+contract.LogPolicy, r.Policy)
-	setState(contract.LogStatePrefix+contract.LogClientKey, r.ClientKey)
-	if r.Untranslated {
-		setState(contract.LogStatePrefix+contract.LogUntranslated, "true")
-	}
+	v.describeRequest(r)
 	if !r.Translated {
 		return
 	}
@@ -41,6 +29,23 @@ func (v *vm) describe(r *exchange.Report) {
 	setState(contract.LogStatePrefix+contract.LogFinish, r.Finish)
 	setState(contract.LogStatePrefix+contract.LogEarlyEnd, r.EarlyEnd)
 	setState(contract.LogStatePrefix+contract.LogCut, r.Cut)
+}
+
+// describeRequest writes the fields that are known when the request has been read.
+func (v *vm) describeRequest(r *exchange.Report) {
+	model := r.Model
+	if model == "" {
+		model = metrics.Other
+	}
+	setState(contract.LogStatePrefix+contract.LogAPI, r.API)
+	setState(contract.LogStatePrefix+contract.LogModel, model)
+	setState(contract.LogStatePrefix+contract.LogServer, r.Server)
+	setState(contract.LogStatePrefix+contract.LogPool, r.Pool)
+	setState(contract.LogStatePrefix+contract.LogPolicy, r.Policy)
+	setState(contract.LogStatePrefix+contract.LogClientKey, r.ClientKey)
+	if r.Untranslated {
+		setState(contract.LogStatePrefix+contract.LogUntranslated, "true")
+	}
 }
 
 func setState(name, value string) {

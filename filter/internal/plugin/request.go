@@ -35,6 +35,7 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 		s.exchange = s.plugin.gateway.Begin(method, path)
 	}
 	if s.exchange == nil {
+		s.plugin.otherSpan()
 		return types.ActionContinue
 	}
 	s.plugin.begin(s)
@@ -50,6 +51,7 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	head := s.exchange.RequestHeaders()
 	if head.Reply != nil {
 		s.pending = false
+		s.beginSpan()
 		s.send(head.Reply)
 		return types.ActionPause
 	}
@@ -74,6 +76,7 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 			s.showSent(nil)
 		}
 	}
+	s.beginSpan()
 	return types.ActionContinue
 }
 
@@ -193,6 +196,7 @@ func (s *stream) request() types.Action {
 	if s.exchange.Translated() {
 		s.plugin.vm.metrics.Rendered(micros() - started)
 	}
+	s.beginSpan()
 	switch {
 	case action.Hold:
 		return types.ActionPause

@@ -37,6 +37,9 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	if s.tapped != nil {
 		s.showAction(&action, false)
 	}
+	if head.End || action.Reply != nil || action.Reset {
+		s.endSpan()
+	}
 	return s.act(action)
 }
 
@@ -79,6 +82,7 @@ func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
 	}
 	if end || action.Reply != nil || action.Reset {
 		s.plugin.vm.metrics.FlushChunks() // before the client has the end of its answer
+		s.endSpan()
 	}
 	return s.act(action)
 }
@@ -88,7 +92,9 @@ func (s *stream) OnHttpResponseTrailers(int) types.Action {
 	if s.exchange == nil || s.exchange.PassesThrough() {
 		return types.ActionContinue
 	}
-	return s.act(s.exchange.ResponseTrailers())
+	action := s.exchange.ResponseTrailers()
+	s.endSpan()
+	return s.act(action)
 }
 
 // act carries out the rest of an action after the body has been replaced.

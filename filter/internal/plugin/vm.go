@@ -90,6 +90,8 @@ type plugin struct {
 	heldLimit int
 	// configuration is the configuration's fingerprint in metrics. It is empty for an invalid configuration.
 	configuration string
+	// traced reports whether the host makes spans.
+	traced bool
 	// editRefusalLogged reports whether the refusal of edits by the host has been logged.
 	editRefusalLogged bool
 	// showsBodies reports whether the host has shown the body of a request whose headers were held.
@@ -128,7 +130,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	p.memoryLimit = uint64(c.MemoryLimit)
 	p.heldLimit = max(c.MemoryLimit, c.BodyLimit) // one request can always be received
 	arenaLimit = max(arenaLimit, c.BodyLimit+arenaSlack)
-	p.configuration = fingerprint(data)
+	p.configuration, p.traced = fingerprint(data), c.Tracing
 	p.tap = p.newTapper(&c.Tap)
 	p.vm.metrics.Configured(p.vm.Version, p.configuration, c.Models)
 	if err := proxywasm.SetTickPeriodMilliSeconds(tickMS); err != nil {

@@ -342,6 +342,11 @@ bench-edge: build tool-envoy ## What the filter costs: Envoy with it and without
 	@$(E2E_ENV) go run ./e2e/bench/edge -out docs/bench $(BENCH_FLAGS)
 	@go run ./tools/capacity
 
+.PHONY: bench-tap
+bench-tap: build tool-envoy ## What a recorder of requests costs: none, one that nothing is tapped for, summaries, everything; writes docs/bench
+	@$(E2E_ENV) go run ./e2e/bench/edge -tap -out docs/bench -loads '^(paced|full|small|prompt 10k)$$' \
+		-variants '^(chat|responses)( tap .*)?$$' $(BENCH_FLAGS)
+
 .PHONY: bench-workers
 bench-workers: build tool-envoy ## Envoys of 1 to 64 workers with up to 10,000 streams: start and memory; writes docs/bench
 	@$(E2E_ENV) go run ./e2e/bench/edge -out docs/bench -rounds 1 -variants '^(none|chat)$$' \

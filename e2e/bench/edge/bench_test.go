@@ -21,11 +21,16 @@ func TestBench(t *testing.T) {
 	if err := run(o); err != nil {
 		t.Fatal(err)
 	}
+	o.loads, o.variants, o.tap = "^(paced|small)$", "^chat( tap .*)?$", true
+	if err := run(o); err != nil {
+		t.Fatal(err)
+	}
+	o.tap = false
 	o.loads, o.variants, o.crowds = ".", "^(none|chat)$", []crowd{{2, 4}}
 	if err := run(o); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"edge.md", "edge.svg", "workers.md"} {
+	for _, name := range []string{"edge.md", "edge.svg", "workers.md", "tap.md"} {
 		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Size() < 500 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -104,7 +104,7 @@ func (c *client) send(ctx context.Context, o order) (reading, error) {
 	if err := a.check(current.key); err != nil {
 		return out, err
 	}
-	if o.v.through == ours || o.v.through == besides {
+	if isOurs(o.v.through) {
 		if err := in.checkWords(o); err != nil {
 			return out, err
 		}

@@ -41,7 +41,9 @@ type gateways struct {
 	servers *servers
 	// engine generates the tokens behind vLLM's front end.
 	engine atomic.Pointer[sim.Server]
-	folder string
+	// recorder is nil if nothing is tapped.
+	recorder *recorder
+	folder   string
 }
 
 // startGateways starts a process for each of these names.
@@ -55,6 +57,14 @@ func startGateways(s *servers, names []string, o options) (*gateways, error) {
 	}}
 	if err := os.WriteFile(g.modules[constant], constantFilter(), 0o600); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	for _, through := range []string{tapUnused, tapSummary, tapEverything} {
+		g.modules[through] = g.modules[ours]
+	}
+	if o.tap {
+		if g.recorder, err = startRecorder(); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(folder))
+		}
 	}
 	for _, name := range names {
 		progress("starts %s", name)
@@ -77,6 +87,9 @@ func (g *gateways) stop() {
 			running.stop()
 		}
 	}
+	if g.recorder != nil {
+		_ = g.recorder.server.Close()
+	}
 	_ = os.RemoveAll(g.folder)
 }
 
@@ -98,6 +111,9 @@ func (g *gateways) startEnvoy(name string, workers int) (*gateway, error) {
 		m := config.DefaultModel(modelOf(kind), kind+"="+g.servers.urls[kind])
 		m.AcceptTextPrompts = contract.KindNamed(kind).TextPrompts
 		c.Models = append(c.Models, m)
+	}
+	if g.recorder != nil {
+		g.recorder.setTap(c, name)
 	}
 	resolved, err := c.Resolve()
 	if err != nil {

@@ -39,7 +39,8 @@ func main() {
 			o.crowds, err = parseCrowds(text)
 			return err
 		})
-	flag.StringVar(&o.out, "out", "", "write edge.md and edge.svg, or workers.md, into this `folder` too")
+	flag.StringVar(&o.out, "out", "", "write edge.md and edge.svg, or workers.md or tap.md, into this `folder` too")
+	flag.BoolVar(&o.tap, "tap", false, "measure the filter with a recorder of requests too")
 	list := flag.Bool("list", false, "list loads and variants, and measure nothing")
 	flag.Parse()
 	err := errors.New("there are no arguments beside flags")
@@ -62,6 +63,7 @@ type options struct {
 	loads, variants, beside, frontEnd, out string
 	crowds                                 []crowd
 	rate                                   float64
+	tap                                    bool
 	window                                 time.Duration
 }
 
@@ -69,9 +71,17 @@ func (o options) list() {
 	for _, l := range loads(o) {
 		fmt.Printf("load     %-16s %s\n", l.name, l.about)
 	}
-	for _, v := range variantsOf(o.beside != "") {
+	for _, v := range o.variantsOf() {
 		fmt.Printf("variant  %s\n", v.name)
 	}
+}
+
+func (o options) variantsOf() []*variant {
+	all := variantsOf(o.beside != "")
+	if o.tap {
+		all = append(all, tapVariants()...)
+	}
+	return all
 }
 
 // bench is a run.
@@ -125,7 +135,7 @@ func (b *bench) choose() ([]load, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := variantsOf(b.options.beside != "")
+	all := b.options.variantsOf()
 	if _, err := os.Stat(b.options.frontEnd); err != nil {
 		progress("without %s: %v", rustFrontEnd, err)
 		all = slices.DeleteFunc(all, func(v *variant) bool { return v.through == rustFrontEnd })
@@ -247,6 +257,9 @@ func (b *bench) report() error {
 	}
 	if len(b.options.crowds) > 0 {
 		return os.WriteFile(filepath.Join(b.options.out, "workers.md"), []byte(crowdsPage(text.String())), 0o644)
+	}
+	if b.options.tap {
+		return os.WriteFile(filepath.Join(b.options.out, "tap.md"), []byte(tapPage(text.String())), 0o644)
 	}
 	page := b.page(text.String())
 	return errors.Join(os.WriteFile(filepath.Join(b.options.out, "edge.md"), []byte(page), 0o644),

@@ -17,6 +17,7 @@ func (b *bench) write(out io.Writer) {
 	}
 	b.writeKinds(out)
 	b.writeBeside(out)
+	b.writeTapped(out)
 	b.writeTargets(out)
 }
 

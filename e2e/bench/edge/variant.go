@@ -19,7 +19,7 @@ type variant struct {
 	// api is what the client speaks. [raw] is what our filter sends to the server.
 	api   api
 	whole bool
-	// through is what it passes through: [plain], [constant], [ours], [besides] or [rustFrontEnd].
+	// through is what it passes through: [plain], [constant], [ours], [besides], [rustFrontEnd] or a tap.
 	through string
 }
 

@@ -31,11 +31,11 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	s.status = head.Status
 	_, s.sized = find(headers, "content-length")
 	if s.tapped != nil {
-		s.showHead(&head)
+		s.showHead(head.Status, head.ContentType, head.Local)
 	}
 	action := s.exchange.ResponseHeaders(head)
 	if s.tapped != nil {
-		s.showAction(&action, false)
+		s.showAction(action.Head, nil, false)
 	}
 	if head.End || action.Reply != nil || action.Reset {
 		s.endSpan()
@@ -75,7 +75,7 @@ func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
 	}
 	action := s.exchange.ResponseBody(chunk, end)
 	if s.tapped != nil {
-		s.showAction(&action, size > 0)
+		s.showAction(action.Head, action.Body, action.Pass && size > 0)
 	}
 	if !action.Pass && action.Reply == nil && (size > 0 || len(action.Body) > 0) {
 		check("replace response body", proxywasm.ReplaceHttpResponseBody(action.Body))

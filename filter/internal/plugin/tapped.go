@@ -109,10 +109,10 @@ func (p *plugin) speaks(model string) string {
 }
 
 // showHead shows the beginning of the server's response.
-func (s *stream) showHead(h *exchange.ResponseHead) {
+func (s *stream) showHead(status int, contentType string, local bool) {
 	if s.tapped.whole && !s.tapped.replied {
 		s.show(tap.Head, tapjson.AppendResponseHead(s.json(), &tap.ResponseHead{
-			Status: h.Status, ContentType: h.ContentType, Local: h.Local}))
+			Status: status, ContentType: contentType, Local: local}))
 	}
 }
 
@@ -121,13 +121,13 @@ func (s *stream) showPassedHead() {
 	if !s.tapped.whole || s.tapped.replied {
 		return
 	}
-	head := exchange.ResponseHead{Local: isLocalReply()}
+	local := isLocalReply()
 	headers, err := readResponseHeaders()
 	check("read response headers", err)
-	status, _ := find(headers, ":status")
-	head.Status, _ = strconv.Atoi(status)
-	head.ContentType, _ = find(headers, "content-type")
-	s.showHead(&head)
+	text, _ := find(headers, ":status")
+	status, _ := strconv.Atoi(text)
+	contentType, _ := find(headers, "content-type")
+	s.showHead(status, contentType, local)
 }
 
 // showChunk shows a piece of the server's body. It must be called before the exchange takes the piece, which may
@@ -138,18 +138,19 @@ func (s *stream) showChunk(chunk []byte) {
 	}
 }
 
-// showAction shows what the client gets of a part of the response. chunk reports whether the part was a piece of the
-// body.
-func (s *stream) showAction(a *exchange.ResponseAction, chunk bool) {
+// showAction shows what the client gets of a part of the response: a head, or none, and a piece of the body. passed
+// reports whether it gets the server's piece as it is. The parameters are parts of an action, because a pointer to one
+// would cost streams that are not tapped too.
+func (s *stream) showAction(head *exchange.Head, body []byte, passed bool) {
 	if !s.tapped.whole || s.tapped.replied {
 		return
 	}
-	if a.Head != nil {
+	if head != nil {
 		s.show(tap.AnswerHead, tapjson.AppendResponseHead(s.json(), &tap.ResponseHead{
-			Status: a.Head.Status, ContentType: a.Head.ContentType}))
+			Status: head.Status, ContentType: head.ContentType}))
 	}
-	s.showBytes(tap.Answer, a.Body)
-	if a.Pass && chunk {
+	s.showBytes(tap.Answer, body)
+	if passed {
 		s.showEvent(tap.Passed)
 	}
 }

@@ -71,12 +71,13 @@ func AppendResponseHead(dst []byte, h *tap.ResponseHead) []byte {
 // lost.
 func AppendEndReport(dst []byte, r *exchange.Report, status, lost int) []byte {
 	m := append(members(dst), '{').text("api", r.API).text("model", r.Model).text("server", r.Server).
-		number("status", int64(status))
+		text("pool", r.Pool).text("policy", r.Policy).number("status", int64(status))
 	first := int64(-1)
 	if r.Translated {
 		m = m.text("finish", r.Finish).text("cut", r.Cut).text("early_end", r.EarlyEnd).
 			number("prompt_tokens", int64(r.PromptTokens)).number("cached_tokens", int64(r.CachedTokens)).
-			number("reasoning_tokens", int64(r.Reasoning)).number("final_tokens", int64(r.Final)).
+			number("reasoning_tokens", int64(r.Reasoning)).number("preamble_tokens", int64(r.Preamble)).
+			number("final_tokens", int64(r.Final)).
 			number("tool_call_tokens", int64(r.ToolCall)).number("completion_tokens", int64(r.CompletionTokens))
 		first = r.FirstToken
 	}

@@ -68,14 +68,16 @@ func TestClientsTexts(t *testing.T) {
 func TestEnd(t *testing.T) {
 	full := exchange.Report{API: "responses", Model: "m", Server: "vllm", Translated: true, Finish: "stop", Cut: "client",
 		EarlyEnd: "call", PromptTokens: 1, CachedTokens: 2, CompletionTokens: 3, FirstToken: 4,
-		Tally: translate.Tally{Reasoning: 5, Final: 6, ToolCall: 7}}
+		Tally: translate.Tally{Reasoning: 5, Final: 6, ToolCall: 7, Preamble: 11}, Pool: "p", Policy: "session"}
 	full.Recoveries[harmony.MissingStart], full.Recoveries[harmony.ImplicitSplit] = 8, 9
 	same(t, AppendEndReport(nil, &full, 200, 10), tap.EndReport{API: "responses", Model: "m", Server: "vllm", Status: 200,
 		Finish: "stop", Cut: "client", EarlyEnd: "call", PromptTokens: 1, CachedTokens: 2, CompletionTokens: 3,
 		FirstTokenMS: 4, ReasoningTokens: 5, FinalTokens: 6, ToolCallTokens: 7,
+		PreambleTokens: 11, Pool: "p", Policy: "session",
 		Recoveries: map[string]uint64{"missing_start": 8, "implicit_split": 9}, LostFrames: 10})
 	full.Translated = false
-	same(t, AppendEndReport(nil, &full, 0, 0), tap.EndReport{API: "responses", Model: "m", Server: "vllm", FirstTokenMS: -1})
+	same(t, AppendEndReport(nil, &full, 0, 0), tap.EndReport{API: "responses", Model: "m", Server: "vllm", Pool: "p",
+		Policy: "session", FirstTokenMS: -1})
 	immediate := exchange.Report{Translated: true}
 	same(t, AppendEndReport(nil, &immediate, 0, 0), tap.EndReport{})
 }

@@ -15,6 +15,8 @@ const (
 	// Line has a line of the record.
 	Line
 	Ended
+	// Missed has only [Event.Lost]. It comes if no other event follows those that were lost.
+	Missed
 )
 
 // Event is news of a record.
@@ -29,7 +31,7 @@ type Event struct {
 	Lost int
 }
 
-// The most that waits for a subscriber: events, and bytes of their lines.
+// The most that waits for a subscriber beside what it is being given: events, and bytes of their lines.
 const (
 	maxWaiting      = 4096
 	maxWaitingBytes = 8 << 20
@@ -106,6 +108,10 @@ func (s *subscriber) pass(ctx context.Context, out chan<- Event) {
 		s.mu.Lock()
 		queue, closed := s.queue, s.closed
 		s.queue, s.bytes = nil, 0
+		if s.lost > 0 {
+			queue = append(queue, Event{Kind: Missed, Lost: s.lost})
+			s.lost = 0
+		}
 		s.mu.Unlock()
 		for _, e := range queue {
 			select {

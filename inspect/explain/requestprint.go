@@ -18,7 +18,7 @@ import (
 // WriteRequest prints the record of a request, as [Write] prints a stream.
 func WriteRequest(w io.Writer, t *tokenizer.Tokenizer, q *Request, o Options) error {
 	p := newPrinter(w, t, o)
-	p.heading("", "request at "+q.head.Time, q.head.Method+" "+q.head.Path, tag(q.head.RequestID))
+	p.heading("", "request at "+q.head.Time, strings.TrimSpace(q.head.Method+" "+q.head.Path), tag(q.head.RequestID))
 	p.body(q.head.Body, q.head.CutBytes)
 	for _, c := range q.calls {
 		p.serverCall(c, o)

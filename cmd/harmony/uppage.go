@@ -20,7 +20,7 @@ func (s *upSight) url() string { return "http://" + s.listener.Addr().String() }
 
 // serve begins to serve the page of the gateway at an address.
 func (s *upSight) serve(gateway string, source page.Source) {
-	source.Gateway, source.TapKey = "http://"+localAddress(gateway), s.key
+	source.Gateway, source.TapKey, source.Records = "http://"+localAddress(gateway), s.key, s.recorder
 	s.page = quietServer(page.Handler(source))
 	go func() { _ = s.page.Serve(s.listener) }() // it ends when the server is closed
 }

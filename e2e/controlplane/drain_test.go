@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/internal/tap"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
@@ -253,8 +255,18 @@ func TestUpControlPlaneIsPrivate(t *testing.T) {
 			t.Errorf("%s: mode %v, %v, want %v", path, info.Mode(), err, want)
 		}
 	}
-	if ports := listening(t, up.Cmd.Process.Pid); len(ports) > 0 {
-		t.Errorf("harmony itself listens on the TCP ports %v", ports)
+	page := strings.TrimPrefix((&drained{Program: up}).admin(t), "http://127.0.0.1:")
+	ports := listening(t, up.Cmd.Process.Pid)
+	ports = slices.DeleteFunc(ports, func(p int64) bool { return strconv.FormatInt(p, 10) == page })
+	if len(ports) != 1 {
+		t.Fatalf("harmony itself listens on the TCP ports %v and on %s; want the page and the recorder", ports, page)
+	}
+	recorder := fmt.Sprintf("http://127.0.0.1:%d", ports[0])
+	for path, want := range map[string]int{tap.Path: http.StatusForbidden, "/": http.StatusNotFound,
+		"/api/records": http.StatusNotFound} {
+		if a := lab.Do(lab.HTTP1(t), http.MethodPost, recorder+path, nil, nil); a.Status != want {
+			t.Errorf("the recorder answers %s without its key: %+v", path, a)
+		}
 	}
 	up.Stop(t, syscall.SIGTERM)
 }

@@ -48,6 +48,11 @@ type Discovery struct {
 	// SecretsFolder is where Envoy finds the files of [DiscoverySecrets], by which it notices that the files above have
 	// been renewed. If it is empty, Envoy reads them when it starts, and not again.
 	SecretsFolder string
+	// PushMetrics makes the Envoy push the metrics that the control plane's page shows to the control plane.
+	PushMetrics bool
+	// Collector is the URL of an OTLP collector that gets all of the Envoy's metrics, by gRPC. If it is empty, there is
+	// none. CollectorCAFile is the path of the certificates that the collector is checked against, if the URL is https.
+	Collector, CollectorCAFile string
 	// Limits has the limits of the Envoy as a whole, which it cannot discover: MaxHeap and MaxConnections. 0 means the
 	// default.
 	Limits config.Envoy
@@ -92,6 +97,9 @@ func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 	}
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{Clusters: []*clusterv3.Cluster{cluster}}
 	addStats(b.StaticResources, d.Stats, admin)
+	if err := d.addMetrics(b); err != nil {
+		return nil, err
+	}
 	ads := &corev3.ConfigSource{
 		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
 		ResourceApiVersion:    corev3.ApiVersion_V3,
@@ -170,13 +178,23 @@ func (d *Discovery) cluster() (*clusterv3.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	socket, err := d.tls(host)
+	if err != nil {
+		return nil, err
+	}
+	return grpcCluster(controlPlaneCluster, at, kind, socket, &corev3.KeepaliveSettings{
+		Interval: durationpb.New(pingInterval), Timeout: durationpb.New(pingTimeout),
+	})
+}
+
+// grpcCluster returns a cluster of one gRPC server. If pings is nil, it gets none.
+func grpcCluster(name string, at *corev3.Address, kind clusterv3.Cluster_DiscoveryType, socket *corev3.TransportSocket,
+	pings *corev3.KeepaliveSettings) (*clusterv3.Cluster, error) {
 	options, err := anypb.New(&upstreamhttpv3.HttpProtocolOptions{
 		UpstreamProtocolOptions: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig_{
 			ExplicitHttpConfig: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig{
 				ProtocolConfig: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
-					Http2ProtocolOptions: &corev3.Http2ProtocolOptions{ConnectionKeepalive: &corev3.KeepaliveSettings{
-						Interval: durationpb.New(pingInterval), Timeout: durationpb.New(pingTimeout),
-					}},
+					Http2ProtocolOptions: &corev3.Http2ProtocolOptions{ConnectionKeepalive: pings},
 				},
 			},
 		},
@@ -184,18 +202,14 @@ func (d *Discovery) cluster() (*clusterv3.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	socket, err := d.tls(host)
-	if err != nil {
-		return nil, err
-	}
 	return &clusterv3.Cluster{
-		// A name may resolve to an IPv6 address first, on which the control plane need not listen. Pools have the same rule.
+		// A name may resolve to an IPv6 address first, on which the server need not listen. Pools have the same rule.
 		DnsLookupFamily: clusterv3.Cluster_V4_PREFERRED,
 		TransportSocket: socket,
-		Name:            controlPlaneCluster, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: kind},
+		Name:            name, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: kind},
 		ConnectTimeout: durationpb.New(connectTimeout),
 		LoadAssignment: &endpointv3.ClusterLoadAssignment{
-			ClusterName: controlPlaneCluster,
+			ClusterName: name,
 			Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
 				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: at}},
 			}}}},

@@ -44,7 +44,7 @@ func bootstrapCommand() *cobra.Command {
 			if err != nil {
 				return usageError{fmt.Errorf("--admin: %w", err)}
 			}
-			d.Admin = address
+			d.Admin, d.PushMetrics, d.CollectorCAFile = address, true, systemCAFile()
 			if d.Stats, err = statsAddress(stats); err != nil {
 				return usageError{err}
 			}
@@ -91,6 +91,8 @@ func bootstrapCommand() *cobra.Command {
 		"`ADDRESS` of Envoy's admin interface, which has no password: on loopback")
 	c.Flags().StringVar(&stats, "stats", "",
 		"`ADDRESS` for Prometheus: GET "+envoy.StatsPath+" and nothing else (default: only at --admin)")
+	c.Flags().StringVar(&d.Collector, "metrics-otlp", "",
+		"`URL` of an OpenTelemetry collector that gets all metrics of this Envoy, by gRPC: http://HOST:4317")
 	d.Limits = config.Default().Envoy
 	c.Flags().Var(&d.Limits.MaxHeap, "max-heap",
 		"memory that Envoy may have in use itself, the filter's VMs aside: `SIZE` such as 2GiB")

@@ -12,12 +12,16 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/history"
+	"github.com/harmonyedge/harmonyedge/controlplane/page"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/version"
 )
 
@@ -47,8 +51,13 @@ type controlplaneFlags struct {
 	wasmOnEnvoys                           string
 	openSecrets                            bool
 	maxEnvoys                              int
+	gateway                                string
+	pageNames                              []string
 	tls                                    serverTLS
 }
+
+// pushDelay is how long after an interval Envoys' metrics for it may still come: they push each 5 seconds.
+const pushDelay = 6 * time.Second
 
 func controlplaneCommand() *cobra.Command {
 	var f controlplaneFlags
@@ -62,7 +71,11 @@ func controlplaneCommand() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&f.file, "config", "", "configuration `FILE` (YAML)")
 	flags.StringVar(&f.listen, "listen", defaultXDS, "`ADDRESS` for Envoys")
-	flags.StringVar(&f.status, "status", defaultStatus, "`ADDRESS` of /status, /metrics and /ready")
+	flags.StringVar(&f.status, "status", defaultStatus, "`ADDRESS` of the page, /status, /metrics and /ready")
+	flags.StringVar(&f.gateway, "gateway", "", "`URL` of a gateway of this fleet, to which the page's playground talks "+
+		"(default: no playground)")
+	flags.StringSliceVar(&f.pageNames, "page-name", nil, "host `NAME` under which browsers may open the page, besides "+
+		"localhost and addresses; repeat it for more")
 	flags.StringVar(&f.state, "state", "", "`FOLDER` for the last good snapshot (default: harmony-edge/controlplane in "+
 		"the user's cache folder; none keeps none)")
 	f.filter.add(flags)
@@ -85,6 +98,11 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	}
 	if f.maxEnvoys < 1 {
 		return usageError{fmt.Errorf("--max-envoys %d is out of range; write at least 1", f.maxEnvoys)}
+	}
+	if f.gateway != "" {
+		if err := page.CheckGateway(f.gateway); err != nil {
+			return usageError{fmt.Errorf("--gateway: %w", err)}
+		}
 	}
 	log, err := f.logger(cmd)
 	if err != nil {
@@ -119,6 +137,8 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 		ConfigFile: f.file, StateDir: state, ModulePath: f.wasmOnEnvoys, CAFile: systemCAFile(),
 		ADS: xds, HTTP: status, Version: version.Current().Version, Log: log,
 		RefuseSecrets: f.refuseSecrets(xds.Addr()), MaxEnvoys: f.maxEnvoys,
+		Gateway: f.gateway, TapKey: os.Getenv(contract.TapKeyVariable), PageNames: f.pageNames,
+		History: history.New(history.Options{Delay: pushDelay, MaxSenders: 2 * f.maxEnvoys}),
 	}
 	if f.wasmOnEnvoys == "" {
 		module.handOut(&o)
@@ -174,7 +194,8 @@ func announce(ctx context.Context, cmd *cobra.Command, s *server.Server, xds, st
 	select {
 	case <-ctx.Done():
 	case <-s.Ready():
-		fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nstatus: http://%s/status\n", xds.Addr(), status.Addr())
+		fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nstatus: http://%s/status\npage: http://%s/\n", xds.Addr(),
+			status.Addr(), status.Addr())
 	}
 }
 

@@ -22,8 +22,10 @@ const (
 	// maxRequest is the largest request, in bytes. An Envoy that reconnects names every resource that it holds, with about
 	// 100 bytes each.
 	maxRequest = 4 << 20
-	// maxStreams is how many streams a connection may have. An Envoy uses two: one for resources and one for reports on
-	// which servers it reaches.
+	// streamsOfEnvoy is how many streams an Envoy uses: one for resources, one for reports on which servers it reaches, and
+	// one, for a moment, for its metrics.
+	streamsOfEnvoy = 3
+	// maxStreams is how many streams a connection may have.
 	maxStreams = 4
 	// maxHeaders is the largest size of a stream's headers, in bytes.
 	maxHeaders = 16 << 10

@@ -187,10 +187,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// admit refuses a stream of any service if too many streams are open. The limit is two streams for each Envoy.
+// admit refuses a stream of any service if too many streams are open.
 func (s *Server) admit(service any, g grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	defer s.open.Add(-1)
-	if s.open.Add(1) > int64(2*s.maxEnvoys) {
+	if s.open.Add(1) > int64(streamsOfEnvoy*s.maxEnvoys) {
 		return status.Error(codes.ResourceExhausted, "ads: too many streams are open: see --max-envoys")
 	}
 	return handle(service, g)

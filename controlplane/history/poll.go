@@ -6,6 +6,12 @@ import (
 	"time"
 )
 
+// UntilNext returns the time until the next interval begins.
+func (h *History) UntilNext() time.Duration {
+	now := h.now()
+	return time.Unix(0, (h.interval(now)+1)*h.width).Sub(now)
+}
+
 // Poll reads one Envoy's metrics at the end of every interval, until ctx ends. get returns them in Prometheus' text
 // format. A reading that fails leaves a gap: failed is called with the error, and may be nil.
 func (h *History) Poll(ctx context.Context, from string, get func(context.Context) ([]byte, error),
@@ -14,12 +20,10 @@ func (h *History) Poll(ctx context.Context, from string, get func(context.Contex
 		if err := h.pollOnce(ctx, from, get); err != nil && failed != nil && ctx.Err() == nil {
 			failed(err)
 		}
-		now := h.now()
-		next := time.Unix(0, (h.interval(now)+1)*h.width)
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(next.Sub(now)):
+		case <-time.After(h.UntilNext()):
 		}
 	}
 }

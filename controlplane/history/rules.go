@@ -26,9 +26,9 @@ const (
 	other = "other"
 )
 
-// EnvoyStats is a regular expression for the names in Envoy's statistics that a [History] reads.
-const EnvoyStats = `^wasmcustom\.harmony_(requests|tokens|recoveries|response_chunks)_total` +
-	`|^wasmcustom\.harmony_time_to_first_token_milliseconds$|^http\..+\.downstream_rq_active$`
+// EnvoyStats is a regular expression that matches the whole names in Envoy's statistics that a [History] reads.
+const EnvoyStats = `^(wasmcustom\.harmony_(requests|tokens|recoveries|response_chunks)_total(\..+)?` +
+	`|wasmcustom\.harmony_time_to_first_token_milliseconds|http\..+\.downstream_rq_active)$`
 
 // The values of labels that have series of their own, so that no Envoy can take all the room.
 var (

@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/page"
 )
 
 const (
@@ -20,7 +24,9 @@ func (s *Server) serveHTTP(ctx context.Context) error {
 	if s.options.HTTP == nil {
 		return nil
 	}
-	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: headerTimeout}
+	// Viewers' streams end with ctx, because a shutdown waits for them.
+	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: headerTimeout,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(s.options.HTTP) }()
 	select {
@@ -56,5 +62,25 @@ func (s *Server) handler() http.Handler {
 		}
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
-	return mux
+	return page.Handler(page.Source{
+		About: s.about, Status: func() any { return s.Status() }, History: s.options.History,
+		Gateway: s.options.Gateway, TapKey: s.options.TapKey, Names: s.options.PageNames, Fallback: mux,
+	})
+}
+
+// about describes the gateways of this control plane.
+func (s *Server) about() page.About {
+	a := page.About{Host: "controlplane", Version: s.options.Version}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != nil {
+		for i := range s.current.Pools {
+			for _, m := range s.current.Pools[i].Models {
+				if !slices.Contains(a.Models, m.Name) {
+					a.Models = append(a.Models, m.Name)
+				}
+			}
+		}
+	}
+	return a
 }

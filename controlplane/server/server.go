@@ -12,12 +12,15 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/controlplane/pushed"
 )
 
 const (
@@ -51,8 +54,15 @@ type Options struct {
 	ModulePath string
 	// CAFile is the path of the trusted certificates on the Envoys' machines.
 	CAFile string
-	// ADS is the listener for Envoys. HTTP is the listener for status, metrics and the readiness check. HTTP may be nil.
+	// ADS is the listener for Envoys. HTTP is the listener for the page, status, metrics and the readiness check. HTTP may
+	// be nil.
 	ADS, HTTP net.Listener
+	// Gateway, TapKey and PageNames are those of [page.Source].
+	Gateway, TapKey string
+	PageNames       []string
+	// History gets what the status says of servers and Envoys, and what Envoys push. If it is nil, nothing is kept, and the
+	// page has no plots.
+	History *history.History
 	// RefuseSecrets is why a configuration that uses secrets is refused: peers that must not have them may connect to ADS.
 	// If it is empty, secrets are allowed.
 	RefuseSecrets string
@@ -137,7 +147,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		options: o, log: o.Log, started: time.Now(),
 		ads: ads.New(ads.Options{
-			Log: o.Log, Services: tracker.Register, Vary: handedOut.vary, MaxEnvoys: o.MaxEnvoys, MaxInFlight: inFlight}),
+			Log: o.Log, Services: services(tracker, o.History), Vary: handedOut.vary, MaxEnvoys: o.MaxEnvoys, MaxInFlight: inFlight}),
 		modules:        handedOut,
 		reach:          tracker,
 		loggedProblems: map[string]string{},
@@ -145,6 +155,16 @@ func New(o Options) (*Server, error) {
 	}
 	s.metrics = newMetrics(s)
 	return s, nil
+}
+
+// services returns a function that registers what Envoys find beside ADS.
+func services(t *reach.Tracker, h *history.History) func(context.Context, grpc.ServiceRegistrar) {
+	return func(ctx context.Context, g grpc.ServiceRegistrar) {
+		t.Register(ctx, g)
+		if h != nil {
+			pushed.New(h).Register(ctx, g)
+		}
+	}
 }
 
 // Ready returns a channel that is closed when Envoys get their first snapshot.
@@ -174,6 +194,9 @@ func (s *Server) Run(ctx context.Context) error {
 	part(func(ctx context.Context) error { return s.ads.Serve(ctx, s.options.ADS) })
 	part(s.serveHTTP)
 	part(s.measureEnvoys)
+	if s.options.History != nil {
+		part(s.recordHistory)
+	}
 	if s.options.StateDir != "" {
 		part(s.saveSnapshots)
 	}

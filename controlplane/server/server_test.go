@@ -301,9 +301,9 @@ func TestNotReadyBeforeThereIsAnythingToServe(t *testing.T) {
 	}
 	for path, want := range map[string]int{
 		"/ready": http.StatusServiceUnavailable, "/status": http.StatusOK, "/metrics": http.StatusOK,
-		"/": http.StatusNotFound} {
+		"/": http.StatusOK, "/api/about": http.StatusOK, "/api/history": http.StatusOK, "/nothing": http.StatusNotFound} {
 		w := httptest.NewRecorder()
-		s.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		s.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
 		if w.Code != want {
 			t.Errorf("%s: %d", path, w.Code)
 		}

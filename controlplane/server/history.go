@@ -1,0 +1,48 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/history"
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+)
+
+// ownMetrics is the name under which the control plane adds its own counters to the history.
+const ownMetrics = "the control plane"
+
+// recordHistory records servers, Envoys and refusals, once in each interval of the history.
+func (s *Server) recordHistory(ctx context.Context) error {
+	for s.wait(ctx, s.options.History.UntilNext()) {
+		s.observe(time.Now())
+	}
+	return nil
+}
+
+// observe records what is now.
+func (s *Server) observe(at time.Time) {
+	h, status := s.options.History, s.Status()
+	current := 0
+	for i := range status.Envoys {
+		if status.Envoys[i].Current {
+			current++
+		}
+	}
+	h.Set(at, history.Envoys, nil, float64(len(status.Envoys)))
+	h.Set(at, history.EnvoysCurrent, nil, float64(current))
+	for _, p := range status.Pools {
+		byState := map[pools.State]int{}
+		for _, server := range p.Servers {
+			byState[server.State]++
+		}
+		for _, state := range states {
+			h.Set(at, history.Servers, map[string]string{"pool": p.Name, "state": string(state)}, float64(byState[state]))
+		}
+	}
+	refused := uint64(0)
+	for _, c := range s.ads.Counts() {
+		refused += c.Refused
+	}
+	h.Add(at, ownMetrics, history.Families{{Name: history.NACKFamily, Samples: []history.Sample{
+		{Labels: map[string]string{"result": history.Refused}, Value: float64(refused)}}}})
+}

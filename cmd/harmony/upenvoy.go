@@ -76,7 +76,7 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
 	}
 	o := server.Options{
 		ConfigFile: u.file, Adjust: u.adjust, CAFile: systemCAFile(), ADS: l,
-		Version: version.Current().Version, Log: u.eventLog(),
+		Version: version.Current().Version, Log: u.eventLog(), History: u.sight.past,
 	}
 	u.module.handOut(&o)
 	if !isFile(u.file) { // only flags, or a pipe, which can be read only once

@@ -116,7 +116,7 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	} else {
 		defer watcher.Close()
 	}
-	u.showWazero(s.Address(), resolved, watcher)
+	u.showWazero(s, resolved, watcher)
 	u.printReady(s.Address(), fmt.Sprintf("the filter runs in this program, without Envoy, in %s\npage: %s",
 		plural(len(s.Proxy().Stats()), "VM"), u.sight.url()))
 	defer u.tryServers(ctx)()

@@ -2,16 +2,19 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/controlplane/page"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
 	"github.com/harmonyedge/harmonyedge/internal/version"
 )
 
@@ -21,6 +24,7 @@ func (s *upSight) url() string { return "http://" + s.listener.Addr().String() }
 // serve begins to serve the page of the gateway at an address.
 func (s *upSight) serve(gateway string, source page.Source) {
 	source.Gateway, source.TapKey, source.Records = "http://"+localAddress(gateway), s.key, s.recorder
+	source.History = s.past
 	s.page = quietServer(page.Handler(source))
 	go func() { _ = s.page.Serve(s.listener) }() // it ends when the server is closed
 }
@@ -48,38 +52,53 @@ func (u *up) about(host string, models []server.Pool) page.About {
 
 // showEnvoy begins to show an Envoy and its control plane.
 func (u *up) showEnvoy(gateway string, p *envoy.Process, c *ownControlPlane) {
-	past := history.New(history.Options{})
-	stats := envoy.StatsPath + "?filter=" + url.QueryEscape(history.EnvoyStats)
-	u.sight.sample(past, func(ctx context.Context) ([]byte, error) { return p.Get(ctx, stats) })
+	admin := envoy.AdminInterface(p.Admin())
 	u.sight.serve(gateway, page.Source{
-		About:   func() page.About { return u.about(hostEnvoy, c.Status().Pools) },
-		Status:  func() any { return c.Status() },
-		History: past, Fallback: envoy.AdminInterface(p.Admin()).Handler(),
+		About:    func() page.About { return u.about(hostEnvoy, c.Status().Pools) },
+		Status:   func() any { return c.Status() },
+		Fallback: admin.Handler(),
 	})
-}
-
-// sample begins to read metrics into a history.
-func (s *upSight) sample(past *history.History, get func(context.Context) ([]byte, error)) {
-	ctx, cancel := context.WithCancel(context.Background())
-	s.sampling.Go(func() { past.Poll(ctx, envoy.NodeCluster, get, nil) })
-	s.endSampling = cancel
+	u.sight.sample(admin, nil)
 }
 
 // showWazero begins to show the filter in this program. watcher may be nil.
-func (u *up) showWazero(gateway string, c *config.Resolved, watcher *pools.Watcher) {
+func (u *up) showWazero(s *inprocess.Server, c *config.Resolved, watcher *pools.Watcher) {
 	started := time.Now()
 	status := func() server.Status {
-		s := server.Status{Version: version.Current().Version, Started: started,
-			Configuration: server.Configuration{File: u.file, Loaded: started}, Filter: server.Filter{File: u.module.file}}
+		one := server.Status{Version: version.Current().Version, Started: started,
+			Configuration: server.Configuration{File: u.file, Loaded: started},
+			Filter:        server.Filter{File: u.module.file, Loaded: started},
+			Snapshot:      server.Snapshot{Versions: map[string]string{}}, Envoys: []ads.Envoy{}}
 		var states map[string]pools.PoolState
 		if watcher != nil {
 			states = watcher.Servers()
 		}
-		s.Pools = server.PoolsAlone(c, states)
-		return s
+		one.Pools = server.PoolsAlone(c, states)
+		return one
 	}
-	u.sight.serve(gateway, page.Source{
-		About:  func() page.About { return u.about(hostWazero, status().Pools) },
-		Status: func() any { return status() },
+	statistics := http.NewServeMux()
+	statistics.Handle("GET "+envoy.StatsPath, s.Prometheus())
+	u.sight.serve(s.Address(), page.Source{
+		About:    func() page.About { return u.about(hostWazero, status().Pools) },
+		Status:   func() any { return status() },
+		Fallback: statistics,
 	})
+	u.sight.sample(envoy.AdminInterface(u.sight.listener.Addr().String()), func() {
+		server.ObservePools(u.sight.past, time.Now(), status().Pools)
+	})
+}
+
+// sample begins to read metrics for the plots from what serves them as an Envoy's admin interface does. also is called
+// each time too. It may be nil.
+func (s *upSight) sample(from envoy.AdminInterface, also func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	stats := envoy.StatsPath + "?filter=" + url.QueryEscape(history.EnvoyStats)
+	get := func(ctx context.Context) ([]byte, error) {
+		if also != nil {
+			also()
+		}
+		return from.Get(ctx, stats)
+	}
+	s.sampling.Go(func() { s.past.Poll(ctx, envoy.NodeCluster, get, nil) })
+	s.endSampling = cancel
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/inspect/record"
@@ -68,6 +69,7 @@ type upSight struct {
 	listener net.Listener  // of the page
 	watched  chan struct{} // closed when --watch prints nothing any more
 	page     *http.Server  // nil until the gateway serves
+	past     *history.History
 	// sampling reads metrics for the page, until endSampling is called, which is nil if there are none.
 	sampling    sync.WaitGroup
 	endSampling context.CancelFunc
@@ -83,7 +85,7 @@ func (u *up) startSight(f *sightFlags) (*upSight, error) {
 	if err != nil {
 		return nil, errors.Join(err, admin.Close())
 	}
-	s := &upSight{key: rand.Text(), listener: admin, watched: make(chan struct{})}
+	s := &upSight{key: rand.Text(), listener: admin, watched: make(chan struct{}), past: history.New(history.Options{})}
 	s.recorder, err = record.New(record.Options{Tokenizer: o200k.Tokenizer(), Folder: f.record, Log: u.eventLog()})
 	if err != nil {
 		return nil, usageError{errors.Join(err, admin.Close(), l.Close())}

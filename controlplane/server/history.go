@@ -30,7 +30,18 @@ func (s *Server) observe(at time.Time) {
 	}
 	h.Set(at, history.Envoys, nil, float64(len(status.Envoys)))
 	h.Set(at, history.EnvoysCurrent, nil, float64(current))
-	for _, p := range status.Pools {
+	ObservePools(h, at, status.Pools)
+	refused := uint64(0)
+	for _, c := range s.ads.Counts() {
+		refused += c.Refused
+	}
+	h.Add(at, ownMetrics, history.Families{{Name: history.NACKFamily, Samples: []history.Sample{
+		{Labels: map[string]string{"result": history.Refused}, Value: float64(refused)}}}})
+}
+
+// ObservePools records how many servers of each pool are in which state.
+func ObservePools(h *history.History, at time.Time, all []Pool) {
+	for _, p := range all {
 		byState := map[pools.State]int{}
 		for _, server := range p.Servers {
 			byState[server.State]++
@@ -39,10 +50,4 @@ func (s *Server) observe(at time.Time) {
 			h.Set(at, history.Servers, map[string]string{"pool": p.Name, "state": string(state)}, float64(byState[state]))
 		}
 	}
-	refused := uint64(0)
-	for _, c := range s.ads.Counts() {
-		refused += c.Refused
-	}
-	h.Add(at, ownMetrics, history.Families{{Name: history.NACKFamily, Samples: []history.Sample{
-		{Labels: map[string]string{"result": history.Refused}, Value: float64(refused)}}}})
 }

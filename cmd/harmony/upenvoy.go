@@ -48,8 +48,9 @@ func (u *up) runEnvoy(ctx context.Context) error {
 	}
 	// The control plane runs until Envoy has ended, so that Envoy gets changes of servers as long as streams run.
 	u.service.drain()
-	u.drain(second, proxyHost{drain: p.Drain, streams: p.Streams, ended: p.Done()})
-	u.sight.settle()
+	if u.drain(second, proxyHost{drain: p.Drain, streams: p.Streams, ended: p.Done()}) {
+		u.sight.settle()
+	}
 	p.PassLog(nil)
 	return p.Stop()
 }
@@ -143,7 +144,9 @@ func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlan
 	if err := u.service.start(u.config, "http://"+address, u.eventLog()); err != nil {
 		return err
 	}
-	u.showEnvoy(address, p, c)
+	if err := u.showEnvoy(ctx, p, c); err != nil {
+		return err
+	}
 	u.printReady(address, about)
 	defer u.tryServers(ctx)()
 	select {

@@ -129,10 +129,11 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 			drain:   func(context.Context) error { s.Drain(); return nil },
 			streams: func(context.Context) (int, error) { return s.Proxy().Streams(), nil },
 		})
-		if !clean {
+		if clean {
+			u.sight.settle()
+		} else {
 			s.Cut()
 		}
-		u.sight.settle()
 		return nil
 	case <-s.Done():
 		return s.Err()

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
@@ -21,10 +22,12 @@ import (
 // url returns the URL of the page.
 func (s *upSight) url() string { return "http://" + s.listener.Addr().String() }
 
-// serve begins to serve the page of the gateway at an address.
+// serve begins to serve the page. gateway is the gateway's address, or "" if the playground cannot ask it.
 func (s *upSight) serve(gateway string, source page.Source) {
-	source.Gateway, source.TapKey, source.Records = "http://"+localAddress(gateway), s.key, s.recorder
-	source.History = s.past
+	if gateway != "" {
+		source.Gateway = "http://" + localAddress(gateway)
+	}
+	source.TapKey, source.Records, source.History = s.key, s.recorder, s.past
 	s.page = quietServer(page.Handler(source))
 	go func() { _ = s.page.Serve(s.listener) }() // it ends when the server is closed
 }
@@ -45,13 +48,26 @@ func localAddress(listener string) string {
 func (u *up) about(host string, models []server.Pool) page.About {
 	about := page.About{Host: host, Version: version.Current().Version, Admin: host == hostEnvoy}
 	for i := range models {
-		about.Models = append(about.Models, models[i].Models...)
+		for _, name := range models[i].Models {
+			if !slices.Contains(about.Models, name) {
+				about.Models = append(about.Models, name)
+			}
+		}
 	}
 	return about
 }
 
-// showEnvoy begins to show an Envoy and its control plane.
-func (u *up) showEnvoy(gateway string, p *envoy.Process, c *ownControlPlane) {
+// showEnvoy begins to show an Envoy and its control plane. The playground asks the first listener without TLS, because
+// the name in a certificate is not known here.
+func (u *up) showEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlane) error {
+	gateway := ""
+	all := u.config.AllListeners()
+	if i := slices.IndexFunc(all, func(l config.Listener) bool { return l.TLS == "" }); i >= 0 {
+		var err error
+		if gateway, err = p.Listener(ctx, all[i].Name); err != nil {
+			return err
+		}
+	}
 	admin := envoy.AdminInterface(p.Admin())
 	u.sight.serve(gateway, page.Source{
 		About:    func() page.About { return u.about(hostEnvoy, c.Status().Pools) },
@@ -59,6 +75,7 @@ func (u *up) showEnvoy(gateway string, p *envoy.Process, c *ownControlPlane) {
 		Fallback: admin.Handler(),
 	})
 	u.sight.sample(admin, nil)
+	return nil
 }
 
 // showWazero begins to show the filter in this program. watcher may be nil.

@@ -128,7 +128,7 @@ func (s *upSight) environment() map[string]string {
 // restOfFrames is how long the filter may take to send the ends of the requests that have just ended.
 const restOfFrames = time.Second
 
-// settle waits until the recorder knows the end of every request.
+// settle waits until the recorder knows the end of every request. All of them have ended.
 func (s *upSight) settle() {
 	running := func(r record.Summary) bool { return r.Running }
 	for end := time.Now().Add(restOfFrames); time.Now().Before(end); time.Sleep(drainPoll) {
@@ -150,8 +150,14 @@ func (s *upSight) stop() {
 	_ = s.listener.Close() // the page's server has closed it already
 	_ = s.frames.Close()
 	_ = s.recorder.Close() // it has logged what could not be written
-	<-s.watched
+	select {
+	case <-s.watched:
+	case <-time.After(restOfLines): // nobody reads them
+	}
 }
+
+// restOfLines is how long the last lines of --watch may take to be written.
+const restOfLines = time.Second
 
 // quietServer returns a server that logs nothing of single connections.
 func quietServer(h http.Handler) *http.Server {

@@ -35,11 +35,11 @@ export function followRecord(id, line, ended) {
     source.close();
     ended();
   };
-  source.onmessage = (event) => {
+  source.addEventListener("line", (event) => {
     const parsed = parseLine(event.data);
     if (parsed) line(parsed);
     if (parsed?.type === "end") stop();
-  };
+  });
   source.onerror = stop; // the server is on the same machine: what breaks off has ended
   return () => source.close();
 }

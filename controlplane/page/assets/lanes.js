@@ -149,6 +149,7 @@ export class Lanes {
       lane.pieces = 0;
       lane.text?.clear();
       lane.element.dataset.state = "empty";
+      delete lane.element.dataset.first;
       setText(lane.facts, "");
     }
     this.lanes.calls.box.replaceChildren();
@@ -216,6 +217,7 @@ export class Lanes {
       lane.text?.flush();
       if (lane.first === null) continue;
       lane.element.dataset.state = name === this.active ? "active" : "filled";
+      lane.element.dataset.first = lane.first; // when it was begun
       const amount = name === "calls" ? plural(this.calls.size, "call") : plural(lane.text.length, "character");
       const first = milliseconds(lane.first);
       const time = lane.last > lane.first ? `${first} – ${milliseconds(lane.last)}` : first;

@@ -180,6 +180,8 @@ func (t *turn) runTool(ctx context.Context, c *toolCall, client string) *toolRes
 	}
 	limited, cancel := context.WithTimeout(ctx, s.Tools.CallTime)
 	defer cancel()
+	limited, span := t.toolSpan(limited, c)
+	defer span.End() // also after a fault
 	began := time.Now()
 	call := &toolserver.Call{Name: c.name, Arguments: json.RawMessage(c.sent)}
 	if c.namespace != "" {
@@ -189,6 +191,7 @@ func (t *turn) runTool(ctx context.Context, c *toolCall, client string) *toolRes
 	took := time.Since(began)
 	outcome := outcomeOf(result, err)
 	s.metrics.calledTool(c.label, outcome, took)
+	endTool(span, outcome)
 	about := []any{"response", t.id, "round", t.rounds, "server", c.label, "tool", openai.Clip(c.name, maxLogged),
 		"outcome", outcome, "duration", took}
 	var wrong *toolserver.ArgumentsError

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/responses/store"
@@ -15,7 +18,7 @@ import (
 // connect serves a connection of the API's WebSocket mode.
 func (s *Service) connect(w http.ResponseWriter, r *http.Request) {
 	c := s.caller(r)
-	s.watched(w, r, c, func(w http.ResponseWriter) {
+	s.watched(w, r, c, func(w http.ResponseWriter, r *http.Request) {
 		failure := s.checkOrigin(r)
 		if failure == nil {
 			failure = s.serveSession(w, r, c)
@@ -75,7 +78,11 @@ type session struct {
 func (n *session) Create(ctx context.Context, lane string, frame []byte, send func([]byte) error) *openai.Error {
 	s, c := n.service, n.caller
 	o := &observed{began: s.Now(), route: frameRoute, id: n.headers.Get("x-request-id"), status: http.StatusOK}
-	defer s.observe(o)
+	ctx, span := s.span(ctx, frameRoute, trace.SpanKindServer, attribute.String(spanRoute, frameRoute))
+	defer func() {
+		s.observe(o)
+		endRequest(span, o)
+	}()
 	c.share = &share{of: s.memory, tenant: c.tenant}
 	leave, failure := s.enter(&c)
 	defer leave()

@@ -96,7 +96,7 @@ func unknownURL(_ http.ResponseWriter, r *http.Request, _ *caller) *openai.Error
 // serve calls a handler, if there is room for another request.
 func (s *Service) serve(w http.ResponseWriter, r *http.Request, handle handler) {
 	c := s.caller(r)
-	s.watched(w, r, c, func(w http.ResponseWriter) {
+	s.watched(w, r, c, func(w http.ResponseWriter, r *http.Request) {
 		leave, failure := s.enter(c)
 		defer leave()
 		if failure == nil {

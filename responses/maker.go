@@ -33,6 +33,8 @@ type maker struct {
 // run asks the model and stores what it says.
 func (m *maker) run(ctx context.Context) {
 	s := m.service
+	ctx, span := m.backgroundSpan(ctx)
+	defer span.End()
 	past, input, err := m.store.JobItems(ctx, m.job)
 	if err == nil && m.turn.request.conversation != "" {
 		var locked *store.Past

@@ -58,8 +58,9 @@ const maxTools = 2048
 // listFrom asks a server for its tools. As with OpenAI's API, a server that cannot be asked is a 424.
 func (t *turn) listFrom(ctx context.Context, m *mcpTools) ([]toolserver.Tool, *openai.Error) {
 	s := t.service
+	ctx, span := t.listSpan(ctx, m)
 	tools, err := s.toolServers.Tools(ctx, m.to, t.tenant())
-	s.metrics.listedTools(m.metricLabel(), err)
+	endTool(span, s.metrics.listedTools(m.metricLabel(), err))
 	if err == nil {
 		return tools, nil
 	}

@@ -16,18 +16,21 @@ const (
 )
 
 // watched calls a handler, counts its request, and logs it.
-func (s *Service) watched(w http.ResponseWriter, r *http.Request, c *caller, handle func(http.ResponseWriter)) {
-	began := s.Now()
+func (s *Service) watched(w http.ResponseWriter, r *http.Request, c *caller,
+	handle func(http.ResponseWriter, *http.Request)) {
+	began, route := s.Now(), r.Pattern
+	if route == "/" {
+		route = otherRoute
+	}
+	ctx, span := s.requestSpan(r, route)
 	a := &answer{ResponseWriter: w, status: http.StatusOK}
 	defer func() { // also after a handler that has cut its stream by a panic
-		o := &observed{began: began, route: r.Pattern, id: r.Header.Get("x-request-id"), model: c.model, status: a.status,
+		o := &observed{began: began, route: route, id: r.Header.Get("x-request-id"), model: c.model, status: a.status,
 			bytes: a.bytes}
-		if o.route == "/" {
-			o.route = otherRoute
-		}
 		s.observe(o)
+		endRequest(span, o)
 	}()
-	handle(a)
+	handle(a, r.WithContext(ctx))
 }
 
 // observed is a request, a connection or a frame that has been handled.

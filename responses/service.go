@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
@@ -93,6 +95,8 @@ type Options struct {
 	Log     *slog.Logger
 	// AccessLog gets a line of JSON for each request. Nil: there is no access log.
 	AccessLog io.Writer
+	// Tracer makes spans. Nil: there are none.
+	Tracer trace.Tracer
 	// Now is the clock. Nil is [time.Now].
 	Now func() time.Time
 }

@@ -44,11 +44,12 @@ func (m *metrics) calledTool(server, outcome string, took time.Duration) {
 	m.tools.seconds.WithLabelValues(server).Observe(took.Seconds())
 }
 
-// listedTools counts a list of tools.
-func (m *metrics) listedTools(server string, err error) {
+// listedTools counts a list of tools, and returns its outcome.
+func (m *metrics) listedTools(server string, err error) string {
 	outcome := outcomeCompleted
 	if err != nil {
 		outcome = outcomeFailed
 	}
 	m.tools.listings.WithLabelValues(server, outcome).Inc()
+	return outcome
 }

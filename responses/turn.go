@@ -146,7 +146,13 @@ func (t *turn) askRetrying(ctx context.Context, emit func(*event) error) (*endin
 }
 
 // ask sends the request once, and passes the events on.
-func (t *turn) ask(ctx context.Context, emit func(*event) error) (*ending, error) {
+func (t *turn) ask(ctx context.Context, emit func(*event) error) (end *ending, err error) {
+	ctx, span := t.roundSpan(ctx)
+	defer func() { endRound(ctx, span, end, err) }()
+	return t.askOnce(ctx, emit)
+}
+
+func (t *turn) askOnce(ctx context.Context, emit func(*event) error) (*ending, error) {
 	t.lost, t.round = false, round{indexes: map[int]int{}, last: t.lastRound()}
 	if t.started() {
 		t.opening = t.sequence

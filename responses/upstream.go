@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 
+	"go.opentelemetry.io/otel/propagation"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
@@ -61,6 +63,7 @@ func (s *Service) post(ctx context.Context, path string, headers http.Header, bo
 			r.Header[name] = values
 		}
 	}
+	traceHeaders.Inject(ctx, propagation.HeaderCarrier(r.Header))
 	r.Header.Set("content-type", "application/json")
 	r.Header.Set(contract.ServiceHeader, contract.ServiceDeclined)
 	response, err := s.client.Do(r)

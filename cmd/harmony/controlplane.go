@@ -143,6 +143,15 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	if f.wasmOnEnvoys == "" {
 		module.handOut(&o)
 	}
+	// What is wrong with the file is the control plane's to report.
+	if c, err := config.Load(f.file); err == nil {
+		traces, err := newTraces(c, tracedControlPlane, log)
+		if err != nil {
+			return errors.Join(usageError{err}, xds.Close(), status.Close())
+		}
+		defer traces.Close()
+		o.Tracer = traces.Tracer("controlplane")
+	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	service, err := serviceBeside(f.file, log)

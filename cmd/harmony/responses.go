@@ -20,6 +20,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/internal/tracing"
 	"github.com/harmonyedge/harmonyedge/responses"
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )
@@ -88,7 +89,12 @@ func loadService(file string) (*config.Config, error) {
 
 func runResponses(cmd *cobra.Command, c *config.Config, statusAt string, drain time.Duration) error {
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-	s, err := newService(c, "", log)
+	traces, err := newTraces(c, tracedService, log)
+	if err != nil {
+		return usageError{err}
+	}
+	defer traces.Close()
+	s, err := newService(c, "", traces, log)
 	if err != nil {
 		return usageError{err}
 	}
@@ -125,7 +131,8 @@ func storeError(err error) error {
 
 // newService returns the responses service of a configuration. gateway is where it asks the models if the configuration
 // does not say.
-func newService(c *config.Config, gateway string, log *slog.Logger) (*responses.Service, error) {
+func newService(c *config.Config, gateway string, traces *tracing.Provider, log *slog.Logger,
+) (*responses.Service, error) {
 	r := &c.ResponsesService
 	storeKeys, err := keysOf(store.KeysVariable)
 	if err != nil {
@@ -163,7 +170,7 @@ func newService(c *config.Config, gateway string, log *slog.Logger) (*responses.
 		Retries:        func(model string) bool { return retried[model] },
 		BodyLimit:      int64(c.BodyLimit), Background: r.Background, InFlight: r.MaxRequests, Memory: int64(r.MemoryLimit), Log: log,
 		WebSocket: r.ServesWebSocket(), Origins: c.CORSOrigins, Tools: tools,
-		AccessLog: accessLog,
+		AccessLog: accessLog, Tracer: traces.Tracer("responses"),
 	}), nil
 }
 
@@ -198,6 +205,7 @@ func gatewayOf(c *config.Config) (string, error) {
 type upService struct {
 	listener net.Listener
 	service  *responses.Service
+	traces   *tracing.Provider
 	ended    chan error    // buffered: how it ended
 	done     chan struct{} // closed when it has ended
 	once     sync.Once
@@ -229,7 +237,10 @@ func (s *upService) start(c *config.Config, gateway string, log *slog.Logger) (e
 	if s == nil {
 		return nil
 	}
-	if s.service, err = newService(c, gateway, log); err != nil {
+	if s.traces, err = newTraces(c, tracedService, log); err == nil {
+		s.service, err = newService(c, gateway, s.traces, log)
+	}
+	if err != nil {
 		return usageError{err}
 	}
 	s.ended, s.done = make(chan error, 1), make(chan struct{})
@@ -287,6 +298,7 @@ func (s *upService) stop() {
 		}
 		s.service.Stop()
 		<-s.done
+		s.traces.Close()
 	})
 }
 

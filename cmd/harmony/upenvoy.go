@@ -9,6 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/tracing"
 	"github.com/harmonyedge/harmonyedge/internal/version"
 )
 
@@ -62,11 +63,13 @@ type ownControlPlane struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when it has ended
 	err    error         // how it ended; written before done is closed
+	traces *tracing.Provider
 }
 
 func (c *ownControlPlane) stop() {
 	c.cancel()
 	<-c.done
+	c.traces.Close()
 	c.socket.remove()
 }
 
@@ -83,6 +86,12 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
 	if !isFile(u.file) { // only flags, or a pipe, which can be read only once
 		o.ConfigFile, o.Config = "", u.config
 	}
+	traces, err := newTraces(u.config, tracedControlPlane, o.Log)
+	if err != nil {
+		l.remove()
+		return nil, errors.Join(usageError{err}, l.Close())
+	}
+	o.Tracer = traces.Tracer("controlplane")
 	s, err := server.New(o)
 	if err != nil {
 		err = errors.Join(err, l.Close())
@@ -92,7 +101,7 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
 	interrupted := ctx.Done()
 	// The interrupt does not end it, because Envoy must end first.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c := &ownControlPlane{Server: s, socket: l, cancel: cancel, done: make(chan struct{})}
+	c := &ownControlPlane{Server: s, socket: l, cancel: cancel, done: make(chan struct{}), traces: traces}
 	go func() {
 		defer close(c.done)
 		c.err = s.Run(ctx)

@@ -51,6 +51,8 @@ type Options struct {
 	// as the same. Two results for the same variant are equal. If Vary is nil, the server may count an Envoy as holding a
 	// configuration that the Envoy refused earlier (RATIONALE.md#90).
 	Vary func(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig
+	// Answered is called when an Envoy has accepted or refused a response. It must not call the server. It may be nil.
+	Answered func(Answer)
 	// MaxEnvoys is how many Envoys may be connected at once. 0 means [DefaultMaxEnvoys].
 	MaxEnvoys int
 	// MaxInFlight is how many responses with configurations of extensions are sent at once. The next one is sent when an
@@ -63,6 +65,7 @@ type Server struct {
 	log                 *slog.Logger
 	services            func(ctx context.Context, g grpc.ServiceRegistrar)
 	vary                func(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig
+	answered            func(Answer)
 	changed             chan struct{}
 	maxEnvoys           int           // how many Envoys may be connected at once
 	firstRequestTimeout time.Duration // how long a new stream may stay without a request
@@ -83,6 +86,18 @@ type Server struct {
 	refusedUnlogged int
 }
 
+// Answer is what an Envoy has said to a response.
+type Answer struct {
+	// Envoy is the Envoy's id. Type is the short name of the resources' type (see [Types]), Version the version of which
+	// they are, and Resources how many there were.
+	Envoy, Type, Version string
+	Resources            int
+	// Sent is when the response was sent.
+	Sent time.Time
+	// Error is the text with which Envoy refused it, or empty.
+	Error string
+}
+
 // Count is the number of responses of one type that were sent, accepted and refused. It covers all Envoys since the
 // server was made.
 type Count struct{ Sent, Accepted, Refused uint64 }
@@ -93,7 +108,7 @@ func New(o Options) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Server{
-		log: o.Log, services: o.Services, vary: o.Vary, changed: make(chan struct{}, 1), streams: map[*stream]struct{}{},
+		log: o.Log, services: o.Services, vary: o.Vary, answered: o.Answered, changed: make(chan struct{}, 1), streams: map[*stream]struct{}{},
 		counts: map[string]Count{}, maxInFlight: o.MaxInFlight, slotTime: slotTime,
 		answerTimeout: answerTimeout,
 		maxEnvoys:     cmp.Or(o.MaxEnvoys, DefaultMaxEnvoys), firstRequestTimeout: firstRequestTimeout,

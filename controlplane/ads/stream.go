@@ -133,6 +133,8 @@ func (st *stream) close(s *subscription, w *watch) {
 // recordAnswer records that Envoy has accepted or refused a response.
 func (st *stream) recordAnswer(s *subscription, f *response, r *cache.DeltaRequest) {
 	short := shortNames[s.typ]
+	answer := Answer{Envoy: st.node.GetId(), Type: short, Version: f.collection.version, Resources: len(f.versions),
+		Sent: f.sent}
 	count := st.server.counts[short]
 	if r.GetErrorDetail() == nil {
 		count.Accepted++
@@ -144,6 +146,7 @@ func (st *stream) recordAnswer(s *subscription, f *response, r *cache.DeltaReque
 			text = "(withheld: it may quote the secret)"
 		}
 		s.refuse(f, text)
+		answer.Error = text
 		log := st.log().With("type", short, "version", f.collection.version, "error", text)
 		if len(f.versions) == 1 {
 			for name := range f.versions {
@@ -154,6 +157,9 @@ func (st *stream) recordAnswer(s *subscription, f *response, r *cache.DeltaReque
 		}
 	}
 	st.server.counts[short] = count
+	if st.server.answered != nil {
+		st.server.answered(answer)
+	}
 	if s.typ == resource.ExtensionConfigType && len(s.unanswered) == 0 {
 		st.landed()
 	}
@@ -190,6 +196,7 @@ func (st *stream) push() {
 		}
 		// The library records the versions that were sent in NextVersionMap. It is not read here: s.sent and s.accepted
 		// count.
+		f.sent = time.Now()
 		s.watch.responses <- &cache.DeltaPassthroughResponse{
 			DeltaRequest: s.watch.request, DeltaDiscoveryResponse: f.response, NextVersionMap: map[string]string{},
 		}

@@ -58,6 +58,7 @@ type response struct {
 	response   *discovery.DeltaDiscoveryResponse
 	collection *collection
 	versions   map[string]string // by name; "" means removed
+	sent       time.Time
 }
 
 func newSubscription(t resource.Type, held map[string]string) *subscription {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
@@ -25,7 +27,9 @@ type configuration struct {
 
 // load reads the configuration and puts it in force. An error is logged and returned, and the old configuration stays
 // in force.
-func (s *Server) load(ctx context.Context) error {
+func (s *Server) load(ctx context.Context) (err error) {
+	ctx, span := s.traces.begin(ctx, "load configuration")
+	defer func() { endSpan(span, err) }()
 	before := s.current
 	next, err := s.read()
 	if err == nil {
@@ -51,9 +55,13 @@ func (s *Server) load(ctx context.Context) error {
 	}
 	attributes := []any{"models", len(next.Config.Models), "pools", len(next.Pools), "versions", s.ads.Versions()}
 	if before != nil {
-		attributes = append(attributes, "changed", changed(before, next))
+		settings := changed(before, next)
+		attributes = append(attributes, "changed", settings)
+		span.SetAttributes(attribute.StringSlice("harmony.changed", settings))
 	}
 	s.log.Info("the configuration is in force", attributes...)
+	span.SetAttributes(attribute.Int("harmony.models", len(next.Config.Models)),
+		attribute.Int("harmony.pools", len(next.Pools)))
 	s.warnOnlyUp(next)
 	s.warnDeprecated(next)
 	return nil
@@ -186,7 +194,7 @@ func (s *Server) apply(ctx context.Context, next *configuration) error {
 		return ctx.Err()
 	}
 	if r, err = s.build(next); err == nil {
-		_, err = s.push(r, false)
+		_, err = s.push(ctx, r, false)
 	}
 	if err != nil {
 		if s.current != nil {
@@ -212,7 +220,7 @@ func asConfigError(err error) error {
 }
 
 // pushServers sends Envoys the present servers of the pools.
-func (s *Server) pushServers() {
+func (s *Server) pushServers(ctx context.Context) {
 	if s.current == nil {
 		return
 	}
@@ -220,7 +228,7 @@ func (s *Server) pushServers() {
 	if err == nil {
 		all := maps.Clone(s.latest)
 		maps.Copy(all, changed)
-		_, err = s.push(all, false)
+		_, err = s.push(ctx, all, false)
 	}
 	s.updateConditions()
 	s.mu.Lock()

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -156,14 +157,14 @@ func readError(err error) error {
 }
 
 // changeModule sends Envoys a filter whose file has changed.
-func (s *Server) changeModule() {
+func (s *Server) changeModule(ctx context.Context) {
 	changed, err := s.loadModule()
 	if err != nil || !changed || s.current == nil {
 		return // what is wrong has been logged; without a configuration, the next one brings the filter
 	}
 	r, err := s.build(s.current)
 	if err == nil {
-		_, err = s.push(r, false)
+		_, err = s.push(ctx, r, false)
 	}
 	s.mu.Lock()
 	s.pushErr = err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
@@ -70,6 +71,8 @@ type Options struct {
 	MaxEnvoys int
 	// Version is the version of this program, for the status and the metrics.
 	Version string
+	// Tracer makes spans of what changes. Nil: there are none.
+	Tracer trace.Tracer
 	// Log receives the events of the control plane. If it is nil, nothing is logged.
 	Log *slog.Logger
 	// Collectors are metrics of the program's other parts, which are served with the control plane's own.
@@ -91,6 +94,7 @@ type Server struct {
 	files   *watch.Files
 	modules *modules
 	metrics *metrics
+	traces  traces
 	// moduleFiles watches the filter's file alone, so that a change of it does not read the configuration again.
 	moduleFiles *watch.Files
 
@@ -146,13 +150,13 @@ func New(o Options) (*Server, error) {
 	tracker := reach.New(o.Reach)
 	s := &Server{
 		options: o, log: o.Log, started: time.Now(),
-		ads: ads.New(ads.Options{
-			Log: o.Log, Services: services(tracker, o.History), Vary: handedOut.vary, MaxEnvoys: o.MaxEnvoys, MaxInFlight: inFlight}),
-		modules:        handedOut,
+		modules: handedOut, traces: traces{tracer: o.Tracer},
 		reach:          tracker,
 		loggedProblems: map[string]string{},
 		ready:          make(chan struct{}), unsaved: make(chan struct{}, 1),
 	}
+	s.ads = ads.New(ads.Options{Log: o.Log, Services: services(tracker, o.History), Vary: handedOut.vary,
+		Answered: s.traces.answered, MaxEnvoys: o.MaxEnvoys, MaxInFlight: inFlight})
 	s.metrics = newMetrics(s)
 	return s, nil
 }
@@ -236,12 +240,12 @@ func (s *Server) loop(ctx context.Context) error {
 		case <-s.files.Changed():
 			_ = s.load(ctx) // an error is logged, and the last good configuration stays in force
 		case <-s.moduleFiles.Changed():
-			s.changeModule()
+			s.changeModule(ctx)
 		case <-s.pools.Changed():
 			if !s.wait(ctx, coalesce-time.Since(s.pushedLast)) {
 				return nil
 			}
-			s.pushServers()
+			s.pushServers(ctx)
 		case <-s.reach.Changed():
 			s.updateConditions()
 		}
@@ -274,7 +278,7 @@ func (s *Server) restore() {
 		err = s.restoreModule(r)
 	}
 	if err == nil {
-		_, err = s.push(r, true)
+		_, err = s.push(context.Background(), r, true)
 	}
 	if err != nil {
 		s.log.Error("the last good snapshot cannot be served", "error", err)
@@ -285,7 +289,10 @@ func (s *Server) restore() {
 }
 
 // push gives resources to the ADS server, and reports whether their content has changed.
-func (s *Server) push(r ads.Resources, saved bool) (changed bool, err error) {
+func (s *Server) push(ctx context.Context, r ads.Resources, saved bool) (changed bool, err error) {
+	// The span begins before any Envoy can answer.
+	pushed := s.traces.push(ctx)
+	defer func() { pushed.end(changed, err, s.ads.Versions()) }()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	begin := time.Now()

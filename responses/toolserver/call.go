@@ -7,7 +7,11 @@ import (
 	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/propagation"
 )
+
+// traceHeaders are how the trace of a call goes to its server: in the request's _meta, and in headers of HTTP.
+var traceHeaders propagation.TraceContext
 
 // Call is a call of a tool.
 type Call struct {
@@ -36,8 +40,17 @@ func (p *Pool) Call(ctx context.Context, server *Server, tenant string, call *Ca
 	defer cancel()
 	params := func() *mcp.CallToolParams {
 		c := &mcp.CallToolParams{Name: call.Name, Arguments: json.RawMessage(arguments)}
+		meta := mcp.Meta{}
 		if call.ClientID != "" {
-			c.Meta = mcp.Meta{"client_id": call.ClientID}
+			meta["client_id"] = call.ClientID
+		}
+		trace := propagation.MapCarrier{}
+		traceHeaders.Inject(ctx, trace) // as SEP-414 says
+		for name, value := range trace {
+			meta[name] = value
+		}
+		if len(meta) > 0 {
+			c.Meta = meta
 		}
 		return c
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptrace"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/harmonyedge/harmonyedge/responses/egress"
 )
@@ -128,6 +129,7 @@ func peek(r *http.Request) (method string, isCall bool) {
 // outgoing returns the request with the session's headers.
 func (w *wire) outgoing(ctx context.Context, r *http.Request, method string) *http.Request {
 	out := r.Clone(ctx)
+	traceHeaders.Inject(ctx, propagation.HeaderCarrier(out.Header))
 	for name, values := range w.headers {
 		out.Header[name] = values
 	}

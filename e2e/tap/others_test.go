@@ -193,7 +193,6 @@ func TestUpgrade(t *testing.T) {
 		h := run(t, c)
 		ctx, cancel := context.WithTimeout(t.Context(), lab.Patience)
 		defer cancel()
-		//nolint:bodyclose // Dial closes it
 		ws, _, err := websocket.Dial(ctx, h.URL+lab.ResponsesPath, &websocket.DialOptions{
 			HTTPHeader: http.Header{tap.KeyHeader: {key}}})
 		if err != nil {

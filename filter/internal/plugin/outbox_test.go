@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/filter/internal/tapjson"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
 )
@@ -121,6 +122,32 @@ func TestTapKey(t *testing.T) {
 	} {
 		if x.opens(key) != want {
 			t.Errorf("%q: %v", key, !want)
+		}
+	}
+}
+
+// TestTapperLeaves: what waits goes on to the newest other tapper, and no block is lost.
+func TestTapperLeaves(t *testing.T) {
+	v := &vm{tapKey: "0123456789abcdef"}
+	v.blocks.heap = &v.heap
+	var all []*tapper
+	for range 3 {
+		p := &plugin{vm: v, memoryLimit: noLimit}
+		all = append(all, p.newTapper(&contract.Tap{Cluster: "c"}))
+	}
+	for i, x := range all {
+		x.add(&tap.Frame{Kind: tap.End, Stream: uint32(i)})
+	}
+	all[0].sent = v.blocks.take(noLimit, false)
+	for i, want := range []struct{ waiting, free int }{{2, 1}, {3, 1}, {0, 4}} {
+		all[i].leave()
+		waiting := 0
+		for _, x := range v.tappers {
+			waiting += len(x.waiting)
+		}
+		if len(v.tappers) != 2-i || i < 2 && len(all[2].waiting) != want.waiting || waiting != 3 && i < 2 ||
+			len(v.blocks.free) != want.free || !all[i].empty() || all[i].sent != nil {
+			t.Errorf("%d has left: %d tappers, %d blocks wait, %d are free", i, len(v.tappers), waiting, len(v.blocks.free))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
@@ -49,7 +50,7 @@ func (p *plugin) newTapper(t *contract.Tap) *tapper {
 	if t.Cluster == "" || len(v.tapKey) < contract.MinTapKey {
 		return nil
 	}
-	return &tapper{
+	x := &tapper{
 		outbox: outbox{blocks: &v.blocks, limit: p.memoryLimit},
 		plugin: p, key: v.tapKey, cluster: t.Cluster, all: t.All,
 		headers: [][2]string{
@@ -57,6 +58,26 @@ func (p *plugin) newTapper(t *contract.Tap) *tapper {
 			{tap.KeyHeader, v.tapKey}, {tap.VMHeader, strconv.FormatUint(v.heap.id, 16)},
 		},
 	}
+	v.tappers = append(v.tappers, x)
+	return x
+}
+
+// leave hands what waits to the newest other tapper: the host ends a configuration that is not in force any more with
+// its last stream, whose end waits then. The answer to a call under way does not come.
+func (t *tapper) leave() {
+	v := t.plugin.vm
+	v.tappers = slices.DeleteFunc(v.tappers, func(other *tapper) bool { return other == t })
+	if t.sent != nil {
+		t.blocks.give(t.sent)
+	}
+	if n := len(v.tappers); n > 0 {
+		v.tappers[n-1].waiting = append(v.tappers[n-1].waiting, t.waiting...)
+	} else {
+		for _, block := range t.waiting {
+			t.blocks.give(block)
+		}
+	}
+	t.sent, t.waiting = nil, nil
 }
 
 // opens reports whether a client's key is the right one. The time that it takes tells nothing about the right one but

@@ -42,9 +42,11 @@ type vm struct {
 	held    held
 	metrics *metrics.Set
 	heap    heap
-	// tapKey is the key of the tap, or empty. blocks are for what is tapped.
-	tapKey string
-	blocks blocks
+	// tapKey is the key of the tap, or empty. tappers are those of the configurations in use, the newest last, and blocks
+	// are what they share.
+	tapKey  string
+	tappers []*tapper
+	blocks  blocks
 	// digits is memory for the numbers of the access log.
 	digits [20]byte
 }
@@ -157,6 +159,9 @@ func fingerprint(data []byte) string {
 func (p *plugin) OnPluginDone() bool {
 	if p.configuration != "" {
 		p.vm.metrics.Dropped(p.vm.Version, p.configuration)
+	}
+	if p.tap != nil {
+		p.tap.leave()
 	}
 	return true
 }

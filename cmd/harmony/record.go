@@ -19,9 +19,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/inspect/watch"
 )
 
-const recordLong = `Writes a file in FOLDER for each request that a client of your Envoys wants recorded: what the client asked, the
-prompt, each token with its time, what was repaired, and what the client got. harmony inspect explain FILE shows one.
-A line is printed for each request.
+const recordLong = `Writes a file in FOLDER for each request that a client of your Envoys wants recorded: what the client
+asked, the prompt, each token with its time, what was repaired, and what the client got. harmony inspect explain FILE
+shows one. A line is printed for each request.
 
 Records have the texts of the requests. Their files are readable for your user only. Nothing else is recorded: a
 request must show the key in the header x-harmony-tap. Choose a key of at least 16 characters, and give it to this
@@ -49,7 +49,8 @@ func recordCommand() *cobra.Command {
 		Long:  recordLong,
 		Example: `  export HARMONY_TAP_KEY=$(openssl rand -hex 16)
   harmony record --listen 10.0.0.8:9903 records
-  curl http://10.0.0.1:8080/v1/chat/completions -H "x-harmony-tap: $HARMONY_TAP_KEY" -H 'content-type: application/json' \
+  curl http://10.0.0.1:8080/v1/chat/completions -H "x-harmony-tap: $HARMONY_TAP_KEY" \
+    -H 'content-type: application/json' \
     -d '{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"}]}'
   harmony inspect explain records/*.jsonl`,
 		Args: oneFolder,

@@ -28,7 +28,8 @@ func TestPrompts(t *testing.T) {
 		}
 	}
 	var refused *Error
-	if _, err := tr.ChatPrompt([]byte(`{"model":"other","messages":[]}`)); !errors.As(err, &refused) || refused.Status != 404 {
+	_, err = tr.ChatPrompt([]byte(`{"model":"other","messages":[]}`))
+	if !errors.As(err, &refused) || refused.Status != 404 {
 		t.Errorf("another model: %v", err)
 	}
 }

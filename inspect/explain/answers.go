@@ -29,8 +29,8 @@ func readAnswer(data []byte) (ids []uint32, known bool, err error) {
 		}
 	}
 	return nil, true, fmt.Errorf("this is %s: it has the texts that a client gets, and no token ids. Record the request "+
-		"with harmony up --record FOLDER and explain its file, ask the model's server itself, or set answers.token_ids for "+
-		"the model", what)
+		"with harmony up --record FOLDER and explain its file, ask the model's server itself, or set answers.token_ids "+
+		"for the model", what)
 }
 
 // answerName says what answer of the API begins with data, or returns an empty text for anything else.

@@ -9,7 +9,8 @@ import (
 func TestReadAnswers(t *testing.T) {
 	const ids = `"generation_token_ids":[200008,13225],"generation_log_probs":[0,0]`
 	for _, tt := range []struct{ in, want string }{
-		{"data: {\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"choices\":[]}\n\n", "this is a stream of Chat Completions: "},
+		{"data: {\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"choices\":[]}\n\n",
+			"this is a stream of Chat Completions: "},
 		{`{"object":"chat.completion","choices":[]}`, "this is an answer of Chat Completions: "},
 		{` {"object":"response","output":[]}`, "this is an answer of Responses: "},
 		{"event: response.created\ndata: {\"type\":\"response.created\"}\n\n", "this is a stream of Responses events: "},

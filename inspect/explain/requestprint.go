@@ -83,8 +83,8 @@ func (p *printer) serverCall(c *serverCall, o Options) {
 		if n := len(s.PromptIDs); n > 0 {
 			tokens = plural(n, "prompt token")
 		}
-		p.heading("", "sent after "+milliseconds(s.AtMS), named("path", s.Path), named("model", s.Model), named("pool", s.Pool),
-			named("server", s.Server), tokens)
+		p.heading("", "sent after "+milliseconds(s.AtMS), named("path", s.Path), named("model", s.Model),
+			named("pool", s.Pool), named("server", s.Server), tokens)
 		p.prompt(s, o)
 		p.body(s.Body, s.CutBytes)
 	}
@@ -241,10 +241,11 @@ func (p *printer) end(e *line.End) {
 	if e.CompletionTokens > 0 {
 		count = plural(e.CompletionTokens, "token")
 	}
-	p.heading(strings.Join(warnings, "; "), "ended after "+milliseconds(e.AtMS), named("status", number(e.Status)), named("finish", e.Finish),
-		named("policy", e.Policy), count, first, rate)
+	p.heading(strings.Join(warnings, "; "), "ended after "+milliseconds(e.AtMS), named("status", number(e.Status)),
+		named("finish", e.Finish), named("policy", e.Policy), count, first, rate)
 	for _, kind := range slices.Sorted(maps.Keys(e.Recoveries)) {
-		p.line("  ", "    ", piece{escape(kind, false), alert}, piece{" " + strconv.FormatUint(e.Recoveries[kind], 10), plain})
+		p.line("  ", "    ", piece{escape(kind, false), alert},
+			piece{" " + strconv.FormatUint(e.Recoveries[kind], 10), plain})
 	}
 }
 

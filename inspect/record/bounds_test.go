@@ -325,7 +325,8 @@ func FuzzFrames(f *testing.F) {
 		var b batch
 		b.begin(1, "a", tap.SentHead{Server: server, API: "chat", Translated: true})
 		b.add(tap.Head, 1, 5, tap.ResponseHead{Status: 200, ContentType: "text/event-stream"})
-		f.Add(b.add(tap.Chunk, 1, 10, "data: {\"choices\":[{\"text\":\"<|channel|>final\",\"delta\":{\"content\":\"x\"}}]}\n\n").b, 7)
+		b.add(tap.Chunk, 1, 10, "data: {\"choices\":[{\"text\":\"<|channel|>f\",\"delta\":{\"content\":\"x\"}}]}\n\n")
+		f.Add(b.b, 7)
 	}
 	f.Fuzz(func(t *testing.T, frames []byte, cut int) {
 		r, err := New(Options{Tokenizer: o200k.Tokenizer(), KeepBytes: 10_000, Keep: 2})

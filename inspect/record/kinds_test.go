@@ -37,7 +37,8 @@ func asked(t *testing.T, o sim.Options) (sent, answer []byte, contentType string
 	sent = kind.AppendRequest(nil, &backend.Request{
 		Model: sim.DefaultModel, Prompt: tok.AppendEncodeSpecial(nil, testPrompt), PromptText: []byte(testPrompt),
 		Conversation: func(dst []byte) []byte {
-			return append(dst, `,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"f"}}]`...)
+			return append(dst, `,"messages":[{"role":"user","content":"Hi"}],`+
+				`"tools":[{"type":"function","function":{"name":"f"}}]`...)
 		},
 		MaxTokens: 100, StopTokens: []uint32{200002, 200012},
 	})
@@ -118,8 +119,9 @@ func TestKinds(t *testing.T) {
 			if !kind.Conversations && got.prompt != testPrompt {
 				t.Errorf("the prompt is %s", got.prompt)
 			}
-			if wantIDs := len(o200k.Tokenizer().AppendEncodeSpecial(nil, testAnswer)); !kind.TextAnswers && got.ids != wantIDs {
-				t.Errorf("%d ids, want %d", got.ids, wantIDs)
+			ids := len(o200k.Tokenizer().AppendEncodeSpecial(nil, testAnswer))
+			if !kind.TextAnswers && got.ids != ids {
+				t.Errorf("%d ids, want %d", got.ids, ids)
 			}
 			if kind.TextAnswers && !kind.Conversations && !strings.Contains(got.text, "They greet: é😀") {
 				t.Errorf("the server's text is %q", got.text)
@@ -142,7 +144,8 @@ func TestOwnAPIs(t *testing.T) {
 		{"Responses events", contract.ResponsesPath, "text/event-stream",
 			"data: {\"type\":\"response.output_text.delta\",\"delta\":\"Hey\"}\n\n", "|final :Hey"},
 		{"a list", contract.ModelsPath, "application/json", `{"data":[]}`, ""},
-		{"a raw prompt", contract.CompletionsPath, "text/event-stream", "data: {\"choices\":[{\"token_ids\":[1]}]}\n\n", ""},
+		{"a raw prompt", contract.CompletionsPath, "text/event-stream",
+			"data: {\"choices\":[{\"token_ids\":[1]}]}\n\n", ""},
 	} {
 		r := newRecorder(t, Options{})
 		var b batch

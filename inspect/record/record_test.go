@@ -3,17 +3,19 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/inspect/record/line"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
 )
+
+var update = flag.Bool("update", false, "write the golden file")
 
 const (
 	testKey = "a key of many characters"
@@ -86,23 +88,23 @@ func TestRecord(t *testing.T) {
 	}
 	b.add(tap.AnswerHead, 1, 10, tap.ResponseHead{Status: 200, ContentType: "text/event-stream"})
 	b.add(tap.Answer, 1, 10, "data: {\"é").add(tap.Answer, 1, 11, "\"}\n\n\xc3").add(tap.Answer, 1, 12, "\xa9")
-	b.add(tap.Chunk, 1, 20, `data: {"choices":[{"index":0,"token_ids":[200007,200007]},{"index":1,"token_ids":[200008,13225]}]}`+"\n\n")
+	b.add(tap.Chunk, 1, 20, `data: {"choices":[{"index":0,"token_ids":[200007,200007]}]}`+"\n\n"+
+		`data: {"choices":[{"index":1,"token_ids":[200008,13225]}]}`+"\n\ndata: {\"error\":{\"message\":\"gone\"}}\n\n")
 	b.add(tap.Chunk, 1, 30, "data: [DONE]\n\n")
 	b.add(tap.End, 1, 1010, tap.EndReport{Status: 200, Finish: "stop", Pool: "p", PromptTokens: 2, CompletionTokens: 101,
 		FirstTokenMS: 10, Recoveries: map[string]uint64{"stray_terminator": 1}})
 	if status := b.post(t, r, "1f"); status != http.StatusNoContent {
 		t.Fatal(status)
 	}
-	want := `{"type":"request","at_ms":0,"record":1,"time":"2027-01-15T08:00:00Z","method":"POST","path":"/v1/chat/completions","request_id":"a-1","body":{"model":"m","messages":[]}}
-{"type":"sent","at_ms":1,"path":"/v1/completions","pool":"p","api":"chat","model":"m","server":"vllm","translated":true,"prompt_ids":[200006,1428],"body":{"model":"m","max_tokens":7}}
-{"type":"head","at_ms":5,"status":200,"content_type":"text/event-stream"}
-{"type":"tokens","at_ms":10,"choice":0,"ids":[200005,35644],"texts":["<|channel|>","analysis"]}
-{"type":"message","at_ms":10,"choice":0,"role":"assistant","channel":"analysis"}
-{"type":"tokens","at_ms":10,"choice":0,"ids":[200008,25216],"texts":["<|message|>","Hey"],"content":"Hey"}
-`
 	got, _ := r.Lines("a-1")
-	if !strings.HasPrefix(string(got), want) {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
+	const golden = "testdata/record.jsonl"
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(golden); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s differs, %v\n got\n%s\nwant\n%s", golden, err, got, want)
 	}
 	s := r.Summaries()[0]
 	if s.Running || s.TokensPerSecond != 100 || s.Finish != "stop" || s.DurationMS != 1010 {

@@ -109,13 +109,28 @@ func TestReadmeSession(t *testing.T) {
 	})
 }
 
+// TestSightSession types the sessions of docs/sight.md into a shell and wants to see what the page shows.
+func TestSightSession(t *testing.T) {
+	session := lab.ReadSession(t, "docs/sight.md", "## Each request, as it happens")
+	records := lab.ReadSession(t, "docs/sight.md", "## Records")
+	session.Typed += records.Typed
+	session.Shown += records.Shown
+	session.Replace("harmony inspect", lab.Tool(t, "HARMONY_BIN")+" inspect")
+	folder := t.TempDir()
+	for _, name := range []string{"records", "watch.txt", "answer.json"} {
+		session.Replace(" "+name, " "+filepath.Join(folder, name))
+		session.Replace(">"+name, ">"+filepath.Join(folder, name))
+	}
+	readmeSession(t, session)
+}
+
 func readmeSession(t *testing.T, session lab.Session) {
 	for port, flag := range map[string]string{"8000": " sim ", "8080": " up "} {
 		address := lab.FreeAddress(t)
 		session.Replace("127.0.0.1:"+port, address)
-		session.Replace("dist/harmony"+flag, "dist/harmony"+flag+"--listen "+address+" ")
+		session.Replace("dist/harmony"+flag, "harmony"+flag)
+		session.Replace("harmony"+flag, lab.Tool(t, "HARMONY_BIN")+flag+"--listen "+address+" ")
 	}
-	session.Replace("dist/harmony", lab.Tool(t, "HARMONY_BIN"))
 	ctx, cancel := context.WithTimeout(t.Context(), lab.ProgramLimit)
 	defer cancel()
 	session.Run(ctx, t, func(shell *exec.Cmd) {

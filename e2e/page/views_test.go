@@ -180,7 +180,7 @@ func TestReplay(t *testing.T) {
 	b.press("Play")
 	b.until(`document.querySelector('.replay [data-lane="commentary"] .text').textContent.startsWith("I look")`)
 	b.see(`{"city":"Amsterdam","day":"tomorrow","hours":[8,17]}`)
-	b.see("2.68 s / 2.68 s")
+	b.see("2.66 s / 2.66 s")
 	b.choose("max")
 	b.press("Play")
 	b.see(`{"city":"Amsterdam","day":"tomorrow","hours":[8,17]}`)

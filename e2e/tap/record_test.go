@@ -3,6 +3,7 @@
 package tap
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -22,7 +23,7 @@ func TestRecorded(t *testing.T) {
 	lab.OnProxies(t, func(t *testing.T, run lab.RunProxy) {
 		server, url := runServer(t)
 		folder := filepath.Join(t.TempDir(), "records")
-		r, err := record.New(record.Options{Folder: folder})
+		r, err := record.New(record.Options{Folder: folder, Tokenizer: lab.Vocabulary})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +31,9 @@ func TestRecorded(t *testing.T) {
 		s := httptest.NewServer(r.Handler(key))
 		t.Cleanup(s.Close)
 		h := run(t, tappedModel(url, s.URL, contract.TapEverything))
-		news := r.Subscribe(t.Context())
+		ctx, cancel := context.WithTimeout(t.Context(), lab.Patience)
+		defer cancel()
+		news := r.Subscribe(ctx)
 		for _, body := range []string{lab.ChatBody(lab.Model, "Hi"), streamed(lab.ResponsesBody(lab.Model, "Hi"))} {
 			path := lab.ChatPath
 			if strings.Contains(body, `"input"`) {

@@ -164,7 +164,7 @@ func TestTroubledRecorder(t *testing.T) {
 					g := runTroubled(t, host, url, r.URL)
 					load(t, g, 4)
 					before := g.memory()
-					slowest := load(t, g, 150) // 75 MB of frames
+					slowest := load(t, g, 60) // 30 MB of frames
 					if grown := g.memory() - before; grown > 16<<20 {
 						t.Errorf("the VM's memory has grown by %d bytes", grown)
 					}
@@ -191,7 +191,7 @@ func TestTroubledRecorder(t *testing.T) {
 					for _, x := range r.ended {
 						lost += x.end.LostFrames
 					}
-					t.Logf("the slowest of 150 took %s; %d calls, %d requests have ended, %d frames of them were lost", slowest,
+					t.Logf("the slowest of 60 took %s; %d calls, %d requests have ended, %d frames of them were lost", slowest,
 						r.calls, len(r.ended), lost)
 					if g.reloads(t) > 0 {
 						t.Error("a VM was lost")

@@ -17,7 +17,6 @@ type answer struct {
 	kind   *contract.Kind
 	// reader is nil if the response holds no tokens.
 	reader  backend.Reader
-	event   backend.Event
 	choices []*choice
 	// held is how much the reader may hold of an event that is not whole, in bytes.
 	held int
@@ -70,16 +69,16 @@ func (a *answer) take(chunk []byte) bool {
 	}
 	a.held += len(chunk)
 	a.reader.Write(slices.Clone(chunk)) // the reader overwrites it
-	understood := true
+	e, understood := &a.stream.entry.recorder.event, true
 	for {
-		switch a.reader.Next(&a.event) {
+		switch a.reader.Next(e) {
 		case backend.Drained:
 			a.flush()
 			return understood
 		case backend.Read:
 			a.release(len(chunk))
-			a.takeEvent()
-			understood = understood && a.event.Error == nil
+			a.takeEvent(e)
+			understood = understood && e.Error == nil
 		case backend.Garbled:
 			understood = false
 		default:
@@ -104,8 +103,7 @@ func (a *answer) giveUp() {
 	a.reader = nil
 }
 
-func (a *answer) takeEvent() {
-	e := &a.event
+func (a *answer) takeEvent(e *backend.Event) {
 	if e.HasUsage && e.Usage.Prompt > 0 {
 		a.stream.entry.summary.PromptTokens = e.Usage.Prompt
 	}

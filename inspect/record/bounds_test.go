@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -201,6 +202,29 @@ func TestLargeRecord(t *testing.T) {
 	}
 }
 
+// TestLongTexts shows that what stays of a request in memory is short.
+func TestLongTexts(t *testing.T) {
+	r := newRecorder(t, Options{})
+	long := strings.Repeat("ü", 1<<20)
+	counts := map[string]uint64{"missing_end": 1}
+	for i := range 10_000 {
+		counts[fmt.Sprint(i)] = 1
+	}
+	var b batch
+	b.add(tap.Request, 1, 0, tap.RequestHead{Method: "POST", Path: long, RequestID: "a"})
+	b.post(t, r, "1")
+	b.add(tap.Sent, 1, 0, tap.SentHead{Path: long, Pool: long}).post(t, r, "1")
+	b.add(tap.End, 1, 0, tap.EndReport{Model: long, Pool: long, Recoveries: counts}).post(t, r, "1")
+	s, _ := json.Marshal(r.Summaries())
+	lines, _ := r.Lines("a")
+	if len(s) > 4<<10 || !bytes.Contains(s, []byte(`"recoveries":{"missing_end":1}`)) {
+		t.Errorf("the summary has %d bytes: %.2000s", len(s), s)
+	}
+	if text := lines[:bytes.LastIndexByte(bytes.TrimSpace(lines), '\n')]; len(text) > 100<<10 {
+		t.Errorf("the lines before the last have %d bytes", len(text))
+	}
+}
+
 // TestManyRequests shows that more requests than may run at once are not recorded, and that nothing of a silent VM
 // stays.
 func TestManyRequests(t *testing.T) {
@@ -328,6 +352,8 @@ func FuzzFrames(f *testing.F) {
 		b.add(tap.Chunk, 1, 10, "data: {\"choices\":[{\"text\":\"<|channel|>f\",\"delta\":{\"content\":\"x\"}}]}\n\n")
 		f.Add(b.b, 7)
 	}
+	f.Add(tap.Append(bytes.Clone(whole), tap.Frame{Kind: tap.Request, Stream: 3, At: 1<<63 - 1}), 7)
+	f.Add(tap.Append(bytes.Clone(whole), tap.Frame{Kind: tap.End, Stream: 1, At: -1 << 63}), 7)
 	f.Fuzz(func(t *testing.T, frames []byte, cut int) {
 		r, err := New(Options{Tokenizer: o200k.Tokenizer(), KeepBytes: 10_000, Keep: 2})
 		if err != nil {
@@ -337,6 +363,9 @@ func FuzzFrames(f *testing.F) {
 		for _, body := range [][]byte{frames[:cut], frames, frames[cut:]} {
 			_ = r.take("1", body) // an error is an answer too
 			checkMemory(t, r)
+		}
+		if _, err := json.Marshal(r.Summaries()); err != nil {
+			t.Fatal(err)
 		}
 		for _, s := range r.Summaries() {
 			lines, _ := r.Lines(s.ID)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
 )
@@ -56,9 +57,14 @@ type Recorder struct {
 	// used is the memory of all records, in bytes.
 	used        int
 	subscribers map[*subscriber]bool
-	files       files
-	closed      bool
+	// event is the memory of the readers. All share it: it may become large, and a reader needs it only for a moment.
+	event  backend.Event
+	files  files
+	closed bool
 }
+
+// maxTime is the latest time that JSON can have, in microseconds since 1970: the end of the year 9999.
+const maxTime = 253402300799_000_000
 
 // source is the request that a frame is about.
 type source struct {
@@ -166,6 +172,7 @@ func (r *Recorder) take(vm string, body []byte) error {
 // takeFrame takes one frame, and returns the record that it is about. Frames of requests whose beginning was not seen
 // are dropped.
 func (r *Recorder) takeFrame(from source, f tap.Frame) *entry {
+	f.At = min(max(f.At, 0), maxTime)
 	e := r.running[from]
 	if f.Kind == tap.Request {
 		if e != nil {
@@ -189,12 +196,14 @@ func (r *Recorder) begin(from source, f tap.Frame) *entry {
 	if len(r.running) >= MaxRunning {
 		return nil
 	}
-	head := readRequestHead(f.Payload)
+	var head tap.RequestHead
+	readJSON(f.Payload, &head)
+	head.Path = limited(head.Path, maxPath)
 	began := time.UnixMicro(f.At).UTC()
 	e := &entry{
 		recorder: r, id: r.freeID(head.RequestID, from), from: from, seen: r.options.Now(), changed: make(chan struct{}),
 	}
-	e.summary = Summary{ID: e.id, Time: began, Path: head.Path, FirstTokenMS: -1, Running: true}
+	e.summary = Summary{ID: e.id, Time: began, Path: short(head.Path), FirstTokenMS: -1, Running: true}
 	e.stream = newStream(e, head, f.At)
 	e.file = r.files.create(began, e.id)
 	r.running[from] = e
@@ -299,9 +308,4 @@ func (r *Recorder) Follow(ctx context.Context, id string) <-chan []byte {
 		e.follow(ctx, out)
 	}()
 	return out
-}
-
-func readRequestHead(payload []byte) (h tap.RequestHead) {
-	readJSON(payload, &h)
-	return h
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/inspect/record/line"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
 	"github.com/harmonyedge/harmonyedge/internal/wholerunes"
@@ -144,9 +145,13 @@ func (s *stream) takeSent(payload []byte) {
 	s.endAnswer()
 	l := &line.Sent{Head: s.head(line.TypeSent)}
 	readJSON(payload, &l.SentHead)
+	l.Path = limited(l.Path, maxPath)
+	for _, text := range []*string{&l.API, &l.Model, &l.Server, &l.Pool, &l.Speaks} {
+		*text = short(*text)
+	}
 	s.sent, s.sentHead, s.begun = l, l.SentHead, prompt{}
 	sum := &s.entry.summary
-	sum.API, sum.Model, sum.Server, sum.Pool = short(l.API), short(l.Model), short(l.Server), short(l.Pool)
+	sum.API, sum.Model, sum.Server, sum.Pool = l.API, l.Model, l.Server, l.Pool
 	sum.Whole = true
 }
 
@@ -207,6 +212,7 @@ func (s *stream) takeEnd(payload []byte) {
 		}
 	}
 	sum.PromptTokens, sum.CompletionTokens = l.PromptTokens, l.CompletionTokens
+	l.Recoveries = known(l.Recoveries)
 	sum.FirstTokenMS, sum.Recoveries = l.FirstTokenMS, l.Recoveries
 	sum.setRate()
 	s.writeEnd(l)
@@ -243,7 +249,33 @@ func (s *stream) writeEnd(l *line.End) {
 // readJSON reads a payload. What cannot be read stays empty: the record goes on.
 func readJSON(payload []byte, to any) { _ = json.Unmarshal(payload, to) }
 
-// maxShort is the longest text in a summary, in bytes.
-const maxShort = 256
+// known returns the counts of the kinds of recoveries that there are.
+func known(counts map[string]uint64) map[string]uint64 {
+	var out map[string]uint64
+	for kind := range (harmony.Recoveries{}) {
+		name := harmony.Recovery(kind).String()
+		if n := counts[name]; n > 0 {
+			if out == nil {
+				out = map[string]uint64{}
+			}
+			out[name] = n
+		}
+	}
+	return out
+}
 
-func short(text string) string { return text[:min(len(text), maxShort)] }
+// The longest texts of heads that are kept, in bytes: of a path, and of a name.
+const (
+	maxPath = 8 << 10
+	maxName = 256
+)
+
+func short(text string) string { return limited(text, maxName) }
+
+// limited returns the beginning of a text. It is a copy if it is not all of it.
+func limited(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.Clone(text[:most])
+}

@@ -52,7 +52,7 @@ func recordCommand() *cobra.Command {
   curl http://10.0.0.1:8080/v1/chat/completions -H "x-harmony-tap: $HARMONY_TAP_KEY" \
     -H 'content-type: application/json' \
     -d '{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"}]}'
-  harmony inspect explain records/*.jsonl`,
+  harmony inspect explain "$(ls -t records/*.jsonl | head -n 1)"`,
 		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := layout.options(cmd.OutOrStdout())

@@ -85,7 +85,9 @@ func (p *printer) serverCall(c *serverCall, o Options) {
 		}
 		p.heading("", "sent after "+milliseconds(s.AtMS), named("path", s.Path), named("model", s.Model),
 			named("pool", s.Pool), named("server", s.Server), tokens)
-		p.prompt(s, o)
+		if p.prompt(s, o) && len(s.Body) > 0 {
+			p.line("", "", piece{"-- besides the prompt", bold})
+		}
 		p.body(s.Body, s.CutBytes)
 	}
 	if h := c.head; h != nil {
@@ -120,15 +122,15 @@ func named(name, value string) string {
 	return name + " " + value
 }
 
-// prompt prints the messages of the prompt without their tokens, which are many.
-func (p *printer) prompt(s *line.Sent, o Options) {
+// prompt prints the messages of the prompt without their tokens, which are many. It reports whether there is a prompt.
+func (p *printer) prompt(s *line.Sent, o Options) bool {
 	messages := 0
 	ids := s.PromptIDs
 	if s.PromptText != "" {
 		ids = p.t.AppendEncodeSpecial(nil, s.PromptText)
 	}
 	if len(ids) == 0 {
-		return
+		return false
 	}
 	q := newPrinter(p.w, p.t, o)
 	q.w = p.w
@@ -140,6 +142,7 @@ func (p *printer) prompt(s *line.Sent, o Options) {
 			q.text(b)
 		}
 	}
+	return true
 }
 
 func (p *printer) choice(call *serverCall, c *recordedChoice, o Options) {

@@ -6,13 +6,6 @@ import (
 	"fmt"
 )
 
-// Begins reports whether a text begins as a record does.
-func Begins(text []byte) bool {
-	first, _, _ := bytes.Cut(text, []byte("\n"))
-	var r Request
-	return json.Unmarshal(first, &r) == nil && r.Type == TypeRequest && r.Record > 0
-}
-
 // Read reads a line. It returns nil for a type that this version does not know.
 func Read(text []byte) (Line, error) {
 	var h Head

@@ -28,22 +28,24 @@ type blocks struct {
 }
 
 // take returns an empty block, or nil. limit is how much of the heap may be in use, in bytes: a quarter of it stays free.
-// last reports whether the last block may be taken too.
-func (b *blocks) take(limit uint64, last bool) []byte {
+// end reports whether it is for the end of a request, for which the last block may be taken too. endsOnly reports
+// whether the block is that one.
+func (b *blocks) take(limit uint64, end bool) (block []byte, endsOnly bool) {
 	n := len(b.free)
-	if left := n + maxBlocks - b.made; left == 0 || left == 1 && !last {
-		return nil
+	left := n + maxBlocks - b.made
+	if left == 0 || left == 1 && !end {
+		return nil, false
 	}
 	if n > 0 {
 		block := b.free[n-1]
 		b.free[n-1], b.free = nil, b.free[:n-1]
-		return block
+		return block, left == 1
 	}
 	if !b.heap.fits(blockSize+limit/4, limit) {
-		return nil
+		return nil, false
 	}
 	b.made++
-	return make([]byte, 0, blockSize)
+	return make([]byte, 0, blockSize), left == 1
 }
 
 func (b *blocks) give(block []byte) { b.free = append(b.free, block[:0]) }
@@ -53,11 +55,19 @@ type outbox struct {
 	blocks *blocks
 	// limit is that of [blocks.take].
 	limit uint64
-	// waiting are the blocks with frames. The last one still has room.
-	waiting [][]byte
+	// waiting are the blocks with frames. The last one still has room, for ends of requests alone if endsOnly is set.
+	waiting  [][]byte
+	endsOnly bool
 }
 
 func (o *outbox) empty() bool { return len(o.waiting) == 0 }
+
+// takeOver adds the frames of another outbox.
+func (o *outbox) takeOver(other *outbox) {
+	if len(other.waiting) > 0 {
+		o.waiting, o.endsOnly = append(o.waiting, other.waiting...), other.endsOnly
+	}
+}
 
 // next takes the first block.
 func (o *outbox) next() []byte {
@@ -70,13 +80,13 @@ func (o *outbox) next() []byte {
 
 // add adds a frame, and reports whether there was room. Payloads are at most [pieceSize] long.
 func (o *outbox) add(f *tap.Frame) bool {
-	last := len(o.waiting) - 1
-	if last < 0 || cap(o.waiting[last])-len(o.waiting[last]) < tap.HeaderSize+len(f.Payload) {
-		block := o.blocks.take(o.limit, f.Kind == tap.End)
+	last, end := len(o.waiting)-1, f.Kind == tap.End
+	if last < 0 || o.endsOnly && !end || cap(o.waiting[last])-len(o.waiting[last]) < tap.HeaderSize+len(f.Payload) {
+		block, endsOnly := o.blocks.take(o.limit, end)
 		if block == nil {
 			return false
 		}
-		o.waiting, last = append(o.waiting, block), last+1
+		o.waiting, o.endsOnly, last = append(o.waiting, block), endsOnly, last+1
 	}
 	o.waiting[last] = tap.Append(o.waiting[last], *f)
 	return true

@@ -69,6 +69,9 @@ func TestFullOutbox(t *testing.T) {
 	if !o.add(end) || b.made != maxBlocks {
 		t.Fatalf("no room for an end: %d blocks", b.made)
 	}
+	if o.add(&tap.Frame{Kind: tap.Chunk}) {
+		t.Error("another frame takes the room of ends")
+	}
 	for o.add(end) {
 	}
 	if o.add(&tap.Frame{Kind: tap.Chunk, Payload: piece}) || b.made != maxBlocks {
@@ -138,7 +141,7 @@ func TestTapperLeaves(t *testing.T) {
 	for i, x := range all {
 		x.add(&tap.Frame{Kind: tap.End, Stream: uint32(i)})
 	}
-	all[0].sent = v.blocks.take(noLimit, false)
+	all[0].sent, _ = v.blocks.take(noLimit, false)
 	for i, want := range []struct{ waiting, free int }{{2, 1}, {3, 1}, {0, 4}} {
 		all[i].leave()
 		waiting := 0

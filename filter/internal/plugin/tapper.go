@@ -71,7 +71,7 @@ func (t *tapper) leave() {
 		t.blocks.give(t.sent)
 	}
 	if n := len(v.tappers); n > 0 {
-		v.tappers[n-1].waiting = append(v.tappers[n-1].waiting, t.waiting...)
+		v.tappers[n-1].takeOver(&t.outbox)
 	} else {
 		for _, block := range t.waiting {
 			t.blocks.give(block)

@@ -28,6 +28,8 @@ func (s *upSight) serve(gateway string, source page.Source) {
 		source.Gateway = "http://" + localAddress(gateway)
 	}
 	source.TapKey, source.Records, source.History = s.key, s.recorder, s.past
+	// Envoy's admin interface tells a lot, and --admin is on loopback: nobody has another name for it.
+	source.OwnNames = true
 	s.page = quietServer(page.Handler(source))
 	go func() { _ = s.page.Serve(s.listener) }() // it ends when the server is closed
 }

@@ -15,6 +15,8 @@ const policy = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-a
 // origins decides which pages in a browser may talk to this one.
 type origins struct {
 	names []string
+	// strict is [Source.OwnNames].
+	strict bool
 	cross http.CrossOriginProtection
 }
 
@@ -40,9 +42,7 @@ func (o *origins) page(next http.Handler) http.Handler {
 		h.Set("cross-origin-resource-policy", "same-origin")
 		h.Set("cross-origin-opener-policy", "same-origin")
 		if !o.known(r.Host) {
-			refuse(w, http.StatusForbidden, "unknown_host", fmt.Sprintf(
-				"this page is not served under the name %.100q: use localhost, an IP address, or a name that was given to it",
-				r.Host))
+			o.refuseName(w, r)
 			return
 		}
 		if err := o.cross.Check(r); err != nil {
@@ -53,12 +53,21 @@ func (o *origins) page(next http.Handler) http.Handler {
 	})
 }
 
+func (o *origins) refuseName(w http.ResponseWriter, r *http.Request) {
+	refuse(w, http.StatusForbidden, "unknown_host", fmt.Sprintf(
+		"this page is not served under the name %.100q: use localhost, an IP address, or a name that was given to it", r.Host))
+}
+
 // fallback serves what was at this address before the page, to the same programs as before. It refuses only browsers
 // that would change something for another page.
 func (o *origins) fallback(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		safe := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
 		browser := r.Header.Get("origin") != "" || r.Header.Get("sec-fetch-site") != ""
+		if o.strict && !o.known(r.Host) {
+			o.refuseName(w, r)
+			return
+		}
 		if !safe && browser && (!o.known(r.Host) || o.cross.Check(r) != nil) {
 			refuse(w, http.StatusForbidden, "cross_origin", "a page of another origin may not ask this")
 			return

@@ -44,6 +44,8 @@ type Source struct {
 	Names []string
 	// Fallback serves what the page does not know. If it is nil, that is answered 404.
 	Fallback http.Handler
+	// OwnNames serves the fallback too only under names of the page. Otherwise programs may read it under any name.
+	OwnNames bool
 }
 
 // Handler serves the page. Browsers get it only under a name of its own, and its API only from itself. Close the
@@ -80,7 +82,7 @@ func handler(s Source, pace time.Duration) http.Handler {
 		refuse(w, http.StatusNotFound, "not_found", "the page's API has no "+r.Method+" "+r.URL.Path)
 	})
 
-	origin := origins{names: s.Names}
+	origin := origins{names: s.Names, strict: s.OwnNames}
 	mux := http.NewServeMux()
 	mux.Handle("/api/", origin.own(api))
 	mux.Handle("GET /page/", origin.own(http.StripPrefix("/page/", assets())))

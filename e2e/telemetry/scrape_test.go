@@ -175,6 +175,8 @@ func tidy(scrape string) []string {
 			continue
 		}
 		line = inOrder(strings.Replace(line, "{} ", " ", 1))
+		end := strings.LastIndexByte(line, ' ') + 1
+		line = line[:end] + plain(line[end:])
 		for _, u := range unsteady {
 			if u.line.MatchString(line) {
 				line = u.line.ReplaceAllString(line, "$1") + " … (" + u.why + ")"
@@ -196,14 +198,21 @@ func inOrder(line string) string {
 	}
 	labels := regexp.MustCompile(`\w+="(?:[^"\\]|\\.)*"`).FindAllString(m[2], -1)
 	for i, label := range labels {
-		// A bound is a number, however it is written.
-		if bound, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimPrefix(label, `le="`), `"`), 64); err == nil &&
-			strings.HasPrefix(label, "le=") {
-			labels[i] = fmt.Sprintf("le=%q", strconv.FormatFloat(bound, 'f', -1, 64))
+		if bound, ok := strings.CutPrefix(label, `le="`); ok {
+			labels[i] = fmt.Sprintf("le=%q", plain(strings.TrimSuffix(bound, `"`)))
 		}
 	}
 	slices.Sort(labels)
 	return m[1] + "{" + strings.Join(labels, ",") + "} " + m[3]
+}
+
+// plain returns a number without an exponent. Another text stays as it is.
+func plain(number string) string {
+	f, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return number
+	}
+	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 
 const scrapeFile = "testdata/scrape.txt"

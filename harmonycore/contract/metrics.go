@@ -65,6 +65,8 @@ const (
 	ReasoningAlertTotal
 	// HeapBytes is the heap in use of the worker's VM with the fullest heap.
 	HeapBytes
+	// HeapLimit is how much of its heap a VM may have in use before it refuses new requests.
+	HeapLimit
 	// CollectionTime is how long the collections of a VM's heap take.
 	CollectionTime
 	// EndedFullTotal counts VMs that ended themselves because their heap was full although they had no stream.
@@ -119,6 +121,7 @@ var metricInfos = [MetricCount]MetricInfo{
 	TruncatedTurnsTotal:       {"harmony_truncated_turns_total", Counter, nil},
 	ReasoningAlertTotal:       {"reasoning_ratio_alert_total", Counter, nil},
 	HeapBytes:                 {"harmony_vm_heap_bytes", Gauge, nil},
+	HeapLimit:                 {"harmony_vm_heap_limit_bytes", Gauge, nil},
 	CollectionTime:            {"harmony_vm_collection_microseconds", Histogram, nil},
 	EndedFullTotal:            {"harmony_vm_ended_full_total", Counter, nil},
 	BuildInfo:                 {"harmony_build_info", Gauge, []string{"version", "config"}},

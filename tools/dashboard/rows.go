@@ -183,8 +183,11 @@ func envoys() row {
 	const monitor = "envoy_overload_envoy_resource_monitors_"
 	listeners := `{envoy_listener_address!="",instance=~"$envoy"}`
 	return row{"Envoys", []panel{
-		{title: "Heap of the fullest VM", unit: "bytes", help: "Beyond memory_limit (256 MiB) new requests are refused.",
-			queries: []query{{"max by (instance) (harmony_vm_heap_bytes" + ofEnvoy + ")", "{{instance}}"}}},
+		{title: "Heap of the fullest VM", unit: "bytes", help: "Beyond memory_limit new requests are refused.",
+			queries: []query{
+				{"max by (instance) (harmony_vm_heap_bytes" + ofEnvoy + ")", "{{instance}}"},
+				{"max by (instance) (harmony_vm_heap_limit_bytes" + ofEnvoy + ")", "{{instance}}: memory_limit"},
+			}},
 		{title: "Memory and connections, of their limits", unit: "percent",
 			help: "Envoy's own memory of envoy.max_heap: from 90 % on requests are refused. Clients of envoy.max_connections.",
 			queries: []query{{"max by (instance) (" + monitor + "fixed_heap_pressure" + ofEnvoy + ")", "{{instance}}: memory"},

@@ -119,6 +119,7 @@ func TestCounts(t *testing.T) {
 	s.Rendered(123)
 	s.Collected(456)
 	s.Heap(1 << 20)
+	s.HeapLimit(1 << 28)
 	s.Configured("v1.2", "11111111", nil)
 	s.Configured("v1.2", "0a0b0c0d", nil)
 	s.Dropped("v1.2", "0a0b0c0d")

@@ -127,3 +127,6 @@ func (s *Set) EndedFull() { s.count(contract.EndedFullTotal, 1) }
 
 // Heap records the heap in use of the VM with the fullest heap, in bytes.
 func (s *Set) Heap(bytes uint64) { s.record(contract.HeapBytes, int64(min(bytes, 1<<62))) }
+
+// HeapLimit records how much of its heap a VM may have in use, in bytes.
+func (s *Set) HeapLimit(bytes int) { s.record(contract.HeapLimit, int64(bytes)) }

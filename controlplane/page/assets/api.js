@@ -27,21 +27,41 @@ async function ask(path) {
 export const recordPath = (id) => `/api/records/${encodeURIComponent(id)}`;
 export const livePath = (id) => `${recordPath(id)}/live`;
 
+// TRIES is how often a record is asked for that is not there yet.
+const TRIES = 6;
+
 // followRecord calls line with each line of a record, parsed, from the first on, and ended once when no more come. It
 // returns a function that stops it.
 export function followRecord(id, line, ended) {
-  const source = new EventSource(livePath(id));
+  let source = null;
+  let timer = 0;
+  let tries = 0;
+  let seen = false;
   const stop = () => {
     source.close();
     ended();
   };
-  source.addEventListener("line", (event) => {
-    const parsed = parseLine(event.data);
-    if (parsed) line(parsed);
-    if (parsed?.type === "end") stop();
-  });
-  source.onerror = stop; // the server is on the same machine: what breaks off has ended
-  return () => source.close();
+  const begin = () => {
+    source = new EventSource(livePath(id));
+    source.addEventListener("line", (event) => {
+      seen = true;
+      const parsed = parseLine(event.data);
+      if (parsed) line(parsed);
+      if (parsed?.type === "end") stop();
+    });
+    source.onerror = () => {
+      // A request's first frames may come to the recorder after its first token to the client. What breaks off later has
+      // ended, since the server is on the same machine.
+      if (seen || ++tries >= TRIES) return stop();
+      source.close();
+      timer = setTimeout(begin, 300);
+    };
+  };
+  begin();
+  return () => {
+    clearTimeout(timer);
+    source.close();
+  };
 }
 
 // parseLine parses a line of a record. It returns null for one that is cut.

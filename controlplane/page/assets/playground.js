@@ -221,7 +221,6 @@ class Run {
     }
     this.status = response.status;
     this.id = response.headers.get("x-request-id") ?? "";
-    this.follow(this.view.details.open);
     const answer = new Answer(response.headers.get("content-type"), (step) => this.take(step));
     await this.read(response, answer);
     answer.end();
@@ -262,7 +261,10 @@ class Run {
       this.usage = step.usage ?? this.usage;
       return;
     }
-    this.first ??= at;
+    if (this.first === null) {
+      this.first = at;
+      this.follow(this.view.details.open);
+    }
     this.pieces++;
     this.view.lanes.take(step, at);
   }
@@ -330,7 +332,7 @@ class Run {
 
   // follow shows the tokens as the server generates them, once they are asked for.
   follow(wanted) {
-    if (!wanted || this.unfollow || !this.id) return;
+    if (!wanted || this.unfollow || !this.id || this.first === null || !store.about?.records) return;
     const reader = new Reader();
     let shown = 0;
     this.unfollow = followRecord(

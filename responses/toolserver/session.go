@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/harmonyedge/harmonyedge/internal/version"
 )
@@ -135,7 +136,8 @@ func (s *session) do(ctx context.Context, x *exchange, f func(context.Context) e
 		stream.rest()
 	}
 	began := time.Now().UnixNano()
-	inner, cancel := context.WithCancelCause(withExchange(s.work, x))
+	traced := trace.ContextWithSpanContext(s.work, trace.SpanContextFromContext(ctx))
+	inner, cancel := context.WithCancelCause(withExchange(traced, x))
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
 	err := f(inner)
 	answer, _ := x.outcome()

@@ -35,6 +35,7 @@ const (
 const (
 	sampledTrace   = "4bf92f3577b34da6a3ce929d0e0e4736"
 	unsampledTrace = "5bf92f3577b34da6a3ce929d0e0e4736"
+	lastTrace      = "6bf92f3577b34da6a3ce929d0e0e4736"
 	clientSpan     = "00f067aa0ba902b7"
 )
 
@@ -90,7 +91,12 @@ func TestGateway(t *testing.T) {
 			ask("GET", "/v1/models?q="+queried, "", nil, 200)
 			ask("GET", "/nothing/here?q="+queried, "", nil, 404)
 			ask("POST", "/v1/chat/completions", `{"model":"`+queried+`","messages":[]}`, nil, 404)
-			spans := c.wait(t, func(all []span) bool { return len(all) >= 7 })
+			ask("GET", "/health", "", nil, 200)
+			ask("POST", "/v1/responses", "", parent(lastTrace, "01"), 400) // it ends after all others
+			spans := c.wait(t, func(all []span) bool { return len(ofTrace(all, lastTrace)) == 1 })
+			if len(spans) != 8 {
+				t.Errorf("%d spans", len(spans))
+			}
 			want := map[string]map[string]any{
 				"POST /v1/chat/completions": {"gen_ai.operation.name": "chat", "gen_ai.request.model": lab.Model,
 					"gen_ai.provider.name": "vllm", "gen_ai.response.finish_reasons": "stop", "http.status_code": "200",
@@ -99,22 +105,22 @@ func TestGateway(t *testing.T) {
 				"POST harmony-pool-" + lab.Model: {"gen_ai.request.model": lab.Model, "gen_ai.usage.input_tokens": nil,
 					"gen_ai.usage.output_tokens": nil, "http.url": serverURL + "/v1/completions"},
 				"GET /v1/models": {"harmony.api": "models", "gen_ai.operation.name": nil},
-				"GET other":      {"http.status_code": "404", "gen_ai.request.model": nil},
+				"GET other":      {},
 			}
 			for _, s := range spans {
 				got := attributes(s.Attributes)
 				t.Logf("%s %s%s", s.service, s.Name, attributesOf(s))
 				for name, value := range want[s.Name] {
-					if got[name] != value && got["http.status_code"] != "404" {
+					if got[name] != value && got["http.status_code"] == "200" {
 						t.Errorf("%s has %s %v, want %v", s.Name, name, got[name], value)
 					}
 				}
 				if want[s.Name] == nil || s.service != "harmony-gateway" {
 					t.Errorf("an unknown span: %s: %s %v", s.service, s.Name, got)
 				}
-				if s.Name == "POST /v1/chat/completions" && got["http.status_code"] == "404" &&
+				if got["http.status_code"] != "200" && s.Name != "GET other" &&
 					(got["gen_ai.request.model"] != "other" || got["gen_ai.operation.name"] != nil) {
-					t.Errorf("the span of an unknown model has %v", got)
+					t.Errorf("the span of a refused request has %v", got)
 				}
 				first, timed := got["gen_ai.response.time_to_first_chunk"].(float64)
 				in, _ := got["gen_ai.usage.input_tokens"].(int64)

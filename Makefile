@@ -232,7 +232,7 @@ guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an em
 	@tools/test-guide.sh
 
 .PHONY: e2e
-e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-chromium ## End to end: native and the shipped filter in Envoy, real clients
+e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-prometheus tool-chromium ## End to end: native and the shipped filter in Envoy, real clients
 	$(E2E_ENV) go test -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
 
 .PHONY: mesh
@@ -263,7 +263,7 @@ suite-kinds: build tool-envoy ## The behaviour suite before simulated servers of
 	@$(E2E_ENV) go test -count=1 -timeout 90m -tags e2e,kinds -run '^(TestKinds|TestChatServers)$$' -v ./e2e/suite | grep -vE '^ *(=== RUN|--- PASS)'
 
 .PHONY: slowest
-slowest: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-chromium ## A table of the slowest tests of unit and e2e: where to make the tests faster
+slowest: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-prometheus tool-chromium ## A table of the slowest tests of unit and e2e: where to make the tests faster
 	@go test -json -count=1 $(UNIT_PACKAGES) | go run ./tools/slowest
 	@$(E2E_ENV) go test -json -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest | go run ./tools/slowest
 
@@ -322,7 +322,7 @@ operator-day: build tool-envoy ## What an operator sees: a model's name that is 
 	@$(E2E_ENV) examples/operator-day.sh
 
 .PHONY: e2e-oldest
-e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python tool-clients tool-mcp tool-postgres tool-chromium ## End to end, on the oldest Envoy that is supported
+e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python tool-clients tool-mcp tool-postgres tool-prometheus tool-chromium ## End to end, on the oldest Envoy that is supported
 	@tools/test-oldest.sh
 
 .PHONY: test-envoys

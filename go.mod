@@ -3,6 +3,7 @@ module github.com/harmonyedge/harmonyedge
 go 1.26.0
 
 require (
+	github.com/VictoriaMetrics/metricsql v0.87.3
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/buger/jsonparser v1.6.1
 	github.com/chromedp/cdproto v0.159.0
@@ -53,6 +54,7 @@ require (
 
 require (
 	cel.dev/expr v0.25.3 // indirect
+	github.com/VictoriaMetrics/metrics v1.35.3 // indirect
 	github.com/bahlo/generic-list-go v0.2.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
@@ -92,6 +94,8 @@ require (
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/sethvargo/go-retry v0.5.0 // indirect
 	github.com/sirupsen/logrus v1.9.4 // indirect
+	github.com/valyala/fastrand v1.1.0 // indirect
+	github.com/valyala/histogram v1.2.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect

@@ -2,7 +2,7 @@
 // servers. They need the tag e2e and what `make e2e` builds and installs.
 //
 //	suite fields faults routing limits   the gateway
-//	telemetry secrets                    its metrics and logs, and what must not be in them
+//	telemetry secrets monitoring         its metrics and logs, what must not be in them; dashboard and alerts
 //	controlplane up                      the program
 //	clients nemogym                      real clients, and recorded exchanges with NeMo Gym
 //	hardening                            what the pages about production say

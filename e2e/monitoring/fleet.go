@@ -1,0 +1,178 @@
+//go:build e2e
+
+package monitoring
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
+	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/sim"
+)
+
+// lost is a model whose pool has no server that can be reached.
+const lost = "gpt-oss-20b"
+
+// fleet is a gateway that a control plane programs, with a pool that is well and one that is down, a responses service
+// with a tool, and another gateway by harmony up.
+type fleet struct {
+	t           *testing.T
+	edge        *envoy.Process
+	gateway, up string // URLs for clients
+	// configuration is what its file says at first, and changes are how often that has changed.
+	configuration, file string
+	changes             int
+	// targets are the addresses of the example's prometheus.yml, and in their places those of this fleet.
+	targets map[string]string
+}
+
+// startFleet starts everything, and returns when it serves.
+func startFleet(t *testing.T) *fleet {
+	t.Helper()
+	_, server := lab.RunSim(t, sim.Options{PromptTokensDetails: true, Script: sim.NewScript(script()...)})
+	tool := toolservers.Plain(t, toolservers.Tool{Name: "step"})
+	listen, service, stats := lab.FreeAddress(t), lab.FreeAddress(t), lab.FreeAddress(t)
+	f := &fleet{t: t, gateway: "http://" + listen}
+	f.configuration = fmt.Sprintf(`listen: %s
+responses_service:
+  url: http://%s
+  store: %s
+  listen: %[2]s
+  gateway: http://%[1]s
+  tools: { servers: [{ label: box, url: %[4]q }] }
+models:
+  - { name: %[5]s, pool: gpus }
+  - { name: %[6]s, pool: gone }
+pools:
+  - { name: gpus, servers: [%[7]q], capacity: 2 }
+  - { name: gone, servers: ["http://%[8]s"] }
+`, listen, service, filepath.Join(t.TempDir(), "responses.db"), tool.Streamable(), lab.Model, lost, server,
+		lab.FreeAddress(t))
+	f.file = lab.WriteConfig(t, f.configuration)
+
+	plane := lab.RunHarmony(t, nil, "controlplane", "--config", f.file, "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0",
+		"--state", "none", "--wasm", lab.Tool(t, "HARMONY_WASM"))
+	xds, status := plane.Announced(t, `serving Envoys on (\S+)\n`), plane.Announced(t, `status: http://(\S+)/status\n`)
+	boot := lab.RunHarmony(t, nil, "controlplane", "bootstrap", "--control-plane", xds, "--node", "edge-1", "--admin",
+		lab.FreeAddress(t), "--stats", stats)
+	if !boot.Ended(lab.ReadyLimit) || boot.ExitCode(t) != 0 {
+		t.Fatalf("harmony controlplane bootstrap: %v\n%s", boot.Err, &boot.Stderr)
+	}
+	var err error
+	f.edge, err = envoy.Start(t.Context(), envoy.Options{
+		Path: lab.Tool(t, "ENVOY"), Bootstrap: []byte(boot.Stdout.String()), Concurrency: 1, ReadyTimeout: lab.Patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.edge.Stop() })
+	responses := lab.RunHarmony(t, nil, "responses", "--config", f.file, "--status", "127.0.0.1:0", "--drain-time", "100ms")
+	metrics := responses.Announced(t, `(?m)^metrics: http://(\S+)/metrics$`)
+
+	upStats := lab.FreeAddress(t)
+	_, f.up = lab.StartUp(t, "--model", lab.Model, "--backend", "vllm="+server, "--admin", lab.FreeAddress(t), "--stats",
+		upStats)
+	f.targets = map[string]string{"10.0.0.7:9902": stats, "10.0.0.8:9902": upStats, "10.0.0.5:18001": status,
+		"10.0.0.11:18092": metrics, "10.0.0.12:18092": metrics}
+	return f
+}
+
+// What the model says.
+const (
+	think = "<|channel|>analysis<|message|>Let me think.<|end|><|start|>assistant"
+	say   = "<|channel|>final<|message|>Paris it is.<|return|>"
+	call  = "<|channel|>commentary to=functions.step <|constrain|>json<|message|>{}<|call|>"
+)
+
+// question is a request of the traffic, and what the server says to it.
+type question struct{ text, path, members, answer, fault string }
+
+// stored reports whether the responses service answers it.
+func (q *question) stored() bool {
+	return q.path == lab.ResponsesPath && !strings.Contains(q.members, `"store":false`)
+}
+
+// refused reports whether its answer is an error.
+func (q *question) refused() bool { return strings.HasPrefix(q.fault, "status:") }
+
+// questions are of every kind that is counted.
+func questions() []question {
+	chat, tools := lab.ChatPath, `,"tools":[{"type":"function","function":{"name":"step","parameters":{"type":"object",`+
+		`"properties":{"n":{"type":"string"}},"required":["n"]}}}]`
+	return []question{
+		{"whole", chat, "", think + say, ""},
+		{"stream", chat, `,"stream":true`, think + say, ""},
+		{"call", chat, tools, think + "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant" + call, ""},
+		{"missing start", chat, "", "<|channel|>analysis<|message|>Hm.<|end|>" + say, ""},
+		{"no header", chat, `,"stream":true`, "Lyon.<|return|>", ""},
+		{"ends early", chat, `,"stream":true,"stop":" it"`, think + say, ""},
+		{"cut", chat, `,"stream":true`, think + say, "close:6"},
+		{"refused", chat, "", say, "status:500"},
+		{"responses", lab.ResponsesPath, `,"store":false`, think + say, ""},
+		{"stored", lab.ResponsesPath, "", think + say, ""},
+		{"stored and refused", lab.ResponsesPath, "", say, "status:500"},
+		{"hosted", lab.ResponsesPath, `,"tools":[{"type":"mcp","server_label":"box","require_approval":"never"}]`,
+			think + call, ""},
+	}
+}
+
+// script is what the server says.
+func script() []sim.Line {
+	lines := []sim.Line{{Match: "to=assistant", Last: "{}", Tokens: lab.Tokens(say)}} // to the tool's result
+	for _, q := range questions() {
+		line := sim.Line{Last: "<|start|>user<|message|>" + q.text + "<|end|>", Tokens: lab.Tokens(q.answer)}
+		if q.text == "ends early" {
+			line.Chunks = []int{len(line.Tokens)} // so that tokens come behind the end
+		}
+		if q.fault != "" {
+			fault, err := sim.ParseFault(q.fault)
+			if err != nil {
+				panic(err)
+			}
+			line.Fault = &fault
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// ask asks every question once, of both gateways those that need no responses service.
+func (f *fleet) ask() {
+	f.t.Helper()
+	client := lab.HTTP1(f.t)
+	for _, q := range questions() {
+		body := `{"model":"` + lab.Model + `","messages":[{"role":"user","content":"` + q.text + `"}]` + q.members + `}`
+		if q.path == lab.ResponsesPath {
+			body = `{"model":"` + lab.Model + `","input":"` + q.text + `"` + q.members + `}`
+		}
+		gateways := []string{f.gateway, f.up}
+		if q.stored() {
+			gateways = gateways[:1]
+		}
+		for _, gateway := range gateways {
+			a := lab.Do(client, http.MethodPost, gateway+q.path, nil, strings.NewReader(body))
+			if cut := q.text == "cut"; (a.Err != nil) != cut || (a.Status >= 500) != q.refused() {
+				f.t.Fatalf("%s of %s: %+v", q.text, gateway, a)
+			}
+		}
+	}
+	body := lab.ChatBody(lost, "nobody answers")
+	if a := lab.Ask(client, f.gateway+lab.ChatPath, body); a.Status != http.StatusServiceUnavailable {
+		f.t.Fatalf("the pool that is down: %+v", a)
+	}
+}
+
+// change changes the configuration, which the control plane's Envoys then get.
+func (f *fleet) change() {
+	f.t.Helper()
+	f.changes++
+	text := fmt.Sprintf("reasoning_ratio_alert: 0.%d\n%s", 100+f.changes, f.configuration)
+	if err := os.WriteFile(f.file, []byte(text), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+}

@@ -3,8 +3,8 @@ module github.com/harmonyedge/harmonyedge
 go 1.26.0
 
 require (
-	github.com/VictoriaMetrics/metricsql v0.87.3
 	github.com/CycloneDX/cyclonedx-go v0.12.0
+	github.com/VictoriaMetrics/metricsql v0.87.3
 	github.com/buger/jsonparser v1.6.1
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0

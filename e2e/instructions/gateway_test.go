@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
@@ -31,6 +32,8 @@ type gateway struct {
 	start, sum wasmcount.Counts
 	// startProfile is the profile of the start. The load's is the counter's.
 	startProfile wasmcount.Frame
+	// tapped reports whether there is a recorder.
+	tapped bool
 	// answers are the server's, by question.
 	answers map[string][]string
 }
@@ -55,10 +58,10 @@ func instrumented(t *testing.T) string {
 // collector is the function that runs TinyGo's collector, which is part of it.
 const collector = "(*github.com/harmonyedge/harmonyedge/filter/internal/plugin.heap).collect"
 
-// newGateway starts the filter before a server of a kind.
-func newGateway(t *testing.T, wasm, kind string, profile bool) *gateway {
+// newGateway starts the filter before a server of a kind, with a recorder of what tapped says, or without one.
+func newGateway(t *testing.T, wasm, kind, tapped string, profile bool) *gateway {
 	t.Helper()
-	g := &gateway{t: t, kind: contract.KindNamed(kind), answers: map[string][]string{},
+	g := &gateway{t: t, tapped: tapped != "", kind: contract.KindNamed(kind), answers: map[string][]string{},
 		counter: &wasmcount.Counter{Allocator: "runtime.alloc", Collector: collector, Profile: profile}}
 	var lines []sim.Line
 	for question, sentences := range map[string]int{shortAnswer: 1, longAnswer: 80} {
@@ -68,8 +71,15 @@ func newGateway(t *testing.T, wasm, kind string, profile bool) *gateway {
 	}
 	g.server = sim.New(sim.Options{Kind: kind, Models: []string{lab.Model}, AnyPrompt: true, TextSpecials: true,
 		Script: sim.NewScript(lines...)})
-	g.host = filtertest.New(t, wasm, `{"schema":1,"models":[{"name":"`+lab.Model+`","server":"`+kind+`"}]}`,
-		filtertest.Context(g.counter.Context(context.Background())))
+	settings, options := "", []filtertest.Option{filtertest.Context(g.counter.Context(context.Background()))}
+	if tapped != "" {
+		settings = `"tap":{"cluster":"` + contract.TapCluster + `","all":"` + tapped + `"},`
+		options = append(options, filtertest.Clusters(filtertest.Server, contract.TapCluster),
+			filtertest.Environment(map[string]string{contract.TapKeyVariable: "a key of these counts"}),
+			filtertest.OnCallout(func(c *filtertest.Callout) { c.Respond(http.StatusOK, "") }))
+	}
+	g.host = filtertest.New(t, wasm, `{"schema":1,`+settings+`"models":[{"name":"`+lab.Model+`","server":"`+kind+`"}]}`,
+		options...)
 	if err := g.counter.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +96,13 @@ func (g *gateway) countIf(counting bool, work func()) {
 	g.counter.Paused = true
 	if counting {
 		g.sum = g.sum.Add(g.counter.Counts().Sub(before))
+	}
+}
+
+// record lets the filter send what it has for a recorder, if there is one.
+func (g *gateway) record() {
+	if g.tapped {
+		g.host.Advance(20 * time.Millisecond)
 	}
 }
 

@@ -34,6 +34,7 @@ the host exactly. ` + "`make instructions`" + ` writes this page, ` + "`make pro
 
 - Answers repeat a sentence; a chunk has one token. The first 200 chunks of a stream are not counted.
 - A small request has 8 headers and a prompt of 70 tokens; its answer has 42 chunks. The average of 50 is shown.
+- A recorder gets what is tapped, and answers at once. Without one there is no tap.
 - The collector's own work is not in the counts. It depends on the bytes allocated.
 - memory.copy and memory.fill count 1 for every 8 bytes.
 
@@ -48,7 +49,7 @@ func TestInstructions(t *testing.T) {
 	out := head
 	for _, l := range loads() {
 		t.Run(l.name, func(t *testing.T) {
-			g := newGateway(t, wasm, l.kind, false)
+			g := newGateway(t, wasm, l.kind, l.tapped, false)
 			l.run(g)
 			got := g.sum.Div(l.times)
 			out += fmt.Sprintf("| %s | %s | %s | %s |\n", l.name, grouped(got.Instructions), grouped(got.HostCalls),
@@ -120,7 +121,7 @@ func TestProfile(t *testing.T) {
 	}
 	for _, l := range drawn {
 		t.Run(l.name, func(t *testing.T) {
-			g := newGateway(t, wasm, l.kind, true)
+			g := newGateway(t, wasm, l.kind, l.tapped, true)
 			l.run(g)
 			words := regexp.MustCompile(`[a-z0-9]+`).FindAllString(strings.ToLower(l.name), -1)
 			path := filepath.Join(folder, strings.Join(words, "-")+".svg")

@@ -14,6 +14,8 @@ import (
 // load is something that the filter does, and what of it is counted.
 type load struct {
 	name, kind string
+	// tapped is what a recorder is shown of all requests. Empty: there is none.
+	tapped string
 	// times is how often it is done. The table has the average.
 	times uint64
 	run   func(g *gateway)
@@ -47,22 +49,30 @@ var (
 
 // loads returns all loads, in the order of the table.
 func loads() []load {
-	all := []load{{"a VM starts", contract.VLLM, 1,
+	all := []load{{"a VM starts", contract.VLLM, "", 1,
 		func(g *gateway) { g.sum, *g.counter.Root() = g.start, g.startProfile }}}
 	for _, a := range []api{chat, responses} {
 		name := a.name + ", a small request: "
-		all = append(all, load{name + "until it is sent", contract.VLLM, smallRequests, small(a, true, false)},
-			load{name + "its whole answer", contract.VLLM, smallRequests, small(a, false, false)},
-			load{name + "its answer, streamed", contract.VLLM, smallRequests, small(a, false, true)})
+		all = append(all, load{name + "until it is sent", contract.VLLM, "", smallRequests, small(a, true, false)},
+			load{name + "its whole answer", contract.VLLM, "", smallRequests, small(a, false, false)},
+			load{name + "its answer, streamed", contract.VLLM, "", smallRequests, small(a, false, true)})
 	}
 	for _, n := range []int{1000, 10_000} {
-		all = append(all, load{fmt.Sprintf("Chat, a prompt of %d tokens: until it is sent", n), contract.VLLM, 1, prompt(n)})
+		all = append(all, load{fmt.Sprintf("Chat, a prompt of %d tokens: until it is sent", n), contract.VLLM, "", 1, prompt(n)})
 	}
-	all = append(all, load{"channel events, 1000 chunks, `vllm`", contract.VLLM, 1, stream(events)})
+	all = append(all, load{"channel events, 1000 chunks, `vllm`", contract.VLLM, "", 1, stream(events)})
 	for _, kind := range contract.ServerKinds() {
 		for _, a := range []api{chat, responses} {
-			all = append(all, load{a.name + ", 1000 chunks, `" + kind + "`", kind, 1, stream(a)})
+			all = append(all, load{a.name + ", 1000 chunks, `" + kind + "`", kind, "", 1, stream(a)})
 		}
+	}
+	for _, tapped := range []string{contract.TapNone, contract.TapSummary, contract.TapEverything} {
+		name := ", a recorder of `" + tapped + "`"
+		all = append(all,
+			load{"Chat, a small request: until it is sent" + name, contract.VLLM, tapped, smallRequests, small(chat, true, false)},
+			load{"Chat, a small request: its answer, streamed" + name, contract.VLLM, tapped, smallRequests,
+				small(chat, false, true)},
+			load{"Chat, 1000 chunks" + name, contract.VLLM, tapped, 1, stream(chat)})
 	}
 	return all
 }
@@ -77,6 +87,7 @@ func small(a api, request, streamed bool) func(*gateway) {
 			g.countIf(counting && !request, func() {
 				x.BeginResponse(http.StatusOK, "content-type", g.kind.StreamType())
 				x.EndResponse(pieces...)
+				g.record()
 			})
 			if got := x.Client(); !x.Done() || !strings.Contains(got.Body(), "inhabitants") {
 				g.t.Fatalf("the client has got %+v", got)
@@ -105,7 +116,11 @@ func stream(a api) func(*gateway) {
 		x.BeginResponse(http.StatusOK, "content-type", g.kind.StreamType())
 		x.SendResponse(pieces[:chunksBefore]...)
 		before := len(x.Client().Chunks)
-		g.countIf(true, func() { x.SendResponse(pieces[chunksBefore:][:chunks]...) })
+		g.record()
+		g.countIf(true, func() {
+			x.SendResponse(pieces[chunksBefore:][:chunks]...)
+			g.record()
+		})
 		if n := len(x.Client().Chunks) - before; n < chunks/2 {
 			g.t.Fatalf("the client has got %d pieces for %d", n, chunks)
 		}

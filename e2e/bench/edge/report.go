@@ -18,7 +18,9 @@ func (b *bench) write(out io.Writer) {
 	b.writeKinds(out)
 	b.writeBeside(out)
 	b.writeTapped(out)
-	b.writeTargets(out)
+	if !b.options.tap {
+		b.writeTargets(out)
+	}
 }
 
 // compared are the metrics that are shown beside no filter too: as a ratio, or as what is added.

@@ -78,7 +78,7 @@ func (b *bench) writeTapped(out io.Writer) {
 	for _, r := range b.results {
 		for _, api := range []string{"chat", "responses"} {
 			for _, through := range []string{tapUnused, tapSummary, tapEverything} {
-				for _, m := range r.load.metrics {
+				for _, m := range []metric{cpu, delay50, firstByte, resident} {
 					if figures := r.compare(m, api+" "+through, api, false); len(figures) > 0 {
 						rows = append(rows, []string{r.load.name, api, strings.TrimPrefix(through, "tap "), string(m),
 							estimateOf(figures).show(false)})
@@ -100,8 +100,9 @@ func (b *bench) writeTapped(out io.Writer) {
 func tapPage(tables string) string {
 	return fmt.Sprintf("# What the tap costs\n\n"+
 		"`make bench-tap` has written this page. It ran on %s, %s. Envoy had one worker, and\n"+
-		"the recorder, which throws everything away, ran on the same machine. `none` is a recorder that nothing is tapped\n"+
-		"for. Every figure is the median of the rounds. In brackets is the interval that has the median with a\n"+
-		"probability of 90 %%.\n\n%s",
+		"the recorder, which throws everything away, ran on the same machine. `none` is Envoy without the filter, and\n"+
+		"`tap none` the filter with a recorder that nothing is tapped for. Every figure is the median of the rounds. In\n"+
+		"brackets is the interval that has the median with a probability of 90 %%. Without the machine's noise:\n"+
+		"[instructions](instructions.md).\n\n%s",
 		time.Now().UTC().Format(time.DateOnly), lab.Machine(), strings.TrimSuffix(tables, "\n"))
 }

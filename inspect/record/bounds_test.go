@@ -126,6 +126,43 @@ func TestIDs(t *testing.T) {
 	}
 }
 
+// TestPassedBody shows that a body that passes as it is may come after the head of the request to the server, and that
+// what has come is shown while the server thinks.
+func TestPassedBody(t *testing.T) {
+	r := newRecorder(t, Options{})
+	const request, sent = `{"type":"request","at_ms":0,"record":1,"time":"2027-01-15T08:00:00Z","request_id":"a"`,
+		`{"type":"sent","at_ms":1,"path":"/v1/x","translated":false}` + "\n"
+	for _, tt := range []struct {
+		name string
+		add  func(b *batch)
+		want string
+	}{
+		{"nothing", func(b *batch) {}, ""},
+		{"half of the body", func(b *batch) { b.add(tap.Body, 1, 2, `{"a":`) }, ""},
+		{"the body", func(b *batch) { b.add(tap.Body, 1, 3, "1}\n") }, request + `,"body":{"a":1}}` + "\n" + sent},
+		{"more of it", func(b *batch) { b.add(tap.Body, 1, 3, "{}").add(tap.End, 1, 4, tap.EndReport{}) },
+			request + `,"body":{"a":1}}` + "\n" + sent +
+				`{"type":"end","at_ms":4,"first_token_ms":0,"lost_lines":1}` + "\n"},
+	} {
+		var b batch
+		if tt.name == "nothing" {
+			b.add(tap.Request, 1, 0, tap.RequestHead{RequestID: "a"}).add(tap.Sent, 1, 1, tap.SentHead{Path: "/v1/x"})
+		}
+		tt.add(&b)
+		b.post(t, r, "1")
+		if got, _ := r.Lines("a"); string(got) != tt.want {
+			t.Errorf("after %s:\n%s\nwant\n%s", tt.name, got, tt.want)
+		}
+		checkMemory(t, r)
+	}
+	var b batch
+	b.add(tap.Request, 2, 0, tap.RequestHead{RequestID: "b"}).add(tap.Sent, 2, 1, tap.SentHead{Path: "/v1/x"})
+	b.add(tap.Body, 2, 2, "no JSON").add(tap.Head, 2, 3, tap.ResponseHead{Status: 200}).post(t, r, "1")
+	if got, _ := r.Lines("b"); !bytes.Contains(got, []byte(`"request_id":"b","body":"no JSON"}`+"\n"+sent)) {
+		t.Errorf("%s", got)
+	}
+}
+
 // TestMemory records more than there is room for.
 func TestMemory(t *testing.T) {
 	const keep = 1 << 20

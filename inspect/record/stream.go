@@ -21,9 +21,8 @@ type stream struct {
 	// request and sent are lines that wait for the rest of their bodies. They are nil once they are written.
 	request *line.Request
 	sent    *line.Sent
-	// body is the body so far that the waiting line will have. cut is how many bytes it had no room for.
-	body []byte
-	cut  int
+	// body and sentBody are those bodies so far.
+	body, sentBody body
 	// answer reads what the server sends. It is nil before there is a response.
 	answer   *answer
 	sentHead tap.SentHead
@@ -54,23 +53,21 @@ func (s *stream) take(f tap.Frame) {
 	s.at = max(f.At, s.at) // clocks are set back
 	sum := &s.entry.summary
 	switch f.Kind {
-	case tap.Body, tap.SentBody:
 	case tap.Request:
 		return
-	default:
-		s.settle()
-	}
-	switch f.Kind {
 	case tap.Body:
-		if s.request != nil {
-			s.addBody(f.Payload)
-		}
+		s.addBody(&s.body, f.Payload, s.request != nil)
+		return
 	case tap.Sent:
-		s.takeSent(f.Payload)
+		s.takeSent(f.Payload) // the client's body may come after it, if it passes as it is
+		return
 	case tap.SentBody:
-		if s.sent != nil {
-			s.addBody(f.Payload)
-		}
+		s.settleRequest()
+		s.addBody(&s.sentBody, f.Payload, s.sent != nil)
+		return
+	}
+	s.settle()
+	switch f.Kind {
 	case tap.Head:
 		s.takeHead(f.Payload)
 	case tap.Chunk:
@@ -91,49 +88,70 @@ func (s *stream) take(f tap.Frame) {
 	}
 }
 
-// addBody adds a piece of the body that the waiting line will have.
-func (s *stream) addBody(piece []byte) {
-	if len(s.body)+len(piece) > MaxBody || !s.entry.hold(len(piece)) {
-		s.cut += len(piece)
+// body is a body that comes in pieces. cut is how many bytes it had no room for.
+type body struct {
+	bytes []byte
+	cut   int
+}
+
+// addBody adds a piece of a body. waits reports whether its line is not written yet.
+func (s *stream) addBody(b *body, piece []byte, waits bool) {
+	s.entry.summary.Whole = true
+	switch {
+	case !waits:
+		s.entry.lost++
+	case len(b.bytes)+len(piece) > MaxBody || !s.entry.hold(len(piece)):
+		b.cut += len(piece)
+	default:
+		b.bytes = append(b.bytes, piece...)
+	}
+}
+
+func (s *stream) dropBody(b *body) {
+	s.entry.release(len(b.bytes))
+	*b = body{}
+}
+
+// whole reports whether a body is JSON, which has an end.
+func (b *body) whole() bool {
+	text := bytes.TrimSpace(b.bytes)
+	return len(text) > 0 && text[len(text)-1] == '}' && json.Valid(text)
+}
+
+// settle writes the lines that wait for their bodies.
+func (s *stream) settle() {
+	s.settleRequest()
+	if s.sent == nil {
 		return
 	}
-	s.body = append(s.body, piece...)
-	s.entry.summary.Whole = true
-}
-
-func (s *stream) dropBody() {
-	s.entry.release(len(s.body))
-	s.body, s.cut = nil, 0
-}
-
-// settle writes the line that waits for its body, which is whole.
-func (s *stream) settle() {
-	switch {
-	case s.request != nil:
-		l := s.request
-		s.request = nil
-		l.Body, l.CutBytes = bodyJSON(s.body), s.cut
-		s.dropBody()
-		s.entry.write(l)
-	case s.sent != nil:
-		l := s.sent
-		s.sent = nil
-		p := readPrompt(s.body)
-		l.PromptIDs, l.PromptText, l.Body, l.CutBytes = p.ids, p.text, p.rest, s.cut
-		s.entry.summary.PromptTokens = len(p.ids)
-		s.dropBody()
-		s.entry.write(l)
-		s.begun = prompt{
-			ids:  slices.Clone(line.BegunIDs(s.entry.recorder.options.Tokenizer, p.ids)),
-			text: strings.Clone(line.BegunText(p.text)),
-		}
+	l := s.sent
+	s.sent = nil
+	p := readPrompt(s.sentBody.bytes)
+	l.PromptIDs, l.PromptText, l.Body, l.CutBytes = p.ids, p.text, p.rest, s.sentBody.cut
+	s.entry.summary.PromptTokens = len(p.ids)
+	s.dropBody(&s.sentBody)
+	s.entry.write(l)
+	s.begun = prompt{
+		ids:  slices.Clone(line.BegunIDs(s.entry.recorder.options.Tokenizer, p.ids)),
+		text: strings.Clone(line.BegunText(p.text)),
 	}
 }
 
-// pause is called when no further frame has come yet. A request to a server is written as soon as it is whole: the
-// server may think for long.
+func (s *stream) settleRequest() {
+	if s.request == nil {
+		return
+	}
+	l := s.request
+	s.request = nil
+	l.Body, l.CutBytes = bodyJSON(s.body.bytes), s.body.cut
+	s.dropBody(&s.body)
+	s.entry.write(l)
+}
+
+// pause is called when no further frame has come yet. What a server gets is written as soon as it is whole: the server
+// may think for long.
 func (s *stream) pause() {
-	if n := len(s.body); s.sent != nil && n > 0 && s.body[n-1] == '}' && json.Valid(s.body) {
+	if s.sent != nil && (s.sentBody.whole() || len(s.sentBody.bytes) == 0 && s.body.whole()) {
 		s.settle()
 	}
 	if s.answer != nil {
@@ -142,6 +160,9 @@ func (s *stream) pause() {
 }
 
 func (s *stream) takeSent(payload []byte) {
+	if s.sent != nil {
+		s.settle() // the gateway asks again
+	}
 	s.endAnswer()
 	l := &line.Sent{Head: s.head(line.TypeSent)}
 	readJSON(payload, &l.SentHead)

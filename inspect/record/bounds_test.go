@@ -126,40 +126,50 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestPassedBody shows that a body that passes as it is may come after the head of the request to the server, and that
-// what has come is shown while the server thinks.
+// TestPassedBody shows that a body that passes as it is may come after the head of the request to the server.
 func TestPassedBody(t *testing.T) {
 	r := newRecorder(t, Options{})
-	const request, sent = `{"type":"request","at_ms":0,"record":1,"time":"2027-01-15T08:00:00Z","request_id":"a"`,
-		`{"type":"sent","at_ms":1,"path":"/v1/x","translated":false}` + "\n"
-	for _, tt := range []struct {
-		name string
-		add  func(b *batch)
-		want string
-	}{
-		{"nothing", func(b *batch) {}, ""},
-		{"half of the body", func(b *batch) { b.add(tap.Body, 1, 2, `{"a":`) }, ""},
-		{"the body", func(b *batch) { b.add(tap.Body, 1, 3, "1}\n") }, request + `,"body":{"a":1}}` + "\n" + sent},
-		{"more of it", func(b *batch) { b.add(tap.Body, 1, 3, "{}").add(tap.End, 1, 4, tap.EndReport{}) },
-			request + `,"body":{"a":1}}` + "\n" + sent +
-				`{"type":"end","at_ms":4,"first_token_ms":0,"lost_lines":1}` + "\n"},
-	} {
-		var b batch
-		if tt.name == "nothing" {
-			b.add(tap.Request, 1, 0, tap.RequestHead{RequestID: "a"}).add(tap.Sent, 1, 1, tap.SentHead{Path: "/v1/x"})
-		}
-		tt.add(&b)
-		b.post(t, r, "1")
-		if got, _ := r.Lines("a"); string(got) != tt.want {
-			t.Errorf("after %s:\n%s\nwant\n%s", tt.name, got, tt.want)
-		}
-		checkMemory(t, r)
-	}
 	var b batch
-	b.add(tap.Request, 2, 0, tap.RequestHead{RequestID: "b"}).add(tap.Sent, 2, 1, tap.SentHead{Path: "/v1/x"})
-	b.add(tap.Body, 2, 2, "no JSON").add(tap.Head, 2, 3, tap.ResponseHead{Status: 200}).post(t, r, "1")
-	if got, _ := r.Lines("b"); !bytes.Contains(got, []byte(`"request_id":"b","body":"no JSON"}`+"\n"+sent)) {
-		t.Errorf("%s", got)
+	b.add(tap.Request, 1, 0, tap.RequestHead{RequestID: "a"}).add(tap.Sent, 1, 1, tap.SentHead{Path: "/v1/x"})
+	b.post(t, r, "1")
+	b.add(tap.Body, 1, 2, `{"a":`).post(t, r, "1")
+	b.add(tap.Body, 1, 3, "1}").add(tap.Head, 1, 4, tap.ResponseHead{Status: 200}).post(t, r, "1")
+	b.add(tap.Body, 1, 5, "more of it").add(tap.End, 1, 6, tap.EndReport{}).post(t, r, "1")
+	const want = `{"type":"request","at_ms":0,"record":1,"time":"2027-01-15T08:00:00Z","request_id":"a","body":{"a":1}}
+{"type":"sent","at_ms":1,"path":"/v1/x","translated":false}
+{"type":"head","at_ms":4,"status":200}
+{"type":"end","at_ms":6,"first_token_ms":0,"lost_lines":1}
+`
+	if got, _ := r.Lines("a"); string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	checkMemory(t, r)
+}
+
+// TestSentBody shows that the request to a server is written when it is whole, wherever its frames are cut.
+func TestSentBody(t *testing.T) {
+	for cut := range 4 {
+		r := newRecorder(t, Options{})
+		var b batch
+		step := func(at int) {
+			if at == cut {
+				b.post(t, r, "1")
+			}
+		}
+		b.add(tap.Request, 1, 0, tap.RequestHead{RequestID: "a"}).add(tap.Body, 1, 0, `{"a":1}`)
+		step(0)
+		b.add(tap.Sent, 1, 1, vllmHead())
+		step(1)
+		b.add(tap.SentBody, 1, 1, `{"prompt":[1,`)
+		step(2)
+		b.add(tap.SentBody, 1, 1, `2],"x":3}`)
+		step(3)
+		b.post(t, r, "1")
+		got, _ := r.Lines("a")
+		if lines := strings.Split(string(got), "\n"); len(lines) != 3 || !strings.HasSuffix(lines[0], `"body":{"a":1}}`) ||
+			!strings.HasSuffix(lines[1], `"prompt_ids":[1,2],"body":{"x":3}}`) {
+			t.Errorf("cut %d:\n%s", cut, got)
+		}
 	}
 }
 

@@ -151,7 +151,7 @@ func (s *stream) settleRequest() {
 // pause is called when no further frame has come yet. What a server gets is written as soon as it is whole: the server
 // may think for long.
 func (s *stream) pause() {
-	if s.sent != nil && (s.sentBody.whole() || len(s.sentBody.bytes) == 0 && s.body.whole()) {
+	if s.sent != nil && s.sentBody.whole() {
 		s.settle()
 	}
 	if s.answer != nil {

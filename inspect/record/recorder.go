@@ -169,8 +169,8 @@ func (r *Recorder) take(vm string, body []byte) error {
 	return err
 }
 
-// takeFrame takes one frame, and returns the record that it is about. Frames of requests whose beginning was not seen
-// are dropped.
+// takeFrame takes one frame, and returns the record that it is about. Of requests whose beginning was not seen the end
+// alone is kept: the filter has more room for ends than for the rest.
 func (r *Recorder) takeFrame(from source, f tap.Frame) *entry {
 	f.At = min(max(f.At, 0), maxTime)
 	e := r.running[from]
@@ -179,6 +179,11 @@ func (r *Recorder) takeFrame(from source, f tap.Frame) *entry {
 			r.end(e, "its number was given to another request")
 		}
 		e = r.begin(from, f)
+	}
+	if e == nil && f.Kind == tap.End {
+		if e = r.begin(from, f); e != nil {
+			e.summary.Broken = "its beginning was lost"
+		}
 	}
 	if e == nil {
 		return nil

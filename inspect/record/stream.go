@@ -236,6 +236,7 @@ func (s *stream) takeEnd(payload []byte) {
 	l.Recoveries = known(l.Recoveries)
 	sum.FirstTokenMS, sum.Recoveries = l.FirstTokenMS, l.Recoveries
 	sum.setRate()
+	l.Broken = sum.Broken
 	s.writeEnd(l)
 }
 

@@ -29,7 +29,7 @@ type Summary struct {
 	Cut             string            `json:"cut,omitempty"`
 	EarlyEnd        string            `json:"early_end,omitempty"`
 	Recoveries      map[string]uint64 `json:"recoveries,omitempty"`
-	// Broken says why the record ends before its request does. Empty: it does not.
+	// Broken says why the record does not go from the request's beginning to its end. Empty: it does.
 	Broken string `json:"broken,omitempty"`
 	// Whole reports whether the request is recorded wholly, and not its beginning and end alone.
 	Whole   bool `json:"whole"`

@@ -48,7 +48,9 @@ func (p *Printer) summary(s *record.Summary) string {
 	if s.TokensPerSecond > 0 {
 		add(plain, fmt.Sprintf("%6.1f tokens/s", s.TokensPerSecond))
 	}
-	add(plain, fmt.Sprintf("%9s", milliseconds(s.DurationMS)))
+	if s.DurationMS > 0 || s.Broken == "" {
+		add(plain, fmt.Sprintf("%9s", milliseconds(s.DurationMS)))
+	}
 	if s.Finish != "" {
 		add(finishColour(s), name(s.Finish))
 	}
@@ -62,7 +64,7 @@ func (p *Printer) summary(s *record.Summary) string {
 		add(alert, "!"+name(kind)+times(s.Recoveries[kind]))
 	}
 	if s.Broken != "" {
-		add(alert, "the record ends early: "+name(s.Broken))
+		add(alert, "no whole record: "+name(s.Broken))
 	}
 	return strings.Join(columns, "  ")
 }

@@ -105,7 +105,7 @@ type End struct {
 	tap.EndReport
 	// LostLines is how many lines the recorder had no room for.
 	LostLines int `json:"lost_lines,omitempty"`
-	// Broken says why the record ends before the request. Empty: it does not.
+	// Broken says why the record does not go from the request's beginning to its end. Empty: it does.
 	Broken string `json:"broken,omitempty"`
 }
 

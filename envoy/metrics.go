@@ -62,21 +62,21 @@ func (d *Discovery) addMetrics(b *bootstrapv3.Bootstrap) error {
 
 // collector returns the cluster of the collector.
 func (d *Discovery) collector() (*clusterv3.Cluster, error) {
+	wrong := fmt.Errorf("the collector's URL %q is not http://HOST:PORT or https://HOST:PORT of OTLP by gRPC", d.Collector)
 	u, err := url.Parse(d.Collector)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Port() == "" ||
-		u.Path != "" && u.Path != "/" || u.User != nil || u.RawQuery != "" {
-		return nil, fmt.Errorf("the collector's URL %q is not http://HOST:PORT or https://HOST:PORT of OTLP by gRPC",
-			d.Collector)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Path != "" && u.Path != "/" || u.User != nil ||
+		u.RawQuery != "" {
+		return nil, wrong
 	}
 	at := Discovery{ControlPlane: net.JoinHostPort(u.Hostname(), u.Port())}
+	address, kind, host, err := at.endpoint()
+	if err != nil {
+		return nil, wrong
+	}
 	if u.Scheme == "https" {
 		if at.CAFile = d.CollectorCAFile; at.CAFile == "" {
 			return nil, fmt.Errorf("the collector's URL %s is https, and no file of trusted certificates was found", d.Collector)
 		}
-	}
-	address, kind, host, err := at.endpoint()
-	if err != nil {
-		return nil, err
 	}
 	socket, err := at.tls(host)
 	if err != nil {

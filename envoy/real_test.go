@@ -146,6 +146,8 @@ func TestRealEnvoyAcceptsEveryInput(t *testing.T) {
 	for _, d := range []Discovery{
 		{ControlPlane: "127.0.0.1:18000", Node: "a"},
 		{ControlPlane: "controlplane.example:18000", Node: "b", CAFile: caFile, CertificateFile: caFile, KeyFile: keyFile},
+		{ControlPlane: "127.0.0.1:18000", Node: "c", PushMetrics: true, Collector: "http://collector.example:4317"},
+		{ControlPlane: "127.0.0.1:18000", Node: "d", Collector: "https://10.0.0.1:4317/", CollectorCAFile: caFile},
 	} {
 		d.Admin = netip.MustParseAddrPort("127.0.0.1:0")
 		text, err := DiscoveryBootstrap(d)
@@ -184,11 +186,15 @@ func accepts(t *testing.T, path, file string, bootstrap []byte) {
 	}
 }
 
-// TestDiscoveryRefuses checks texts that cannot be a control plane's address, and incomplete TLS settings.
+// TestDiscoveryRefuses checks texts that cannot be a control plane's or a collector's address, and incomplete TLS
+// settings.
 func TestDiscoveryRefuses(t *testing.T) {
 	for _, d := range []Discovery{
 		{ControlPlane: "here"}, {ControlPlane: ":18000"}, {ControlPlane: "h:0"}, {ControlPlane: "h:70000"},
 		{ControlPlane: "h:1", CertificateFile: "c", KeyFile: "k"}, {ControlPlane: "h:1", CAFile: "ca", KeyFile: "k"},
+		{ControlPlane: "h:1", Collector: "h:4317"}, {ControlPlane: "h:1", Collector: "http://h"},
+		{ControlPlane: "h:1", Collector: "http://h:4317/v1/metrics"}, {ControlPlane: "h:1", Collector: "https://h:4317"},
+		{ControlPlane: "h:1", Collector: "http://h:0"}, {ControlPlane: "h:1", Collector: "http://u:p@h:4317"},
 	} {
 		d.Node, d.Admin = "n", netip.MustParseAddrPort("127.0.0.1:0")
 		if text, err := DiscoveryBootstrap(d); err == nil {

@@ -147,6 +147,7 @@ func TestControlPlaneRefusals(t *testing.T) {
 		{append([]string{"--config", wrong}, anywhere...), exitUsage, "wrong.yaml:1: mode: "},
 		{append([]string{"--config", "nowhere.yaml"}, anywhere...), exitUsage, "nowhere.yaml: cannot be read"},
 		{append([]string{"--config", wrong, "--log-format", "xml"}, anywhere...), exitUsage, "--log-format xml is not known"},
+		{append([]string{"--config", wrong, "--gateway", "gateway:8080"}, anywhere...), exitUsage, "--gateway: the gateway's URL"},
 		{append([]string{"--config", wrong, "--max-envoys", "0"}, anywhere...), exitUsage, "--max-envoys 0 is out of range"},
 		{append([]string{"--config", wrong}, append(anywhere, "--wasm", wrong)...), exitUsage,
 			"wrong.yaml is not a WebAssembly module"},

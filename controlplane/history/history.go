@@ -27,10 +27,9 @@ type Options struct {
 }
 
 const (
-	// freshFor is for how many intervals an Envoy's gauges count after it sent them.
+	// freshFor is for how many intervals an Envoy's gauges count after it sent them. If there is no room for more Envoys,
+	// it has its place as long.
 	freshFor = 3
-	// idleFor is how many intervals an Envoy may be silent before its place is given to another.
-	idleFor = 12
 	// quantileOver is over how many intervals a quantile is taken.
 	quantileOver = 12
 )
@@ -91,9 +90,9 @@ func (h *History) Dropped() uint64 {
 // time is spread over the time between. The first time there is nothing to compare with, and nothing is gained. An
 // Envoy of whose counters one has become smaller has been started again, and has counted from 0.
 func (h *History) Add(at time.Time, from string, families Families) {
+	r, dropped := read(families)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r, dropped := read(families)
 	h.dropped += uint64(dropped)
 	h.advance(h.interval(at))
 	s := h.senders[from]
@@ -231,12 +230,13 @@ func (h *History) advance(to int64) {
 	}
 	h.newest = to
 	h.first = max(h.first, h.oldest())
+	full := len(h.senders) >= h.maxSenders
 	for from, s := range h.senders {
 		silent := to - h.interval(s.at)
 		if silent > freshFor {
 			h.setStreams(s, math.NaN())
 		}
-		if silent > h.length {
+		if silent > h.length || full && silent > freshFor {
 			delete(h.senders, from)
 		}
 	}
@@ -245,14 +245,7 @@ func (h *History) advance(to int64) {
 // newSender returns a place for an Envoy, or nil if there is none.
 func (h *History) newSender(from string, at time.Time) *sender {
 	if len(h.senders) >= h.maxSenders {
-		for name, s := range h.senders {
-			if h.newest-h.interval(s.at) > idleFor {
-				delete(h.senders, name)
-			}
-		}
-		if len(h.senders) >= h.maxSenders {
-			return nil
-		}
+		return nil
 	}
 	s := &sender{at: at, counters: map[string]float64{}, streams: math.NaN()}
 	h.senders[from] = s

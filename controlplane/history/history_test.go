@@ -231,6 +231,30 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestPlaces: when there is no room for more Envoys, the place of one that is silent goes to another.
+func TestPlaces(t *testing.T) {
+	c := &clock{start}
+	h := New(Options{Now: c.Now, MaxSenders: 2})
+	for range 2 { // an Envoy that is not taken in counts as dropped
+		h.Add(c.now, "stays", envoy(t, 0, 0, 0))
+		h.Add(c.now, "gone", envoy(t, 0, 0, 0))
+		h.Add(c.now, "new", envoy(t, 0, 0, 0))
+	}
+	if h.Dropped() != 2 {
+		t.Errorf("%d are dropped", h.Dropped())
+	}
+	for tokens := range 8 {
+		c.now = c.now.Add(5 * time.Second)
+		h.Add(c.now, "stays", envoy(t, 0, 0, 0))
+		h.Add(c.now, "new", envoy(t, float64(100*tokens), 0, 0))
+	}
+	c.now = c.now.Add(6 * time.Second)
+	got := values(t, h, TokensPerSecond, "final")
+	if last := got[len(got)-2]; last != 20 {
+		t.Errorf("the new Envoy's tokens are %v", got)
+	}
+}
+
 // TestClock: a clock that jumps loses values and nothing else.
 func TestClock(t *testing.T) {
 	h, c := newHistory(t)

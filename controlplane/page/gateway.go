@@ -37,6 +37,7 @@ var sentHeaders = []string{"accept", "authorization", "content-type", contract.E
 type gateway struct {
 	proxy   *httputil.ReverseProxy
 	playing chan struct{} // holds a value for each running request
+	timeout time.Duration // how long a browser may take to read what was written
 }
 
 // CheckGateway returns an error if a gateway's URL is wrong.
@@ -62,6 +63,7 @@ func newGateway(at, key string) http.Handler {
 	}
 	return &gateway{
 		playing: make(chan struct{}, maxPlaying),
+		timeout: writeTimeout,
 		proxy: &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) { rewrite(r, target, key) },
 			// No proxy of the environment: the gateway is on this machine or in its network.
@@ -106,11 +108,27 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"%d requests of playgrounds run already; wait for one to end", maxPlaying))
 		return
 	}
-	// Errors of the server's write deadline do not concern this answer, which may take long.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	r.Body = http.MaxBytesReader(w, r.Body, maxPrompt)
-	g.proxy.ServeHTTP(w, r)
+	g.proxy.ServeHTTP(&impatient{w, http.NewResponseController(w), g.timeout}, r)
 }
+
+// impatient is a response whose reader must go on reading. An answer may take as long as it likes.
+type impatient struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+}
+
+// Write implements [io.Writer].
+func (i *impatient) Write(p []byte) (int, error) {
+	if err := i.control.SetWriteDeadline(time.Now().Add(i.timeout)); err != nil {
+		return 0, err
+	}
+	return i.ResponseWriter.Write(p)
+}
+
+// Unwrap is for [http.ResponseController].
+func (i *impatient) Unwrap() http.ResponseWriter { return i.ResponseWriter }
 
 // rewrite turns a browser's request into one to the gateway.
 func rewrite(r *httputil.ProxyRequest, target *url.URL, key string) {

@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/internal/tap"
 )
@@ -194,4 +196,27 @@ func TestGatewayLimit(t *testing.T) {
 	if status, body := ask(t, server, http.MethodPost, "/api/gateway/v1/responses"); status != http.StatusOK {
 		t.Errorf("afterwards: %d %s", status, body)
 	}
+}
+
+// TestGatewayStalls: a browser that does not read its answer ends the gateway's work.
+func TestGatewayStalls(t *testing.T) {
+	left := make(chan struct{})
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			_, _ = w.Write(make([]byte, 1<<16))
+		}
+		close(left)
+	}))
+	defer endless.Close()
+	proxy := newGateway(endless.URL, "").(*gateway)
+	proxy.timeout = 10 * time.Millisecond
+	server := httptest.NewServer(proxy)
+	defer server.Close()
+	c, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, "POST /api/gateway/v1/responses HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+	<-left
 }

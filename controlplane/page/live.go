@@ -19,13 +19,14 @@ const (
 	// maxQueue is how many events wait for a viewer that reads slowly. Older ones are dropped.
 	maxQueue = 64
 	// writeTimeout is how long a viewer may take to read what was written. Then its stream ends.
-	writeTimeout = 10 * time.Second
+	writeTimeout = 30 * time.Second
 	// heartbeat is the longest time without a byte, so that a viewer that is gone is noticed.
 	heartbeat = 15 * time.Second
-	// statusPace is the shortest time between two looks at the status, and the time that a look takes is at most one
-	// part in statusShare.
+	// statusPace is the shortest time between two looks at the status. The time that a look takes is at most one part in
+	// statusShare, and all viewers together get at most statusRate bytes of it in a second.
 	statusPace  = time.Second
 	statusShare = 10
+	statusRate  = 32 << 20
 )
 
 // live sends events to viewers. It looks at the status and at the history only while there is a viewer, once for all of
@@ -125,7 +126,7 @@ func (l *live) look(ctx context.Context) {
 		l.lookAtStatus(ctx)
 		took := time.Since(began)
 		l.lookAtHistory(ctx)
-		pause := time.After(max(l.pace, statusShare*took))
+		pause := time.After(max(l.pace, statusShare*took, l.sending()))
 		for waiting := true; waiting; {
 			select {
 			case <-ctx.Done():
@@ -144,6 +145,13 @@ func (l *live) look(ctx context.Context) {
 }
 
 func always() bool { return true }
+
+// sending returns the time that a status may take to be sent to all viewers.
+func (l *live) sending() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Duration(float64(len(l.viewers)) * float64(len(l.status)) / statusRate * float64(time.Second))
+}
 
 func (l *live) lookAtStatus(ctx context.Context) {
 	text, err := json.Marshal(l.source.Status())

@@ -148,6 +148,18 @@ func TestSlowViewer(t *testing.T) {
 	}
 }
 
+// TestStatusRate: a large status is sent to many viewers at a bounded rate.
+func TestStatusRate(t *testing.T) {
+	l := newLive(source(), time.Hour)
+	for range maxViewers {
+		l.viewers[&viewer{}] = struct{}{}
+	}
+	l.status = make([]byte, 1<<20)
+	if got := l.sending(); got < 30*time.Second || got > 33*time.Second {
+		t.Errorf("a megabyte for a thousand viewers takes %s", got)
+	}
+}
+
 // TestManyViewers: a thousand viewers see a change, one more is refused, and nothing is left when they leave.
 func TestManyViewers(t *testing.T) {
 	c := &changing{}

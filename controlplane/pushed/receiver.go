@@ -2,6 +2,7 @@ package pushed
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	metricsv1 "go.opentelemetry.io/proto/otlp/metrics/v1"
@@ -34,7 +35,12 @@ type Receiver struct {
 	history  *history.History
 	timeout  time.Duration // how long a peer may take to send a push
 	decoding chan struct{} // holds a value for each push that is decoded
+	taken    atomic.Uint64
+	refused  atomic.Uint64
 }
+
+// Counts returns how many pushes were taken in, and how many were refused or did not come whole.
+func (r *Receiver) Counts() (taken, refused uint64) { return r.taken.Load(), r.refused.Load() }
 
 // New returns a receiver that adds what is pushed to a history.
 func New(h *history.History) *Receiver {
@@ -50,7 +56,13 @@ func (r *Receiver) Register(ctx context.Context, g grpc.ServiceRegistrar) {
 		ServiceName: serviceName,
 		HandlerType: (*any)(nil),
 		Streams: []grpc.StreamDesc{{StreamName: "Export", ClientStreams: true, Handler: func(_ any, s grpc.ServerStream) error {
-			return r.export(ctx, s)
+			err := r.export(ctx, s)
+			if err != nil {
+				r.refused.Add(1)
+			} else {
+				r.taken.Add(1)
+			}
+			return err
 		}}},
 	}, r)
 }

@@ -132,7 +132,8 @@ func TestPushed(t *testing.T) {
 
 // TestRefused: what is no push is refused, and the next push is taken.
 func TestRefused(t *testing.T) {
-	c := serve(t, New(history.New(history.Options{})))
+	r := New(history.New(history.Options{}))
+	c := serve(t, r)
 	deltas := data("edge", 1, 1)
 	deltas.ResourceMetrics[0].ScopeMetrics[0].Metrics[0].GetSum().AggregationTemporality =
 		metricsv1.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA
@@ -150,6 +151,9 @@ func TestRefused(t *testing.T) {
 	}
 	if err := pushes(t, c, data(strings.Repeat("x", maxName+1), 1, 1)); err != nil {
 		t.Errorf("a long name: %v", err)
+	}
+	if taken, refused := r.Counts(); taken != 2 || refused != 3 {
+		t.Errorf("%d were taken in, and %d refused", taken, refused)
 	}
 }
 

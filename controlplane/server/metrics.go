@@ -33,6 +33,8 @@ var (
 	currentDesc   = desc("envoys_current", "Envoys that have accepted all of the present resources.")
 	responsesDesc = desc("responses_total",
 		"Envoys' answers to responses, by the type of resource: accepted or refused.", "type", "result")
+	metricsDesc = desc("envoy_metrics_total",
+		"Envoys' pushes of metrics for the page: accepted or refused.", "result")
 	pushesDesc  = desc("pushes_total", "Responses sent to Envoys, by the type of resource.", "type")
 	serversDesc = desc("servers", "Servers of each pool, by whether they serve its models and can be reached.", "pool",
 		"state")
@@ -45,7 +47,7 @@ var (
 	infoDesc   = desc("filter_info", "1 for the filter that Envoys get from here.", "version", "sha256")
 	pushedDesc = desc("snapshot_pushed_timestamp_seconds", "When the resources that Envoys get were first pushed.")
 	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, vocabularyDesc,
-		poolUpDesc,
+		poolUpDesc, metricsDesc,
 		validDesc, loadedDesc, filterDesc, infoDesc, pushedDesc}
 	results        = []string{"accepted", "refused"}
 	outcomes       = []string{"ok", "failed"}
@@ -126,6 +128,11 @@ func (m *metrics) Collect(c chan<- prometheus.Metric) {
 		counter(responsesDesc, counts[t].Accepted, t, results[0])
 		counter(responsesDesc, counts[t].Refused, t, results[1])
 		counter(pushesDesc, counts[t].Sent, t)
+	}
+	if m.server.receiver != nil {
+		taken, refused := m.server.receiver.Counts()
+		counter(metricsDesc, taken, results[0])
+		counter(metricsDesc, refused, results[1])
 	}
 	for _, p := range status.Pools {
 		byState, other := map[pools.State]int{}, 0

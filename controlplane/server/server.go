@@ -85,16 +85,17 @@ type Options struct {
 
 // Server is a control plane. [New] makes one, and [Server.Run] runs it.
 type Server struct {
-	options Options
-	log     *slog.Logger
-	started time.Time
-	ads     *ads.Server
-	pools   *pools.Watcher
-	reach   *reach.Tracker
-	files   *watch.Files
-	modules *modules
-	metrics *metrics
-	traces  traces
+	options  Options
+	log      *slog.Logger
+	started  time.Time
+	ads      *ads.Server
+	pools    *pools.Watcher
+	reach    *reach.Tracker
+	receiver *pushed.Receiver // nil without a history
+	files    *watch.Files
+	modules  *modules
+	metrics  *metrics
+	traces   traces
 	// moduleFiles watches the filter's file alone, so that a change of it does not read the configuration again.
 	moduleFiles *watch.Files
 
@@ -147,27 +148,27 @@ func New(o Options) (*Server, error) {
 		inFlight = 0 // the filter's configuration is small
 	}
 	handedOut := &modules{}
-	tracker := reach.New(o.Reach)
 	s := &Server{
 		options: o, log: o.Log, started: time.Now(),
 		modules: handedOut, traces: traces{tracer: o.Tracer},
-		reach:          tracker,
+		reach:          reach.New(o.Reach),
 		loggedProblems: map[string]string{},
 		ready:          make(chan struct{}), unsaved: make(chan struct{}, 1),
 	}
-	s.ads = ads.New(ads.Options{Log: o.Log, Services: services(tracker, o.History), Vary: handedOut.vary,
+	if o.History != nil {
+		s.receiver = pushed.New(o.History)
+	}
+	s.ads = ads.New(ads.Options{Log: o.Log, Services: s.services, Vary: handedOut.vary,
 		Answered: s.traces.answered, MaxEnvoys: o.MaxEnvoys, MaxInFlight: inFlight})
 	s.metrics = newMetrics(s)
 	return s, nil
 }
 
-// services returns a function that registers what Envoys find beside ADS.
-func services(t *reach.Tracker, h *history.History) func(context.Context, grpc.ServiceRegistrar) {
-	return func(ctx context.Context, g grpc.ServiceRegistrar) {
-		t.Register(ctx, g)
-		if h != nil {
-			pushed.New(h).Register(ctx, g)
-		}
+// services registers what Envoys find beside ADS.
+func (s *Server) services(ctx context.Context, g grpc.ServiceRegistrar) {
+	s.reach.Register(ctx, g)
+	if s.receiver != nil {
+		s.receiver.Register(ctx, g)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/internal/filterfile/stub"
 	"github.com/harmonyedge/harmonyedge/internal/memlog"
@@ -68,7 +69,7 @@ func start(t *testing.T, folder string, change ...func(*Options)) *testServer {
 	o := Options{
 		ConfigFile: p.file("config.yaml"), StateDir: p.file("state"), ModulePath: "/filter.wasm", Version: "1.2.3",
 		ADS: listeners[0], HTTP: listeners[1], Log: slog.New(slog.NewTextHandler(p.log, nil)),
-		Pools: pools.Options{ReadyInterval: 20 * time.Millisecond},
+		Pools: pools.Options{ReadyInterval: 20 * time.Millisecond}, History: history.New(history.Options{}),
 	}
 	for _, change := range change {
 		change(&o)

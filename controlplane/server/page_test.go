@@ -1,0 +1,85 @@
+package server
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/history"
+	"github.com/harmonyedge/harmonyedge/internal/tap"
+)
+
+// TestPage: the page has the pools, the Envoys, what they refuse, and a playground if there is a gateway.
+func TestPage(t *testing.T) {
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.URL.Path+" "+r.Header.Get(tap.KeyHeader))
+	}))
+	defer gateway.Close()
+	engine := newEngine(t, `{"id":"m"}`)
+	p := start(t, folderWith(t, oneModel(engine.URL)), func(o *Options) {
+		o.Gateway, o.TapKey = gateway.URL, "0123456789abcdef"
+		o.History = history.New(history.Options{Interval: 20 * time.Millisecond, Delay: time.Millisecond})
+	})
+	p.ready()
+	if _, about := p.get("/api/about"); about != `{"host":"controlplane","version":"1.2.3","gateway":"`+gateway.URL+
+		`","models":["m"],"records":false,"admin":false}` {
+		t.Errorf("about: %s", about)
+	}
+	response, err := http.Post(p.url+"/api/gateway/v1/responses", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "/v1/responses 0123456789abcdef" {
+		t.Errorf("the playground gets %s, %v", body, err)
+	}
+	e := startEnvoy(t, p.ads, "edge")
+	eventually(t, "current", p.current)
+	e.refuses(resource.RouteType)
+	p.write("config.yaml", strings.Replace(oneModel(engine.URL), "models:", "cors_origins: [\"https://a.example\"]\nmodels:", 1))
+	want := []string{"envoys=1", "envoys_current=0", "nacks_per_minute>0", "servers p ready=1"}
+	eventually(t, "in the history", func() bool {
+		shown := shownBy(t, p)
+		return !slices.ContainsFunc(want, func(one string) bool { return !slices.Contains(shown, one) })
+	})
+}
+
+// shownBy returns what the history has shown at any time.
+func shownBy(t *testing.T, p *testServer) (all []string) {
+	t.Helper()
+	var past struct {
+		Series []struct {
+			Name   string
+			Labels map[string]string
+			Values []*float64
+		}
+	}
+	_, text := p.get("/api/history")
+	if err := json.Unmarshal([]byte(text), &past); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for _, s := range past.Series {
+		name := s.Name
+		if s.Labels["pool"] != "" {
+			name += " " + s.Labels["pool"] + " " + s.Labels["state"]
+		}
+		for _, v := range s.Values {
+			switch {
+			case v == nil:
+			case *v == 0:
+				all = append(all, name+"=0")
+			case *v == 1:
+				all = append(all, name+"=1", name+">0")
+			case *v > 0:
+				all = append(all, name+">0")
+			}
+		}
+	}
+	return all
+}

@@ -61,6 +61,10 @@ secrets: [{name: token, file: token}, {name: edge, certificate: edge.pem, key: e
 		t.Errorf("the snapshot on disk has secrets in it (%v)", err)
 	}
 
+	// The Envoy's metrics come over the same connection.
+	at := strings.TrimSuffix(strings.TrimPrefix(status, "http://"), "/status")
+	openPage(t, at).until("the metrics are there", nil, func(s sampled) bool { return s.has("streams") })
+
 	// Who shows no certificate is sent away.
 	stranger, err := tls.Dial("tcp", xds, &tls.Config{RootCAs: roots, NextProtos: []string{"h2"}})
 	if err == nil {

@@ -4,6 +4,7 @@
 //	suite fields faults routing limits   the gateway
 //	telemetry secrets monitoring         its metrics and logs, what must not be in them; dashboard and alerts
 //	controlplane up                      the program
+//	page                                 its page, in a browser
 //	clients nemogym                      real clients, and recorded exchanges with NeMo Gym
 //	hardening                            what the pages about production say
 //	rules                                proxy-wasm, as Envoy and wazero run it

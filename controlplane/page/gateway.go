@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
 )
 
@@ -30,7 +29,7 @@ const (
 )
 
 // sentHeaders are the only headers of a browser that the gateway gets.
-var sentHeaders = []string{"accept", "authorization", "content-type", contract.EventsHeader}
+var sentHeaders = []string{"accept", "authorization", "content-type", "x-harmony-events"}
 
 // gateway passes the playground's requests to the gateway. A browser could not ask the gateway itself: it is another
 // origin, and the key must not be in the browser.

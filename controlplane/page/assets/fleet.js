@@ -5,7 +5,7 @@ import { ago, count, moment, plural, quantity, visible } from "./format.js";
 import { changes, latest, store } from "./store.js";
 import { resourceOf, stateOf } from "./words.js";
 
-const FIRST = 30; // how many servers of a pool, and how many Envoys, are shown at first
+const FIRST = 30; // how many pools, servers of a pool, and Envoys are shown at first
 
 // Fleet fills the view of the fleet.
 export class Fleet {
@@ -15,6 +15,7 @@ export class Fleet {
     this.tiles = el("dl", { class: "tiles" });
     this.attention = el("section", { class: "attention", "aria-label": "What needs attention", "aria-live": "polite" });
     this.pools = el("div", { class: "pools" });
+    this.morePools = el("button", { type: "button", class: "quiet more" });
     this.noPools = el("p", { class: "empty" }, "No configuration is in force, so there are no pools.");
     this.envoys = el("div", { class: "envoys" });
     this.envoysPart = el("section", {}, el("h2", {}, "Envoys"), this.envoys);
@@ -26,6 +27,7 @@ export class Fleet {
       el("h2", {}, "Pools"),
       this.noPools,
       this.pools,
+      this.morePools,
       this.envoysPart,
       el("section", {}, el("h2", {}, "Configuration and filter"), this.settings),
     );
@@ -48,7 +50,7 @@ export class Fleet {
     show(this.noPools, pools.length === 0);
     sync(
       this.pools,
-      pools,
+      this.part("pools", pools.toSorted((a, b) => rankOf(a) - rankOf(b)), this.morePools),
       (pool) => pool.name,
       () => this.makePool(),
       (card, pool) => this.updatePool(card, pool),
@@ -255,6 +257,12 @@ function sentence(server) {
   const reason = visible(server.reason || "no reason is known").replace(/[.;\s]+$/, "");
   const since = server.since ? ` It has been so for ${ago(server.since)}.` : "";
   return `${reason.slice(0, 1).toUpperCase()}${reason.slice(1)}.${since}`;
+}
+
+// rankOf puts pools first that need attention.
+function rankOf(pool) {
+  if (pool.down) return 0;
+  return (pool.servers ?? []).every((server) => server.state === "ready") ? 2 : 1;
 }
 
 const RANK = { not_ready: 0, unreachable: 0, unknown: 1, ready: 2 };

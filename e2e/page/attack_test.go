@@ -19,7 +19,8 @@ import (
 
 const (
 	// script runs if anything reads it as HTML.
-	script = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script><a href="javascript:window.hacked=1">x</a>`
+	script = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>` +
+		`<a href="javascript:window.hacked=1">x</a>`
 	// override shows what follows from right to left: the extension of "exe.txt" would seem to be "txt.exe".
 	override = "\u202Etxt.exe\u2066\u200B"
 	// maxNodes is how many elements the page may have, whatever it shows.
@@ -44,13 +45,14 @@ func TestHostileText(t *testing.T) {
 	_, url := lab.RunSim(t, sim.Options{Script: sim.NewScript(sim.Line{Tokens: lab.Tokens(text)})})
 	f := newFleet(t, s)
 	f.gateway = lab.RunNative(t, lab.OneModel(url)).URL
-	if err := f.recorder.Add(fake.Request{ID: "hostile", Model: script, API: "responses", Pool: script, Prompt: script, Output: text,
-		Began: time.Now(), End: tap.EndReport{Finish: script}}); err != nil {
+	err := f.recorder.Add(fake.Request{ID: "hostile", Model: script, API: "responses", Pool: script, Prompt: script,
+		Output: text, Began: time.Now(), End: tap.EndReport{Finish: script}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	b := open(t, f.serve(t), "/")
 	b.see("The configuration is not in force")
-	b.until(`document.querySelector(".envoy h3").parentElement.parentElement.parentElement.textContent.includes("<img src=x")`)
+	b.until(`[...document.querySelectorAll(".envoy h3")].some((e) => e.textContent.includes("<img src=x"))`)
 	b.do(`location.hash = "#/requests"`)
 	b.see(`<img src=x onerror`)
 	b.do(`location.hash = "#/requests/hostile"`)
@@ -98,8 +100,15 @@ func TestHugeAnswer(t *testing.T) {
 			b.see(lab.Model)
 			b.run(chromedp.SendKeys("#prompt", "Write much."))
 			// The longest time that the page did not draw.
-			b.do(`window.longest = 0; { let before = performance.now(); const tick = (now) => {
-				longest = Math.max(longest, now - before); before = now; requestAnimationFrame(tick); }; requestAnimationFrame(tick); }`)
+			b.do(`window.longest = 0; {
+				let before = performance.now();
+				const tick = (now) => {
+					longest = Math.max(longest, now - before);
+					before = now;
+					requestAnimationFrame(tick);
+				};
+				requestAnimationFrame(tick);
+			}`)
 			began := time.Now()
 			b.press("Send")
 			b.see("ended by itself")
@@ -111,8 +120,8 @@ func TestHugeAnswer(t *testing.T) {
 			began = time.Now()
 			b.until(`document.querySelector('.replay .lane[data-lane="answer"] .text')?.textContent.includes("the end")`)
 			b.huge(".replay", text)
-			t.Logf("%d tokens: the stream took %s, its longest pause was %.0f ms; the record took %s, its longest pause was %.0f ms",
-				tokens, stream.Round(time.Millisecond), paused, time.Since(began).Round(time.Millisecond), eval[float64](b, "longest"))
+			t.Logf("%d tokens: the stream took %s with a longest pause of %.0f ms, the record %s and %.0f ms", tokens,
+				stream.Round(time.Millisecond), paused, time.Since(began).Round(time.Millisecond), eval[float64](b, "longest"))
 		})
 	}
 }
@@ -120,8 +129,9 @@ func TestHugeAnswer(t *testing.T) {
 // huge holds that a view has all of a text, and few elements.
 func (b *tab) huge(view, text string) {
 	b.t.Helper()
-	facts := eval[string](b, fmt.Sprintf(`document.querySelector('%s .lane[data-lane="answer"] .facts').textContent`, view))
-	if want := fmt.Sprintf("%d characters", len(text)+len(" the end")); !strings.HasPrefix(strings.ReplaceAll(facts, ",", ""), want) {
+	facts := eval[string](b, fmt.Sprintf(
+		`document.querySelector('%s .lane[data-lane="answer"] .facts').textContent.replaceAll(",", "")`, view))
+	if want := fmt.Sprintf("%d characters", len(text)+len(" the end")); !strings.HasPrefix(facts, want) {
 		b.t.Errorf("%s says %s, want %s", view, facts, want)
 	}
 	if n := eval[int](b, `document.querySelectorAll("*").length`); n > maxNodes {
@@ -152,8 +162,8 @@ func TestHugeFleet(t *testing.T) {
 	}
 	f := newFleet(t, at(0))
 	for i := range 10_000 {
-		err := f.recorder.Add(fake.Request{ID: fmt.Sprintf("r%05d", i), Model: lab.Model, API: "chat", Prompt: "x", Began: time.Now(),
-			Output: "<|channel|>final<|message|>x<|return|>"})
+		err := f.recorder.Add(fake.Request{ID: fmt.Sprintf("r%05d", i), Model: lab.Model, API: "chat", Prompt: "x",
+			Began: time.Now(), Output: "<|channel|>final<|message|>x<|return|>"})
 		if err != nil {
 			t.Fatal(err)
 		}

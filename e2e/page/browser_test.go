@@ -78,8 +78,8 @@ type tab struct {
 	allow  []string // parts of errors that a test expects
 }
 
-// open opens an address in a new tab. When the test ends, the tab must not have asked anything but the address's origin,
-// and its console must have no error.
+// open opens an address in a new tab. When the test ends, the tab must have asked nothing but the address's origin, and
+// its console must have no error.
 func open(t *testing.T, origin, path string) *tab {
 	t.Helper()
 	ctx, stop := chromedp.NewContext(startBrowser(t), chromedp.WithNewBrowserContext())

@@ -21,9 +21,11 @@ import (
 const (
 	thought = "The user wants the weather in Paris, so I look it up."
 	said    = "I look that up for you."
-	tools   = `[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}]`
-	called  = "<|channel|>analysis<|message|>" + thought + "<|end|><|start|>assistant<|channel|>commentary<|message|>" + said +
-		`<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city":"Paris"}<|call|>`
+	tools   = `[{"type":"function","name":"get_weather",` +
+		`"parameters":{"type":"object","properties":{"city":{"type":"string"}}}}]`
+	called = "<|channel|>analysis<|message|>" + thought + "<|end|><|start|>assistant" +
+		"<|channel|>commentary<|message|>" + said + "<|end|><|start|>assistant" +
+		`<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city":"Paris"}<|call|>`
 	answered = "<|channel|>analysis<|message|>" + thought + "<|end|><|start|>assistant<|channel|>final<|message|>" +
 		"It is sunny in Paris today, and will be tomorrow.<|return|>"
 )
@@ -112,7 +114,8 @@ func TestPlaygroundAnswer(t *testing.T) {
 	b.press("Send")
 	b.lane("answer", "one two three four five six")
 	b.until(`document.querySelector('#view-playground .lane[data-lane="analysis"]').dataset.state === "empty"`)
-	if got := eval[string](b, `document.querySelector('#view-playground [data-lane="answer"] .text').textContent`); strings.Contains(got, "sunny") {
+	got := eval[string](b, `document.querySelector('#view-playground [data-lane="answer"] .text').textContent`)
+	if strings.Contains(got, "sunny") {
 		t.Errorf("the next answer begins with the last one: %s", got)
 	}
 }
@@ -164,7 +167,8 @@ func TestPlaygroundErrors(t *testing.T) {
 	}
 	t.Run("dead server", func(t *testing.T) {
 		gateway := lab.RunWazero(t, lab.OneModel("http://"+lab.FreeAddress(t)))
-		ask(t, gateway.URL, "No server of this model can be reached.", "HTTP 503", "server_unavailable", "Fleet", "Failed after")
+		ask(t, gateway.URL, "No server of this model can be reached.", "HTTP 503", "server_unavailable", "Fleet",
+			"Failed after")
 	})
 	t.Run("server dies", func(t *testing.T) {
 		b, server := openPlayground(t, sim.Options{HoldAfter: 8, Script: sim.NewScript(sim.Line{
@@ -179,8 +183,8 @@ func TestPlaygroundErrors(t *testing.T) {
 	})
 	t.Run("refusal", func(t *testing.T) {
 		_, url := lab.RunSim(t, sim.Options{Models: []string{"another"}})
-		ask(t, lab.RunNative(t, lab.OneModel(url)).URL, "The server does not know the model by this name.", "server_model_not_found",
-			"--server-model")
+		ask(t, lab.RunNative(t, lab.OneModel(url)).URL, "The server does not know the model by this name.",
+			"server_model_not_found", "--server-model")
 	})
 	t.Run("no gateway", func(t *testing.T) {
 		ask(t, "http://"+lab.FreeAddress(t), "The answer failed.", "HTTP 502")

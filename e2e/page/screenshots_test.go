@@ -20,27 +20,29 @@ import (
 // maxScreenshot is the size of a picture in the repository, in bytes.
 const maxScreenshot = 150 << 10
 
-const weather = "<|channel|>analysis<|message|>The user asks whether to cycle to work in Amsterdam tomorrow. Whether that is " +
-	"pleasant depends on wind and rain, and I do not know tomorrow's. There is a function for the forecast, so I " +
+const weather = "<|channel|>analysis<|message|>" +
+	"The user asks whether to cycle to work in Amsterdam tomorrow. Whether that is pleasant " +
+	" depends on wind and rain, and I do not know tomorrow's. There is a function for the forecast, so I " +
 	"should call it for Amsterdam before I answer. Then I can compare wind and rain with what most people find " +
 	"comfortable: below 5 on the Beaufort scale, and less than half a millimetre of rain in the hour." +
 	"<|start|>assistant<|channel|>commentary<|message|>I look at tomorrow's forecast for Amsterdam first.<|end|>" +
 	"<|start|>assistant<|channel|>commentary to=functions.get_forecast <|constrain|>json<|message|>" +
 	`{"city":"Amsterdam","day":"tomorrow","hours":[8,17]}<|call|>`
 
-const comparison = "<|channel|>analysis<|message|>They want the difference between a mutex and a channel in Go, short, with an " +
-	"example. A mutex guards data that stays in one place. A channel hands data over. The usual advice is to share " +
+const comparison = "<|channel|>analysis<|message|>" +
+	"They want the difference between a mutex and a channel in Go, short, with an example. " +
+	" A mutex guards data that stays in one place. A channel hands data over. The usual advice is to share " +
 	"memory by communicating, but a counter or a cache is simpler with a mutex. I will give both in a few lines, say " +
 	"when I would take which, and stop there.<|end|><|start|>assistant<|channel|>final<|message|>" +
 	"A **mutex** guards data that stays where it is. A **channel** hands data over to whoever needs it next.\n\n" +
 	"Take a mutex for a counter, a cache or a map that several goroutines read and write:\n\n" +
 	"    mu.Lock()\n    hits[path]++\n    mu.Unlock()\n\n" +
-	"Take a channel where one goroutine makes something and another goes on with it: a queue of jobs, a result, a signal " +
-	"that work is done. If you find yourself sending over a channel only to guard a variable, a mutex is the simpler " +
-	"choice.<|return|>"
+	"Take a channel where one goroutine makes something and another goes on with it: a queue of jobs, a result, " +
+	"a signal that work is done. If you find yourself sending over a channel only to guard a variable, a mutex is " +
+	"the simpler choice.<|return|>"
 
-// TestScreenshots takes the pictures of docs/page: with -update it writes them, else into a folder that goes away. A
-// person looks at them; the test holds that they can be taken, and are small.
+// TestScreenshots takes the pictures of docs/page: with -update it writes them, else one of each view into a folder
+// that goes away. A person looks at them; the test holds that they can be taken, and are small.
 func TestScreenshots(t *testing.T) {
 	folder := t.TempDir()
 	if *lab.Update {
@@ -51,8 +53,9 @@ func TestScreenshots(t *testing.T) {
 	}
 	f := newFleet(t, fake.Troubled(time.Now()))
 	addRequests(t, f.recorder, time.Now())
-	server, url := lab.RunSim(t, sim.Options{HoldAfter: 190, TokensPerChunk: 3,
-		Script: sim.NewScript(sim.Line{Tokens: lab.Tokens(comparison), Chunks: []int{3}})})
+	server, url := lab.RunSim(t, sim.Options{
+		HoldAfter: 180, TokensPerSecond: 160, TimeToFirstToken: 200 * time.Millisecond,
+		Script: sim.NewScript(sim.Line{Tokens: lab.Tokens(comparison)})})
 	f.gateway = lab.RunNative(t, lab.OneModel(url)).URL
 	defer server.Release()
 	origin := f.serve(t)
@@ -61,6 +64,10 @@ func TestScreenshots(t *testing.T) {
 		width, height int64
 		name          string
 	}{{390, 844, "390"}, {1024, 1000, "1024"}, {1920, 1080, "1920"}}
+	schemes := []string{"light", "dark"}
+	if !*lab.Update {
+		sizes, schemes = sizes[1:2], schemes[:1]
+	}
 	views := []struct {
 		name, path string
 		ready      func(b *tab)
@@ -76,7 +83,7 @@ func TestScreenshots(t *testing.T) {
 		b.look(1280, 900, "light")
 		v.ready(b)
 		for _, size := range sizes {
-			for _, scheme := range []string{"light", "dark"} {
+			for _, scheme := range schemes {
 				b.look(size.width, size.height, scheme)
 				b.shoot(filepath.Join(folder, fmt.Sprintf("%s-%s-%s.png", v.name, size.name, scheme)))
 			}

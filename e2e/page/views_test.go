@@ -40,8 +40,9 @@ func TestFleet(t *testing.T) {
 	}
 	troubled := fake.Troubled(time.Now())
 	f.status.Store(&troubled)
-	for _, text := range []string{"4 of 5", "2 of 3", fake.DeadServer + " in pool h200 is unreachable", "connection refused",
-		"Envoy edge-fra-1 refuses its listeners", fake.NACKText, "listeners refused", "reached by 0 of 3 Envoys"} {
+	for _, text := range []string{"4 of 5", "2 of 3", fake.DeadServer + " in pool h200 is unreachable",
+		"connection refused", "Envoy edge-fra-1 refuses its listeners", fake.NACKText, "listeners refused",
+		"reached by 0 of 3 Envoys"} {
 		b.see(text)
 	}
 	well := fake.Well(time.Now())
@@ -73,8 +74,8 @@ func TestLoad(t *testing.T) {
 	f := newFleet(t, fake.Well(time.Now()))
 	b := open(t, f.serve(t), "/#/load")
 	b.settled()
-	for _, title := range []string{"Tokens generated", "Tokens read", "Requests", "Time to the first token", "Streams", "Recoveries",
-		"Servers", "Refusals of Envoys"} {
+	for _, title := range []string{"Tokens generated", "Tokens read", "Requests", "Time to the first token", "Streams",
+		"Recoveries", "Servers", "Refusals of Envoys"} {
 		b.see(title)
 	}
 	readout := func() string {
@@ -154,8 +155,8 @@ func TestReplay(t *testing.T) {
 		return eval[string](b, fmt.Sprintf(`document.querySelector('.replay [data-lane=%q] .text').textContent`, name))
 	}
 	b.see(`{"city":"Amsterdam","day":"tomorrow","hours":[8,17]}`)
-	for _, text := range []string{"POST /v1/responses", "1,204 tokens (1,024 cached)", "ended with calls", "1 × an end marker too few",
-		"I look at tomorrow's forecast for Amsterdam first."} {
+	for _, text := range []string{"POST /v1/responses", "1,204 tokens (1,024 cached)", "ended with calls",
+		"1 × an end marker too few", "I look at tomorrow's forecast for Amsterdam first."} {
 		b.see(text)
 	}
 	b.unfold("Token ids, times and repairs")
@@ -205,6 +206,36 @@ func TestReplayRunning(t *testing.T) {
 	b.see("answers 404")
 }
 
+// TestTheme switches the colour scheme, which stays after the page is loaded again.
+func TestTheme(t *testing.T) {
+	b := open(t, newFleet(t, fake.Well(time.Now())).serve(t), "/")
+	b.look(1280, 900, "light")
+	ground := func() string { return eval[string](b, `getComputedStyle(document.body).backgroundColor`) }
+	system := ground()
+	b.run(chromedp.Click("#theme"))
+	b.see("Theme: light")
+	if got := ground(); got != system {
+		t.Errorf("the light scheme is %s, want %s", got, system)
+	}
+	b.run(chromedp.Click("#theme"))
+	b.see("Theme: dark")
+	dark := ground()
+	if dark == system {
+		t.Errorf("both schemes are %s", dark)
+	}
+	b.run(chromedp.Reload())
+	b.see("Theme: dark")
+	if got := ground(); got != dark {
+		t.Errorf("after a reload the dark scheme is %s, want %s", got, dark)
+	}
+	b.run(chromedp.Click("#theme"))
+	b.see("Theme: system")
+	b.look(1280, 900, "dark")
+	if got := ground(); got != dark {
+		t.Errorf("the system's dark scheme is %s, want %s", got, dark)
+	}
+}
+
 // TestWidths holds that nothing is wider than the window, at any width and in both schemes, and that every text can be
 // read: its contrast is 4.5 at least.
 func TestWidths(t *testing.T) {
@@ -228,7 +259,8 @@ func TestWidths(t *testing.T) {
 				}
 				if pale := eval[[]string](b, tooPale); len(pale) > 0 {
 					slices.Sort(pale)
-					t.Errorf("%s at %d, %s: texts are hard to read:\n%s", view, width, scheme, strings.Join(slices.Compact(pale), "\n"))
+					t.Errorf("%s at %d, %s: texts are hard to read:\n%s", view, width, scheme,
+						strings.Join(slices.Compact(pale), "\n"))
 				}
 			}
 		}
@@ -279,14 +311,14 @@ const tooPale = `(() => {
 		if (!e) return [255, 255, 255];
 		const style = getComputedStyle(e);
 		const colour = rgba(style.backgroundColor);
-		colour[3] *= 1;
 		return colour[3] === 1 ? colour.slice(0, 3) : over(colour, behind(e.parentElement));
 	};
 	const pale = [];
 	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	for (let node = walker.nextNode(); node; node = walker.nextNode()) {
 		const e = node.parentElement;
-		if (node.data.trim() === "" || !e.checkVisibility({ visibilityProperty: true }) || e.closest(":disabled, .sr, .skip")) continue;
+		if (node.data.trim() === "" || !e.checkVisibility({ visibilityProperty: true })) continue;
+		if (e.closest(":disabled, .sr, .skip")) continue;
 		if (e.closest("details:not([open])") && !e.closest("summary")) continue;
 		let opacity = 1;
 		for (let at = e; at; at = at.parentElement) opacity *= Number(getComputedStyle(at).opacity);
@@ -295,7 +327,8 @@ const tooPale = `(() => {
 		const text = rgba(e.closest("svg") ? style.fill : style.color);
 		const [a, b] = [light(over([...text.slice(0, 3), text[3] * opacity], under)), light(under)].sort((x, y) => y - x);
 		const contrast = (a + 0.05) / (b + 0.05);
-		if (contrast < 4.5) pale.push(contrast.toFixed(2) + " " + e.tagName + "." + e.className + " " + node.data.trim().slice(0, 40));
+		if (contrast >= 4.5) continue;
+		pale.push(contrast.toFixed(2) + " " + e.tagName + "." + e.className + " " + node.data.trim().slice(0, 40));
 	}
 	return pale;
 })()`

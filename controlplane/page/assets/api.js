@@ -50,8 +50,8 @@ export function followRecord(id, line, ended) {
       if (parsed?.type === "end") stop();
     });
     source.onerror = () => {
-      // A request's first frames may come to the recorder after its first token to the client. What breaks off later has
-      // ended, since the server is on the same machine.
+      // A request's first frames may come to the recorder after its first token came to the client. What breaks off
+      // later has ended, since the server is on the same machine.
       if (seen || ++tries >= TRIES) return stop();
       source.close();
       timer = setTimeout(begin, 300);

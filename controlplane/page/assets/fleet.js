@@ -50,7 +50,11 @@ export class Fleet {
     show(this.noPools, pools.length === 0);
     sync(
       this.pools,
-      this.part("pools", pools.toSorted((a, b) => rankOf(a) - rankOf(b)), this.morePools),
+      this.part(
+        "pools",
+        pools.toSorted((a, b) => rankOf(a) - rankOf(b)),
+        this.morePools,
+      ),
       (pool) => pool.name,
       () => this.makePool(),
       (card, pool) => this.updatePool(card, pool),

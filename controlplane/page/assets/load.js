@@ -1,6 +1,6 @@
 // The load of the last hour, in plots that share one time.
 
-import { el, nextFrame } from "./dom.js";
+import { el, nextFrame, show } from "./dom.js";
 import { Plot } from "./plot.js";
 import { changes, seriesNamed, store } from "./store.js";
 import { recoveryOf } from "./words.js";
@@ -79,7 +79,13 @@ const PLOTS = [
       ["unreachable", "unreachable", "bad"],
     ],
   },
-  { title: "Refusals of Envoys", unit: "per minute", name: "nacks_per_minute", named: [["", "NACKs", "bad"]] },
+  {
+    title: "Refusals of Envoys",
+    unit: "per minute",
+    name: "nacks_per_minute",
+    named: [["", "NACKs", "bad"]],
+    envoys: true, // there are none of them under wazero
+  },
 ];
 
 const TONES = ["analysis", "calls", "commentary", "answer", "ok", "bad", "warn", "unknown"];
@@ -118,7 +124,10 @@ export class Load {
   update() {
     if (this.root.hidden) return;
     const { times } = store.history;
-    for (const { spec, plot } of this.plots) plot.set(times, linesOf(spec, times.length));
+    for (const { spec, plot } of this.plots) {
+      show(plot.element, !spec.envoys || store.about?.host !== "wazero");
+      plot.set(times, linesOf(spec, times.length));
+    }
   }
 }
 

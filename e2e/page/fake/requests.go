@@ -116,8 +116,8 @@ func (r *Recorder) Add(q Request) error {
 // eventOf is an event of a vLLM server with some tokens.
 func eventOf(ids []uint32) []byte {
 	list, _ := json.Marshal(ids)
-	return fmt.Appendf(nil, "data: {\"id\":\"cmpl-1\",\"object\":\"text_completion\",\"created\":1,\"model\":\"m\",\"choices\":"+
-		"[{\"index\":0,\"text\":\"\",\"logprobs\":null,\"finish_reason\":null,\"token_ids\":%s}]}\n\n", list)
+	return fmt.Appendf(nil, `data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"m",`+
+		`"choices":[{"index":0,"text":"","logprobs":null,"finish_reason":null,"token_ids":%s}]}`+"\n\n", list)
 }
 
 // send hands over frames in pieces that the recorder takes.

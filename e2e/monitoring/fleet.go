@@ -3,18 +3,23 @@
 package monitoring
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
+
+// capacity is how many requests the pool that is well takes at once.
+const capacity = 2
 
 // lost is a model whose pool has no server that can be reached.
 const lost = "gpt-oss-20b"
@@ -50,10 +55,10 @@ models:
   - { name: %[5]s, pool: gpus }
   - { name: %[6]s, pool: gone }
 pools:
-  - { name: gpus, servers: [%[7]q], capacity: 2 }
+  - { name: gpus, servers: [%[7]q], capacity: %[9]d }
   - { name: gone, servers: ["http://%[8]s"] }
 `, listen, service, filepath.Join(t.TempDir(), "responses.db"), tool.Streamable(), lab.Model, lost, server,
-		lab.FreeAddress(t))
+		lab.FreeAddress(t), capacity)
 	f.file = lab.WriteConfig(t, f.configuration)
 
 	plane := lab.RunHarmony(t, nil, "controlplane", "--config", f.file, "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0",
@@ -92,6 +97,9 @@ const (
 // question is a request of the traffic, and what the server says to it.
 type question struct{ text, path, members, answer, fault string }
 
+// endless is a question whose answer never ends.
+const endless = "stalls"
+
 // stored reports whether the responses service answers it.
 func (q *question) stored() bool {
 	return q.path == lab.ResponsesPath && !strings.Contains(q.members, `"store":false`)
@@ -124,7 +132,7 @@ func questions() []question {
 // script is what the server says.
 func script() []sim.Line {
 	lines := []sim.Line{{Match: "to=assistant", Last: "{}", Tokens: lab.Tokens(say)}} // to the tool's result
-	for _, q := range questions() {
+	for _, q := range append(questions(), question{text: endless, answer: think + say, fault: "stall:3"}) {
 		line := sim.Line{Last: "<|start|>user<|message|>" + q.text + "<|end|>", Tokens: lab.Tokens(q.answer)}
 		if q.text == "ends early" {
 			line.Chunks = []int{len(line.Tokens)} // so that tokens come behind the end
@@ -164,6 +172,37 @@ func (f *fleet) ask() {
 	body := lab.ChatBody(lost, "nobody answers")
 	if a := lab.Ask(client, f.gateway+lab.ChatPath, body); a.Status != http.StatusServiceUnavailable {
 		f.t.Fatalf("the pool that is down: %+v", a)
+	}
+}
+
+// fill asks for more than the pool takes at once, which is refused, and waits until there is room again.
+func (f *fleet) fill() {
+	f.t.Helper()
+	ctx, cancel := context.WithCancel(f.t.Context())
+	defer cancel()
+	client, url := lab.HTTP1(f.t), f.gateway+lab.ChatPath
+	for range capacity {
+		body := strings.Replace(lab.ChatBody(lab.Model, endless), "{", `{"stream":true,`, 1)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		r.Header.Set("content-type", "application/json")
+		answer, err := client.Do(r)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		defer answer.Body.Close()
+	}
+	body := lab.ChatBody(lab.Model, "whole")
+	if a := lab.Ask(client, url, body); a.ErrorCode() != "server_overloaded" {
+		f.t.Fatalf("the pool that is full: %+v", a)
+	}
+	cancel()
+	for end := time.Now().Add(lab.Patience); lab.Ask(client, url, body).Status != http.StatusOK; {
+		if time.Now().After(end) {
+			f.t.Fatal("the pool stays full")
+		}
 	}
 }
 

@@ -170,7 +170,7 @@ func pools() row {
 		{title: "Requests at the servers", unit: "short", help: "That are being answered.",
 			queries: []query{{byPool("envoy_cluster_upstream_rq_active" + clusters), "{{pool}}"}}},
 		{title: "Refused, since a pool was full", unit: "reqps", help: "Requests beyond capacity: 503 server_overloaded.",
-			// Before 1.38, Envoy counted these by the second name.
+			// Envoy 1.37 counts by the second name, newer ones by the first.
 			queries: []query{{byPool(each("envoy_cluster_upstream_rq_active_overflow")), "{{pool}}"},
 				{byPool(each("envoy_cluster_upstream_rq_pending_overflow")), "{{pool}}, pending"}}},
 		{title: "Failed connections and health checks", unit: "cps", queries: []query{

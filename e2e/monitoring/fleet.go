@@ -21,8 +21,8 @@ import (
 // capacity is how many requests the pool that is well takes at once.
 const capacity = 2
 
-// lost is a model whose pool has no server that can be reached.
-const lost = "gpt-oss-20b"
+// lost is a model whose pool has no server that can be reached. Its name has all that a label's value must escape.
+const lost = `gpt "oss"\20b, {ü}`
 
 // fleet is a gateway that a control plane programs, with a pool that is well and one that is down, a responses service
 // with a tool, and another gateway by harmony up.
@@ -53,7 +53,7 @@ responses_service:
   tools: { servers: [{ label: box, url: %[4]q }] }
 models:
   - { name: %[5]s, pool: gpus }
-  - { name: %[6]s, pool: gone }
+  - { name: %[6]q, pool: gone }
 pools:
   - { name: gpus, servers: [%[7]q], capacity: %[9]d }
   - { name: gone, servers: ["http://%[8]s"] }

@@ -22,14 +22,15 @@ import (
 const capacity = 2
 
 // lost is a model whose pool has no server that can be reached. Its name has all that a label's value must escape.
-const lost = `gpt "oss"\20b, {ü}`
+const lost = `gpt-"oss"\20b,{x}`
 
 // fleet is a gateway that a control plane programs, with a pool that is well and one that is down, a responses service
-// with a tool, and another gateway by harmony up.
+// with a tool, and two gateways by harmony up, of which one is without Envoy.
 type fleet struct {
-	t           *testing.T
-	edge        *envoy.Process
-	gateway, up string // URLs for clients
+	t       *testing.T
+	edge    *envoy.Process
+	gateway string   // URL for clients
+	ups     []string // of those by harmony up
 	// configuration is what its file says at first, and changes are how often that has changed.
 	configuration, file string
 	changes             int
@@ -79,10 +80,13 @@ pools:
 	responses := lab.RunHarmony(t, nil, "responses", "--config", f.file, "--status", "127.0.0.1:0", "--drain-time", "100ms")
 	metrics := responses.Announced(t, `(?m)^metrics: http://(\S+)/metrics$`)
 
-	upStats := lab.FreeAddress(t)
-	_, f.up = lab.StartUp(t, "--model", lab.Model, "--backend", "vllm="+server, "--admin", lab.FreeAddress(t), "--stats",
-		upStats)
-	f.targets = map[string]string{"10.0.0.7:9902": stats, "10.0.0.8:9902": upStats, "10.0.0.5:18001": status,
+	upStats, wazero := lab.FreeAddress(t), lab.FreeAddress(t)
+	for _, options := range [][]string{{"--admin", lab.FreeAddress(t), "--stats", upStats},
+		{"--host", "wazero", "--admin", wazero}} {
+		_, up := lab.StartUp(t, append(options, "--model", lab.Model, "--backend", "vllm="+server)...)
+		f.ups = append(f.ups, up)
+	}
+	f.targets = map[string]string{"10.0.0.7:9902": stats, "10.0.0.8:9902": upStats + `", "` + wazero, "10.0.0.5:18001": status,
 		"10.0.0.11:18092": metrics, "10.0.0.12:18092": metrics}
 	return f
 }
@@ -149,7 +153,7 @@ func script() []sim.Line {
 	return lines
 }
 
-// ask asks every question once, of both gateways those that need no responses service.
+// ask asks every question once, of every gateway those that need no responses service.
 func (f *fleet) ask() {
 	f.t.Helper()
 	client := lab.HTTP1(f.t)
@@ -158,9 +162,9 @@ func (f *fleet) ask() {
 		if q.path == lab.ResponsesPath {
 			body = `{"model":"` + lab.Model + `","input":"` + q.text + `"` + q.members + `}`
 		}
-		gateways := []string{f.gateway, f.up}
-		if q.stored() {
-			gateways = gateways[:1]
+		gateways := []string{f.gateway}
+		if !q.stored() {
+			gateways = append(gateways, f.ups...)
 		}
 		for _, gateway := range gateways {
 			a := lab.Do(client, http.MethodPost, gateway+q.path, nil, strings.NewReader(body))
@@ -210,7 +214,19 @@ func (f *fleet) fill() {
 func (f *fleet) change() {
 	f.t.Helper()
 	f.changes++
-	text := fmt.Sprintf("reasoning_ratio_alert: 0.%d\n%s", 100+f.changes, f.configuration)
+	f.write(fmt.Sprintf("reasoning_ratio_alert: 0.%d\n%s", 100+f.changes, f.configuration))
+}
+
+// mislead gives the Envoys a listener at an address that is in use.
+func (f *fleet) mislead() {
+	f.t.Helper()
+	_, rest, _ := strings.Cut(f.configuration, "\n")
+	f.write(fmt.Sprintf("listeners: [{ address: %q }, { name: taken, address: %q }]\n%s",
+		strings.TrimPrefix(f.gateway, "http://"), f.targets["10.0.0.5:18001"], rest))
+}
+
+func (f *fleet) write(text string) {
+	f.t.Helper()
 	if err := os.WriteFile(f.file, []byte(text), 0o600); err != nil {
 		f.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,13 @@ func TestQueries(t *testing.T) {
 	t.Run("names", func(t *testing.T) { checkNames(t, p, all) })
 	t.Run("variables", func(t *testing.T) { checkChoices(t, p, choices) })
 	t.Run("alerts", func(t *testing.T) { checkAlerts(t, p, alerts) })
+	if ok, err := p.answered(`harmony_requests_total{status="503",model=` + strconv.Quote(lost) + `}`); err != nil || !ok {
+		t.Errorf("a model's name does not arrive as it is (%v)", err)
+	}
+	f.mislead()
+	for _, name := range []string{"HarmonyEnvoyRefuses", "HarmonyEnvoyNotCurrent"} {
+		p.awaitFiring(name)
+	}
 }
 
 // checkNames checks that queries read metrics and labels that exist.

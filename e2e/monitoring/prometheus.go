@@ -139,6 +139,20 @@ type rule struct {
 	Alerts                                []struct{ Labels map[string]string }
 }
 
+// awaitFiring waits until an alert fires.
+func (p *prometheus) awaitFiring(name string) {
+	p.t.Helper()
+	for end := time.Now().Add(lab.Patience); ; time.Sleep(50 * time.Millisecond) {
+		rules := p.rules()
+		if slices.ContainsFunc(rules, func(r rule) bool { return r.Name == name && r.State == "firing" }) {
+			return
+		}
+		if time.Now().After(end) {
+			p.t.Fatalf("%s does not fire: %+v", name, rules)
+		}
+	}
+}
+
 // rules returns them all.
 func (p *prometheus) rules() (all []rule) {
 	p.t.Helper()

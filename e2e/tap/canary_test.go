@@ -17,8 +17,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// The canaries: words of a prompt, of a query and of an answer. No token of the vocabulary has them in pieces that would
-// not be found.
+// The canaries: words of a prompt, of a query and of an answer.
 const (
 	asked    = "kanarienvogel"
 	queried  = "rotkehlchen"
@@ -34,8 +33,8 @@ func TestNoTextElsewhere(t *testing.T) {
 		contract.TapNone: false, contract.TapSummary: false, contract.TapEverything: true} {
 		t.Run(all, func(t *testing.T) {
 			_, url := lab.RunSim(t, sim.Options{Script: sim.NewScript(
-				sim.Line{Match: asked, Tokens: lab.Tokens("<|channel|>analysis<|message|>" + answered + "<|end|><|start|>assistant" +
-					"<|channel|>final<|message|>" + answered + "<|return|>")})})
+				sim.Line{Match: asked, Tokens: lab.Tokens("<|channel|>analysis<|message|>" + answered + "<|end|>" +
+					"<|start|>assistant<|channel|>final<|message|>" + answered + "<|return|>")})})
 			r := runRecorder(t)
 			c := tappedModel(url, r.URL, all)
 			c.AccessLog = filepath.Join(t.TempDir(), "access.json")

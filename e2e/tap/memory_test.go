@@ -16,8 +16,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// TestHostileRequests: with everything tapped, a recorder that never answers, and no more memory than the least that may
-// be configured, a worker accepts the same requests of the greatest size as one that taps nothing, and survives them.
+// TestHostileRequests: with everything tapped, a recorder that never answers, and no more memory than the least that
+// may be configured, a worker accepts the same requests of the greatest size as one that taps nothing, and survives them.
 func TestHostileRequests(t *testing.T) {
 	c := config.Default()
 	c.Passthrough = "http://127.0.0.1:2"

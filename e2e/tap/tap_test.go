@@ -4,6 +4,7 @@ package tap
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,8 +72,16 @@ func TestTappedByKey(t *testing.T) {
 				}
 			}
 		}
+		// Several headers ask if one of them has the key. None of them goes on.
+		for _, keys := range [][]string{{"x", key}, {key, "x"}, {key, key}, {"", ""}, {"x," + key}} {
+			a := lab.Do(lab.HTTP2(t), http.MethodPost, h.URL+lab.ChatPath,
+				http.Header{http.CanonicalHeaderKey(tap.KeyHeader): keys}, strings.NewReader(lab.ChatBody(lab.Model, "Hi")))
+			if a.Status != http.StatusOK || slices.Contains(keys, key) && r.next().answer != a.Body {
+				t.Errorf("%q: %+v", keys, a)
+			}
+		}
 		for _, q := range server.Requests() {
-			if q.Header.Get(tap.KeyHeader) != "" {
+			if _, has := q.Header[http.CanonicalHeaderKey(tap.KeyHeader)]; has {
 				t.Errorf("the server got the key: %v", q.Header)
 			}
 		}
@@ -108,7 +117,8 @@ func checkTapped(t *testing.T, x *tapped, path, body string, a lab.Answer, got *
 	if x.answer != a.Body {
 		t.Errorf("the answer is\n%q, the client got\n%q", x.answer, a.Body)
 	}
-	if len(x.answerHead) != 1 || x.answerHead[0].Status != 200 || x.answerHead[0].ContentType != a.Header.Get("content-type") {
+	if len(x.answerHead) != 1 || x.answerHead[0].Status != 200 ||
+		x.answerHead[0].ContentType != a.Header.Get("content-type") {
 		t.Errorf("the answer's heads are %+v", x.answerHead)
 	}
 	e := x.end

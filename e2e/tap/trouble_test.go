@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -207,22 +206,25 @@ func TestTroubledRecorder(t *testing.T) {
 	}
 }
 
-// TestDeadRecorder: as above with a recorder that does not listen, and one that begins to.
+// TestDeadRecorder: as above with a recorder that does not listen, and one whose name nobody knows, for which the proxy
+// refuses each call at once.
 func TestDeadRecorder(t *testing.T) {
 	t.Setenv(contract.TapKeyVariable, key)
 	for _, host := range []string{"envoy", "wazero"} {
-		t.Run(host, func(t *testing.T) {
-			_, url := runServer(t)
-			r := runRecorder(t)
-			late := httptest.NewUnstartedServer(r)
-			t.Cleanup(late.Close)
-			g := runTroubled(t, host, url, "http://"+late.Listener.Addr().String())
-			late.Listener.Close()
-			load(t, g, 40)
-			if g.reloads(t) > 0 || strings.Count(g.logged(), "harmony: tap: ") != 1 {
-				t.Errorf("the log: %s", g.logged())
-			}
-		})
+		for name, recorder := range map[string]string{"dead": deadURL(t), "unknown": "http://recorder.invalid:9903"} {
+			t.Run(host+" "+name, func(t *testing.T) {
+				_, url := runServer(t)
+				g := runTroubled(t, host, url, recorder)
+				load(t, g, 40)
+				complaints := func() int { return strings.Count(g.logged(), "harmony: tap: ") }
+				for limit := time.Now().Add(lab.Patience); complaints() == 0 && time.Now().Before(limit); {
+					load(t, g, 1)
+				}
+				if g.reloads(t) > 0 || complaints() != 1 {
+					t.Errorf("%d VMs were lost; the log: %s", g.reloads(t), g.logged())
+				}
+			})
+		}
 	}
 }
 

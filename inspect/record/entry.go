@@ -51,7 +51,7 @@ func (e *entry) release(size int) {
 func (e *entry) write(l line.Line) {
 	text := line.Append(nil, l)
 	_, last := l.(*line.End)
-	if !last && e.written+len(text) > MaxRecord {
+	if !last && e.written+len(text) > e.recorder.maxRecord {
 		e.lost++
 		return
 	}

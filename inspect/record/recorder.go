@@ -54,8 +54,9 @@ type Recorder struct {
 	byID    map[string]*entry
 	// entries are all records in memory, the oldest first.
 	entries []*entry
-	// used is the memory of all records, in bytes.
+	// used is the memory of all records, in bytes. maxRecord is [MaxRecord], but in tests.
 	used        int
+	maxRecord   int
 	subscribers map[*subscriber]bool
 	// event is the memory of the readers. All share it: it may become large, and a reader needs it only for a moment.
 	event  backend.Event
@@ -89,7 +90,7 @@ func New(o Options) (*Recorder, error) {
 	}
 	return &Recorder{
 		options: o, running: map[source]*entry{}, byID: map[string]*entry{}, subscribers: map[*subscriber]bool{},
-		files: files{folder: o.Folder, log: o.Log},
+		files: files{folder: o.Folder, log: o.Log}, maxRecord: MaxRecord,
 	}, nil
 }
 

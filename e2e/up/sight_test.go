@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -330,11 +331,29 @@ func TestPage(t *testing.T) {
 					tt.want, a.Body)
 			}
 		}
-		if strings.HasPrefix(s.page, "http://127.0.0.1:") != true {
+		if !strings.HasPrefix(s.page, "http://127.0.0.1:") {
 			t.Errorf("the page is at %s", s.page)
 		}
+		series := []string{"tokens_per_second", "first_token_ms", "servers", "streams"}
+		if host == "envoy" {
+			series = append(series, "envoys_current")
+		}
+		s.awaitPlots(t, series)
 		s.stop(t)
 	})
+}
+
+// awaitPlots waits until the page has series for its plots.
+func (s *sighted) awaitPlots(t *testing.T, names []string) {
+	t.Helper()
+	var body string
+	for end := time.Now().Add(lab.ReadyLimit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		body = lab.Do(lab.HTTP1(t), http.MethodGet, s.page+"/api/history", nil, nil).Body
+		if !slices.ContainsFunc(names, func(name string) bool { return !strings.Contains(body, `"name":"`+name+`"`) }) {
+			return
+		}
+	}
+	t.Errorf("the page has no series for some of %v: %.2000s", names, body)
 }
 
 // TestPageEndsWithStreams: the browsers that look at the page do not keep harmony up from ending.

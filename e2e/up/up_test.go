@@ -95,6 +95,8 @@ func TestUpFailures(t *testing.T) {
 		{"transcripts without lines", with("-v"), nil, usage, []string{"-v says what --watch prints", "add --watch"}},
 		{"a file as the folder of records", with("--record", file("record", "")), nil, usage,
 			[]string{"the folder of records", "not a directory"}},
+		{"a folder of records that cannot be written", with("--record", "/proc/self"), nil, usage,
+			[]string{"the folder of records"}},
 		{"a page for everyone", with("--admin", "0.0.0.0:0"), nil, usage, []string{"0.0.0.0:0 is not on loopback"}},
 		{"wazero with a wasm that is none", with("--host", "wazero", "--wasm", file("other.wasm", "not a module")), nil,
 			failed, []string{"cannot be compiled", "other.wasm"}},

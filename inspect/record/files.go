@@ -19,6 +19,18 @@ type files struct {
 	err error
 }
 
+// checkFolder makes a folder if there is none, and returns an error if no file can be made in it.
+func checkFolder(folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(folder, ".harmony-record-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
 // file is the file of a record.
 type file struct {
 	f *os.File

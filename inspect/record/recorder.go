@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -84,7 +83,7 @@ func New(o Options) (*Recorder, error) {
 		o.Now = time.Now
 	}
 	if o.Folder != "" {
-		if err := os.MkdirAll(o.Folder, 0o700); err != nil {
+		if err := checkFolder(o.Folder); err != nil {
 			return nil, fmt.Errorf("the folder of records: %w", err)
 		}
 	}

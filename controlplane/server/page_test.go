@@ -25,7 +25,7 @@ func TestPage(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
 	p := start(t, folderWith(t, oneModel(engine.URL)), func(o *Options) {
 		o.Gateway, o.TapKey = gateway.URL, "0123456789abcdef"
-		o.History = history.New(history.Options{Interval: 20 * time.Millisecond, Delay: time.Millisecond})
+		o.History = history.New(history.Options{Interval: 50 * time.Millisecond, Length: time.Minute, Delay: time.Millisecond})
 	})
 	p.ready()
 	if _, about := p.get("/api/about"); about != `{"host":"controlplane","version":"1.2.3","gateway":"`+gateway.URL+
@@ -44,10 +44,9 @@ func TestPage(t *testing.T) {
 	e.refuses(resource.RouteType)
 	p.write("config.yaml", strings.Replace(oneModel(engine.URL), "models:", "cors_origins: [\"https://a.example\"]\nmodels:", 1))
 	want := []string{"envoys=1", "envoys_current=0", "nacks_per_minute>0", "servers p ready=1"}
-	eventually(t, "in the history", func() bool {
-		shown := shownBy(t, p)
-		return !slices.ContainsFunc(want, func(one string) bool { return !slices.Contains(shown, one) })
-	})
+	for _, one := range want {
+		eventually(t, one+" in the history", func() bool { return slices.Contains(shownBy(t, p), one) })
+	}
 }
 
 // shownBy returns what the history has shown at any time.

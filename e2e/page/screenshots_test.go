@@ -31,7 +31,7 @@ const weather = "<|channel|>analysis<|message|>" +
 
 const comparison = "<|channel|>analysis<|message|>" +
 	"They want the difference between a mutex and a channel in Go, short, with an example. " +
-	" A mutex guards data that stays in one place. A channel hands data over. The usual advice is to share " +
+	"A mutex guards data that stays in one place. A channel hands data over. The usual advice is to share " +
 	"memory by communicating, but a counter or a cache is simpler with a mutex. I will give both in a few lines, say " +
 	"when I would take which, and stop there.<|end|><|start|>assistant<|channel|>final<|message|>" +
 	"A **mutex** guards data that stays where it is. A **channel** hands data over to whoever needs it next.\n\n" +

@@ -23,7 +23,7 @@ export class Reader {
 
   // line reads a line, parsed.
   line(line) {
-    const at = Number(line.at_ms) || 0;
+    const at = Math.min(Math.max(Number(line.at_ms) || 0, 0), 1e9); // a file may say anything
     this.last = Math.max(this.last, at);
     const choice = line.choice ?? 0;
     switch (line.type) {

@@ -225,9 +225,14 @@ func (f *fleet) mislead() {
 		strings.TrimPrefix(f.gateway, "http://"), f.targets["10.0.0.5:18001"], rest))
 }
 
+// write replaces the configuration's file, whole and at once.
 func (f *fleet) write(text string) {
 	f.t.Helper()
-	if err := os.WriteFile(f.file, []byte(text), 0o600); err != nil {
+	err := os.WriteFile(f.file+".new", []byte(text), 0o600)
+	if err == nil {
+		err = os.Rename(f.file+".new", f.file)
+	}
+	if err != nil {
 		f.t.Fatal(err)
 	}
 }

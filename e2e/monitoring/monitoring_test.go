@@ -3,6 +3,7 @@
 package monitoring
 
 import (
+	"maps"
 	"net/url"
 	"os/exec"
 	"path/filepath"
@@ -59,14 +60,14 @@ func TestQueries(t *testing.T) {
 	all := slices.Concat(panels, questions, alerts)
 	t.Run("names", func(t *testing.T) { checkNames(t, p, all) })
 	t.Run("variables", func(t *testing.T) { checkChoices(t, p, choices) })
+	// The counter of refusals may have been scraped for the first time when it had the first of them.
+	p.await(func() { f.ask(); f.fill() }, slices.Collect(maps.Keys(fires)), silent)
 	t.Run("alerts", func(t *testing.T) { checkAlerts(t, p, alerts) })
 	if ok, err := p.answered(`harmony_requests_total{status="503",model=` + strconv.Quote(lost) + `}`); err != nil || !ok {
 		t.Errorf("a model's name does not arrive as it is (%v)", err)
 	}
 	f.mislead()
-	for _, name := range []string{"HarmonyEnvoyRefuses", "HarmonyEnvoyNotCurrent"} {
-		p.awaitFiring(name)
-	}
+	p.await(func() {}, []string{"HarmonyEnvoyRefuses", "HarmonyEnvoyNotCurrent"}, nil)
 }
 
 // checkNames checks that queries read metrics and labels that exist.
@@ -122,7 +123,7 @@ var (
 		"HarmonyConnectionsFull", "HarmonyNotScraped", "HarmonyResponsesStoreDown"}
 )
 
-// checkAlerts checks that Prometheus evaluates the rules, that what they read is there, and which of them fire.
+// checkAlerts checks that Prometheus evaluates the rules, that what they read is there, and for which pools they fire.
 func checkAlerts(t *testing.T, p *prometheus, alerts []query) {
 	for _, q := range alerts {
 		for _, selector := range parse(t, q).selectors {
@@ -136,15 +137,8 @@ func checkAlerts(t *testing.T, p *prometheus, alerts []query) {
 		if r.Health != "ok" {
 			t.Errorf("%s is %s: %s", r.Name, r.Health, r.LastError)
 		}
-		if slices.Contains(silent, r.Name) && len(r.Alerts) > 0 {
-			t.Errorf("%s fires: %v", r.Name, r.Alerts)
-		}
-		pool, must := fires[r.Name]
-		if must && r.State != "firing" {
-			t.Errorf("%s is %s", r.Name, r.State)
-		}
 		for _, alert := range r.Alerts {
-			if must && alert.Labels["pool"] != pool {
+			if pool, must := fires[r.Name]; must && alert.Labels["pool"] != pool {
 				t.Errorf("%s fires: %v", r.Name, alert.Labels)
 			}
 		}

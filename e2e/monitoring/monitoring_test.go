@@ -37,6 +37,11 @@ func TestQueries(t *testing.T) {
 		t.Fatalf("%d queries of panels, %d of variables, %d alerts, %d questions", len(panels), len(choices), len(alerts),
 			len(questions))
 	}
+	for _, name := range slices.AppendSeq(slices.Clone(silent), maps.Keys(fires)) {
+		if !slices.ContainsFunc(alerts, func(q query) bool { return q.where == "the alert "+name }) {
+			t.Errorf("there is no alert %s", name)
+		}
+	}
 	mayBeEmpty := func(q query) bool {
 		return slices.ContainsFunc(parse(t, q).metrics, func(metric string) bool { return absent[metric] != "" })
 	}

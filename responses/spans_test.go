@@ -33,7 +33,7 @@ func lines(t *testing.T, spans tracetest.SpanStubs, words ...string) string {
 		for _, a := range s.Attributes {
 			switch a.Key {
 			case spanErrorType, spanOutcome, spanStatus, spanRound, spanToolServer:
-				fmt.Fprintf(&text, " %s", a.Value.Emit())
+				fmt.Fprintf(&text, " %s", a.Value.String())
 			}
 		}
 		text.WriteByte('\n')

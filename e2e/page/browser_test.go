@@ -181,10 +181,13 @@ func (b *tab) until(script string) {
 	}
 }
 
-// see waits until the page shows a text, in whatever case its style has it.
+// see waits until the page shows a text, in whatever case its style has it. The text of a lane counts also where it is
+// scrolled out of sight, since a browser does not lay it out there.
 func (b *tab) see(text string) {
 	b.t.Helper()
-	b.until(fmt.Sprintf(`document.body.innerText.toLowerCase().includes(%s)`, lab.Quote(strings.ToLower(text))))
+	b.until(fmt.Sprintf(`[document.body.innerText,
+		...[...document.querySelectorAll(".view:not([hidden]) .lane .text")].map((e) => e.textContent),
+	].some((text) => text.toLowerCase().includes(%s))`, lab.Quote(strings.ToLower(text))))
 }
 
 // look sets the size of the window and the colour scheme of the system.

@@ -22,7 +22,7 @@ const maxScreenshot = 150 << 10
 
 const weather = "<|channel|>analysis<|message|>" +
 	"The user asks whether to cycle to work in Amsterdam tomorrow. Whether that is pleasant " +
-	" depends on wind and rain, and I do not know tomorrow's. There is a function for the forecast, so I " +
+	"depends on wind and rain, and I do not know tomorrow's. There is a function for the forecast, so I " +
 	"should call it for Amsterdam before I answer. Then I can compare wind and rain with what most people find " +
 	"comfortable: below 5 on the Beaufort scale, and less than half a millimetre of rain in the hour." +
 	"<|start|>assistant<|channel|>commentary<|message|>I look at tomorrow's forecast for Amsterdam first.<|end|>" +

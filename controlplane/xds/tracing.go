@@ -24,9 +24,11 @@ const (
 	// at once, in all of Envoy. Spans that find no place are dropped.
 	exportTimeout = 5 * time.Second
 	maxExports    = 32
-	// A worker delivers its spans when it has so many, and at this interval.
-	spansOfExport    = 100
+	// A worker delivers its spans when it has so many, and at this interval. It keeps no more than maxSpans. A client can
+	// make a span as large as a request's headers may be.
+	spansOfExport    = 50
 	exportIntervalMS = 1000
+	maxSpans         = 512
 )
 
 // tracing returns the tracer of the listeners, or nil if there is no collector.
@@ -34,7 +36,8 @@ func (b *builder) tracing() *hcmv3.HttpConnectionManager_Tracing {
 	if !b.config.Tracing.Enabled() {
 		return nil
 	}
-	otel := &tracev3.OpenTelemetryConfig{ServiceName: serviceName, Sampler: b.sampler()}
+	otel := &tracev3.OpenTelemetryConfig{ServiceName: serviceName, Sampler: b.sampler(),
+		MaxCacheSize: wrapperspb.UInt32(maxSpans)}
 	collector := b.resolved.Collector
 	if collector.Path == "" {
 		otel.GrpcService = &corev3.GrpcService{
@@ -68,7 +71,7 @@ func (b *builder) sampler() *corev3.TypedExtensionConfig {
 
 // spanTags returns the attributes that the filter's fields give a span.
 func spanTags() []*tracingv3.CustomTag {
-	const text, count = tracingv3.CustomTag_STRING, tracingv3.CustomTag_INT
+	const text, count = tracingv3.CustomTag_UNSPECIFIED, tracingv3.CustomTag_INT
 	var tags []*tracingv3.CustomTag
 	tag := func(name, format string, kind tracingv3.CustomTag_ValueType) {
 		tags = append(tags, &tracingv3.CustomTag{Tag: name, ValueType: kind, Type: &tracingv3.CustomTag_Value{Value: format}})

@@ -17,7 +17,7 @@ type origins struct {
 	names []string
 	// strict is [Source.OwnNames].
 	strict bool
-	cross http.CrossOriginProtection
+	cross  http.CrossOriginProtection
 }
 
 // own serves what only this page's own scripts may ask for.

@@ -23,7 +23,7 @@ const (
 	maxPush = 1 << 20
 	// receiveTimeout is how long a peer may take to send a push.
 	receiveTimeout = 10 * time.Second
-	// maxDecoding is how many pushes are decoded at once. Decoded, a push may be ten times as large.
+	// maxDecoding is how many pushes are decoded at once. Decoded, a push of [maxParts] has 20 MiB.
 	maxDecoding = 4
 )
 
@@ -86,6 +86,9 @@ func (r *Receiver) export(ctx context.Context, s grpc.ServerStream) error {
 	}
 	// On the wire it is the same as the service's own message, whose package would bring an HTTP gateway along.
 	m := &metricsv1.MetricsData{}
+	if !fits(raw, m.ProtoReflect().Descriptor()) {
+		return status.Errorf(codes.InvalidArgument, "metrics: a push has more than %d parts", maxParts)
+	}
 	if err := proto.Unmarshal(raw, m); err != nil {
 		return status.Error(codes.InvalidArgument, "metrics: a push is not OTLP")
 	}

@@ -105,7 +105,8 @@ func runRecorder(cmd *cobra.Command, listen, folder string, o watch.Options) err
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		watch.Watch(cmd.Context(), r, watch.New(cmd.OutOrStdout(), o)) // until the recorder is closed
+		// It ends when the recorder is closed.
+		watch.Watch(context.WithoutCancel(cmd.Context()), r, watch.New(cmd.OutOrStdout(), o))
 	}()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
@@ -115,7 +116,10 @@ func runRecorder(cmd *cobra.Command, listen, folder string, o watch.Options) err
 		err = shutDown(s)
 	}
 	err = errors.Join(err, r.Close())
-	<-watched
+	select {
+	case <-watched:
+	case <-time.After(restOfLines): // nobody reads them
+	}
 	return err
 }
 

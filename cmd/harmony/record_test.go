@@ -125,3 +125,37 @@ func TestRecord(t *testing.T) {
 		t.Errorf("explain --times of ids: exit %d, %s", exit, complaint)
 	}
 }
+
+// TestRecordUnread: the program ends although nobody reads what it prints.
+func TestRecordUnread(t *testing.T) {
+	t.Setenv(contract.TapKeyVariable, tapKey)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	in, out := io.Pipe()
+	defer in.Close()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"record", "--listen", "127.0.0.1:0", t.TempDir()}, out, io.Discard)
+	}()
+	lines := bufio.NewScanner(in)
+	if !lines.Scan() {
+		t.Fatal("nothing printed")
+	}
+	_, url, _ := strings.Cut(lines.Text(), "what Envoys send to ")
+	frame := tap.Append(nil, tap.Frame{Kind: tap.Request, Stream: 3, At: 1_800_000_000_000_000, Payload: []byte("{}")})
+	q, err := http.NewRequestWithContext(ctx, "POST", url+tap.Path, bytes.NewReader(frame))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set(tap.KeyHeader, tapKey)
+	q.Header.Set(tap.VMHeader, "7")
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	stop() // the line of the request waits for a reader now
+	if got := <-code; got != 0 {
+		t.Errorf("exit %d", got)
+	}
+}

@@ -108,26 +108,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxPrompt)
-	g.proxy.ServeHTTP(&impatient{w, http.NewResponseController(w), g.timeout}, r)
+	g.proxy.ServeHTTP(newImpatient(w, g.timeout), r)
 }
-
-// impatient is a response whose reader must go on reading. An answer may take as long as it likes.
-type impatient struct {
-	http.ResponseWriter
-	control *http.ResponseController
-	timeout time.Duration
-}
-
-// Write implements [io.Writer].
-func (i *impatient) Write(p []byte) (int, error) {
-	if err := i.control.SetWriteDeadline(time.Now().Add(i.timeout)); err != nil {
-		return 0, err
-	}
-	return i.ResponseWriter.Write(p)
-}
-
-// Unwrap is for [http.ResponseController].
-func (i *impatient) Unwrap() http.ResponseWriter { return i.ResponseWriter }
 
 // rewrite turns a browser's request into one to the gateway.
 func rewrite(r *httputil.ProxyRequest, target *url.URL, key string) {

@@ -102,7 +102,7 @@ func writeJSON(w http.ResponseWriter, v any) {
 	}
 	w.Header().Set("content-type", "application/json")
 	w.Header().Set("cache-control", "no-store")
-	_, _ = w.Write(text) // fails only if the client has disconnected
+	writeAll(w, text)
 }
 
 // refuse answers with an error in the shape of the gateway's own.

@@ -31,7 +31,7 @@ func (s *records) lines(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("content-type", "application/jsonl")
 	w.Header().Set("cache-control", "no-store")
-	_, _ = w.Write(lines) // fails only if the client has disconnected
+	writeAll(w, lines)
 }
 
 // follow sends the lines of a record as they come, each as an event.

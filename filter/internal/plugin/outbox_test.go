@@ -129,6 +129,26 @@ func TestTapKey(t *testing.T) {
 	}
 }
 
+// TestDuties: the timer's other duties come at their interval however often frames wake it, also after the clock was set
+// back: without them a full heap and stalled servers go unnoticed.
+func TestDuties(t *testing.T) {
+	const hour = 3_600_000
+	x := &tapper{}
+	for i, tick := range []struct {
+		at         int64
+		woken, due bool
+	}{
+		{2 * hour, false, true}, {2*hour + 20, true, false}, {2*hour + 240, true, false}, {2*hour + 250, true, true},
+		{2*hour + 270, true, false}, {hour, true, true}, {hour + 20, true, false}, {hour + 30, false, true},
+		{hour + 50, true, false}, {3 * hour, true, true},
+	} {
+		x.woken = tick.woken
+		if x.due(tick.at) != tick.due {
+			t.Errorf("%d: due is %v", i, !tick.due)
+		}
+	}
+}
+
 // TestTapperLeaves: what waits goes on to the newest other tapper, and no block is lost.
 func TestTapperLeaves(t *testing.T) {
 	v := &vm{tapKey: "0123456789abcdef"}

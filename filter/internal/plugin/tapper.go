@@ -102,15 +102,21 @@ func (t *tapper) wake() {
 
 // tick sends what waits. It reports whether the timer's other duties are due too.
 func (t *tapper) tick(at int64) (due bool) {
-	due = !t.woken || at >= t.dueAt
-	if due {
-		t.dueAt = at + tickMS
-	}
+	due = t.due(at)
 	if t.woken {
 		t.woken = !check("set tick", proxywasm.SetTickPeriodMilliSeconds(tickMS))
 	}
 	t.send()
 	return due
+}
+
+// due reports whether the timer's other duties are due. It must be called once for each tick.
+func (t *tapper) due(at int64) bool {
+	early := t.woken && at < t.dueAt && at >= t.dueAt-tickMS // a clock that was set back says nothing
+	if !early {
+		t.dueAt = at + tickMS
+	}
+	return !early
 }
 
 func (t *tapper) send() {

@@ -432,3 +432,24 @@ func FuzzFrames(f *testing.F) {
 		checkMemory(t, r)
 	})
 }
+
+// TestLinesAreShared: readers of a large record take no memory for it, however many there are.
+func TestLinesAreShared(t *testing.T) {
+	r := newRecorder(t, Options{})
+	var b batch
+	b.add(tap.Request, 1, 0, tap.RequestHead{RequestID: "a"}).add(tap.Body, 1, 0, strings.Repeat("x", 1<<20))
+	b.add(tap.Sent, 1, 0, vllmHead()).add(tap.Head, 1, 1, tap.ResponseHead{Status: 200})
+	b.post(t, r, "1")
+	early, _ := r.Lines("a")
+	if n := testing.AllocsPerRun(10, func() { _, _ = r.Lines("a") }); n > 0 || len(early) < 1<<20 {
+		t.Errorf("%.0f allocations for %d bytes", n, len(early))
+	}
+	before := string(early)
+	_ = append(early, "what a reader adds"...)
+	b.add(tap.End, 1, 2, tap.EndReport{Status: 200})
+	b.post(t, r, "1")
+	late, _ := r.Lines("a")
+	if string(early) != before || !strings.HasPrefix(string(late), before) || strings.Contains(string(late), "adds") {
+		t.Error("what has been read has changed")
+	}
+}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -66,14 +67,14 @@ func newGateway(at, key string) http.Handler {
 		proxy: &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) { rewrite(r, target, key) },
 			// No proxy of the environment: the gateway is on this machine or in its network.
-			Transport: &http.Transport{
+			Transport: final{&http.Transport{
 				DialContext:           (&net.Dialer{Timeout: gatewayDialTimeout}).DialContext,
 				TLSHandshakeTimeout:   gatewayDialTimeout,
 				MaxIdleConnsPerHost:   maxPlaying,
 				IdleConnTimeout:       time.Minute,
 				DisableCompression:    true, // what is compressed is not seen as it comes
 				ExpectContinueTimeout: time.Second,
-			},
+			}},
 			FlushInterval:  -1,
 			ModifyResponse: onlyAnswer,
 			ErrorLog:       log.New(io.Discard, "", 0), // the browser gets the error
@@ -110,6 +111,21 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxPrompt)
 	g.proxy.ServeHTTP(newImpatient(w, g.timeout), r)
 }
+
+// final drops what a gateway says before its response, such as 103: the proxy would pass on all of its headers, and drop
+// the page's own.
+type final struct{ http.RoundTripper }
+
+// RoundTrip implements [http.RoundTripper].
+func (f final) RoundTrip(r *http.Request) (*http.Response, error) {
+	return f.RoundTripper.RoundTrip(r.WithContext(unobserved{r.Context()}))
+}
+
+// unobserved is a context without values, so that nobody is told of how a request goes.
+type unobserved struct{ context.Context }
+
+// Value implements [context.Context].
+func (unobserved) Value(any) any { return nil }
 
 // rewrite turns a browser's request into one to the gateway.
 func rewrite(r *httputil.ProxyRequest, target *url.URL, key string) {

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
 	"strings"
 	"testing"
 	"time"
@@ -219,4 +221,34 @@ func TestGatewayStalls(t *testing.T) {
 	defer c.Close()
 	fmt.Fprint(c, "POST /api/gateway/v1/responses HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
 	<-left
+}
+
+// TestGatewayHints: what a gateway says before its response does not come to the browser, and takes no header of the
+// page away.
+func TestGatewayHints(t *testing.T) {
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("set-cookie", "a=b")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Del("set-cookie")
+		_, _ = io.WriteString(w, "{}")
+	}))
+	defer gateway.Close()
+	s := source()
+	s.Gateway = gateway.URL
+	server := serve(t, s)
+	hinted := false
+	trace := &httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error { hinted = true; return nil }}
+	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodPost,
+		server.URL+"/api/gateway/v1/responses", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if hinted || response.StatusCode != http.StatusOK || response.Header.Get("content-security-policy") != policy {
+		t.Errorf("hints: %v, %d %v", hinted, response.StatusCode, response.Header)
+	}
 }

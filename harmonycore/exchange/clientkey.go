@@ -9,9 +9,12 @@ import (
 const keyDigits = 12
 
 // noteKey notes an id of the client's key, if the operator wants it. value is a header's: a bearer token, or a key
-// alone. The first header with a key counts.
-func (e *Exchange) noteKey(value string) {
-	if !e.gateway.options.AccessLogClientKey || e.report.ClientKey != "" {
+// alone. The first header with a key counts, but authorization before the others: a client that shows its key there
+// must not choose its id by another.
+func (e *Exchange) noteKey(name, value string) {
+	authorization := name == "authorization"
+	if !e.gateway.options.AccessLogClientKey ||
+		e.report.ClientKey != "" && (e.options.authorized || !authorization) {
 		return
 	}
 	if key := keyOf(value); key != "" {
@@ -21,7 +24,7 @@ func (e *Exchange) noteKey(value string) {
 		for i := range id {
 			id[i] = digits[hash[i/2]>>(4-4*(i%2))&15]
 		}
-		e.report.ClientKey = string(id[:])
+		e.report.ClientKey, e.options.authorized = string(id[:]), authorization
 	}
 }
 

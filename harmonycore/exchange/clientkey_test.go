@@ -23,6 +23,9 @@ func TestClientKey(t *testing.T) {
 		{[][2]string{{"x-api-key", key}}, id},
 		{[][2]string{{"authorization", "Bearer "}, {"api-key", key}}, id},
 		{[][2]string{{"authorization", "Bearer " + key}, {"authorization", "Bearer other"}, {"api-key", "other"}}, id},
+		{[][2]string{{"x-api-key", "made up"}, {"authorization", "Bearer " + key}, {"authorization", "Bearer other"},
+			{"api-key", "other"}}, id},
+		{[][2]string{{"api-key", key}, {"x-api-key", "other"}, {"authorization", "Bearer "}}, id},
 		{[][2]string{{"authorization", ""}, {"cookie", key}}, ""},
 		{[][2]string{{"authorization", "Basic Og=="}}, basic},
 	} {

@@ -73,6 +73,8 @@ type headerOptions struct {
 	events string
 	// declinesService reports whether [contract.ServiceHeader] keeps the request from the responses service.
 	declinesService bool
+	// authorized reports whether [Report.ClientKey] is of the header authorization.
+	authorized bool
 	// tenant is the value of [contract.Seal.TenantHeader].
 	tenant string
 }
@@ -94,7 +96,7 @@ func (e *Exchange) Header(name, value string) (own bool) {
 		e.options.declinesService = value == contract.ServiceDeclined
 		return true
 	case "authorization", "api-key", "x-api-key":
-		e.noteKey(value)
+		e.noteKey(name, value)
 	}
 	if name == e.gateway.options.Seal.TenantHeader {
 		e.options.tenant = strings.Clone(value)

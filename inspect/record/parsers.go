@@ -22,15 +22,19 @@ func newIDParser(t *tokenizer.Tokenizer, sink harmony.Sink, begun []uint32) *idP
 	return p
 }
 
+// maxUnseen is how many tokens without text of their own a server is believed to have in an event. The gateway believes
+// it no more than the request allows, which is not known here.
+const maxUnseen = 1024
+
 // take passes text of several tokens on as the last of them, as the gateway does.
 func (p *idParser) take(c *choice, e *backend.Event) {
-	for at := range e.TextTokens {
-		if at < e.TextTokens-1 {
+	if e.TextTokens > 0 {
+		unseen := min(e.TextTokens-1, maxUnseen)
+		for range unseen {
 			p.stream.ProcessText(nil)
-			continue
 		}
 		p.stream.ProcessText(e.Text)
-		c.addText(e.Text, e.TextTokens)
+		c.addText(e.Text, unseen+1)
 	}
 	for _, id := range e.Tokens {
 		p.stream.Process(id)

@@ -98,7 +98,7 @@ func TestMetricsCollector(t *testing.T) {
 	_, gpu := lab.RunSim(t, sim.Options{})
 	p := startPlane(t, planeSettings{servers: []string{gpu}})
 	c := startCollector(t)
-	_, address := startPlaneEnvoy(t, p.xds, "edge%1", "--metrics-otlp", "http://"+c.address)
+	_, address := lab.StartEdge(t, lab.EdgeBootstrap(t, p.xds, "edge%1", "--metrics-otlp", "http://"+c.address))
 	client := lab.HTTP1(t)
 	for range 3 {
 		if a := lab.AskChat(client, "http://"+address); a.Err != nil {

@@ -165,7 +165,7 @@ func TestControlPlanePage(t *testing.T) {
 	})
 
 	p.setReasoning(0)
-	_, address := startPlaneEnvoy(t, p.xds, "edge-2")
+	_, address := lab.StartEdge(t, lab.EdgeBootstrap(t, p.xds, "edge-2"))
 	succeededAgain := load(p, "http://"+address)
 	page.until("the new Envoy's requests are counted", nil, func(s sampled) bool {
 		return s["envoys"] == 2 && s["envoys_current"] == 2 && s["requests_per_second 2xx"] > 0

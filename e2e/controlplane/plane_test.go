@@ -71,30 +71,8 @@ func (p *plane) run() {
 // addEnvoy starts one more Envoy.
 func (p *plane) addEnvoy() {
 	p.Helper()
-	one, address := startPlaneEnvoy(p.T, p.xds, fmt.Sprintf("edge-%d", len(p.envoys)+1))
+	one, address := lab.StartEdge(p.T, lab.EdgeBootstrap(p.T, p.xds, fmt.Sprintf("edge-%d", len(p.envoys)+1)))
 	p.envoys, p.urls = append(p.envoys, one), append(p.urls, "http://"+address)
-}
-
-// startPlaneEnvoy starts an Envoy of a control plane, with more options for its bootstrap, and returns where its
-// clients connect.
-func startPlaneEnvoy(t *testing.T, xds, node string, options ...string) (edge *envoy.Process, address string) {
-	t.Helper()
-	boot := lab.RunHarmony(t, nil, append([]string{
-		"controlplane", "bootstrap", "--control-plane", xds, "--node", node, "--admin", "127.0.0.1:0"}, options...)...)
-	if !boot.Ended(lab.ReadyLimit) || boot.ExitCode(t) != 0 {
-		t.Fatalf("harmony controlplane bootstrap: %v\n%s", boot.Err, &boot.Stderr)
-	}
-	edge, err := envoy.Start(t.Context(), envoy.Options{
-		Path: lab.Tool(t, "ENVOY"), Bootstrap: []byte(boot.Stdout.String()), Concurrency: 1, ReadyTimeout: lab.Patience,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = edge.Stop() })
-	if address, err = edge.Listener(t.Context(), "harmony"); err != nil {
-		t.Fatal(err)
-	}
-	return edge, address
 }
 
 // start starts the control plane, the first one or another.

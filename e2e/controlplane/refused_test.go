@@ -34,7 +34,7 @@ func TestControlPlaneRefused(t *testing.T) {
 		"127.0.0.1:0",
 		"--status", "127.0.0.1:0", "--state", "none", "--wasm-on-envoys", filepath.Join(folder, "filter.wasm"))
 	xds, status := program.Announced(t, `serving Envoys on (\S+)\n`), program.Announced(t, `status: http://(\S+)/status\n`)
-	_, address := startPlaneEnvoy(t, xds, "edge-1")
+	_, address := lab.StartEdge(t, lab.EdgeBootstrap(t, xds, "edge-1"))
 	if a := lab.AskChat(lab.HTTP1(t), "http://"+address); a.Status != http.StatusServiceUnavailable ||
 		a.ErrorCode() != "gateway_misconfigured" {
 		t.Errorf("got %+v", a)

@@ -24,7 +24,8 @@ func TestStatsListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	edge, address := startPlaneEnvoy(t, "localhost:"+port, "edge-1", "--admin", lab.FreeAddress(t), "--stats", "127.0.0.1:0")
+	edge, address := lab.StartEdge(t, lab.EdgeBootstrap(t, "localhost:"+port, "edge-1", "--admin", lab.FreeAddress(t),
+		"--stats", "127.0.0.1:0"))
 	if a := lab.AskChat(lab.HTTP1(t), "http://"+address); a.Status != 200 {
 		t.Fatalf("got %+v", a)
 	}

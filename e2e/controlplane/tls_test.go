@@ -43,8 +43,8 @@ secrets: [{name: token, file: token}, {name: edge, certificate: edge.pem, key: e
 		"--certificate", ca.Path("controlplane.pem"), "--key", ca.Path("controlplane.key"), "--client-ca", ca.Path("ca.pem"))
 	xds, status := program.Announced(t, `serving Envoys on (\S+)\n`), program.Announced(t, `status: (\S+)\n`)
 
-	_, address := startPlaneEnvoy(t, xds, "edge-1", "--ca", ca.Path("ca.pem"), "--certificate", ca.Path("envoy.pem"),
-		"--key", ca.Path("envoy.key"))
+	_, address := lab.StartEdge(t, lab.EdgeBootstrap(t, xds, "edge-1", "--ca", ca.Path("ca.pem"),
+		"--certificate", ca.Path("envoy.pem"), "--key", ca.Path("envoy.key")))
 	roots := x509.NewCertPool()
 	roots.AddCert(ca.Certificate)
 	client := &http.Client{Timeout: lab.Patience,

@@ -90,6 +90,13 @@ export class Playground {
       el("summary", {}, "Token ids, times and repairs"),
       this.tokens.element,
     );
+    this.noRecords = el(
+      "p",
+      { class: "hint", hidden: true },
+      "This page has no records, so it shows no token ids and no replay. For a fleet ",
+      el("code", {}, "harmony record"),
+      " keeps them, under the request's id.",
+    );
     this.record = el("p", { class: "record" });
     this.none = el(
       "p",
@@ -110,6 +117,7 @@ export class Playground {
         this.lanes.element,
         this.facts,
         this.details,
+        this.noRecords,
         this.record,
       ),
     );
@@ -121,6 +129,7 @@ export class Playground {
     show(this.none, !about.gateway);
     show(this.work, Boolean(about.gateway));
     show(this.details, Boolean(about.records));
+    show(this.noRecords, !about.records);
     const chosen = this.model.value;
     this.model.replaceChildren(...(about.models ?? []).map((name) => el("option", { value: name }, visible(name))));
     if (about.models?.includes(chosen)) this.model.value = chosen;
@@ -324,9 +333,11 @@ class Run {
         .filter(([, value]) => value)
         .map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
     );
-    if (!this.id || !store.about?.records) return;
+    if (!this.id) return;
     this.view.record.replaceChildren(
-      el("a", { href: `#/requests/${encodeURIComponent(this.id)}` }, "Replay this request"),
+      store.about?.records
+        ? el("a", { href: `#/requests/${encodeURIComponent(this.id)}` }, "Replay this request")
+        : `Request ${visible(this.id)}`,
     );
   }
 

@@ -41,16 +41,43 @@ const comparison = "<|channel|>analysis<|message|>" +
 	"a signal that work is done. If you find yourself sending over a channel only to guard a variable, a mutex is " +
 	"the simpler choice.<|return|>"
 
-// TestScreenshots takes the pictures of docs/page: with -update it writes them, else one of each view into a folder
-// that goes away. A person looks at them; the test holds that they can be taken, and are small.
-func TestScreenshots(t *testing.T) {
-	folder := t.TempDir()
-	if *lab.Update {
-		folder = lab.File("docs/page")
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			t.Fatal(err)
+// pictures are where and how the pictures of docs/page are taken: with -update they are written there, else one of each
+// view into a folder that goes away. A person looks at them; tests hold that they can be taken, and are small.
+type pictures struct {
+	folder  string
+	sizes   []size
+	schemes []string
+}
+
+type size struct{ width, height int64 }
+
+func newPictures(t *testing.T) pictures {
+	t.Helper()
+	if !*lab.Update {
+		return pictures{t.TempDir(), []size{{1024, 1000}}, []string{"light"}}
+	}
+	folder := lab.File("docs/page")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return pictures{folder, []size{{390, 844}, {1024, 1000}, {1920, 1080}}, []string{"light", "dark"}}
+}
+
+// take takes the pictures of a view that a tab shows.
+func (p pictures) take(b *tab, view string) {
+	b.t.Helper()
+	for _, size := range p.sizes {
+		for _, scheme := range p.schemes {
+			b.look(size.width, size.height, scheme)
+			b.shoot(filepath.Join(p.folder, fmt.Sprintf("%s-%d-%s.png", view, size.width, scheme)))
 		}
 	}
+}
+
+// TestScreenshots takes the pictures that need an hour, or texts that a person would read. Those of the fleet are of a
+// real one: see [TestControlPlane].
+func TestScreenshots(t *testing.T) {
+	p := newPictures(t)
 	f := newFleet(t, fake.Troubled(time.Now()))
 	addRequests(t, f.recorder, time.Now())
 	server, url := lab.RunSim(t, sim.Options{
@@ -59,20 +86,10 @@ func TestScreenshots(t *testing.T) {
 	f.gateway = lab.RunNative(t, lab.OneModel(url)).URL
 	defer server.Release()
 	origin := f.serve(t)
-
-	sizes := []struct {
-		width, height int64
-		name          string
-	}{{390, 844, "390"}, {1024, 1000, "1024"}, {1920, 1080, "1920"}}
-	schemes := []string{"light", "dark"}
-	if !*lab.Update {
-		sizes, schemes = sizes[1:2], schemes[:1]
-	}
 	views := []struct {
 		name, path string
 		ready      func(b *tab)
 	}{
-		{"fleet", "/#/fleet", func(b *tab) { b.see(fake.DeadReason) }},
 		{"load", "/#/load", func(b *tab) { b.until(`document.querySelectorAll(".plot svg path").length > 10`) }},
 		{"requests", "/#/requests", func(b *tab) { b.see("failed") }},
 		{"replay", "/#/requests/0198f3a1-forecast", replayHalf},
@@ -82,12 +99,7 @@ func TestScreenshots(t *testing.T) {
 		b := open(t, origin, v.path)
 		b.look(1280, 900, "light")
 		v.ready(b)
-		for _, size := range sizes {
-			for _, scheme := range schemes {
-				b.look(size.width, size.height, scheme)
-				b.shoot(filepath.Join(folder, fmt.Sprintf("%s-%s-%s.png", v.name, size.name, scheme)))
-			}
-		}
+		p.take(b, v.name)
 	}
 }
 

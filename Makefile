@@ -314,8 +314,8 @@ faults: build tool-envoy tool-python tool-clients ## What failing servers are to
 	@$(E2E_ENV) go test -count=1 -p 1 -timeout 10m -tags e2e -run '^TestFault(Table|Clients)$$' ./e2e/faults ./e2e/clients -update
 
 .PHONY: screenshots
-screenshots: tool-chromium ## Take the pictures of the page, which are in docs/page
-	@go test -count=1 -tags e2e -run '^TestScreenshots$$' ./e2e/page -update
+screenshots: build tool-envoy tool-chromium ## Take the pictures of the page, which are in docs/page
+	@$(E2E_ENV) go test -count=1 -tags e2e -run '^(TestScreenshots|TestControlPlane)$$' ./e2e/page -update
 
 .PHONY: controlplane
 controlplane: build tool-envoy ## 1,000 changes of servers and a server's death under running streams: how soon Envoys follow

@@ -30,6 +30,7 @@ const (
 // TestHostileText holds that no text becomes markup, wherever it comes from, and that marks of direction are spelled in
 // names and arguments.
 func TestHostileText(t *testing.T) {
+	t.Parallel()
 	s := fake.Troubled(time.Now())
 	s.Pools[0].Name += script + override
 	s.Pools[0].Models = append(s.Pools[0].Models, script)
@@ -84,9 +85,11 @@ func words(n int) string { return strings.Repeat(" word", n) }
 // TestHugeAnswer streams 100,000 tokens into the playground, with lines and without, and opens a record of as many. The
 // page has all of it, shows the end, and goes on answering the keyboard.
 func TestHugeAnswer(t *testing.T) {
+	t.Parallel()
 	const tokens = 100_000
 	for name, text := range map[string]string{"one line": words(tokens), "lines": strings.Repeat(" a line\n", tokens/3)} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			output := "<|channel|>final<|message|>" + text + " the end<|return|>"
 			_, url := lab.RunSim(t, sim.Options{TokensPerChunk: 4, Script: sim.NewScript(sim.Line{Tokens: lab.Tokens(output)})})
 			f := newFleet(t, fake.Well(time.Now()))
@@ -141,6 +144,7 @@ func (b *tab) huge(view, text string) {
 
 // TestHugeFleet shows 500 pools with 5,000 servers and 2,000 Envoys, of which every state changes, and 10,000 requests.
 func TestHugeFleet(t *testing.T) {
+	t.Parallel()
 	at := func(round int) server.Status {
 		s := fake.Troubled(time.Now())
 		for i := range 500 {

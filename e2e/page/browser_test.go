@@ -4,6 +4,7 @@ package page
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -32,7 +33,14 @@ var browser struct {
 	stop func()
 }
 
+// atOnce is how many tests run at once, also on a machine with two cores: they wait more than they compute.
+const atOnce = "4"
+
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		panic(err) // cannot happen: package testing has the flag
+	}
 	code := m.Run()
 	if browser.stop != nil {
 		browser.stop()

@@ -61,8 +61,10 @@ func (b *tab) lane(name, text string) {
 
 // TestPlayground asks by each API, sees the lanes fill in order while the stream runs, and its end.
 func TestPlayground(t *testing.T) {
+	t.Parallel()
 	for _, api := range []string{"Chat", "Channel events", "Responses"} {
 		t.Run(api, func(t *testing.T) {
+			t.Parallel()
 			b, server := openPlayground(t, sim.Options{
 				HoldAfter: 8, Script: sim.NewScript(sim.Line{Tokens: lab.Tokens(called)})})
 			b.choose(api)
@@ -96,6 +98,7 @@ func TestPlayground(t *testing.T) {
 
 // TestPlaygroundAnswer sees an answer without calls, and sends the next one.
 func TestPlaygroundAnswer(t *testing.T) {
+	t.Parallel()
 	b, server := openPlayground(t, sim.Options{
 		Script: sim.NewScript(sim.Line{Tokens: lab.Tokens(answered)}, sim.Line{Tokens: lab.Tokens(lab.SixWords)})})
 	b.run(chromedp.Click(`//summary[text()="Instructions and tools"]`), chromedp.SendKeys("#instructions", "Be brief."))
@@ -122,8 +125,10 @@ func TestPlaygroundAnswer(t *testing.T) {
 
 // TestPlaygroundCancel cancels an answer by the button and by the keyboard. The server is disconnected.
 func TestPlaygroundCancel(t *testing.T) {
+	t.Parallel()
 	for _, by := range []string{"button", "keyboard"} {
 		t.Run(by, func(t *testing.T) {
+			t.Parallel()
 			b, server := openPlayground(t, sim.Options{
 				HoldAfter: 8, Script: sim.NewScript(sim.Line{Tokens: lab.Tokens(answered)})})
 			b.run(chromedp.SendKeys("#prompt", "What is the weather in Paris?"))
@@ -150,6 +155,7 @@ func TestPlaygroundCancel(t *testing.T) {
 
 // TestPlaygroundErrors sees each failure in words, with its code and what to do.
 func TestPlaygroundErrors(t *testing.T) {
+	t.Parallel()
 	ask := func(t *testing.T, gateway string, want ...string) *tab {
 		t.Helper()
 		f := newFleet(t, fake.Well(time.Now()))
@@ -166,11 +172,13 @@ func TestPlaygroundErrors(t *testing.T) {
 		return b
 	}
 	t.Run("dead server", func(t *testing.T) {
+		t.Parallel()
 		gateway := lab.RunWazero(t, lab.OneModel("http://"+lab.FreeAddress(t)))
 		ask(t, gateway.URL, "No server of this model can be reached.", "HTTP 503", "server_unavailable", "Fleet",
 			"Failed after")
 	})
 	t.Run("server dies", func(t *testing.T) {
+		t.Parallel()
 		b, server := openPlayground(t, sim.Options{HoldAfter: 8, Script: sim.NewScript(sim.Line{
 			Tokens: lab.Tokens(answered), Fault: &sim.Fault{Kind: sim.FaultReset, After: 9}})})
 		b.run(chromedp.SendKeys("#prompt", "Hello"))
@@ -182,14 +190,17 @@ func TestPlaygroundErrors(t *testing.T) {
 		b.lane("analysis", "The user wants")
 	})
 	t.Run("refusal", func(t *testing.T) {
+		t.Parallel()
 		_, url := lab.RunSim(t, sim.Options{Models: []string{"another"}})
 		ask(t, lab.RunNative(t, lab.OneModel(url)).URL, "The server does not know the model by this name.",
 			"server_model_not_found", "--server-model")
 	})
 	t.Run("no gateway", func(t *testing.T) {
+		t.Parallel()
 		ask(t, "http://"+lab.FreeAddress(t), "The answer failed.", "HTTP 502")
 	})
 	t.Run("no answer of a gateway", func(t *testing.T) {
+		t.Parallel()
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "<h1>what?</h1>", http.StatusTeapot)
 		}))
@@ -197,6 +208,7 @@ func TestPlaygroundErrors(t *testing.T) {
 		ask(t, s.URL, "no error in the gateway's form", "HTTP 418")
 	})
 	t.Run("tools", func(t *testing.T) {
+		t.Parallel()
 		b, server := openPlayground(t, sim.Options{})
 		b.run(chromedp.Click(`//summary[text()="Instructions and tools"]`), chromedp.SendKeys("#tools", "[{"))
 		b.press("Send")
@@ -210,6 +222,7 @@ func TestPlaygroundErrors(t *testing.T) {
 
 // TestPlaygroundKeyboard asks and reads by keyboard alone.
 func TestPlaygroundKeyboard(t *testing.T) {
+	t.Parallel()
 	b, _ := openPlayground(t, sim.Options{Script: sim.NewScript(sim.Line{Tokens: lab.Tokens(answered)})})
 	b.do(`document.activeElement.blur()`)
 	b.tabTo(`document.activeElement.id === "prompt"`)

@@ -77,6 +77,7 @@ func (p pictures) take(b *tab, view string) {
 // TestScreenshots takes the pictures that need an hour, or texts that a person would read. Those of the fleet are of a
 // real one: see [TestControlPlane].
 func TestScreenshots(t *testing.T) {
+	t.Parallel()
 	p := newPictures(t)
 	f := newFleet(t, fake.Troubled(time.Now()))
 	addRequests(t, f.recorder, time.Now())

@@ -16,8 +16,10 @@ import (
 // TestUp uses the page of harmony up on each host, with a server that is dead: the fleet, the playground with its
 // tokens while they come, the request in the list, its replay, and what is said when the last server dies too.
 func TestUp(t *testing.T) {
+	t.Parallel()
 	for _, host := range []string{"wazero", "envoy"} {
 		t.Run(host, func(t *testing.T) {
+			t.Parallel()
 			server, url := lab.RunSim(t, sim.Options{
 				HoldAfter: 12, Script: sim.NewScript(sim.Line{Match: "weather", Tokens: lab.Tokens(called)})})
 			dead := "http://" + lab.FreeAddress(t)
@@ -79,6 +81,7 @@ func TestUp(t *testing.T) {
 
 // TestConnection loses the page's server, and finds it again.
 func TestConnection(t *testing.T) {
+	t.Parallel()
 	_, url := lab.RunSim(t, sim.Options{})
 	address := lab.FreeAddress(t)
 	args := []string{"--host", "wazero", "--admin", address, "--model", lab.Model, "--backend", "vllm=" + url}

@@ -32,6 +32,7 @@ func (b *tab) settled() {
 
 // TestFleet sees a well fleet, and how a server dies and an Envoy refuses its listener, without asking again.
 func TestFleet(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, fake.Well(time.Now()))
 	b := open(t, f.serve(t), "/")
 	for _, text := range []string{"All well", "5 of 5", "3 of 3", "h200", "gpt-oss-20b", "least_request", "spares burst",
@@ -57,6 +58,7 @@ func TestFleet(t *testing.T) {
 
 // TestFleetDown sees a pool without a ready server.
 func TestFleetDown(t *testing.T) {
+	t.Parallel()
 	s := fake.Troubled(time.Now())
 	for i := range s.Pools[0].Servers {
 		s.Pools[0].Servers[i].State = pools.NotReady
@@ -71,6 +73,7 @@ func TestFleetDown(t *testing.T) {
 
 // TestLoad reads a plot by pointer and by keyboard, and sees a new value come.
 func TestLoad(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, fake.Well(time.Now()))
 	b := open(t, f.serve(t), "/#/load")
 	b.settled()
@@ -112,6 +115,7 @@ func TestLoad(t *testing.T) {
 
 // TestLoadLive sees values come, and gaps, in a history that has just begun.
 func TestLoadLive(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, fake.Well(time.Now()))
 	f.history = history.New(history.Options{})
 	b := open(t, f.serve(t), "/#/load")
@@ -122,6 +126,7 @@ func TestLoadLive(t *testing.T) {
 
 // TestRequests sees requests come, filters them, and opens one by keyboard.
 func TestRequests(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, fake.Well(time.Now()))
 	b := open(t, f.serve(t), "/#/requests")
 	b.see("Nothing is recorded yet.")
@@ -148,6 +153,7 @@ func TestRequests(t *testing.T) {
 
 // TestReplay replays a recorded request: step by step, to the end, and back.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, fake.Well(time.Now()))
 	addRequests(t, f.recorder, time.Now())
 	b := open(t, f.serve(t), "/#/requests/0198f3a1-forecast")
@@ -195,6 +201,7 @@ func (b *tab) unfold(title string) {
 
 // TestReplayRunning follows a request that runs, and one that is not there.
 func TestReplayRunning(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, fake.Well(time.Now()))
 	addRequests(t, f.recorder, time.Now())
 	origin := f.serve(t)
@@ -208,6 +215,7 @@ func TestReplayRunning(t *testing.T) {
 
 // TestTheme switches the colour scheme, which stays after the page is loaded again.
 func TestTheme(t *testing.T) {
+	t.Parallel()
 	b := open(t, newFleet(t, fake.Well(time.Now())).serve(t), "/")
 	b.look(1280, 900, "light")
 	ground := func() string { return eval[string](b, `getComputedStyle(document.body).backgroundColor`) }
@@ -239,6 +247,7 @@ func TestTheme(t *testing.T) {
 // TestWidths holds that nothing is wider than the window, at any width and in both schemes, and that every text can be
 // read: its contrast is 4.5 at least.
 func TestWidths(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, hostile(fake.Troubled(time.Now())))
 	addRequests(t, f.recorder, time.Now())
 	f.gateway = lab.RunNative(t, lab.OneModel("http://127.0.0.1:1")).URL

@@ -74,7 +74,8 @@ pools:
 		t.Fatal(err)
 	}
 	plane := exec.Command(lab.Tool(t, "HARMONY_BIN"), "controlplane", "--config", "config.yaml", "--state", "none",
-		"--listen", "127.0.0.1:0", "--status", "127.0.0.1:0", "--wasm", "harmony-filter.wasm", "--gateway", "http://"+f.gateway)
+		"--listen", "127.0.0.1:0", "--status", "127.0.0.1:0", "--wasm", "harmony-filter.wasm",
+		"--gateway", "http://"+f.gateway)
 	plane.Dir, plane.Env = f.folder, append(os.Environ(), key)
 	program := lab.Run(t, plane)
 	xds := program.Announced(t, `serving Envoys on (\S+)\n`)

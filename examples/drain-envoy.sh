@@ -10,14 +10,21 @@ port="${1:-9901}" seconds="${2:-300}" stay="${3:-5}"
 # admin METHOD PATH: asks Envoy's admin interface, and prints what it answers.
 admin() {
   exec 3<>"/dev/tcp/127.0.0.1/$port"
-  printf '%s %s HTTP/1.1\r\nHost: admin\r\nConnection: close\r\nContent-Length: 0\r\n\r\n' "$1" "$2" >&3
+  printf '%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n' "$1" "$2" >&3
   cat <&3
   exec 3>&-
 }
 
-admin POST /healthcheck/fail >/dev/null # /ready answers 503, and connections are closed behind their next response
+# change PATH: asks it to do something, and ends this script if it refuses.
+change() {
+  grep -q '^HTTP/1.1 200' <<<"$(admin POST "$1")" && return
+  echo "drain-envoy.sh: what listens at port $port is no admin interface of an Envoy, or refuses POST $1" >&2
+  exit 1
+}
+
+change /healthcheck/fail # /ready answers 503, and connections are closed behind their next response
 sleep "$stay"
-admin POST /drain_listeners >/dev/null # new connections are refused; those that are there go on
+change /drain_listeners # new connections are refused; those that are there go on
 end=$((SECONDS + seconds))
 while ((SECONDS < end)); do
   # One request is this one; what has not been written to a client yet counts too.

@@ -2,22 +2,23 @@ package explain
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 
-// colour is the parameter of the terminal's "select graphic rendition" (ECMA-48, section 8.3.117). Only the eight basic
+// Colour is the parameter of the terminal's "select graphic rendition" (ECMA-48, section 8.3.117). Only the eight basic
 // colours are used: every terminal has them, and users choose how they look.
-type colour string
+type Colour string
 
 const (
-	plain   colour = ""
-	bold    colour = "1"
-	faint   colour = "2"
-	alert   colour = "1;31"
-	control colour = "35"
+	plain   Colour = ""
+	bold    Colour = "1"
+	faint   Colour = "2"
+	alert   Colour = "1;31"
+	control Colour = "35"
 )
 
-// painter colours text, or returns it unchanged if false.
-type painter bool
+// Painter colours text, or returns it unchanged if false.
+type Painter bool
 
-func (p painter) paint(c colour, text string) string {
+// Paint returns a text in a colour. The text must be safe to print.
+func (p Painter) Paint(c Colour, text string) string {
 	if !p || c == plain || text == "" {
 		return text
 	}
@@ -25,7 +26,7 @@ func (p painter) paint(c colour, text string) string {
 }
 
 // channelColour returns the colour of a channel, so that reasoning, calls and answers are easy to distinguish.
-func channelColour(channel string) colour {
+func channelColour(channel string) Colour {
 	switch channel {
 	case harmony.Analysis:
 		return "36"

@@ -44,7 +44,7 @@ func Write(w io.Writer, t *tokenizer.Tokenizer, ids []uint32, o Options) error {
 
 type printer struct {
 	w *bufio.Writer
-	painter
+	Painter
 	width int
 	t     *tokenizer.Tokenizer
 	r     *recorder
@@ -54,7 +54,7 @@ type printer struct {
 }
 
 func newPrinter(w io.Writer, t *tokenizer.Tokenizer, o Options) printer {
-	return printer{w: bufio.NewWriter(w), painter: painter(o.Color), width: max(o.Width, MinWidth), t: t}
+	return printer{w: bufio.NewWriter(w), Painter: Painter(o.Color), width: max(o.Width, MinWidth), t: t}
 }
 
 // transcript prints the stream that the recorder has.
@@ -77,7 +77,7 @@ func (p *printer) transcript(o Options) {
 // piece is text of one colour. The colour is added after the text has been measured.
 type piece struct {
 	text   string
-	colour colour
+	colour Colour
 }
 
 // line prints pieces after an indent and wraps them as one text. The first line gets the indent first, the others
@@ -100,7 +100,7 @@ func (p *printer) line(first, rest string, pieces ...piece) {
 		_, _ = p.w.WriteString(indent) // Flush returns the first error
 		for left > 0 {
 			n := min(left, len(pieces[0].text))
-			_, _ = p.w.WriteString(p.paint(pieces[0].colour, pieces[0].text[:min(n, shown)]))
+			_, _ = p.w.WriteString(p.Paint(pieces[0].colour, pieces[0].text[:min(n, shown)]))
 			left -= n
 			shown -= min(n, shown)
 			if pieces[0].text = pieces[0].text[n:]; pieces[0].text == "" {

@@ -68,7 +68,7 @@ func (p *printer) body(body json.RawMessage, cut int) {
 }
 
 // lines prints a text, keeping its line ends.
-func (p *printer) lines(text string, c colour) {
+func (p *printer) lines(text string, c Colour) {
 	if text == "" {
 		return
 	}

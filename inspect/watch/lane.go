@@ -20,7 +20,7 @@ type lane struct {
 	open   bool
 	column int
 	escape explain.Escaper
-	colour colour // of the message
+	colour explain.Colour // of the message
 }
 
 // text adds text of a message, in its colour. Line ends in it end lines.
@@ -90,7 +90,7 @@ func cutAt(text string, columns int) (head, tail string, width int) {
 
 // add adds text that is safe to print and fits the line.
 func (l *lane) add(safe string, width int) {
-	l.line.WriteString(l.p.paint(l.colour, safe))
+	l.line.WriteString(l.p.Paint(l.colour, safe))
 	l.column += width
 	if l.line.Len() > maxLine {
 		l.end()
@@ -111,7 +111,7 @@ func (l *lane) begin() {
 		return
 	}
 	l.open, l.column, l.escape = true, l.indent(), explain.Escaper{}
-	l.line.WriteString(l.p.paint(faint, l.tag+textIndent))
+	l.line.WriteString(l.p.Paint(faint, l.tag+textIndent))
 }
 
 // end ends the current line, if one has begun, and prints it.

@@ -30,7 +30,7 @@ type Options struct {
 // Printer prints requests as they run. Several goroutines may use it. Whatever a record contains, the output has only
 // printable text, line ends and, if [Options.Color] is set, colour sequences.
 type Printer struct {
-	painter
+	explain.Painter
 	width       int
 	transcripts bool
 
@@ -55,7 +55,7 @@ type request struct {
 
 // New returns a printer that writes to w.
 func New(w io.Writer, o Options) *Printer {
-	return &Printer{painter: painter(o.Color), width: max(o.Width, MinWidth), transcripts: o.Transcripts, w: w,
+	return &Printer{Painter: explain.Painter(o.Color), width: max(o.Width, MinWidth), transcripts: o.Transcripts, w: w,
 		requests: map[string]*request{}, apiWidth: len("responses")}
 }
 
@@ -146,11 +146,11 @@ func (p *Printer) sent(r *request, s *line.Sent) {
 }
 
 // heading prints a line of its own.
-func (l *lane) heading(c colour, text string) {
+func (l *lane) heading(c explain.Colour, text string) {
 	l.end()
 	l.p.interrupt()
 	var e explain.Escaper
-	l.p.print(l.p.paint(faint, l.tag) + " " + l.p.paint(c, e.Escape(text)) + "\n")
+	l.p.print(l.p.Paint(faint, l.tag) + " " + l.p.Paint(c, e.Escape(text)) + "\n")
 }
 
 // message prints the heading of a message.

@@ -22,7 +22,7 @@ func (p *Printer) Ended(s *record.Summary) {
 	tag := p.end(s.ID)
 	p.interrupt()
 	if tag != "" {
-		tag = p.paint(faint, tag) + " "
+		tag = p.Paint(faint, tag) + " "
 	}
 	p.print(tag + p.summary(s) + "\n")
 }
@@ -33,7 +33,7 @@ const maxName = 40
 // summary returns the line of a request.
 func (p *Printer) summary(s *record.Summary) string {
 	var columns []string
-	add := func(c colour, text string) { columns = append(columns, p.paint(c, text)) }
+	add := func(c explain.Colour, text string) { columns = append(columns, p.Paint(c, text)) }
 	ended := s.Time.Add(time.Duration(s.DurationMS) * time.Millisecond).Local()
 	add(faint, ended.Format(time.TimeOnly))
 	add(statusColour(s.Status), statusText(s.Status))
@@ -95,7 +95,7 @@ func statusText(status int) string {
 	return strconv.Itoa(status)
 }
 
-func statusColour(status int) colour {
+func statusColour(status int) explain.Colour {
 	const firstGood, firstError = 200, 400
 	if status >= firstGood && status < firstError {
 		return answer
@@ -103,7 +103,7 @@ func statusColour(status int) colour {
 	return alert
 }
 
-func finishColour(s *record.Summary) colour {
+func finishColour(s *record.Summary) explain.Colour {
 	switch s.Finish {
 	case "error", "cut":
 		return alert

@@ -48,6 +48,6 @@ func (p *Printer) lost(n int, known []record.Summary) {
 		}
 	}
 	p.interrupt()
-	p.print(p.paint(alert, fmt.Sprintf("(%s pieces are not shown: the output is slower than the requests)",
+	p.print(p.Paint(alert, fmt.Sprintf("(%s pieces are not shown: the output is slower than the requests)",
 		grouped(n))) + "\n")
 }

@@ -35,8 +35,13 @@ func (s *Server) observe(at time.Time) {
 	for _, c := range s.ads.Counts() {
 		refused += c.Refused
 	}
+	addRefused(h, at, refused)
+}
+
+// addRefused adds how many resources Envoys have refused since the start.
+func addRefused(h *history.History, at time.Time, n uint64) {
 	h.Add(at, ownMetrics, history.Families{{Name: history.NACKFamily, Samples: []history.Sample{
-		{Labels: map[string]string{"result": history.Refused}, Value: float64(refused)}}}})
+		{Labels: map[string]string{"result": history.Refused}, Value: float64(n)}}}})
 }
 
 // ObservePools records how many servers of each pool are in which state.

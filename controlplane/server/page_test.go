@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -46,6 +47,32 @@ func TestPage(t *testing.T) {
 	want := []string{"envoys=1", "envoys_current=0", "nacks_per_minute>0", "servers p ready=1"}
 	for _, one := range want {
 		eventually(t, one+" in the history", func() bool { return slices.Contains(shownBy(t, p), one) })
+	}
+}
+
+// TestFirstRefusals: what Envoys refuse before the history is first written to is in it.
+func TestFirstRefusals(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	h := history.New(history.Options{Now: func() time.Time { return time.Now().Add(time.Minute) }})
+	s, err := New(Options{ADS: l, History: h, ModulePath: "/filter.wasm", ConfigFile: "config.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addRefused(h, s.started.Add(time.Second), 3)
+	sum := 0.0
+	for _, series := range h.Page().Series {
+		for _, v := range series.Values {
+			if series.Name == history.NACKsPerMinute && v > 0 {
+				sum += float64(v)
+			}
+		}
+	}
+	if sum == 0 {
+		t.Errorf("no refusals in %+v", h.Page().Series)
 	}
 }
 

@@ -157,6 +157,7 @@ func New(o Options) (*Server, error) {
 	}
 	if o.History != nil {
 		s.receiver = pushed.New(o.History)
+		addRefused(o.History, s.started, 0) // a refusal in the first interval is a gain too
 	}
 	s.ads = ads.New(ads.Options{Log: o.Log, Services: s.services, Vary: handedOut.vary,
 		Answered: s.traces.answered, MaxEnvoys: o.MaxEnvoys, MaxInFlight: inFlight})

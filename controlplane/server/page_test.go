@@ -29,10 +29,11 @@ func TestPage(t *testing.T) {
 		o.History = history.New(history.Options{Interval: 50 * time.Millisecond, Length: time.Minute, Delay: time.Millisecond})
 	})
 	p.ready()
-	if _, about := p.get("/api/about"); about != `{"host":"controlplane","version":"1.2.3","gateway":"`+gateway.URL+
-		`","models":["m"],"records":false,"admin":false}` {
-		t.Errorf("about: %s", about)
-	}
+	eventually(t, "what the page is about", func() bool {
+		_, about := p.get("/api/about")
+		return about == `{"host":"controlplane","version":"1.2.3","gateway":"`+gateway.URL+
+			`","models":["m"],"records":false,"admin":false}`
+	})
 	response, err := http.Post(p.url+"/api/gateway/v1/responses", "application/json", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/inspect/record"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
 )
 
@@ -26,7 +27,6 @@ const (
 	maxPrompt          = 32 << 20
 	gatewayDialTimeout = 5 * time.Second
 	requestIDHeader    = "x-request-id"
-	maxRequestID       = 64
 )
 
 // sentHeaders are the only headers of a browser that the gateway gets.
@@ -42,24 +42,26 @@ type gateway struct {
 
 // CheckGateway returns an error if a gateway's URL is wrong.
 func CheckGateway(at string) error {
+	_, err := parseGateway(at)
+	return err
+}
+
+func parseGateway(at string) (*url.URL, error) {
 	u, err := url.Parse(at)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" ||
 		u.User != nil || u.RawQuery != "" {
-		return fmt.Errorf("the gateway's URL %q is not http://HOST:PORT or https://HOST:PORT", at)
+		return nil, fmt.Errorf("the gateway's URL %q is not http://HOST:PORT or https://HOST:PORT", at)
 	}
-	return nil
+	return u, nil
 }
 
 // newGateway returns a handler that answers with an error if the gateway's URL is wrong.
 func newGateway(at, key string) http.Handler {
-	if err := CheckGateway(at); err != nil {
+	target, err := parseGateway(at)
+	if err != nil {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			refuse(w, http.StatusBadGateway, "gateway_unreachable", err.Error())
 		})
-	}
-	target, err := url.Parse(at)
-	if err != nil {
-		panic(err) // cannot happen: it was just parsed
 	}
 	return &gateway{
 		playing: make(chan struct{}, maxPlaying),
@@ -138,7 +140,7 @@ func rewrite(r *httputil.ProxyRequest, target *url.URL, key string) {
 			r.Out.Header.Set(name, value)
 		}
 	}
-	if id := r.In.Header.Get(requestIDHeader); isID(id) {
+	if id := r.In.Header.Get(requestIDHeader); record.IsID(id) {
 		r.Out.Header.Set(requestIDHeader, id)
 	}
 	if key != "" {
@@ -164,16 +166,3 @@ func onlyAnswer(r *http.Response) error {
 // browserHeaders are headers that mean something to a browser, and are the page's own.
 var browserHeaders = map[string]bool{"x-content-type-options": true, "x-frame-options": true,
 	"x-xss-protection": true, "x-dns-prefetch-control": true, "x-ua-compatible": true}
-
-// isID reports whether a request id can be a name of a record.
-func isID(id string) bool {
-	if id == "" || len(id) > maxRequestID {
-		return false
-	}
-	for _, c := range []byte(id) {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' {
-			return false
-		}
-	}
-	return true
-}

@@ -31,7 +31,7 @@ func (r *Recorder) Handler(key string) http.Handler {
 			return
 		}
 		vm := q.Header.Get(tap.VMHeader)
-		if !isID(vm) {
+		if !IsID(vm) {
 			http.Error(w, "the header "+tap.VMHeader+" is no number", http.StatusBadRequest)
 			return
 		}

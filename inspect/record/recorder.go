@@ -222,7 +222,7 @@ func (r *Recorder) begin(from source, f tap.Frame) *entry {
 // freeID returns the request's id if it can be a file's name and no record in memory has it, and else one of the
 // frame's.
 func (r *Recorder) freeID(wanted string, from source) string {
-	if isID(wanted) && r.byID[wanted] == nil {
+	if IsID(wanted) && r.byID[wanted] == nil {
 		return wanted
 	}
 	made := from.vm + "-" + strconv.FormatUint(uint64(from.stream), 10)
@@ -233,8 +233,9 @@ func (r *Recorder) freeID(wanted string, from source) string {
 	return id
 }
 
-// isID reports whether a text is 1 to 64 letters, digits and marks that no file system minds.
-func isID(text string) bool {
+// IsID reports whether a request id can be the id of a record: 1 to 64 letters, digits and marks that no file system
+// minds.
+func IsID(text string) bool {
 	for _, c := range []byte(text) {
 		switch {
 		case c >= '0' && c <= '9', c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', c == '-', c == '_', c == '.':

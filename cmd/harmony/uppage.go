@@ -118,6 +118,6 @@ func (s *upSight) sample(from envoy.AdminInterface, also func()) {
 		}
 		return from.Get(ctx, stats)
 	}
-	s.sampling.Go(func() { s.past.Poll(ctx, envoy.NodeCluster, get, nil) })
+	s.sampling.Go(func() { s.past.Poll(ctx, envoy.NodeCluster, get) })
 	s.endSampling = cancel
 }

@@ -13,13 +13,10 @@ func (h *History) UntilNext() time.Duration {
 }
 
 // Poll reads one Envoy's metrics at the end of every interval, until ctx ends. get returns them in Prometheus' text
-// format. A reading that fails leaves a gap: failed is called with the error, and may be nil.
-func (h *History) Poll(ctx context.Context, from string, get func(context.Context) ([]byte, error),
-	failed func(error)) {
+// format. A reading that fails leaves a gap.
+func (h *History) Poll(ctx context.Context, from string, get func(context.Context) ([]byte, error)) {
 	for {
-		if err := h.pollOnce(ctx, from, get); err != nil && failed != nil && ctx.Err() == nil {
-			failed(err)
-		}
+		h.pollOnce(ctx, from, get)
 		select {
 		case <-ctx.Done():
 			return
@@ -28,17 +25,14 @@ func (h *History) Poll(ctx context.Context, from string, get func(context.Contex
 	}
 }
 
-func (h *History) pollOnce(ctx context.Context, from string, get func(context.Context) ([]byte, error)) error {
+func (h *History) pollOnce(ctx context.Context, from string, get func(context.Context) ([]byte, error)) {
 	ctx, cancel := context.WithTimeout(ctx, h.Interval())
 	defer cancel()
 	text, err := get(ctx)
 	if err != nil {
-		return err
+		return
 	}
-	all, err := Parse(bytes.NewReader(text))
-	if err != nil {
-		return err
+	if all, err := Parse(bytes.NewReader(text)); err == nil {
+		h.Add(h.now(), from, all)
 	}
-	h.Add(h.now(), from, all)
-	return nil
 }

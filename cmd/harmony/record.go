@@ -30,8 +30,7 @@ configuration:
 
   tap: { url: http://10.0.0.8:9903 }
 
-The Envoys send the records without encryption. If they do not run on this machine, use a network that nobody else
-reads.
+Envoys send records in clear text. Keep the way from the Envoys to this program on a network that you trust.
 
 Exit status: 0 after an interrupt, 1 when something failed, 2 when the command line, the key or the folder is wrong.`
 
@@ -102,12 +101,7 @@ func runRecorder(cmd *cobra.Command, listen, folder string, o watch.Options) err
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "recording in %s what Envoys send to http://%s\n", folder, l.Addr())
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		// It ends when the recorder is closed.
-		watch.Watch(context.WithoutCancel(cmd.Context()), r, watch.New(cmd.OutOrStdout(), o))
-	}()
+	endWatching := startWatching(r, cmd.OutOrStdout(), o)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	select {
@@ -116,10 +110,7 @@ func runRecorder(cmd *cobra.Command, listen, folder string, o watch.Options) err
 		err = shutDown(s)
 	}
 	err = errors.Join(err, r.Close())
-	select {
-	case <-watched:
-	case <-time.After(restOfLines): // nobody reads them
-	}
+	endWatching()
 	return err
 }
 

@@ -126,7 +126,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestRecordUnread: the program ends although nobody reads what it prints.
+// TestRecordUnread checks that the program ends even if its output is not read.
 func TestRecordUnread(t *testing.T) {
 	t.Setenv(contract.TapKeyVariable, tapKey)
 	ctx, stop := context.WithCancel(t.Context())

@@ -28,7 +28,7 @@ func (s *upSight) serve(gateway string, source page.Source) {
 		source.Gateway = "http://" + localAddress(gateway)
 	}
 	source.TapKey, source.Records, source.History = s.key, s.recorder, s.past
-	// Envoy's admin interface tells a lot, and --admin is on loopback: nobody has another name for it.
+	// --admin is on loopback, so no name leads to it. A name could let a web page read Envoy's admin interface.
 	source.OwnNames = true
 	s.page = quietServer(page.Handler(source))
 	go func() { _ = s.page.Serve(s.listener) }() // it ends when the server is closed

@@ -66,11 +66,12 @@ type upSight struct {
 	// key is the recorder's. Only this program and its Envoy know it.
 	key      string
 	frames   *http.Server
-	listener net.Listener  // of the page
-	watched  chan struct{} // closed when --watch prints nothing any more
-	page     *http.Server  // nil until the gateway serves
-	past     *history.History
-	// sampling reads metrics for the page, until endSampling is called, which is nil if there are none.
+	listener net.Listener // of the page
+	// endWatching is that of [startWatching]. It is nil without --watch.
+	endWatching func()
+	page        *http.Server // nil until the gateway serves
+	past        *history.History
+	// sampling reads metrics for the page until endSampling is called. Before it has begun, endSampling is nil.
 	sampling    sync.WaitGroup
 	endSampling context.CancelFunc
 }
@@ -85,7 +86,7 @@ func (u *up) startSight(f *sightFlags) (*upSight, error) {
 	if err != nil {
 		return nil, errors.Join(err, admin.Close())
 	}
-	s := &upSight{key: rand.Text(), listener: admin, watched: make(chan struct{}), past: history.New(history.Options{})}
+	s := &upSight{key: rand.Text(), listener: admin, past: history.New(history.Options{})}
 	s.recorder, err = record.New(record.Options{Tokenizer: o200k.Tokenizer(), Folder: f.record, Log: u.eventLog()})
 	if err != nil {
 		return nil, usageError{errors.Join(err, admin.Close(), l.Close())}
@@ -102,22 +103,12 @@ func (u *up) startSight(f *sightFlags) (*upSight, error) {
 		c.Tap = tap
 		return adjust(c)
 	}
-	s.watch(f, u.stdout)
-	return s, nil
-}
-
-// watch begins to print requests, if that was asked for.
-func (s *upSight) watch(f *sightFlags, out io.Writer) {
-	if !f.watch {
-		close(s.watched)
-		return
+	if f.watch {
+		layout, _ := (&layoutFlags{color: "auto"}).options(u.stdout) // without a flag there is no error
+		s.endWatching = startWatching(s.recorder, u.stdout,
+			watch.Options{Width: layout.Width, Color: layout.Color, Transcripts: f.verbose})
 	}
-	layout, _ := (&layoutFlags{color: "auto"}).options(out) // without a flag there is no error
-	printer := watch.New(out, watch.Options{Width: layout.Width, Color: layout.Color, Transcripts: f.verbose})
-	go func() {
-		defer close(s.watched)
-		watch.Watch(context.Background(), s.recorder, printer)
-	}()
+	return s, nil
 }
 
 // environment returns the variables by which the filter gets the recorder's key.
@@ -150,14 +141,10 @@ func (s *upSight) stop() {
 	_ = s.listener.Close() // the page's server has closed it already
 	_ = s.frames.Close()
 	_ = s.recorder.Close() // it has logged what could not be written
-	select {
-	case <-s.watched:
-	case <-time.After(restOfLines): // nobody reads them
+	if s.endWatching != nil {
+		s.endWatching()
 	}
 }
-
-// restOfLines is how long the last lines of --watch may take to be written.
-const restOfLines = time.Second
 
 // quietServer returns a server that logs nothing of single connections.
 func quietServer(h http.Handler) *http.Server {

@@ -14,7 +14,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/tap"
 )
 
-// sightedUp is a run whose servers nobody asks.
+// sightedUp returns a run whose one server is never asked.
 func sightedUp(stdout, stderr io.Writer) *up {
 	u := &up{config: config.Default(), adjust: func(*config.Config) error { return nil }, stdout: stdout, stderr: stderr}
 	u.config.Models = []config.Model{config.DefaultModel("m", "vllm=http://127.0.0.1:1")}
@@ -56,7 +56,7 @@ func TestSightTaps(t *testing.T) {
 	}
 }
 
-// TestSightStops checks that a run ends although nobody reads what --watch prints.
+// TestSightStops checks that a run ends even if the output of --watch is not read.
 func TestSightStops(t *testing.T) {
 	unread, stdout := io.Pipe()
 	defer unread.Close()

@@ -39,7 +39,7 @@ const (
 	httpPort = 4318
 )
 
-// Collector returns where the spans go. It is zero if there are none.
+// Collector returns the collector of [Tracing.URL]. It is the zero value if that is empty.
 func (t *Tracing) Collector() (Collector, error) {
 	if t.URL == "" {
 		return Collector{}, nil
@@ -68,8 +68,8 @@ func (t *Tracing) Collector() (Collector, error) {
 	return Collector{Endpoint: e, Path: path}, nil
 }
 
-// checkTracing checks the collector, and adds it to r. A server of a model is no collector: it would get what it takes
-// for requests.
+// checkTracing checks the collector, and adds it to r. A server of a model must not be the collector, because it would
+// take spans for requests.
 func (c *Config) checkTracing(r *Resolved) *Error {
 	collector, err := c.Tracing.Collector()
 	if err != nil {

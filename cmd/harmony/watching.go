@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/inspect/record"
+	"github.com/harmonyedge/harmonyedge/inspect/watch"
+)
+
+// restOfLines is how long the last lines of a watched recorder may take to be written.
+const restOfLines = time.Second
+
+// startWatching begins to print what a recorder records. The caller closes the recorder, and then calls end: it waits
+// for the last lines, though no longer than [restOfLines], because nobody may read them.
+func startWatching(r *record.Recorder, out io.Writer, o watch.Options) (end func()) {
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		watch.Watch(context.Background(), r, watch.New(out, o))
+	}()
+	return func() {
+		select {
+		case <-watched:
+		case <-time.After(restOfLines):
+		}
+	}
+}

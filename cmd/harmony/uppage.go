@@ -46,17 +46,10 @@ func localAddress(listener string) string {
 	return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), a.Port()).String()
 }
 
-// about describes a gateway for its page. models are its pools' models, which may change.
-func (u *up) about(host string, models []server.Pool) page.About {
-	about := page.About{Host: host, Version: version.Current().Version, Admin: host == hostEnvoy}
-	for i := range models {
-		for _, name := range models[i].Models {
-			if !slices.Contains(about.Models, name) {
-				about.Models = append(about.Models, name)
-			}
-		}
-	}
-	return about
+// about describes a gateway for its page. all are its pools, which may change.
+func about(host string, all []server.Pool) page.About {
+	return page.About{Host: host, Version: version.Current().Version, Models: server.ModelsOf(all),
+		Admin: host == hostEnvoy}
 }
 
 // showEnvoy begins to show an Envoy and its control plane. The playground asks the first listener without TLS, because
@@ -72,7 +65,7 @@ func (u *up) showEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlane
 	}
 	admin := envoy.AdminInterface(p.Admin())
 	u.sight.serve(gateway, page.Source{
-		About:    func() page.About { return u.about(hostEnvoy, c.Status().Pools) },
+		About:    func() page.About { return about(hostEnvoy, c.Status().Pools) },
 		Status:   func() any { return c.Status() },
 		Fallback: admin.Handler(),
 	})
@@ -98,7 +91,7 @@ func (u *up) showWazero(s *inprocess.Server, c *config.Resolved, watcher *pools.
 	statistics := http.NewServeMux()
 	statistics.Handle("GET "+envoy.StatsPath, s.Prometheus())
 	u.sight.serve(s.Address(), page.Source{
-		About:    func() page.About { return u.about(hostWazero, status().Pools) },
+		About:    func() page.About { return about(hostWazero, status().Pools) },
 		Status:   func() any { return status() },
 		Fallback: statistics,
 	})

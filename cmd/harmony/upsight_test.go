@@ -91,10 +91,9 @@ func TestSightStops(t *testing.T) {
 
 // TestSightAbout checks which models the page offers, and where the playground asks.
 func TestSightAbout(t *testing.T) {
-	u := sightedUp(io.Discard, io.Discard)
-	about := u.about(hostWazero, []server.Pool{{Models: []string{"a", "b"}}, {Models: []string{"b", "c"}}})
-	if got := strings.Join(about.Models, " "); got != "a b c" || about.Host != hostWazero || about.Admin {
-		t.Errorf("got %+v", about)
+	shown := about(hostWazero, []server.Pool{{Models: []string{"a", "b"}}, {Models: []string{"b", "c"}}})
+	if got := strings.Join(shown.Models, " "); got != "a b c" || shown.Host != hostWazero || shown.Admin {
+		t.Errorf("got %+v", shown)
 	}
 	for listener, want := range map[string]string{"0.0.0.0:80": "127.0.0.1:80", "[::]:80": "[::1]:80",
 		"10.0.0.1:80": "10.0.0.1:80", "[fe80::1]:80": "[fe80::1]:80"} {

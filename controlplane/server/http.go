@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -70,17 +69,5 @@ func (s *Server) handler() http.Handler {
 
 // about describes the gateways of this control plane.
 func (s *Server) about() page.About {
-	a := page.About{Host: "controlplane", Version: s.options.Version}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.current != nil {
-		for i := range s.current.Pools {
-			for _, m := range s.current.Pools[i].Models {
-				if !slices.Contains(a.Models, m.Name) {
-					a.Models = append(a.Models, m.Name)
-				}
-			}
-		}
-	}
-	return a
+	return page.About{Host: "controlplane", Version: s.options.Version, Models: ModelsOf(s.Status().Pools)}
 }

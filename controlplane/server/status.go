@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
@@ -188,6 +189,19 @@ func newPool(p *config.ResolvedPool, problem string) Pool {
 		one.Models = append(one.Models, m.Name)
 	}
 	return one
+}
+
+// ModelsOf returns the names of the models of pools, each once.
+func ModelsOf(all []Pool) []string {
+	var names []string
+	for i := range all {
+		for _, name := range all[i].Models {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 func poolServer(s *pools.Server, found *condition) PoolServer {

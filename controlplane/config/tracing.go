@@ -30,6 +30,9 @@ type Collector struct {
 	Path string
 }
 
+// GRPC reports whether the collector speaks OTLP over gRPC.
+func (c *Collector) GRPC() bool { return c.Path == "" }
+
 // Enabled reports whether there are spans.
 func (t *Tracing) Enabled() bool { return t.URL != "" }
 

@@ -31,18 +31,18 @@ const (
 )
 
 func (b *builder) clusters() []*clusterv3.Cluster {
-	clusters := []*clusterv3.Cluster{b.cluster(UnroutedCluster, nil, nil, 0)}
+	clusters := []*clusterv3.Cluster{b.cluster(UnroutedCluster, nil, speech{})}
 	for _, p := range b.usedPools() {
 		clusters = append(clusters, b.poolCluster(p))
 	}
 	if b.config.Passthrough != "" {
-		clusters = append(clusters, b.cluster(PassthroughCluster, singleServer(b.resolved.Passthrough), nil, 0))
+		clusters = append(clusters, b.cluster(PassthroughCluster, singleServer(b.resolved.Passthrough), speech{}))
 	}
 	if b.config.ResponsesService.Address() != "" {
-		clusters = append(clusters, b.cluster(ResponsesCluster, singleServer(b.resolved.Service), nil, 0))
+		clusters = append(clusters, b.cluster(ResponsesCluster, singleServer(b.resolved.Service), speech{}))
 	}
 	if b.config.Tap.URL != "" {
-		clusters = append(clusters, b.cluster(contract.TapCluster, singleServer(b.resolved.Tap), nil, 0))
+		clusters = append(clusters, b.cluster(contract.TapCluster, singleServer(b.resolved.Tap), speech{}))
 	}
 	if b.config.Tracing.Enabled() {
 		clusters = append(clusters, b.tracingCluster())
@@ -70,14 +70,21 @@ type group struct {
 	servers  []Server
 }
 
-// cluster returns a cluster with the settings that all clusters have in common. perConnection is how many requests a
-// connection may have, or 0.
-func (b *builder) cluster(
-	name string, groups []group, filters []*hcmv3.HttpFilter, perConnection uint32,
-) *clusterv3.Cluster {
+// speech is how Envoy speaks with the servers of a cluster. The zero value is plain HTTP/1.1.
+type speech struct {
+	// filters change what the servers get.
+	filters []*hcmv3.HttpFilter
+	// perConnection is how many requests a connection may have, or 0.
+	perConnection uint32
+	// http2 reports whether the servers speak HTTP/2.
+	http2 bool
+}
+
+// cluster returns a cluster with the settings that all clusters have in common.
+func (b *builder) cluster(name string, groups []group, how speech) *clusterv3.Cluster {
 	connections := &corev3.HttpProtocolOptions{IdleTimeout: durationpb.New(upstreamIdle)}
-	if perConnection > 0 {
-		connections.MaxRequestsPerConnection = wrapperspb.UInt32(perConnection)
+	if how.perConnection > 0 {
+		connections.MaxRequestsPerConnection = wrapperspb.UInt32(how.perConnection)
 	}
 	c := &clusterv3.Cluster{
 		Name:                 name,
@@ -96,9 +103,9 @@ func (b *builder) cluster(
 			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": b.any(&upstreamhttpv3.HttpProtocolOptions{
 				CommonHttpProtocolOptions: connections,
 				UpstreamProtocolOptions: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig_{
-					ExplicitHttpConfig: b.protocol(name),
+					ExplicitHttpConfig: how.protocol(),
 				},
-				HttpFilters: filters,
+				HttpFilters: how.filters,
 			}),
 		},
 	}
@@ -111,16 +118,15 @@ func (b *builder) cluster(
 				c.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
 			}
 			if s.Endpoint.TLS && c.TransportSocket == nil {
-				c.TransportSocket = b.tls("http/1.1")
+				c.TransportSocket = b.tls(how)
 			}
 		}
 	}
 	return c
 }
 
-// protocol returns the protocol of a cluster's servers: HTTP/1.1, but for a collector that speaks gRPC.
-func (b *builder) protocol(cluster string) *upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig {
-	if cluster == TracingCluster && b.resolved.Collector.Path == "" {
+func (s *speech) protocol() *upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig {
+	if s.http2 {
 		return &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig{
 			ProtocolConfig: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
 				Http2ProtocolOptions: &corev3.Http2ProtocolOptions{},
@@ -166,9 +172,12 @@ func lbEndpoint(s *Server) *endpointv3.LbEndpoint {
 	return out
 }
 
-// tls returns a TLS socket that requests and verifies, for each server, a certificate for the server's own name. protocol
-// is the ALPN name of what is spoken within.
-func (b *builder) tls(protocol string) *corev3.TransportSocket {
+// tls returns a TLS socket that requests and verifies, for each server, a certificate for the server's own name.
+func (b *builder) tls(how speech) *corev3.TransportSocket {
+	protocol := "http/1.1"
+	if how.http2 {
+		protocol = "h2"
+	}
 	if b.options.CAFile == "" {
 		b.fail(errors.New("an https server is configured and no file of trusted certificates was found; name one as ca_file"))
 	}

@@ -51,14 +51,14 @@ func isSingleUse(p *config.ResolvedPool) bool {
 
 func (b *builder) poolCluster(p *config.ResolvedPool) *clusterv3.Cluster {
 	groups := b.groups(p)
-	perConnection := uint32(0)
+	how := speech{filters: b.injectCredential(p)}
 	if isSingleUse(p) {
-		perConnection = 1
+		how.perConnection = 1
 	}
-	c := b.cluster(poolPrefix+p.Name, groups, b.injectCredential(p), perConnection)
+	c := b.cluster(poolPrefix+p.Name, groups, how)
 	c.LoadAssignment = poolAssignment(p, groups)
 	if p.TLS && c.TransportSocket == nil {
-		c.TransportSocket = b.tls("http/1.1") // the pool may be empty for a while
+		c.TransportSocket = b.tls(how) // the pool may be empty for a while
 	}
 	c.LoadBalancingPolicy = &clusterv3.LoadBalancingPolicy{Policies: []*clusterv3.LoadBalancingPolicy_Policy{b.balance(p)}}
 	c.OutlierDetection = &clusterv3.OutlierDetection{

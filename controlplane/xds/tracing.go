@@ -39,7 +39,7 @@ func (b *builder) tracing() *hcmv3.HttpConnectionManager_Tracing {
 	otel := &tracev3.OpenTelemetryConfig{ServiceName: serviceName, Sampler: b.sampler(),
 		MaxCacheSize: wrapperspb.UInt32(maxSpans)}
 	collector := b.resolved.Collector
-	if collector.Path == "" {
+	if collector.GRPC() {
 		otel.GrpcService = &corev3.GrpcService{
 			TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
 				ClusterName: TracingCluster, Authority: collector.Endpoint.Authority()}},
@@ -106,10 +106,8 @@ func (b *builder) setExports(keys map[string]*structpb.Value) {
 
 // tracingCluster returns the cluster of the collector. It breaks early: spans must not pile up.
 func (b *builder) tracingCluster() *clusterv3.Cluster {
-	c := b.cluster(TracingCluster, singleServer(b.resolved.Collector.Endpoint), nil, 0)
-	if collector := b.resolved.Collector; collector.Endpoint.TLS && collector.Path == "" {
-		c.TransportSocket = b.tls("h2")
-	}
+	collector := b.resolved.Collector
+	c := b.cluster(TracingCluster, singleServer(collector.Endpoint), speech{http2: collector.GRPC()})
 	limit := wrapperspb.UInt32(maxExports)
 	c.CircuitBreakers = &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
 		MaxConnections: limit, MaxPendingRequests: limit, MaxRequests: limit, MaxRetries: wrapperspb.UInt32(0),

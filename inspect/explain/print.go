@@ -134,19 +134,29 @@ func (p *printer) title(b *block, number int) {
 	if h.Name != "" {
 		author += " " + escape(h.Name, false)
 	}
-	pieces := []piece{{"#" + strconv.Itoa(number) + " " + author, bold}}
-	for _, field := range []struct{ name, value string }{
-		{"channel", h.Channel}, {"to", h.Recipient}, {"type", h.ContentType}} {
-		if field.value != "" {
-			pieces = append(pieces, piece{"  " + field.name + " ", plain},
-				piece{escape(field.value, false), channelColour(h.Channel)})
-		}
-	}
+	pieces := titleOf(number, author, channelColour(h.Channel), headerFields(h.Channel, h.Recipient, h.ContentType))
 	pieces = append(pieces, piece{span, faint})
 	if b.end == harmony.Cut {
 		pieces = append(pieces, piece{"  cut: no end token", alert})
 	}
 	p.line("", "  ", pieces...)
+}
+
+// headerFields returns the fields of a Harmony header.
+func headerFields(channel, recipient, contentType string) []Field {
+	return []Field{{"channel", channel}, {"to", recipient}, {"type", contentType}}
+}
+
+// titleOf returns the first line of a message: its number, its author, and the fields that have a value. The author
+// must be safe to print.
+func titleOf(number int, author string, c Colour, fields []Field) []piece {
+	pieces := []piece{{"#" + strconv.Itoa(number) + " " + author, bold}}
+	for _, f := range fields {
+		if f.Value != "" {
+			pieces = append(pieces, piece{"  " + f.Name + " ", plain}, piece{escape(f.Value, false), c})
+		}
+	}
+	return pieces
 }
 
 // tokens prints a block's tokens with their ids, as many on a line as fit.

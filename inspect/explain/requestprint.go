@@ -164,12 +164,8 @@ func (p *printer) choice(call *serverCall, c *recordedChoice, o Options) {
 func (p *printer) messages(c *recordedChoice) {
 	for i, m := range c.messages {
 		colour := channelColour(m.line.Channel)
-		pieces := []piece{{"#" + strconv.Itoa(i+1) + " " + escape(m.line.Role, false), bold}}
-		for _, f := range []Field{{"channel", m.line.Channel}, {"to", m.line.Recipient}, {"type", m.line.ContentType}} {
-			if f.Value != "" {
-				pieces = append(pieces, piece{"  " + f.Name + " ", plain}, piece{escape(f.Value, false), colour})
-			}
-		}
+		pieces := titleOf(i+1, escape(m.line.Role, false), colour,
+			headerFields(m.line.Channel, m.line.Recipient, m.line.ContentType))
 		p.line("", "  ", append(pieces, piece{"  " + during(m.from, m.to), faint})...)
 		p.lines(m.text.String(), colour)
 	}

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"io"
-	"strconv"
 	"strings"
 )
 
@@ -39,24 +38,13 @@ func NewTranscript(w io.Writer, o Options) *Transcript {
 }
 
 // Heading prints a line about the messages that follow. warning is what is unusual about them.
-func (t *Transcript) Heading(text, warning string) {
-	pieces := []piece{{"== " + escape(text, false), bold}}
-	if warning != "" {
-		pieces = append(pieces, piece{"  " + escape(warning, false), alert})
-	}
-	t.p.line("", "   ", pieces...)
-}
+func (t *Transcript) Heading(text, warning string) { t.p.heading(warning, text) }
 
 // Message prints a message. Messages are numbered from 1.
 func (t *Transcript) Message(m *Message) {
 	t.number++
 	colour := channelColour(m.Channel)
-	pieces := []piece{{"#" + strconv.Itoa(t.number) + " " + escape(m.Author, false), bold}}
-	for _, f := range m.Fields {
-		if f.Value != "" {
-			pieces = append(pieces, piece{"  " + f.Name + " ", plain}, piece{escape(f.Value, false), colour})
-		}
-	}
+	pieces := titleOf(t.number, escape(m.Author, false), colour, m.Fields)
 	if m.Reference != "" {
 		pieces = append(pieces, piece{"  [" + escape(m.Reference, false) + "]", faint})
 	}

@@ -49,7 +49,7 @@ func passedOn(name string) bool {
 		"Idempotency-Key", "X-Idempotency-Key": // with the last two, Go sends a request again by itself
 		return false
 	}
-	return !strings.HasPrefix(name, "Sec-Websocket-") && !strings.HasPrefix(strings.ToLower(name), contract.InternalHeaderPrefix)
+	return !strings.HasPrefix(name, "Sec-Websocket-") && !contract.IsInternalHeader(strings.ToLower(name))
 }
 
 // post sends a plain request to the gateway. The answer has the status 200, or is an error.

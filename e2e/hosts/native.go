@@ -64,7 +64,7 @@ type native struct {
 
 func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name := range r.Header {
-		if strings.HasPrefix(strings.ToLower(name), contract.InternalHeaderPrefix) {
+		if contract.IsInternalHeader(strings.ToLower(name)) {
 			r.Header.Del(name)
 		}
 	}

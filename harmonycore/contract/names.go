@@ -1,5 +1,7 @@
 package contract
 
+import "strings"
+
 // The internal headers carry the filter's decisions to the proxy's routes. Only a route that requires [PoolHeader]
 // leads to a model's server (RATIONALE.md#77). So no internal header is accepted from a client: the proxy and the
 // filter both remove them.
@@ -8,7 +10,33 @@ const (
 	InternalHeaderPrefix = "x-harmony-internal-"
 	// PoolHeader carries the pool for which a request was translated, or the [UntranslatedRoute] to it.
 	PoolHeader = InternalHeaderPrefix + "pool"
+	// AffinityHeader carries what requests have in common that should reach the same server, as 16 hexadecimal digits.
+	AffinityHeader = InternalHeaderPrefix + "affinity"
+	// BlocksHeader carries the hashes of the prompt's blocks of ids for a picker, each as 16 hexadecimal digits, in the
+	// prompt's order and with commas between them.
+	BlocksHeader = InternalHeaderPrefix + "blocks"
+	// ClientHeader carries the name of the client whose key the request had.
+	ClientHeader = InternalHeaderPrefix + "client"
+	// ModelHeader carries the name of the request's model in the configuration.
+	ModelHeader = InternalHeaderPrefix + "model"
+	// ReservationHeader carries the name of the request's reservation of tokens, and ReserveHeader how many it reserves.
+	ReservationHeader = InternalHeaderPrefix + "reservation"
+	ReserveHeader     = InternalHeaderPrefix + "reserve"
+	// DestinationHeader carries the addresses of the servers that a picker has chosen, the first one first, as host:port
+	// with commas between them. Its name is that of the Inference Extension's endpoint picker protocol.
+	DestinationHeader = "x-gateway-destination-endpoint"
 )
+
+// InternalHeaders returns the names of all internal headers. Servers get none of them.
+func InternalHeaders() []string {
+	return []string{PoolHeader, AffinityHeader, BlocksHeader, ClientHeader, ModelHeader, ReservationHeader, ReserveHeader,
+		DestinationHeader}
+}
+
+// IsInternalHeader reports whether a header, in lower case, is one that only the filter and the proxy may set.
+func IsInternalHeader(name string) bool {
+	return strings.HasPrefix(name, InternalHeaderPrefix) || name == DestinationHeader
+}
 
 // The headers that clients may send.
 const (

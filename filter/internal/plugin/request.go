@@ -114,7 +114,7 @@ func (p *plugin) removeInternalHeaders() (headers [][2]string, tapped, ok bool) 
 	}
 	for _, h := range headers {
 		isTap := h[0] == tap.KeyHeader
-		if !isTap && !strings.HasPrefix(h[0], contract.InternalHeaderPrefix) {
+		if !isTap && !contract.IsInternalHeader(h[0]) {
 			continue
 		}
 		if !check("remove request header", proxywasm.RemoveHttpRequestHeader(h[0])) {

@@ -17,6 +17,7 @@ const (
 	PolicyLeastRequest = contract.PolicyLeastRequest
 	PolicyRoundRobin   = contract.PolicyRoundRobin
 	PolicySession      = contract.PolicySession
+	PolicyPrefix       = contract.PolicyPrefix
 )
 
 // DefaultHealthInterval is the default of [Health.Interval].
@@ -38,9 +39,10 @@ type Pool struct {
 	ServersFile string `yaml:"servers_file"`
 	// Service is a Service of Kubernetes, whose ready endpoints are more servers.
 	Service PoolService `yaml:"service"`
-	// Policy is "least_request", "round_robin" or "session". Empty: least_request.
-	Policy  string  `yaml:"policy" jsonschema:"enum=least_request,enum=round_robin,enum=session"`
-	Session Session `yaml:"session"`
+	// Policy is "least_request", "round_robin", "session" or "prefix". Empty: least_request.
+	Policy   string   `yaml:"policy" jsonschema:"enum=least_request,enum=round_robin,enum=session,enum=prefix"`
+	Session  Session  `yaml:"session"`
+	Affinity Affinity `yaml:"affinity"`
 	// Capacity is how many requests one server works on at once (vLLM: --max-num-seqs). Each Envoy answers requests beyond
 	// the capacity of all servers together with 503 at once. 0 leaves queues to the servers.
 	Capacity int `yaml:"capacity" jsonschema:"minimum=0"`
@@ -53,7 +55,8 @@ type Pool struct {
 	Authorization string `yaml:"authorization"`
 }
 
-// Session determines which requests form a session, which stays with one server: set either a cookie or a header.
+// Session determines which requests form a session, which stays with one server: set either a cookie or a header. With
+// the policy prefix there may be a header, which then comes before what prompts have in common.
 type Session struct {
 	// Cookie is the name of a cookie that the gateway sets.
 	Cookie string `yaml:"cookie"`
@@ -93,6 +96,9 @@ func (p Pool) withDefaults(kind *contract.Kind) Pool {
 	p.Kind = kind.Name
 	if p.Policy == "" {
 		p.Policy = PolicyLeastRequest
+	}
+	if p.Policy == PolicyPrefix {
+		p.Affinity = p.Affinity.withDefaults()
 	}
 	if p.Health.Path == "" {
 		p.Health.Path = cmp.Or(kind.Health, NoHealthChecks)
@@ -199,11 +205,14 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 	resolved.TLS = resolved.TLS || p.Service.Scheme == SchemeHTTPS
 	r.Pools = append(r.Pools, resolved)
 	switch p.Policy {
-	case "", PolicyLeastRequest, PolicyRoundRobin, PolicySession:
+	case "", PolicyLeastRequest, PolicyRoundRobin, PolicySession, PolicyPrefix:
 	default:
-		return fail(".policy", "%q is not known; write least_request, round_robin or session", p.Policy)
+		return fail(".policy", "%q is not known; write least_request, round_robin, session or prefix", p.Policy)
 	}
 	if field, reason := p.Session.check(p.Policy); reason != "" {
+		return fail(field, "%s", reason)
+	}
+	if field, reason := p.Affinity.check(p.Policy); reason != "" {
 		return fail(field, "%s", reason)
 	}
 	if p.Capacity < 0 || p.Capacity > maxCapacity {
@@ -265,10 +274,11 @@ func (r *Resolved) checkSpares(i int) *Error {
 
 func (s *Session) check(policy string) (field, reason string) {
 	switch {
-	case policy != PolicySession && *s != (Session{}):
-		return ".session", "is for the policy session; write policy: session, or leave it out"
-	case policy != PolicySession:
-	case (s.Cookie == "") == (s.Header == ""):
+	case policy == PolicyPrefix && s.Cookie != "":
+		return ".session.cookie", "is for the policy session; write a header, or leave it out"
+	case policy != PolicySession && policy != PolicyPrefix && *s != (Session{}):
+		return ".session", "is for the policies session and prefix; write policy: session, or leave it out"
+	case policy == PolicySession && (s.Cookie == "") == (s.Header == ""):
 		return ".session", "write either cookie or header, which identifies a session"
 	case s.Cookie != "" && !httpguts.ValidHeaderFieldName(s.Cookie):
 		return ".session.cookie", fmt.Sprintf("%q is not the name of a cookie", s.Cookie)

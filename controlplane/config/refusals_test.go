@@ -219,7 +219,7 @@ func TestRefusals(t *testing.T) {
 		{pooled("servers: [http://h:1]\n  kind: tgi"), "h.yaml:4: pools[0].kind: \"tgi\" is not known; write vllm"},
 		{pooled("servers: [http://h:1]\n  policy: random"), "h.yaml:4: pools[0].policy: \"random\" is not known"},
 		{pooled("servers: [http://h:1]\n  policy: session"), "pools[0].session: write either cookie or header"},
-		{pooled("servers: [http://h:1]\n  session: {cookie: c}"), "pools[0].session: is for the policy session"},
+		{pooled("servers: [http://h:1]\n  session: {cookie: c}"), "pools[0].session: is for the policies session and prefix"},
 		{pooled("servers: [http://h:1]\n  policy: session\n  session: {cookie: a b}"),
 			"pools[0].session.cookie: \"a b\" is not the name of a cookie"},
 		{pooled("servers: [http://h:1]\n  capacity: -1"), "pools[0].capacity: -1 is out of range"},

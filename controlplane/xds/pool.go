@@ -167,6 +167,10 @@ func (b *builder) balance(p *config.ResolvedPool) *clusterv3.LoadBalancingPolicy
 		// A ring hash goes to its next place at a retry, which may be the same server's. Maglev hashes again
 		// (RATIONALE.md#60).
 		name, policy = "maglev", &maglevv3.Maglev{}
+	case p.Policy == config.PolicyPrefix:
+		// A server with more than its share passes requests on, always to the same next servers for the same prefix.
+		name, policy = "maglev", &maglevv3.Maglev{ConsistentHashingLbConfig: &commonv3.ConsistentHashingLbConfig{
+			HashBalanceFactor: wrapperspb.UInt32(uint32(p.Affinity.MaxLoad))}}
 	case p.Policy == config.PolicySession, p.Policy == config.PolicyRoundRobin:
 		name, policy = "round_robin", &robinv3.RoundRobin{SlowStartConfig: slow}
 	default:

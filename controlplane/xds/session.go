@@ -9,23 +9,23 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 const sessionFilter = "envoy.filters.http.stateful_session"
 
-// keepSession makes the requests of a session stay with one server, if the pool's policy is session. When that server
-// is gone, the session moves to another: the cookie is set again, or the hash leads to another server
-// (RATIONALE.md#60).
+// keepSession makes the requests of a session stay with one server, if the pool's policy is session, and those that the
+// filter finds alike, if it is prefix. When that server is gone, the session moves to another: the cookie is set again,
+// or the hash leads to another server (RATIONALE.md#60).
 func (b *builder) keepSession(r *routev3.Route, p *config.ResolvedPool) {
-	if p.Policy != config.PolicySession {
+	switch {
+	case p.Policy == config.PolicyPrefix:
+		r.GetRoute().HashPolicy = hashOf(contract.AffinityHeader)
 		return
-	}
-	if p.Session.Header != "" {
-		r.GetRoute().HashPolicy = []*routev3.RouteAction_HashPolicy{{
-			PolicySpecifier: &routev3.RouteAction_HashPolicy_Header_{
-				Header: &routev3.RouteAction_HashPolicy_Header{HeaderName: p.Session.Header},
-			},
-		}}
+	case p.Policy != config.PolicySession:
+		return
+	case p.Session.Header != "":
+		r.GetRoute().HashPolicy = hashOf(p.Session.Header)
 		return
 	}
 	r.TypedPerFilterConfig = map[string]*anypb.Any{
@@ -42,4 +42,13 @@ func (b *builder) keepSession(r *routev3.Route, p *config.ResolvedPool) {
 			}},
 		}),
 	}
+}
+
+// hashOf returns a policy that chooses a server by the hash of a header.
+func hashOf(header string) []*routev3.RouteAction_HashPolicy {
+	return []*routev3.RouteAction_HashPolicy{{
+		PolicySpecifier: &routev3.RouteAction_HashPolicy_Header_{
+			Header: &routev3.RouteAction_HashPolicy_Header{HeaderName: header},
+		},
+	}}
 }

@@ -10,6 +10,7 @@ const (
 	LogServer           = "server"
 	LogPool             = "pool"
 	LogPolicy           = "policy"
+	LogRoutedBy         = "routed_by"
 	LogClientKey        = "client_key"
 	LogPromptTokens     = "prompt_tokens"
 	LogReasoningTokens  = "reasoning_tokens"
@@ -28,7 +29,8 @@ const (
 // LogFields returns the names of all fields.
 func LogFields() []string {
 	return []string{
-		LogAPI, LogModel, LogServer, LogPool, LogPolicy, LogClientKey, LogPromptTokens, LogReasoningTokens,
+		LogAPI, LogModel, LogServer, LogPool, LogPolicy, LogRoutedBy, LogClientKey, LogPromptTokens,
+		LogReasoningTokens,
 		LogPreambleTokens, LogFinalTokens, LogToolCallTokens, LogCompletionTokens, LogFirstTokenMS, LogRecoveries,
 		LogFinish, LogEarlyEnd, LogCut, LogUntranslated,
 	}

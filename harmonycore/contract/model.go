@@ -16,6 +16,7 @@ type Model struct {
 	// APIPath stands in place of [DefaultAPIPath] in the paths of the model's servers, for hosted APIs such as
 	// /openai/v1/chat/completions.
 	APIPath string
+	Routing Routing
 	ModelSettings
 }
 
@@ -144,6 +145,7 @@ func (m *Model) Fields() []Field {
 		word("server", &m.Server, VLLM, ServerKinds()...),
 		text("server_model", &m.ServerModel, m.Name),
 		apiPath(&m.APIPath),
+		block("routing", m.Routing.Fields()),
 	}
 	return append(own, m.ModelSettings.Fields()...)
 }

@@ -13,6 +13,15 @@ const (
 	PolicyLeastRequest = "least_request"
 	PolicyRoundRobin   = "round_robin"
 	PolicySession      = "session"
+	// PolicyPrefix chooses by [AffinityHeader].
+	PolicyPrefix = "prefix"
+)
+
+// The values of [LogRoutedBy]: what the affinity of a request was made of.
+const (
+	RoutedBySession  = "session"
+	RoutedByCacheKey = "cache_key"
+	RoutedByPrefix   = "prefix"
 )
 
 // The values of [Settings.HostedTools]: what happens to a tool that the model is not shown and no service runs.

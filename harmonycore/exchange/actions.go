@@ -40,7 +40,12 @@ type RequestHead struct {
 	Without string
 	// Rewritten reports whether the gateway will replace the body. The new body's length is not known yet.
 	Rewritten bool
+	// Internal are further internal headers for the proxy's routes. The servers must not get them.
+	Internal []Header
 }
+
+// Header is a header that the host sets.
+type Header struct{ Name, Value string }
 
 // RequestAction is the decision on a request whose body has been read. At most one field is set. If none is, the
 // request is sent on unchanged.
@@ -67,6 +72,8 @@ type Forward struct {
 	// Readable asks for an uncompressed response that is no stream of the model's tokens: the client gets the server's
 	// own, or one that is made of it.
 	Readable bool
+	// Internal are further internal headers for the proxy's routes. The servers must not get them.
+	Internal []Header
 }
 
 // Reply is an answer of the gateway itself.

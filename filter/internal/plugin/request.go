@@ -59,7 +59,7 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 		s.await()
 		return types.ActionPause
 	}
-	if head.Pool != "" && !s.redirect(head.Pool, head.Path, head.Without, head.Rewritten) {
+	if head.Pool != "" && !s.redirect(head.Pool, head.Path, head.Without, head.Rewritten) || !s.tell(head.Internal) {
 		return s.cannotForward()
 	}
 	if head.Rewritten && !s.plugin.edited("remove content-length", proxywasm.RemoveHttpRequestHeader("content-length")) {
@@ -240,7 +240,20 @@ func (s *stream) forward(f *exchange.Forward) bool {
 			return false
 		}
 	}
+	if !s.tell(f.Internal) {
+		return false
+	}
 	return f.Body == nil || edited("replace request body", proxywasm.ReplaceHttpRequestBody(f.Body))
+}
+
+// tell sets internal headers, and reports whether the host allowed it.
+func (s *stream) tell(headers []exchange.Header) bool {
+	for _, h := range headers {
+		if !s.plugin.edited("set internal header", proxywasm.ReplaceHttpRequestHeader(h.Name, h.Value)) {
+			return false
+		}
+	}
+	return true
 }
 
 // redirect sends the request to the servers of a pool. rewritten reports whether they get a body made by the gateway;

@@ -1,0 +1,65 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+// DefaultMaxLoad is the default of [Affinity.MaxLoad].
+const DefaultMaxLoad = 125
+
+// maxMaxLoad is the largest [Affinity.MaxLoad].
+const maxMaxLoad = 1000
+
+// Affinity determines which requests go to the same server, where the policy goes by that.
+type Affinity struct {
+	// Blocks is how many blocks of a prompt's beginning count. 0 is the default.
+	Blocks int `yaml:"blocks" jsonschema:"minimum=0"`
+	// BlockSize is how many tokens a block has, as in the servers' caches (vLLM: --block-size). 0 is the default.
+	BlockSize int `yaml:"block_size" jsonschema:"minimum=0"`
+	// MaxLoad is how many requests a server may have at once, in percent of the average of the pool's servers, before
+	// others take its requests. 0 is the default.
+	MaxLoad int `yaml:"max_load" jsonschema:"minimum=0"`
+}
+
+// check checks the block, which a pool under this policy has.
+func (a *Affinity) check(policy string) (field, reason string) {
+	switch {
+	case policy != PolicyPrefix && *a != (Affinity{}):
+		return ".affinity", "is for the policy prefix; write policy: prefix, or leave it out"
+	case a.Blocks < 0 || a.Blocks > contract.MaxBlocks:
+		return ".affinity.blocks", fmt.Sprintf("%d is out of range; write how many blocks of a prompt count, from 1 to %d",
+			a.Blocks, contract.MaxBlocks)
+	case a.BlockSize < 0 || a.BlockSize > contract.MaxBlockSize:
+		return ".affinity.block_size", fmt.Sprintf("%d is out of range; write how many tokens a block has, from 1 to %d",
+			a.BlockSize, contract.MaxBlockSize)
+	case a.MaxLoad != 0 && (a.MaxLoad < 100 || a.MaxLoad > maxMaxLoad):
+		return ".affinity.max_load", fmt.Sprintf("%d is out of range; write percents of the servers' average, from 100 to %d",
+			a.MaxLoad, maxMaxLoad)
+	}
+	return "", ""
+}
+
+// withDefaults returns the block with defaults for its absent settings.
+func (a Affinity) withDefaults() Affinity {
+	return Affinity{
+		Blocks: cmp.Or(a.Blocks, contract.DefaultBlocks), BlockSize: cmp.Or(a.BlockSize, contract.DefaultBlockSize),
+		MaxLoad: cmp.Or(a.MaxLoad, DefaultMaxLoad),
+	}
+}
+
+// routing returns what the filter tells Envoy about the model's requests. It says all that counts, so that a filter of
+// another version makes the same of it.
+func (c *Config) routing(m *Model) contract.Routing {
+	p := findPool(c.Pools, m.Pool)
+	if p == nil || p.Policy != PolicyPrefix {
+		return contract.Routing{}
+	}
+	a := p.Affinity.withDefaults()
+	return contract.Routing{
+		Affinity: true, SessionHeader: strings.ToLower(p.Session.Header), BlockSize: a.BlockSize, Blocks: a.Blocks,
+	}
+}

@@ -1,0 +1,40 @@
+package contract
+
+// Routing determines what the filter tells the proxy about a request to a model, so that the proxy can choose a server
+// by it. With the zero value it tells nothing.
+type Routing struct {
+	// Affinity reports whether requests have an [AffinityHeader].
+	Affinity bool
+	// SessionHeader is the name, in lower case, of the header whose value comes before everything else in the affinity of
+	// a request. Empty: none.
+	SessionHeader string
+	// BlockSize is the number of tokens in a block of a prompt. 0 is [DefaultBlockSize].
+	BlockSize int
+	// Blocks is how many blocks of a prompt's beginning count for its affinity. 0 is [DefaultBlocks].
+	Blocks int
+	// BlockHashes is how many of a prompt's first blocks [BlocksHeader] names. 0 leaves the header out.
+	BlockHashes int
+}
+
+// The defaults and the ranges of [Routing]. The block's size is that of vLLM's cache.
+const (
+	DefaultBlockSize = 16
+	MaxBlockSize     = 1024
+	DefaultBlocks    = 64
+	MaxBlocks        = 1 << 16
+	// MaxBlockHashes keeps [BlocksHeader] below 35 kB.
+	MaxBlockHashes = 2048
+)
+
+// Fields returns the settings of the block.
+func (r *Routing) Fields() []Field {
+	session := text("session_header", &r.SessionHeader, "")
+	session.Valid, session.Must = isLower, "must be in lower case"
+	return []Field{
+		flag("affinity", &r.Affinity, false),
+		session,
+		number("block_size", &r.BlockSize, 0, 0, MaxBlockSize),
+		number("blocks", &r.Blocks, 0, 0, MaxBlocks),
+		number("block_hashes", &r.BlockHashes, 0, 0, MaxBlockHashes),
+	}
+}

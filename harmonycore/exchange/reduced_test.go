@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func sendReduced(g *Gateway, path, body string) (*Exchange, reducedHost) {
 
 func TestHeadersAreHeldInFullMode(t *testing.T) {
 	for _, path := range []string{"/v1/chat/completions", "/v1/responses", "/v1/completions", "/generate"} {
-		if head := testGateway(nil).Begin("POST", path).RequestHeaders(); head != (RequestHead{Hold: true}) {
+		if head := testGateway(nil).Begin("POST", path).RequestHeaders(); !reflect.DeepEqual(head, RequestHead{Hold: true}) {
 			t.Errorf("%s: got %+v", path, head)
 		}
 	}
@@ -82,7 +83,7 @@ func TestReducedRequests(t *testing.T) {
 			}
 		})
 		_, got := sendReduced(g, tt.path, tt.body)
-		if got.head != tt.head {
+		if !reflect.DeepEqual(got.head, tt.head) {
 			t.Errorf("%s: headers %+v, want %+v", tt.name, got.head, tt.head)
 		}
 		f := got.action.Forward
@@ -144,7 +145,7 @@ func TestReducedAnswerBeforeTheBody(t *testing.T) {
 
 func TestReducedWantsOneModel(t *testing.T) {
 	g := testGateway(func(o *Options) { reduced(o); o.Models = append(o.Models, o.Models[0]); o.Models[1].Name = "b" })
-	if head := g.Begin("POST", "/v1/chat/completions").RequestHeaders(); head != (RequestHead{}) {
+	if head := g.Begin("POST", "/v1/chat/completions").RequestHeaders(); !reflect.DeepEqual(head, RequestHead{}) {
 		t.Errorf("a way was chosen: %+v", head)
 	}
 }

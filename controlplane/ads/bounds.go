@@ -12,6 +12,7 @@ import (
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // Any peer that reaches the port can open a stream, so there is a limit on everything that the server keeps for a peer.
@@ -62,15 +63,21 @@ func limitError(format string, args ...any) error {
 // connected.
 func checkRequest(r *discovery.DeltaDiscoveryRequest) error {
 	if n := r.GetNode(); n != nil {
-		for field, value := range map[string]string{"id": n.GetId(), "cluster": n.GetCluster()} {
+		for field, value := range map[string]string{"id": n.GetId(), "cluster": n.GetCluster(),
+			`metadata["` + GroupMetadata + `"]`: group(n)} {
 			if len(value) > maxID {
 				return limitError("the node's %s is %d bytes long, and may have %d: shorten node.%s in the bootstrap", field,
 					len(value), maxID, field)
 			}
 		}
+		named := printable(group(n), maxID)
 		r.Node = &corev3.Node{
 			Id: printable(n.GetId(), maxID), Cluster: printable(n.GetCluster(), maxID),
 			UserAgentVersionType: &corev3.Node_UserAgentVersion{UserAgentVersion: printable(version(n), maxVersion)},
+		}
+		if named != "" {
+			r.Node.Metadata = &structpb.Struct{Fields: map[string]*structpb.Value{
+				GroupMetadata: structpb.NewStringValue(named)}}
 		}
 	}
 	if len(r.GetTypeUrl()) > maxName || len(r.GetResponseNonce()) > maxName {
@@ -169,7 +176,7 @@ func (st *stream) checkLimits(s *subscription) error {
 	}
 	// Only names of resources that do not exist count against the limit.
 	for t := range st.types {
-		if c := st.server.snapshot[t]; c != nil {
+		if c := st.collection(t); c != nil {
 			names -= min(len(c.resources), len(st.types[t].sent))
 		}
 	}

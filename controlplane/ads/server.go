@@ -14,6 +14,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/server/delta/v3"
 	"golang.org/x/net/netutil"
@@ -77,9 +78,13 @@ type Server struct {
 	mu       sync.Mutex
 	snapshot snapshot // nil until the first Set; until then Envoys wait
 	streams  map[*stream]struct{}
-	inFlight int       // how many slots are taken
-	waiting  []*stream // the streams that wait for a slot, the longest first
-	counts   map[string]Count
+	// extensions are the configurations of extensions in the snapshot, and others what chosen Envoys get in their place.
+	extensions []types.Resource
+	split      *Split // nil: all Envoys get the same
+	others     *collection
+	inFlight   int       // how many slots are taken
+	waiting    []*stream // the streams that wait for a slot, the longest first
+	counts     map[string]Count
 	// refusedLogged is when a refused peer was last logged. refusedUnlogged is how many were refused and not logged since
 	// then.
 	refusedLogged   time.Time
@@ -128,7 +133,11 @@ func (s *Server) Set(r Resources) (changed bool, err error) {
 	if next.equal(s.snapshot) {
 		return false, nil
 	}
-	s.snapshot = next
+	others, err := s.split.collection(r[resource.ExtensionConfigType])
+	if err != nil {
+		return false, err
+	}
+	s.snapshot, s.extensions, s.others = next, r[resource.ExtensionConfigType], others
 	for st := range s.streams {
 		st.push()
 	}

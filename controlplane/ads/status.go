@@ -15,7 +15,11 @@ type Envoy struct {
 	ID      string `json:"id"`
 	Cluster string `json:"cluster"`
 	// Version is the version of Envoy itself, such as 1.40.0.
-	Version   string    `json:"version"`
+	Version string `json:"version"`
+	// Group is the group that the Envoy's bootstrap names. It is empty without one.
+	Group string `json:"group,omitempty"`
+	// Chosen reports whether the Envoy is to get the other resources of a [Split].
+	Chosen    bool      `json:"chosen,omitempty"`
 	Address   string    `json:"address"`
 	Connected time.Time `json:"connected"`
 	// Types has the state of each type that the Envoy has asked for, by the type's short name (see [Types]).
@@ -61,13 +65,14 @@ func (s *Server) Envoys() []Envoy {
 
 func (st *stream) state() Envoy {
 	e := Envoy{
-		ID: st.node.GetId(), Cluster: st.node.GetCluster(), Version: version(st.node), Address: st.address,
+		ID: st.node.GetId(), Cluster: st.node.GetCluster(), Version: version(st.node), Group: group(st.node), Chosen: st.chosen, Address: st.address,
 		Connected: st.connected, Types: make(map[string]TypeState, len(st.types)), Current: st.server.snapshot != nil,
 	}
 	for t, s := range st.types {
-		e.Types[shortNames[t]] = s.state(st.server.snapshot[t])
+		e.Types[shortNames[t]] = s.state(st.collection(t))
 	}
-	for t, c := range st.server.snapshot {
+	for t := range st.server.snapshot {
+		c := st.collection(t)
 		if s := st.types[t]; s == nil && requiredByAll(t) && c.version != "" || s != nil && !s.hasAll(c) {
 			e.Current = false
 		}

@@ -23,6 +23,7 @@ type stream struct {
 	types        map[resource.Type]*subscription
 	unknownTypes map[resource.Type]bool // types that were asked for and are not served
 	overLimit    bool                   // maxEnvoys were connected already
+	chosen       bool                   // the Envoy gets the other resources of Server.split
 	flight       flight
 	end          func(reason error) // ends the stream; set before the first request is read
 }
@@ -77,6 +78,7 @@ func (st *stream) CreateDeltaWatch(r *cache.DeltaRequest, sub cache.Subscription
 	defer st.server.mu.Unlock()
 	if st.node == nil {
 		st.node = r.GetNode()
+		st.choose()
 		st.log().Info("an Envoy has connected", "version", version(st.node))
 	}
 	t := r.GetTypeUrl()
@@ -108,7 +110,7 @@ func (st *stream) CreateDeltaWatch(r *cache.DeltaRequest, sub cache.Subscription
 	if err := st.checkLimits(s); err != nil {
 		return nil, err
 	}
-	if c := st.server.snapshot[t]; c != nil {
+	if c := st.collection(t); c != nil {
 		s.recordVersion(c)
 	}
 	w := &watch{request: r, responses: responses}
@@ -175,7 +177,7 @@ func (st *stream) push() {
 		if s == nil {
 			continue
 		}
-		c := st.server.snapshot[t]
+		c := st.collection(t)
 		s.dropRefusals(c)
 		if s.watch == nil {
 			continue
@@ -222,7 +224,7 @@ func (st *stream) deferred(t resource.Type) deferrals {
 		return deferrals{updates: clusters != nil && len(clusters.unanswered) > 0}
 	case resource.ClusterType:
 		for _, t := range []resource.Type{resource.ListenerType, resource.RouteType, resource.ExtensionConfigType} {
-			if s := st.types[t]; s != nil && !s.hasAll(st.server.snapshot[t]) {
+			if s := st.types[t]; s != nil && !s.hasAll(st.collection(t)) {
 				return deferrals{removals: true}
 			}
 		}

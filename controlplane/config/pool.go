@@ -18,6 +18,7 @@ const (
 	PolicyRoundRobin   = contract.PolicyRoundRobin
 	PolicySession      = contract.PolicySession
 	PolicyPrefix       = contract.PolicyPrefix
+	PolicyPicker       = contract.PolicyPicker
 )
 
 // DefaultHealthInterval is the default of [Health.Interval].
@@ -39,10 +40,11 @@ type Pool struct {
 	ServersFile string `yaml:"servers_file"`
 	// Service is a Service of Kubernetes, whose ready endpoints are more servers.
 	Service PoolService `yaml:"service"`
-	// Policy is "least_request", "round_robin", "session" or "prefix". Empty: least_request.
-	Policy   string   `yaml:"policy" jsonschema:"enum=least_request,enum=round_robin,enum=session,enum=prefix"`
+	// Policy is "least_request", "round_robin", "session", "prefix" or "picker". Empty: least_request.
+	Policy   string   `yaml:"policy" jsonschema:"enum=least_request,enum=round_robin,enum=session,enum=prefix,enum=picker"`
 	Session  Session  `yaml:"session"`
 	Affinity Affinity `yaml:"affinity"`
+	Picker   Picker   `yaml:"picker"`
 	// Capacity is how many requests one server works on at once (vLLM: --max-num-seqs). Each Envoy answers requests beyond
 	// the capacity of all servers together with 503 at once. 0 leaves queues to the servers.
 	Capacity int `yaml:"capacity" jsonschema:"minimum=0"`
@@ -99,6 +101,9 @@ func (p Pool) withDefaults(kind *contract.Kind) Pool {
 	}
 	if p.Policy == PolicyPrefix {
 		p.Affinity = p.Affinity.withDefaults()
+	}
+	if p.Policy == PolicyPicker {
+		p.Picker = p.Picker.withDefaults()
 	}
 	if p.Health.Path == "" {
 		p.Health.Path = cmp.Or(kind.Health, NoHealthChecks)
@@ -205,9 +210,12 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 	resolved.TLS = resolved.TLS || p.Service.Scheme == SchemeHTTPS
 	r.Pools = append(r.Pools, resolved)
 	switch p.Policy {
-	case "", PolicyLeastRequest, PolicyRoundRobin, PolicySession, PolicyPrefix:
+	case "", PolicyLeastRequest, PolicyRoundRobin, PolicySession, PolicyPrefix, PolicyPicker:
 	default:
-		return fail(".policy", "%q is not known; write least_request, round_robin, session or prefix", p.Policy)
+		return fail(".policy", "%q is not known; write least_request, round_robin, session, prefix or picker", p.Policy)
+	}
+	if field, reason := p.Picker.check(p.Policy, c.Mode); reason != "" {
+		return fail(field, "%s", reason)
 	}
 	if field, reason := p.Session.check(p.Policy); reason != "" {
 		return fail(field, "%s", reason)

@@ -36,6 +36,8 @@ type ResolvedPool struct {
 	TLS bool
 	// APIPath is the path of the servers' API ([contract.Model.APIPath]), which ends the URLs of the listed servers.
 	APIPath string
+	// PickerEndpoint is the address in [Picker.URL]. It is zero if there is none.
+	PickerEndpoint Endpoint
 	// Models are the models whose servers these are.
 	Models []*Model
 	// Short reports whether a model names the servers itself.

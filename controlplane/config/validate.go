@@ -122,6 +122,9 @@ func (c *Config) check() (*Resolved, *Error) {
 	if e := c.checkModels(r); e != nil {
 		return nil, e
 	}
+	if e := c.checkPickers(r); e != nil {
+		return nil, e
+	}
 	if e := c.checkService(r); e != nil {
 		return nil, e
 	}

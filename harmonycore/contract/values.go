@@ -15,6 +15,8 @@ const (
 	PolicySession      = "session"
 	// PolicyPrefix chooses by [AffinityHeader].
 	PolicyPrefix = "prefix"
+	// PolicyPicker leaves the choice to an endpoint picker.
+	PolicyPicker = "picker"
 )
 
 // The values of [LogRoutedBy]: what the affinity of a request was made of.

@@ -1,0 +1,129 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+// Picker determines who chooses the server of a request, for [PolicyPicker] (docs/routing.md).
+type Picker struct {
+	// URL is the address of an endpoint picker that speaks the Inference Extension's protocol over gRPC, such as
+	// http://10.0.0.5:9002 (harmony picker). Empty: whoever is in front of this gateway sets the header
+	// x-gateway-destination-endpoint, and removes it from clients' requests.
+	URL string `yaml:"url"`
+	// Send is "headers" or "bodies": what the picker gets of a request. Empty: headers.
+	Send string `yaml:"send" jsonschema:"enum=headers,enum=bodies"`
+	// Timeout is how long a request waits for the picker. All pools have the same. 0 is the default.
+	Timeout Duration `yaml:"timeout"`
+	// OnFailure is "fallback" or "refuse": what becomes of a request for which the picker names no server of the pool.
+	// Empty: fallback.
+	OnFailure string `yaml:"on_failure" jsonschema:"enum=fallback,enum=refuse"`
+	// Fallback is the policy that chooses then: "least_request" or "round_robin". Empty: least_request.
+	Fallback string `yaml:"fallback" jsonschema:"enum=least_request,enum=round_robin"`
+}
+
+// Values of [Picker].
+const (
+	SendHeaders       = "headers"
+	SendBodies        = "bodies"
+	OnFailureFallback = "fallback"
+	OnFailureRefuse   = "refuse"
+)
+
+// The bounds of [Picker.Timeout].
+const (
+	DefaultPickerTimeout = 200 * time.Millisecond
+	minPickerTimeout     = time.Millisecond
+	maxPickerTimeout     = 5 * time.Minute
+)
+
+// Asked reports whether Envoy asks a picker for the pool's requests.
+func (p *Pool) Asked() bool { return p.Policy == PolicyPicker && p.Picker.URL != "" }
+
+// PickedInFront reports whether the header with the chosen servers comes from whoever is in front of this gateway.
+func (p *Pool) PickedInFront() bool { return p.Policy == PolicyPicker && p.Picker.URL == "" }
+
+// withDefaults returns the picker with defaults for its absent settings.
+func (p Picker) withDefaults() Picker {
+	p.Send = cmp.Or(p.Send, SendHeaders)
+	p.Timeout = cmp.Or(p.Timeout, Duration(DefaultPickerTimeout))
+	p.OnFailure = cmp.Or(p.OnFailure, OnFailureFallback)
+	p.Fallback = cmp.Or(p.Fallback, PolicyLeastRequest)
+	return p
+}
+
+// check checks the settings of a pool with this policy, in this mode of the filter.
+func (p *Picker) check(policy, mode string) (field, reason string) {
+	if policy != PolicyPicker {
+		if *p != (Picker{}) {
+			return ".picker", "is for the policy picker; write policy: picker, or leave it out"
+		}
+		return "", ""
+	}
+	if p.URL == "" && p.Timeout != 0 {
+		return ".picker.timeout", "is for a picker with a url: without one nobody is asked; leave it out"
+	}
+	if p.URL == "" && p.Send != "" {
+		return ".picker.send", "is for a picker with a url: without one nobody is asked; leave it out"
+	}
+	if p.URL != "" {
+		if _, err := ParseURL(p.URL); err != nil {
+			return ".picker.url", err.Error()
+		}
+	}
+	if !oneOf(p.Send, "", SendHeaders, SendBodies) {
+		return ".picker.send", fmt.Sprintf("%q is not known; write headers or bodies", p.Send)
+	}
+	if p.Send == SendBodies && mode == contract.ModeReduced {
+		return ".picker.send", "cannot be bodies in mode reduced, which does not hold requests; write headers"
+	}
+	if d := time.Duration(p.Timeout); d != 0 && (d < minPickerTimeout || d > maxPickerTimeout) {
+		return ".picker.timeout", fmt.Sprintf("%s is out of range; write a time from 1ms to 5m", d)
+	}
+	if !oneOf(p.OnFailure, "", OnFailureFallback, OnFailureRefuse) {
+		return ".picker.on_failure", fmt.Sprintf("%q is not known; write fallback or refuse", p.OnFailure)
+	}
+	if p.OnFailure == OnFailureRefuse && p.Fallback != "" {
+		return ".picker.fallback", "chooses nothing with on_failure: refuse; leave one of them out"
+	}
+	if !oneOf(p.Fallback, "", PolicyLeastRequest, PolicyRoundRobin) {
+		return ".picker.fallback", fmt.Sprintf("%q is not known; write least_request or round_robin", p.Fallback)
+	}
+	return "", ""
+}
+
+func oneOf(s string, known ...string) bool { return slices.Contains(known, s) }
+
+// checkPickers checks what the pools' pickers have in common: Envoy waits for all of them equally long, and a server of
+// a model is no picker.
+func (c *Config) checkPickers(r *Resolved) *Error {
+	first := -1
+	for i := range r.Pools {
+		p := &r.Pools[i]
+		if !p.Asked() {
+			continue
+		}
+		fail := func(field, reason string) *Error {
+			return &Error{Field: fmt.Sprintf("pools[%d].picker.%s", i, field), Reason: reason}
+		}
+		e, err := ParseURL(p.Picker.URL)
+		if err != nil {
+			return fail("url", err.Error())
+		}
+		p.PickerEndpoint = e
+		if owner, ok := r.owners[e.withoutScheme()]; ok {
+			return fail("url", p.Picker.URL+" is a server of "+owner+"; write the URL of a picker")
+		}
+		if first < 0 {
+			first = i
+		} else if a := &r.Pools[first]; a.Picker.Timeout != p.Picker.Timeout {
+			return fail("timeout", fmt.Sprintf("%s differs from the %s of %s; Envoy waits for all pickers equally long, so "+
+				"write one time in all pools", time.Duration(p.Picker.Timeout), time.Duration(a.Picker.Timeout), a.Name))
+		}
+	}
+	return nil
+}

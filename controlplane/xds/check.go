@@ -67,7 +67,8 @@ func (r *Resources) Check() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(clusters)) {
-		if !clusters[name] && name != UnroutedCluster && name != contract.TapCluster && name != TracingCluster {
+		if !clusters[name] && !isPickerCluster(name) && name != UnroutedCluster && name != contract.TapCluster &&
+			name != TracingCluster {
 			return fmt.Errorf("xds: no route leads to cluster %s", name)
 		}
 	}

@@ -35,6 +35,7 @@ func (b *builder) clusters() []*clusterv3.Cluster {
 	for _, p := range b.usedPools() {
 		clusters = append(clusters, b.poolCluster(p))
 	}
+	clusters = append(clusters, b.pickerClusters()...)
 	if b.config.Passthrough != "" {
 		clusters = append(clusters, b.cluster(PassthroughCluster, singleServer(b.resolved.Passthrough), speech{}))
 	}

@@ -6,6 +6,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	procv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	wasmfilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/wasm/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	runtimev3 "github.com/envoyproxy/go-control-plane/envoy/service/runtime/v3"
@@ -31,16 +32,14 @@ func (r *Resources) Discovered() (map[string][]types.Resource, error) {
 		resource.EndpointType: nil, resource.SecretType: nil,
 	}
 	for i, l := range r.Listeners {
-		split, m, filter, err := splitListener(l)
+		split, m, filters, err := splitListener(l)
 		if err != nil {
 			return nil, fmt.Errorf("xds: listener %s: %w", l.GetName(), err)
 		}
 		all[resource.ListenerType] = append(all[resource.ListenerType], split)
 		if i == 0 { // all listeners have the same ones
 			all[resource.RouteType] = append(all[resource.RouteType], m.GetRouteConfig())
-			if filter != nil {
-				all[resource.ExtensionConfigType] = append(all[resource.ExtensionConfigType], filter)
-			}
+			all[resource.ExtensionConfigType] = append(all[resource.ExtensionConfigType], filters...)
 		}
 	}
 	for _, c := range r.Clusters {
@@ -73,10 +72,11 @@ func Endpoints(c *config.Resolved, o Options) (map[string][]types.Resource, erro
 	return all, b.err
 }
 
-// splitListener returns a copy of a listener that refers to the routes and to the filter's configuration by name, the
-// original connection manager with the routes, and the filter's configuration.
+// splitListener returns a copy of a listener that refers to the routes and to configurations of filters by name, the
+// original connection manager with the routes, and those configurations: that of the shipped filter and that of the one
+// that asks pickers.
 func splitListener(l *listenerv3.Listener) (
-	*listenerv3.Listener, *hcmv3.HttpConnectionManager, *corev3.TypedExtensionConfig, error) {
+	*listenerv3.Listener, *hcmv3.HttpConnectionManager, []types.Resource, error) {
 	original, err := managerOf(l)
 	if err != nil {
 		return nil, nil, nil, err
@@ -85,13 +85,13 @@ func splitListener(l *listenerv3.Listener) (
 	m.RouteSpecifier = &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
 		ConfigSource: adsSource(), RouteConfigName: original.GetRouteConfig().GetName(),
 	}}
-	var filter *corev3.TypedExtensionConfig
+	var filters []types.Resource
 	for _, f := range m.HttpFilters {
 		typed := f.GetTypedConfig()
-		if !typed.MessageIs(&wasmfilterv3.Wasm{}) {
+		if !typed.MessageIs(&wasmfilterv3.Wasm{}) && !typed.MessageIs(&procv3.ExternalProcessor{}) {
 			continue
 		}
-		filter = &corev3.TypedExtensionConfig{Name: f.GetName(), TypedConfig: typed}
+		filters = append(filters, &corev3.TypedExtensionConfig{Name: f.GetName(), TypedConfig: typed})
 		f.ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
 			ConfigSource: filterSource(), TypeUrls: []string{typed.GetTypeUrl()},
 		}}
@@ -108,7 +108,7 @@ func splitListener(l *listenerv3.Listener) (
 			}
 		}
 	}
-	return split, original, filter, nil
+	return split, original, filters, nil
 }
 
 // filterSource returns the source of the filter's configuration. A listener waits for it as long as it takes: one that

@@ -131,6 +131,7 @@ func (b *builder) httpFilters() []*hcmv3.HttpFilter {
 		{Name: FilterName, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(b.wasm())}},
 		// Only routes turn it on, so the listener stays the same when a pool begins to use sessions.
 		{Name: sessionFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&sessionv3.StatefulSession{})}},
+		b.pickerFilter(),
 		// It sends no x-envoy-… headers, because servers and clients do not use them.
 		{Name: "envoy.filters.http.router", ConfigType: &hcmv3.HttpFilter_TypedConfig{
 			TypedConfig: b.any(&routerv3.Router{SuppressEnvoyHeaders: true})}},

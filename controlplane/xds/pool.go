@@ -163,6 +163,8 @@ func (b *builder) balance(p *config.ResolvedPool) *clusterv3.LoadBalancingPolicy
 	var policy proto.Message
 	name := ""
 	switch {
+	case p.Policy == config.PolicyPicker:
+		name, policy = "override_host", b.overrideHost(p)
 	case p.Policy == config.PolicySession && p.Session.Header != "":
 		// A ring hash goes to its next place at a retry, which may be the same server's. Maglev hashes again
 		// (RATIONALE.md#60).
@@ -178,9 +180,7 @@ func (b *builder) balance(p *config.ResolvedPool) *clusterv3.LoadBalancingPolicy
 		name, policy = "least_request", &leastv3.LeastRequest{
 			SelectionMethod: leastv3.LeastRequest_FULL_SCAN, SlowStartConfig: slow}
 	}
-	return &clusterv3.LoadBalancingPolicy_Policy{TypedExtensionConfig: &corev3.TypedExtensionConfig{
-		Name: "envoy.load_balancing_policies." + name, TypedConfig: b.any(policy),
-	}}
+	return named(name, b.any(policy))
 }
 
 func breakers() *clusterv3.CircuitBreakers {

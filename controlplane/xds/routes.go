@@ -116,6 +116,7 @@ func (b *builder) poolRoute(name string, m *config.Model, path, chosen string) *
 	}
 	r.GetRoute().RetryPolicy = b.poolRetryPolicy(b.pool(m))
 	b.keepSession(r, b.pool(m))
+	b.askPicker(r, b.pool(m))
 	return r
 }
 

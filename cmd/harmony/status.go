@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 )
@@ -121,8 +122,13 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	var down []string
 	for _, p := range s.Pools {
 		name, models, policy := p.Name, strings.Join(p.Models, ", "), p.Policy
-		if models == "" {
+		switch {
+		case p.Role == config.RolePrefill:
+			models = "prefill for " + strings.Join(p.PrefillFor, ", ")
+		case models == "":
 			models = "-"
+		case p.Prefill != "":
+			models += " (prefill: " + p.Prefill + ")"
 		}
 		for _, one := range p.Servers {
 			state := string(one.State)

@@ -177,7 +177,7 @@ func (c *Config) Filter() *contract.Config {
 func (c *Config) filterModel(m *Model) contract.Model {
 	return contract.Model{
 		Name: m.Name, Pool: m.Route(), PoolName: m.PoolName(), Policy: c.policy(m), Server: c.kind(m), ServerModel: cmp.Or(m.ServerModel, m.Name),
-		APIPath: c.apiPath(m), Routing: c.routing(m), ModelSettings: m.ModelSettings,
+		APIPath: c.apiPath(m), Routing: c.routing(m), Prefill: c.filterPrefill(m), ModelSettings: m.ModelSettings,
 	}
 }
 

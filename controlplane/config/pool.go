@@ -55,6 +55,8 @@ type Pool struct {
 	SlowStart Duration `yaml:"slow_start"`
 	// Authorization is the name of the secret that the servers require as a bearer token. Empty: none.
 	Authorization string `yaml:"authorization"`
+	// Prefill is the pool whose servers read the prompts of this pool's requests.
+	Prefill Prefill `yaml:"prefill"`
 }
 
 // Session determines which requests form a session, which stays with one server: set either a cookie or a header. With
@@ -145,6 +147,9 @@ func (c *Config) checkPools(r *Resolved) *Error {
 	}
 	for i := range c.Pools {
 		if e := r.checkSpares(i); e != nil {
+			return e
+		}
+		if e := r.checkPrefill(i); e != nil {
 			return e
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // Resolved is a complete configuration with its texts parsed, each once. Neither it nor its [Config] changes.
@@ -19,7 +20,8 @@ type Resolved struct {
 	Tap Endpoint
 	// Collector is that of [Config.Tracing]. It is zero if there is none.
 	Collector Collector
-	// FilterJSON is the filter's part, in the form that the filter reads.
+	// FilterJSON is the filter's part, in the form that the filter reads. It lacks the addresses that
+	// [Resolved.FilterJSONWith] adds.
 	FilterJSON []byte
 
 	// owners holds the names of the models and pools that name servers, by [Endpoint.withoutScheme].
@@ -42,6 +44,8 @@ type ResolvedPool struct {
 	Models []*Model
 	// Short reports whether a model names the servers itself.
 	Short bool
+	// PrefillFor are the names of the pools for which the servers read prompts.
+	PrefillFor []string
 }
 
 // Resolve parses the texts in c. It returns the first error in c as an [*Error].
@@ -68,13 +72,15 @@ func (c *Config) Resolve() (*Resolved, error) {
 	if e := c.checkServicePresent(); e != nil {
 		return nil, e
 	}
-	r.FilterJSON = filterconfig.AppendJSON(nil, c.Filter())
+	r.FilterJSON = appendFilterJSON(c.Filter())
 	// The filter's own parser has the final word.
 	if _, err := filterconfig.Parse(r.FilterJSON); err != nil {
 		return nil, &Error{Reason: err.Error()}
 	}
 	return r, nil
 }
+
+func appendFilterJSON(f *contract.Config) []byte { return filterconfig.AppendJSON(nil, f) }
 
 // Pool returns the pool with this name, or nil.
 func (r *Resolved) Pool(name string) *ResolvedPool {

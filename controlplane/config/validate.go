@@ -193,6 +193,9 @@ func (c *Config) checkModels(r *Resolved) *Error {
 		if e := c.checkTranslate(i); e != nil {
 			return e
 		}
+		if e := c.checkPrefillUse(i, r); e != nil {
+			return e
+		}
 	}
 	return nil
 }

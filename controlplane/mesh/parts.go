@@ -84,6 +84,12 @@ func Split(c *config.Resolved, servers map[string][]xds.Server) (*Parts, error) 
 	if c.Config.Tap.URL != "" {
 		return nil, errors.New("tap: a mesh names clusters itself, and the filter would not find the recorder; leave tap out")
 	}
+	for i := range c.Pools {
+		if p := &c.Pools[i]; p.Prefill.Pool != "" {
+			return nil, errors.New("the prefill of the pool " + p.Name + ": a mesh names clusters itself, and the filter would " +
+				"not find that of " + p.Prefill.Pool + "; leave prefill out")
+		}
+	}
 	servers, err := withServices(c, servers)
 	if err != nil {
 		return nil, err

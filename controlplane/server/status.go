@@ -70,6 +70,12 @@ type Pool struct {
 	Down time.Time `json:"down,omitzero"`
 	// Spares are the pools whose servers help this one.
 	Spares []string `json:"spares,omitempty"`
+	// Role is [config.RolePrefill] for servers that read prompts for other pools, [config.RoleDecode] for servers that
+	// write answers to them, or empty for servers that do both. Prefill is the pool that reads this one's prompts, and
+	// PrefillFor are the pools for which this one reads.
+	Role       string   `json:"role,omitempty"`
+	Prefill    string   `json:"prefill,omitempty"`
+	PrefillFor []string `json:"prefill_for,omitempty"`
 }
 
 // PoolServer is the state of one address of a pool.
@@ -184,7 +190,8 @@ func PoolsAlone(c *config.Resolved, states map[string]pools.PoolState) []Pool {
 }
 
 func newPool(p *config.ResolvedPool, problem string) Pool {
-	one := Pool{Name: p.Name, Models: []string{}, Policy: p.Policy, Problem: problem, Servers: []PoolServer{}, Spares: p.Spares}
+	one := Pool{Name: p.Name, Models: []string{}, Policy: p.Policy, Problem: problem, Servers: []PoolServer{}, Spares: p.Spares,
+		Role: p.Role(), Prefill: p.Prefill.Pool, PrefillFor: p.PrefillFor}
 	for _, m := range p.Models {
 		one.Models = append(one.Models, m.Name)
 	}

@@ -35,7 +35,7 @@ const (
 	ResponsesCluster = "harmony-responses"
 	// TracingCluster has the collector of spans.
 	TracingCluster = "harmony-tracing"
-	poolPrefix     = "harmony-pool-"
+	poolPrefix     = contract.PoolClusterPrefix
 )
 
 // Options are the inputs of [Build] besides the operator's configuration.
@@ -74,6 +74,8 @@ type Resources struct {
 	Runtime *structpb.Struct
 	// Overload belongs in the bootstrap, because Envoy cannot discover it.
 	Overload *overloadv3.OverloadManager
+	// Prefill are the clusters of servers that read prompts. The filter alone calls them, so no route leads there.
+	Prefill []string
 	// Replies are the rules of the listeners' local_reply_config, for hosts that cannot evaluate its CEL.
 	Replies []LocalReply
 }
@@ -86,7 +88,7 @@ func Build(c *config.Resolved, o Options) (*Resources, error) {
 	b := newBuilder(c, o)
 	r := &Resources{
 		Listeners: b.listeners(), Clusters: b.clusters(), Secrets: b.secrets(), Runtime: b.runtime(),
-		Replies: localReplies(c.Config),
+		Replies: localReplies(c.Config), Prefill: b.prefillClusters(),
 	}
 	overload, err := Overload(&c.Config.Envoy)
 	b.fail(err)

@@ -57,7 +57,7 @@ func (r *Resources) Check() error {
 			if _, ok := clusters[name]; !ok {
 				return fmt.Errorf("xds: route %q leads to cluster %s, which does not exist", route.Name, name)
 			}
-			if name == contract.TapCluster {
+			if name == contract.TapCluster || slices.Contains(r.Prefill, name) {
 				return fmt.Errorf("xds: route %q leads to cluster %s, which is not for clients", route.Name, name)
 			}
 			clusters[name] = true
@@ -68,7 +68,7 @@ func (r *Resources) Check() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(clusters)) {
 		if !clusters[name] && !isPickerCluster(name) && name != UnroutedCluster && name != contract.TapCluster &&
-			name != TracingCluster {
+			name != TracingCluster && !slices.Contains(r.Prefill, name) {
 			return fmt.Errorf("xds: no route leads to cluster %s", name)
 		}
 	}

@@ -2,6 +2,7 @@ package xds
 
 import (
 	"fmt"
+	"slices"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -59,7 +60,8 @@ func (r *Resources) Discovered() (map[string][]types.Resource, error) {
 }
 
 // Endpoints returns the part of [Resources.Discovered] that depends only on the pools' servers. Nothing else changes
-// when servers come and go. o.Servers must have addresses.
+// when servers come and go. The filter's own configuration is a part of it if the filter chooses prefill servers.
+// o.Servers must have addresses.
 func Endpoints(c *config.Resolved, o Options) (map[string][]types.Resource, error) {
 	b := newBuilder(c, o)
 	all := map[string][]types.Resource{resource.EndpointType: nil}
@@ -69,6 +71,10 @@ func Endpoints(c *config.Resolved, o Options) (map[string][]types.Resource, erro
 		all[resource.EndpointType] = append(all[resource.EndpointType], a)
 	}
 	all[resource.RuntimeType] = []types.Resource{&runtimev3.Runtime{Name: RuntimeName, Layer: b.runtime()}}
+	if slices.ContainsFunc(b.usedPools(), b.isPinned) {
+		all[resource.ExtensionConfigType] = []types.Resource{
+			&corev3.TypedExtensionConfig{Name: FilterName, TypedConfig: b.any(b.wasm())}}
+	}
 	return all, b.err
 }
 

@@ -38,7 +38,7 @@ func (b *builder) wasm() *wasmfilterv3.Wasm {
 				KeyValues: map[string]string{contract.ErrorVariable: contract.ErrorRefuse},
 			},
 		}},
-		Configuration: b.any(wrapperspb.String(string(b.resolved.FilterJSON))),
+		Configuration: b.any(wrapperspb.String(string(b.filterJSON()))),
 		// Never FAIL_OPEN: it would send Chat JSON to a token endpoint. The documented default differs from place to place,
 		// so the policy is always set.
 		FailurePolicy: wasmv3.FailurePolicy_FAIL_RELOAD,

@@ -51,7 +51,7 @@ func isSingleUse(p *config.ResolvedPool) bool {
 
 func (b *builder) poolCluster(p *config.ResolvedPool) *clusterv3.Cluster {
 	groups := b.groups(p)
-	how := speech{filters: b.injectCredential(p)}
+	how := speech{filters: b.upstreamFilters(p)}
 	if isSingleUse(p) {
 		how.perConnection = 1
 	}
@@ -179,6 +179,9 @@ func (b *builder) balance(p *config.ResolvedPool) *clusterv3.LoadBalancingPolicy
 		// There are few servers and requests are long, so the best of all servers is chosen, and not the better of two.
 		name, policy = "least_request", &leastv3.LeastRequest{
 			SelectionMethod: leastv3.LeastRequest_FULL_SCAN, SlowStartConfig: slow}
+	}
+	if b.isPinned(p) {
+		name, policy = "override_host", b.pinned()
 	}
 	return named(name, b.any(policy))
 }

@@ -23,13 +23,16 @@ func TestRoundTrip(t *testing.T) {
 	m.ExtraBody = `{"a":[1,2.50,{"b":null,"c":"\"é\\"}],"d":{},"e":true}`
 	m.Chat = contract.ChatServers{ReasoningHistory: contract.ReasoningThinkTags, ThinkTags: contract.ThinkOff,
 		DeveloperRole: contract.DeveloperKeep, TemplateKwargs: `{"enable_thinking":false}`}
+	divided := contract.DefaultModel("b")
+	divided.Server, divided.Prefill = contract.SGLang, contract.Prefill{Cluster: "c", Pool: "p", BootstrapPort: 1,
+		Servers: []string{"10.0.0.1:30000", "[fd00::1]:30000"}, OnFailure: contract.PrefillRefuse}
 	want := &contract.Config{Schema: contract.Schema, Mode: contract.ModeFull, Passthrough: true, BodyLimit: 1024,
 		StallTimeoutMS: 0, MemoryLimit: 1 << 20, ReasoningRatioAlert: 0.75,
 		Seal:             contract.Seal{LifetimeS: 60, TenantHeader: "x-tenant"},
 		Settings:         contract.Settings{HostedTools: contract.HostedToolsRefuse},
 		ResponsesService: contract.ResponsesService{Pool: "s", Stores: true, WebSocket: true},
 		Tap:              contract.Tap{Cluster: "t", All: contract.TapSummary},
-		Models:           []contract.Model{m, contract.DefaultModel("b")}}
+		Models:           []contract.Model{m, divided}}
 	got, err := Parse(AppendJSON(nil, want))
 	if err != nil {
 		t.Fatal(err)

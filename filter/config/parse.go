@@ -93,6 +93,28 @@ func (p *parser) checkTranslate(c *contract.Config) {
 		if reason := contract.CannotPass(&m.ModelSettings, contract.KindNamed(m.Server), c.Mode); reason != "" {
 			p.fail("models["+strconv.Itoa(i)+"].translate", reason)
 		}
+		p.checkPrefill("models["+strconv.Itoa(i)+"].prefill", m, c.Mode)
+	}
+}
+
+// checkPrefill checks that the model's servers can leave the reading of prompts to others.
+func (p *parser) checkPrefill(path string, m *contract.Model, mode string) {
+	kind := contract.KindNamed(m.Server)
+	if m.Prefill.Cluster == "" || kind == nil {
+		return
+	}
+	if reason := contract.CannotPrefill(&m.ModelSettings, kind, mode); reason != "" {
+		p.fail(path, reason)
+	}
+	if kind.Prefill != contract.PrefillBootstrap {
+		return
+	}
+	const alone = " servers do not read a prompt in another's place"
+	if m.Prefill.OnFailure != contract.PrefillRefuse {
+		p.fail(path+".on_failure", `must be "refuse": `+kind.Name+alone)
+	}
+	if m.Prefill.MinTokens > 0 {
+		p.fail(path+".min_tokens", "must be 0: "+kind.Name+alone)
 	}
 }
 

@@ -26,6 +26,8 @@ type Kind struct {
 	// SingleUse reports whether a connection cannot be used again after a stream. It comes after the capabilities, for the
 	// sake of their bytes.
 	SingleUse bool
+	// Prefill is [PrefillParams], [PrefillBootstrap], or empty: how one server reads a prompt for another.
+	Prefill string
 }
 
 // Capabilities are what servers of a kind can do. docs/servers.md has what clients lose without each.
@@ -116,22 +118,22 @@ var kinds = [...]Kind{
 	{Name: VLLM, Path: CompletionsPath, Health: "/health", OwnAPI: bothAPIs, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
 		Scheduling: true, MinTokens: true, Biases: true,
-	}},
+	}, Prefill: PrefillParams},
 	{Name: VLLMGenerate, Path: InferenceGeneratePath, Health: "/health", OwnAPI: bothAPIs, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
 		Scheduling: true, MinTokens: true, Biases: true,
-	}},
+	}, Prefill: PrefillParams},
 	{Name: VLLMLegacy, Path: CompletionsPath, Health: "/health", OwnAPI: []string{ChatPath}, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, MinTokens: true, Biases: true,
 	}},
 	{Name: SGLang, Path: GeneratePath, Health: "/ready", OwnAPI: bothAPIs, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
 		Scheduling: true, MinTokens: true, Biases: true,
-	}},
+	}, Prefill: PrefillBootstrap},
 	{Name: SGLangCompletions, Path: CompletionsPath, Health: "/ready", OwnAPI: bothAPIs, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, StopTokens: true, StructuralTags: true, Scheduling: true, MinTokens: true,
 		Biases: true,
-	}},
+	}, Prefill: PrefillBootstrap},
 	{Name: TRTLLM, Path: CompletionsPath, Health: "/health", OwnAPI: bothAPIs, Capabilities: Capabilities{
 		ControlTokens: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true, MinTokens: true, Biases: true,
 	}},

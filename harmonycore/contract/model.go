@@ -17,6 +17,8 @@ type Model struct {
 	// /openai/v1/chat/completions.
 	APIPath string
 	Routing Routing
+	// Prefill determines which servers read the prompts.
+	Prefill Prefill
 	ModelSettings
 }
 
@@ -136,6 +138,8 @@ func DefaultModel(name string) Model {
 
 // Fields returns the settings of a model, in the order of the filter's JSON.
 func (m *Model) Fields() []Field {
+	prefill := block("prefill", m.Prefill.Fields())
+	prefill.Optional = true
 	own := []Field{
 		text("name", &m.Name, m.Name).required(),
 		text("pool", &m.Pool, m.Name),
@@ -146,6 +150,7 @@ func (m *Model) Fields() []Field {
 		text("server_model", &m.ServerModel, m.Name),
 		apiPath(&m.APIPath),
 		block("routing", m.Routing.Fields()),
+		prefill,
 	}
 	return append(own, m.ModelSettings.Fields()...)
 }

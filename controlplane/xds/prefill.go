@@ -1,0 +1,112 @@
+package xds
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
+	headersv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+	codecv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/upstream_codec/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	overridev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/override_host/v3"
+	robinv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/round_robin/v3"
+	subsetv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/subset/v3"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+// decodePools returns the names of the pools with models for which a pool's servers read prompts.
+func (b *builder) decodePools(p *config.ResolvedPool) []string {
+	var all []string
+	for _, name := range p.PrefillFor {
+		if decode := b.resolved.Pool(name); decode != nil && len(decode.Models) > 0 {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// isPinned reports whether the filter chooses the server of each call to a pool.
+func (b *builder) isPinned(p *config.ResolvedPool) bool {
+	kind := p.ServerKind()
+	return kind != nil && kind.Prefill == contract.PrefillBootstrap && len(b.decodePools(p)) > 0
+}
+
+// prefillClusters returns the names of the clusters of servers that read prompts.
+func (b *builder) prefillClusters() []string {
+	var all []string
+	for _, p := range b.usedPools() {
+		if len(b.decodePools(p)) > 0 {
+			all = append(all, poolPrefix+p.Name)
+		}
+	}
+	return all
+}
+
+// pinned returns the policy of a pool whose server the filter has chosen. If that server is not in the cluster any more,
+// the call must fail: the server that writes the answer waits for the chosen one, and another would wait for ever. A
+// division into subsets without any subset has no server for anybody.
+func (b *builder) pinned() *overridev3.OverrideHost {
+	none := &subsetv3.Subset{
+		FallbackPolicy:  subsetv3.Subset_NO_FALLBACK,
+		SubsetSelectors: []*subsetv3.Subset_LbSubsetSelector{{Keys: []string{"none"}}},
+		SubsetLbPolicy:  b.policies("round_robin", &robinv3.RoundRobin{}),
+	}
+	return &overridev3.OverrideHost{
+		OverrideHostSources: []*overridev3.OverrideHost_OverrideHostSource{{Header: contract.DestinationHeader}},
+		FallbackPolicy:      b.policies("subset", none),
+	}
+}
+
+// policies returns the only policy of a list.
+func (b *builder) policies(name string, policy proto.Message) *clusterv3.LoadBalancingPolicy {
+	return &clusterv3.LoadBalancingPolicy{Policies: []*clusterv3.LoadBalancingPolicy_Policy{named(name, b.any(policy))}}
+}
+
+// upstreamFilters returns a cluster's own filters, which end with the codec. They run after a server is chosen.
+func (b *builder) upstreamFilters(p *config.ResolvedPool) []*hcmv3.HttpFilter {
+	filters := b.injectCredential(p)
+	if !b.isPinned(p) {
+		return filters
+	}
+	// The filter's calls take no route, so no route removes the header.
+	removal := &hcmv3.HttpFilter{Name: "envoy.filters.http.header_mutation",
+		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&headersv3.HeaderMutation{
+			Mutations: &headersv3.Mutations{RequestMutations: []*mutationv3.HeaderMutation{{
+				Action: &mutationv3.HeaderMutation_Remove{Remove: contract.DestinationHeader}}}},
+		})}}
+	if len(filters) == 0 {
+		filters = []*hcmv3.HttpFilter{{Name: "envoy.filters.http.upstream_codec",
+			ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&codecv3.UpstreamCodec{})}}}
+	}
+	return append([]*hcmv3.HttpFilter{removal}, filters...)
+}
+
+// filterJSON returns the filter's configuration, with the present servers of the pools whose servers it chooses.
+func (b *builder) filterJSON() []byte {
+	return b.resolved.FilterJSONWith(func(pool string) []string {
+		p := b.resolved.Pool(pool)
+		if p == nil {
+			return nil // cannot happen: the configuration is resolved
+		}
+		var all []string
+		for _, s := range b.serversOf(p) {
+			switch {
+			case s.NotReady:
+			case s.Address.IsValid():
+				all = append(all, s.Address.String())
+			case s.Endpoint.IsIP():
+				all = append(all, net.JoinHostPort(s.Endpoint.Host, strconv.Itoa(int(s.Endpoint.Port))))
+			case b.options.Servers == nil:
+				b.fail(fmt.Errorf("the pool %s reads prompts for %s, and the gateway must know the addresses of its servers: %s "+
+					"is a name; write addresses, or run harmony controlplane", p.Name, p.PrefillFor[0], s.Endpoint))
+			}
+		}
+		return all
+	})
+}

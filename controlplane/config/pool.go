@@ -53,6 +53,7 @@ type Pool struct {
 	Health Health   `yaml:"health"`
 	// SlowStart is the time in which a new server's share of the requests grows to its full size. 0 is at once.
 	SlowStart Duration `yaml:"slow_start"`
+	Load      PoolLoad `yaml:"load"`
 	// Authorization is the name of the secret that the servers require as a bearer token. Empty: none.
 	Authorization string `yaml:"authorization"`
 	// Prefill is the pool whose servers read the prompts of this pool's requests.
@@ -75,6 +76,25 @@ type Health struct {
 	Path string `yaml:"path"`
 	// Interval is the time between two checks. 0 is the default.
 	Interval Duration `yaml:"interval"`
+}
+
+// DefaultLoadInterval is the default of [PoolLoad.Interval] where the load is needed.
+const DefaultLoadInterval = 2 * time.Second
+
+// PoolLoad determines how the control plane follows the load that the servers tell in their metrics.
+type PoolLoad struct {
+	// Weights reports whether a server that has more to do than the others of the pool gets fewer of the requests.
+	Weights bool `yaml:"weights"`
+	// Interval is the time between two questions to a server. 0: 2s if something needs the load; else no server is asked.
+	Interval Duration `yaml:"interval"`
+}
+
+// LoadInterval returns the time between two questions to a server for its load, or 0 if it is not asked.
+func (p *Pool) LoadInterval() time.Duration {
+	if p.Load.Interval == 0 && p.Load.Weights {
+		return DefaultLoadInterval
+	}
+	return time.Duration(p.Load.Interval)
 }
 
 // NoHealthChecks is the [Health.Path] that turns health checks off.
@@ -240,6 +260,12 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 	}
 	if d := time.Duration(p.SlowStart); d > time.Hour {
 		return fail(".slow_start", "%s is too long; use at most 1h", d)
+	}
+	if d := time.Duration(p.Load.Interval); d != 0 && (d < 500*time.Millisecond || d > time.Minute) {
+		return fail(".load.interval", "%s is out of range; write a time from 500ms to 1m", d)
+	}
+	if p.Load.Weights && p.Kind == contract.Ollama {
+		return fail(".load.weights", "%s servers do not tell their load; leave it out", p.Kind)
 	}
 	if p.Authorization != "" {
 		if e := c.checkSecretOf(at+".authorization", p.Authorization, false); e != nil {

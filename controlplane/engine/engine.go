@@ -29,12 +29,18 @@ type Engine struct {
 	recognises func(*page) bool
 }
 
-// Gauges are the names of the gauges of a program's load, at a path in Prometheus' text format.
+// Gauges are the names of the metrics of a program's load, at a path in Prometheus' text format. "" means that the
+// program does not tell it.
 type Gauges struct {
 	Path string
-	// Running and Waiting are numbers of requests. Cache is the part of the KV cache that is used, from 0 to 1. "" means
-	// that the program does not tell it.
+	// Running and Waiting are numbers of requests. Cache is the part of the KV cache that is used, from 0 to 1.
 	Running, Waiting, Cache string
+	// Preemptions counts requests that lost their place in the KV cache to others.
+	Preemptions string
+	// Queries counts the tokens of prompts, and Hits those of them that the prefix cache had.
+	Queries, Hits string
+	// QueueTime is a histogram of the seconds that requests have waited.
+	QueueTime string
 }
 
 // The programs that other packages name.
@@ -55,13 +61,21 @@ const (
 var engines = [...]Engine{
 	{
 		ID: SGLang, Name: "SGLang", Owner: "sglang", tokenizes: prompts,
-		Load:       Gauges{"/metrics", "sglang:num_running_reqs", "sglang:num_queue_reqs", "sglang:token_usage"},
+		Load: Gauges{
+			Path:    "/metrics",
+			Running: "sglang:num_running_reqs", Waiting: "sglang:num_queue_reqs", Cache: "sglang:token_usage",
+			// sglang:num_retracted_reqs is a gauge of the last batch, and not this counter.
+			Preemptions: "sglang:num_retracted_requests_total",
+			Queries:     "sglang:prompt_tokens_total", Hits: "sglang:cached_tokens_total",
+			QueueTime: "sglang:queue_time_seconds",
+		},
 		pages:      [][]string{{"/model_info", "/get_model_info"}, {"/server_info", "/get_server_info"}},
 		recognises: func(p *page) bool { return p.ModelPath != "" },
 	},
 	{
 		ID: LlamaCPP, Name: "llama.cpp", Owner: "llamacpp", tokenizes: contents,
-		Load:       Gauges{"/metrics", "llamacpp:requests_processing", "llamacpp:requests_deferred", ""},
+		Load: Gauges{
+			Path: "/metrics", Running: "llamacpp:requests_processing", Waiting: "llamacpp:requests_deferred"},
 		pages:      [][]string{{"/props"}},
 		recognises: func(p *page) bool { return p.Build != "" },
 	},
@@ -71,14 +85,25 @@ var engines = [...]Engine{
 	},
 	{
 		ID: VLLM, Name: "vLLM", Owner: "vllm", tokenizes: prompts,
-		Load:       Gauges{"/metrics", "vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc"},
+		Load: Gauges{
+			Path:    "/metrics",
+			Running: "vllm:num_requests_running", Waiting: "vllm:num_requests_waiting", Cache: "vllm:kv_cache_usage_perc",
+			Preemptions: "vllm:num_preemptions_total",
+			Queries:     "vllm:prefix_cache_queries_total", Hits: "vllm:prefix_cache_hits_total",
+			QueueTime: "vllm:request_queue_time_seconds",
+		},
 		pages:      [][]string{{"/version"}},
 		recognises: func(p *page) bool { return p.Version != "" },
 	},
 	{
 		ID: TRTLLM, Name: "TensorRT-LLM", Owner: "tensorrt_llm",
-		Load: Gauges{"/prometheus/metrics", "trtllm_num_requests_running", "trtllm_num_requests_waiting",
-			"trtllm_kv_cache_utilization"},
+		Load: Gauges{
+			Path:    "/prometheus/metrics",
+			Running: "trtllm_num_requests_running", Waiting: "trtllm_num_requests_waiting",
+			Cache:   "trtllm_kv_cache_utilization",
+			Queries: "trtllm_prompt_tokens_total", Hits: "trtllm_prompt_cached_tokens_total",
+			QueueTime: "trtllm_request_queue_time_seconds",
+		},
 		pages: [][]string{{"/version"}},
 	},
 	{ID: Gateway, Name: "Harmony Edge", Owner: Gateway},
@@ -88,6 +113,16 @@ var engines = [...]Engine{
 func Named(id string) *Engine {
 	for i := range engines {
 		if engines[i].ID == id {
+			return &engines[i]
+		}
+	}
+	return nil
+}
+
+// Serving returns the program whose servers are of this kind, or nil if any program's may be.
+func Serving(kind string) *Engine {
+	for i := range engines {
+		if engines[i].Serves(kind) {
 			return &engines[i]
 		}
 	}

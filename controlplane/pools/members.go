@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/load"
 )
 
 // member is a server in a pool. When the pool's probe changes, a new member replaces it and takes over its state.
@@ -92,7 +93,7 @@ func (w *Watcher) membersOf(p *pool) []*member {
 // the probe alone neither removes a server nor brings it back.
 func newMember(e config.Endpoint, address netip.AddrPort, probe *probe, old *member) *member {
 	m := &member{probe: probe, Server: Server{Endpoint: e, Address: address, State: Unknown, Since: time.Now(),
-		Vocabulary: VocabularyNotAsked}}
+		Vocabulary: VocabularyNotAsked, Load: load.None()}}
 	if len(probe.models) == 0 {
 		return m
 	}

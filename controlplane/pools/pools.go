@@ -19,6 +19,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/engine"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/endpointslices"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
+	"github.com/harmonyedge/harmonyedge/controlplane/load"
 )
 
 // Pool is a pool as the operator describes it.
@@ -46,6 +47,10 @@ type Pool struct {
 	// CAFile is the path of a PEM file with the authorities that https servers' certificates are checked against. It is
 	// read again when it changes. "" means the system's authorities.
 	CAFile string
+	// Kind is the kind of the servers. It says what tells their load, where they are not recognised as a program.
+	Kind string
+	// LoadInterval is the time between two questions to a server for its load. 0 means that it is not asked.
+	LoadInterval time.Duration
 }
 
 // State is the state of a server: whether it serves all models of its pool.
@@ -93,6 +98,9 @@ type Server struct {
 	VocabularyExample string
 	// Refuses reports whether the server's last answer refused the pool's authorization.
 	Refuses bool
+	// Load is the server's load, as far as it is asked for it and tells it. It changes without a notice of
+	// [Watcher.Changed].
+	Load load.Load
 }
 
 // PoolState is the state of a pool at one moment.
@@ -192,8 +200,8 @@ func New(o Options) *Watcher {
 	w := &Watcher{log: o.Log, lookup: o.Lookup, files: watch.New(o.Log), changed: make(chan struct{}, 1),
 		connect: o.Kubernetes, namespace: o.Namespace, serviceRetry: o.ServiceRetry,
 		pools: map[string]*pool{}, names: map[string]*name{}}
-	w.lookups = newScheduler(o.DNSInterval, maxLookups, w.resolve)
-	w.probes = newScheduler(o.ReadyInterval, maxProbes, w.probe)
+	w.lookups = newScheduler(always[string](o.DNSInterval), maxLookups, w.resolve)
+	w.probes = newScheduler(always[*member](o.ReadyInterval), maxProbes, w.probe)
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.running.Go(func() { w.lookups.run(w.ctx) })
 	w.running.Go(func() { w.probes.run(w.ctx) })

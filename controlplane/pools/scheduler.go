@@ -11,10 +11,12 @@ import (
 // scheduler runs a task for each of its keys again and again: at most limit tasks at once, and one at a time for each
 // key. A key's next run is one interval after its last task ended, plus or minus a tenth, so that runs do not bunch up.
 type scheduler[K comparable] struct {
-	interval time.Duration
-	limit    int
-	task     func(context.Context, K)
-	wake     chan struct{}
+	interval func(K) time.Duration
+	// spread reports whether new keys run at any time of their first interval. Otherwise they run at once.
+	spread bool
+	limit  int
+	task   func(context.Context, K)
+	wake   chan struct{}
 
 	mu       sync.Mutex
 	keys     map[K]bool
@@ -22,11 +24,16 @@ type scheduler[K comparable] struct {
 	schedule schedule[K] // of the keys that are not running
 }
 
-func newScheduler[K comparable](interval time.Duration, limit int, task func(context.Context, K)) *scheduler[K] {
+func newScheduler[K comparable](interval func(K) time.Duration, limit int, task func(context.Context, K)) *scheduler[K] {
 	return &scheduler[K]{interval: interval, limit: limit, task: task, wake: make(chan struct{}, 1), running: map[K]bool{}}
 }
 
-// set replaces the keys. A new key runs at once.
+// always returns the interval of a scheduler whose keys have the same.
+func always[K comparable](d time.Duration) func(K) time.Duration {
+	return func(K) time.Duration { return d }
+}
+
+// set replaces the keys.
 func (s *scheduler[K]) set(keys []K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +42,11 @@ func (s *scheduler[K]) set(keys []K) {
 	now := time.Now()
 	for _, k := range keys {
 		if !s.keys[k] && !before[k] && !s.running[k] {
-			s.schedule = append(s.schedule, scheduled[K]{at: now, key: k})
+			at := now
+			if s.spread {
+				at = at.Add(time.Duration(rand.Float64() * float64(s.interval(k))))
+			}
+			s.schedule = append(s.schedule, scheduled[K]{at: at, key: k})
 		}
 		s.keys[k] = true
 	}
@@ -95,7 +106,7 @@ func (s *scheduler[K]) finish(k K) {
 	s.mu.Lock()
 	delete(s.running, k)
 	if s.keys[k] {
-		wait := time.Duration(float64(s.interval) * (0.9 + 0.2*rand.Float64()))
+		wait := time.Duration(float64(s.interval(k)) * (0.9 + 0.2*rand.Float64()))
 		heap.Push(&s.schedule, scheduled[K]{at: time.Now().Add(wait), key: k})
 	}
 	s.mu.Unlock()

@@ -37,7 +37,7 @@ func (l *runLog) end(k int) {
 // clock of a synctest bubble.
 func startScheduler(t *testing.T) (*scheduler[int], *runLog) {
 	l := &runLog{runs: map[int][]time.Time{}, running: map[int]bool{}}
-	r := newScheduler(10*time.Second, 4, func(ctx context.Context, k int) {
+	r := newScheduler(always[int](10*time.Second), 4, func(ctx context.Context, k int) {
 		l.begin(k)
 		defer l.end(k)
 		time.Sleep(time.Second)
@@ -104,6 +104,43 @@ func TestSchedulerSet(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		if len(l.runs[2]) != had {
 			t.Error("keys that nobody wants have turns")
+		}
+	})
+}
+
+// TestSchedulerSpread checks that the first runs of many keys are spread over their intervals, and that each key has an
+// interval of its own.
+func TestSchedulerSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &runLog{runs: map[int][]time.Time{}, running: map[int]bool{}}
+		interval := func(k int) time.Duration { return time.Duration(1+k%2*9) * time.Second } // 1s or 10s
+		r := newScheduler(interval, 1000, func(_ context.Context, k int) { l.begin(k); l.end(k) })
+		r.spread = true
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); r.run(ctx) }()
+		var keys []int
+		for k := range 200 {
+			keys = append(keys, k)
+		}
+		begin := time.Now()
+		r.set(keys)
+		time.Sleep(20 * time.Second)
+		cancel()
+		<-done
+		halves := [2]int{}
+		for k, at := range l.runs {
+			if first := at[0].Sub(begin); first > interval(k) {
+				t.Errorf("%d waits %v for its first run", k, first)
+			} else {
+				halves[int(2*first/(interval(k)+1))]++
+			}
+			if n := len(at); k%2 == 0 && (n < 17 || n > 23) || k%2 == 1 && (n < 1 || n > 3) {
+				t.Errorf("%d has %d turns", k, n)
+			}
+		}
+		if halves[0] < 60 || halves[1] < 60 {
+			t.Errorf("first runs in the halves of the intervals: %d", halves)
 		}
 	})
 }

@@ -50,7 +50,7 @@ func TestVLLM(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Program() != "vLLM "+sim.Version || r.Context != 4096 || r.Model != "openai/gpt-oss-20b" || r.Metrics == 0 ||
-		r.Load != (engine.Load{}) || r.Texts.Same != 50 || r.Texts.All() != 50 || r.Problem() != "" {
+		r.Load.Running != 0 || r.Load.Waiting != 0 || r.Load.Cache != 0 || r.Texts.Same != 50 || r.Texts.All() != 50 || r.Problem() != "" {
 		t.Errorf("got %+v, problem %q", r, r.Problem())
 	}
 	k := r.Kind()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/load"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 )
 
@@ -108,5 +109,5 @@ func present(state pools.PoolState, address netip.AddrPort) bool {
 // earlier returns a server of an earlier run.
 func earlier(e config.Endpoint, address netip.AddrPort, reason string) pools.Server {
 	return pools.Server{Endpoint: e, Address: address, State: pools.Unknown, Vocabulary: pools.VocabularyNotAsked,
-		Reason: reason}
+		Reason: reason, Load: load.None()}
 }

@@ -16,7 +16,8 @@ func WatchedPools(c *config.Resolved, token func(name string) string) []pools.Po
 		p := &c.Pools[i]
 		one := pools.Pool{Name: p.Name, Servers: p.Endpoints, File: p.ServersFile, CAFile: c.Config.CAFile, APIPath: p.APIPath,
 			Service: pools.Service{Namespace: p.Service.Namespace, Name: p.Service.Name, Port: string(p.Service.Port),
-				TLS: p.TLS}}
+				TLS: p.TLS},
+			Kind: p.Kind, LoadInterval: p.LoadInterval()}
 		if kind := p.ServerKind(); kind != nil {
 			one.TokenIDs = kind.TokenIDs()
 		}

@@ -17,7 +17,8 @@ func told(running, waiting int) engine.Load {
 
 // untold is a sample of a server that tells nothing.
 func untold() engine.Load {
-	return engine.Load{Running: -1, Waiting: -1, Cache: -1, Preemptions: -1, Queries: -1, Hits: -1, QueueTime: -1, Queued: -1}
+	return engine.Load{Running: -1, Waiting: -1, Cache: -1, Preemptions: -1, Queries: -1, Hits: -1, QueueTime: -1,
+		Queued: -1}
 }
 
 // TestMeter checks that the first sample counts at once, and later ones in the time that has passed.
@@ -103,8 +104,8 @@ func TestNonsense(t *testing.T) {
 	for _, v := range []float64{0, 1, -1, 1e15, 1e-300} {
 		var m Meter
 		for i, w := range []float64{v, -1, 1e15, 0, v, v} {
-			m.Add(start.Add(time.Duration(i)*time.Nanosecond),
-				engine.Load{Running: int(w), Waiting: int(v), Cache: w, Preemptions: w, Queries: v, Hits: w, QueueTime: w, Queued: v})
+			m.Add(start.Add(time.Duration(i)*time.Nanosecond), engine.Load{Running: int(w), Waiting: int(v), Cache: w,
+				Preemptions: w, Queries: v, Hits: w, QueueTime: w, Queued: v})
 			l := m.Load()
 			for _, got := range []float64{l.Running, l.Waiting, l.Cache, l.Preemptions, l.Hits, l.QueueTime} {
 				if math.IsNaN(got) || math.IsInf(got, 0) || got < -1 {

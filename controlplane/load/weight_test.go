@@ -199,8 +199,8 @@ func TestChangesPerMinute(t *testing.T) {
 			other++
 		}
 	}
-	t.Logf("2,000 servers with 40 requests each: %d changes and %d pushes in a minute, of %d samples; %d servers have another "+
-		"weight than the middle's", changed/minutes, pushes/minutes, n*30, other)
+	t.Logf("2,000 servers with 40 requests each: %d changes and %d pushes in a minute, of %d samples; %d servers have "+
+		"another weight than the middle's", changed/minutes, pushes/minutes, n*30, other)
 	if changed/minutes > n*30/50 {
 		t.Errorf("%d changes a minute", changed/minutes)
 	}

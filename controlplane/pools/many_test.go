@@ -27,6 +27,13 @@ type manyServers struct {
 func newManyServers(t *testing.T, n int) *manyServers {
 	t.Helper()
 	h := &manyServers{requests: map[string]int{}}
+	h.addresses = listenMany(t, n, h)
+	return h
+}
+
+// listenMany serves h at many addresses with one port.
+func listenMany(t *testing.T, n int, h http.Handler) (all []netip.AddrPort) {
+	t.Helper()
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	t.Cleanup(func() { server.Close() })
 	port := 0
@@ -35,10 +42,10 @@ func newManyServers(t *testing.T, n int) *manyServers {
 		must(t, err)
 		address := netip.MustParseAddrPort(l.Addr().String())
 		port = int(address.Port())
-		h.addresses = append(h.addresses, address)
+		all = append(all, address)
 		go func() { _ = server.Serve(l) }()
 	}
-	return h
+	return all
 }
 
 func (h *manyServers) ServeHTTP(w http.ResponseWriter, r *http.Request) {

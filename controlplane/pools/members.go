@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
@@ -18,13 +19,16 @@ type member struct {
 	removed bool // it is in no pool any more, so an answer has no effect
 	// identified is what the server has told about itself since its start. It is nil if the server must be asked.
 	identified *identity
+	meter      load.Meter
+	// unanswered counts the questions for a load since the last one that was answered.
+	unanswered atomic.Int32
 	Server
 }
 
 // refresh updates names and members to the pools, the files and the addresses of names. The caller holds w.mu.
 func (w *Watcher) refresh() {
 	w.refreshNames()
-	var probed []*member
+	var probed, sampled []*member
 	for name, p := range w.pools {
 		before := p.members
 		p.members = w.membersOf(p)
@@ -37,8 +41,12 @@ func (w *Watcher) refresh() {
 		if len(p.Models) > 0 {
 			probed = append(probed, p.members...)
 		}
+		if p.LoadInterval > 0 {
+			sampled = append(sampled, p.members...)
+		}
 	}
 	w.probes.set(probed)
+	w.samples.set(sampled)
 }
 
 // endpoints returns the pool's servers as the operator wrote them, those of the file last.
@@ -94,13 +102,13 @@ func (w *Watcher) membersOf(p *pool) []*member {
 func newMember(e config.Endpoint, address netip.AddrPort, probe *probe, old *member) *member {
 	m := &member{probe: probe, Server: Server{Endpoint: e, Address: address, State: Unknown, Since: time.Now(),
 		Vocabulary: VocabularyNotAsked, Load: load.None()}}
-	if len(probe.models) == 0 {
-		return m
+	if len(probe.models) > 0 {
+		m.Reason = NotAsked
+		if old != nil && old.Endpoint == e && len(old.probe.models) > 0 {
+			m.Server = old.Server
+		}
 	}
-	m.Reason = NotAsked
-	if old != nil && old.Endpoint == e && len(old.probe.models) > 0 {
-		m.Server = old.Server
-	}
+	m.keepMeter(old)
 	return m
 }
 

@@ -148,6 +148,8 @@ type Watcher struct {
 	files   *watch.Files
 	lookups *scheduler[string]
 	probes  *scheduler[*member]
+	samples *scheduler[*member]
+	sampler *sampler
 	changed chan struct{}
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -202,9 +204,13 @@ func New(o Options) *Watcher {
 		pools: map[string]*pool{}, names: map[string]*name{}}
 	w.lookups = newScheduler(always[string](o.DNSInterval), maxLookups, w.resolve)
 	w.probes = newScheduler(always[*member](o.ReadyInterval), maxProbes, w.probe)
+	w.sampler = newSampler()
+	w.samples = newScheduler(sampleInterval, maxSamples, w.sample)
+	w.samples.spread = true
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.running.Go(func() { w.lookups.run(w.ctx) })
 	w.running.Go(func() { w.probes.run(w.ctx) })
+	w.running.Go(func() { w.samples.run(w.ctx) })
 	w.running.Go(w.watchFiles)
 	return w
 }
@@ -331,4 +337,5 @@ func (w *Watcher) Close() {
 	w.cancel()
 	w.files.Close()
 	w.running.Wait()
+	w.sampler.transport.CloseIdleConnections()
 }

@@ -22,17 +22,21 @@ type probe struct {
 	caFile        string
 	modelsPath    string
 	ids           bool
+	kind          string
+	loadInterval  time.Duration // 0: the servers are not asked for their load
 }
 
 func probeOf(p Pool) *probe {
 	m := contract.Model{APIPath: p.APIPath}
 	return &probe{pool: p.Name, models: p.Models, authorization: p.Authorization, name: p.AuthorizationName,
-		caFile: p.CAFile, modelsPath: m.ServerPath(contract.ModelsPath), ids: p.TokenIDs}
+		caFile: p.CAFile, modelsPath: m.ServerPath(contract.ModelsPath), ids: p.TokenIDs,
+		kind: p.Kind, loadInterval: p.LoadInterval}
 }
 
 func (q *probe) equal(other *probe) bool {
 	return slices.Equal(q.models, other.models) && q.authorization == other.authorization && q.name == other.name &&
-		q.caFile == other.caFile && q.modelsPath == other.modelsPath && q.ids == other.ids
+		q.caFile == other.caFile && q.modelsPath == other.modelsPath && q.ids == other.ids &&
+		q.kind == other.kind && q.loadInterval == other.loadInterval
 }
 
 // probe asks a server which models it serves and, once after each of its starts, what it is. It updates its state.

@@ -24,7 +24,8 @@ type scheduler[K comparable] struct {
 	schedule schedule[K] // of the keys that are not running
 }
 
-func newScheduler[K comparable](interval func(K) time.Duration, limit int, task func(context.Context, K)) *scheduler[K] {
+func newScheduler[K comparable](interval func(K) time.Duration, limit int, task func(context.Context, K),
+) *scheduler[K] {
 	return &scheduler[K]{interval: interval, limit: limit, task: task, wake: make(chan struct{}, 1), running: map[K]bool{}}
 }
 

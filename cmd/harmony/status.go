@@ -118,7 +118,12 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	if len(s.Envoys) == 0 {
 		fmt.Fprintf(t, "none has connected yet\n")
 	}
-	fmt.Fprintf(t, "\nPOOL\tMODELS\tPOLICY\tSERVER\tADDRESS\tSTATE\tFOR\tPROGRAM\n")
+	loads := slices.ContainsFunc(s.Pools, func(p server.Pool) bool { return slices.ContainsFunc(p.Servers, hasLoad) })
+	fmt.Fprintf(t, "\nPOOL\tMODELS\tPOLICY\tSERVER\tADDRESS\tSTATE\tFOR\tPROGRAM")
+	if loads {
+		fmt.Fprintf(t, "\tLOAD")
+	}
+	fmt.Fprintf(t, "\n")
 	var down []string
 	for _, p := range s.Pools {
 		name, models, policy := p.Name, strings.Join(p.Models, ", "), p.Policy
@@ -135,8 +140,12 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 			if one.Reason != "" {
 				state += " (" + one.Reason + ")"
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, models, policy, one.URL, one.Address, state,
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, models, policy, one.URL, one.Address, state,
 				ago(one.Since), programText(one.Program, one.Context, one.Vocabulary))
+			if loads {
+				fmt.Fprintf(t, "\t%s", loadText(&one))
+			}
+			fmt.Fprintf(t, "\n")
 			name, models, policy = "", "", ""
 		}
 		if len(p.Servers) == 0 {
@@ -188,6 +197,43 @@ func programText(program string, context int, vocabulary pools.Vocabulary) strin
 		text += fmt.Sprintf(", context: %d tokens", context)
 	}
 	return fmt.Sprintf("%s, vocabulary: %s", text, cmp.Or(vocabulary, pools.VocabularyNotAsked))
+}
+
+func hasLoad(s server.PoolServer) bool { return s.Load != nil || s.Weight > 0 }
+
+// loadText describes the load of a server, and its weight with the reason for it.
+func loadText(s *server.PoolServer) string {
+	var words []string
+	if l := s.Load; l != nil {
+		add := func(n *float64, format string) {
+			if n != nil {
+				words = append(words, fmt.Sprintf(format, *n))
+			}
+		}
+		add(l.Running, "%.0f running")
+		add(l.Waiting, "%.0f waiting")
+		if l.Cache != nil {
+			words = append(words, fmt.Sprintf("cache: %.0f %%", 100**l.Cache))
+		}
+		if l.Preemptions != nil && *l.Preemptions > 0 {
+			words = append(words, fmt.Sprintf("%g preemptions a minute", *l.Preemptions))
+		}
+		switch {
+		case l.Problem == "":
+		case len(words) == 0:
+			words = append(words, "unknown: "+l.Problem)
+		default:
+			words = append(words, "of before: "+l.Problem)
+		}
+	}
+	if s.Weight > 0 {
+		weight := fmt.Sprintf("weight: %d", s.Weight)
+		if s.WeightReason != "" {
+			weight += " (" + s.WeightReason + ")"
+		}
+		words = append(words, weight)
+	}
+	return cmp.Or(strings.Join(words, ", "), "-")
 }
 
 // spareNote names the pools that get the requests of a pool that is down.

@@ -36,6 +36,7 @@ func goodStatus() server.Status {
 }
 
 func TestStatus(t *testing.T) {
+	const shared = "http://gpu:1 10.0.1.1:1 ready 0s vLLM 0.33.0, context: 131072 tokens, vocabulary: same "
 	for name, tt := range map[string]struct {
 		change func(*server.Status)
 		code   int
@@ -63,6 +64,23 @@ func TestStatus(t *testing.T) {
 			"h200 a, b session http://gpu:1 10.0.1.1:1 unreachable (no Envoy reaches it; connection refused) 0s " +
 				"vLLM 0.33.0, context: 131072 tokens, vocabulary: same",
 			"DOWN for 0s: no server is reachable and ready; requests go to idle",
+		}},
+		"a load": {func(s *server.Status) {
+			running, waiting, cache, preemptions, none := 12.0, 3.0, 0.925, 1.5, 0.0
+			one := s.Pools[0].Servers[0]
+			one.Load = &server.ServerLoad{Running: &running, Waiting: &waiting, Cache: &cache, Preemptions: &preemptions}
+			one.Weight, one.WeightReason = 71, "its load is 18, and the middle of the pool 8"
+			old, unknown := one, one
+			old.Load = &server.ServerLoad{Running: &none, Problem: "no answer in time"}
+			old.Weight, old.WeightReason = 100, ""
+			unknown.Load, unknown.Weight = &server.ServerLoad{Problem: "answers 404 to GET /metrics"}, 0
+			s.Pools[0].Servers = append(s.Pools[0].Servers, one, old, unknown)
+		}, 0, []string{
+			"POOL MODELS POLICY SERVER ADDRESS STATE FOR PROGRAM LOAD",
+			"http://gpu:1 10.0.1.2:1 not_ready (it serves others) 0s unknown, vocabulary: not asked -",
+			shared + "12 running, 3 waiting, cache: 92 %, 1.5 preemptions a minute, weight: 71 (its load is 18, and the " +
+				"middle of the pool 8)",
+			shared + "0 running, of before: no answer in time, weight: 100", shared + "unknown: answers 404 to GET /metrics",
 		}},
 		"nobody": {func(s *server.Status) { s.Envoys, s.Configuration = nil, server.Configuration{} }, 0,
 			[]string{"none has connected yet", "configuration from flags, in force for -"}},

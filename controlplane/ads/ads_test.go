@@ -514,7 +514,7 @@ func TestVersionsAreStable(t *testing.T) {
 	for _, key := range []string{"x", "y", "z", "u", "v"} { // the order of a map's entries is random
 		c.Metadata.FilterMetadata[key] = &structpb.Struct{}
 	}
-	got, err := newCollection(resource.ClusterType, []types.Resource{c})
+	got, err := newCollection(resource.ClusterType, []types.Resource{c}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 // Save writes resources to a file: a JSON array with one DiscoveryResponse for each type. It leaves secrets out, which
 // must not be on disk. It replaces the file atomically.
 func Save(file string, r Resources) error {
-	s, err := newSnapshot(r)
+	s, err := newSnapshot(r, nil)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func Load(file string) (Resources, error) {
 			r[d.GetTypeUrl()] = append(r[d.GetTypeUrl()], m)
 		}
 	}
-	if _, err := newSnapshot(r); err != nil {
+	if _, err := newSnapshot(r, nil); err != nil {
 		return nil, damaged(err)
 	}
 	return r, nil

@@ -52,7 +52,8 @@ type Options struct {
 	// as the same. Two results for the same variant are equal. If Vary is nil, the server may count an Envoy as holding a
 	// configuration that the Envoy refused earlier (RATIONALE.md#90).
 	Vary func(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig
-	// Answered is called when an Envoy has accepted or refused a response. It must not call the server. It may be nil.
+	// Answered is called when an Envoy has accepted or refused a response, except when it has accepted weights alone. It
+	// must not call the server. It may be nil.
 	Answered func(Answer)
 	// MaxEnvoys is how many Envoys may be connected at once. 0 means [DefaultMaxEnvoys].
 	MaxEnvoys int
@@ -121,25 +122,37 @@ func New(o Options) *Server {
 }
 
 // Set replaces the resources of every Envoy, and reports whether their content has changed. It returns an error, and
-// changes nothing, if the resources are not consistent. If their content is as before, nothing is sent. The caller must
-// not change r or its resources afterwards. Set never waits for an Envoy.
+// changes nothing, if the resources are not consistent. If their content is as before, nothing is sent. If only weights
+// of endpoints have changed, they are sent, and changed is false: an Envoy is current without them, and no version shows
+// them. The caller must not change r, its slices or its resources afterwards: what is passed again is not looked at
+// again. Set never waits for an Envoy.
 func (s *Server) Set(r Resources) (changed bool, err error) {
-	next, err := newSnapshot(r)
+	s.mu.Lock()
+	before := s.snapshot
+	s.mu.Unlock()
+	next, err := newSnapshot(r, before)
 	if err != nil {
 		return false, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if next.equal(s.snapshot) {
+	equal, alike := next.equal(s.snapshot)
+	if equal {
+		s.snapshot = next
 		return false, nil
 	}
-	others, err := s.split.collection(r[resource.ExtensionConfigType])
-	if err != nil {
-		return false, err
+	others := s.others
+	if t := resource.ExtensionConfigType; s.snapshot == nil || next[t] != s.snapshot[t] {
+		if others, err = s.split.collection(r[t]); err != nil {
+			return false, err
+		}
 	}
 	s.snapshot, s.extensions, s.others = next, r[resource.ExtensionConfigType], others
 	for st := range s.streams {
 		st.push()
+	}
+	if alike {
+		return false, nil
 	}
 	s.notify()
 	return true, nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
@@ -47,18 +48,41 @@ type snapshot map[resource.Type]*collection
 
 // collection is all resources of one type, marshalled.
 type collection struct {
-	version   string // "" if there are no resources
+	version   string // "" if there are no resources; weights do not change it
+	exact     string // weights change it
 	resources map[string]*discovery.Resource
+	// from is what the resources were made of: the slice that [Server.Set] got, and its elements by name.
+	from   []types.Resource
+	byName map[string]types.Resource
 	// endpoints are the names of endpoint resources, by the name of the cluster. It has only clusters that get their
 	// endpoints by EDS.
 	endpoints map[string]string
 }
 
-func newSnapshot(r Resources) (snapshot, error) {
+// newSnapshot returns a snapshot of resources. What before has of them already is not made again.
+func newSnapshot(r Resources, before snapshot) (snapshot, error) {
 	for t := range r {
 		if shortNames[t] == "" {
 			return nil, fmt.Errorf("ads: resources of type %s are not served", t)
 		}
+	}
+	s := make(snapshot, len(order))
+	sameNames := before != nil
+	for _, t := range order {
+		old := before[t]
+		if old.isFrom(r[t]) {
+			s[t] = old
+			continue
+		}
+		var err error
+		if s[t], err = newCollection(t, r[t], old); err != nil {
+			return nil, fmt.Errorf("ads: %s: %w", shortNames[t], err)
+		}
+		// Endpoints refer to nothing, and are referred to by their names.
+		sameNames = sameNames && t == resource.EndpointType && s[t].sameNames(old)
+	}
+	if sameNames {
+		return s, nil
 	}
 	cacheSnapshot, err := cache.NewSnapshot("", r)
 	if err != nil {
@@ -67,17 +91,31 @@ func newSnapshot(r Resources) (snapshot, error) {
 	if err := cacheSnapshot.Consistent(); err != nil {
 		return nil, fmt.Errorf("ads: the resources do not fit together: %w", err)
 	}
-	s := make(snapshot, len(order))
-	for _, t := range order {
-		if s[t], err = newCollection(t, r[t]); err != nil {
-			return nil, fmt.Errorf("ads: %s: %w", shortNames[t], err)
-		}
-	}
 	return s, nil
 }
 
-func newCollection(t resource.Type, all []types.Resource) (*collection, error) {
-	c := &collection{resources: make(map[string]*discovery.Resource, len(all)), endpoints: map[string]string{}}
+// isFrom reports whether the collection was made of this slice. Who has given it does not change it.
+func (c *collection) isFrom(all []types.Resource) bool {
+	return c != nil && len(c.from) == len(all) && (len(all) == 0 || &c.from[0] == &all[0])
+}
+
+func (c *collection) sameNames(other *collection) bool {
+	if len(c.resources) != len(other.resources) {
+		return false
+	}
+	for name := range c.resources {
+		if other.resources[name] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// newCollection returns the collection of resources of a type. before is the last one, or nil.
+func newCollection(t resource.Type, all []types.Resource, before *collection) (*collection, error) {
+	c := &collection{resources: make(map[string]*discovery.Resource, len(all)), endpoints: map[string]string{},
+		from: all, byName: make(map[string]types.Resource, len(all))}
+	var err error
 	for _, r := range all {
 		if typeURL := resource.APITypePrefix + string(r.ProtoReflect().Descriptor().FullName()); typeURL != t {
 			return nil, fmt.Errorf("a resource is of type %s", typeURL)
@@ -89,13 +127,12 @@ func newCollection(t resource.Type, all []types.Resource) (*collection, error) {
 		if c.resources[name] != nil {
 			return nil, fmt.Errorf("two resources have the name %q", name)
 		}
-		// MarshalResource is deterministic, so the same resource has the same version in every process. An Envoy that
-		// reconnects to a restarted control plane, and names the versions that it holds, is therefore sent nothing.
-		raw, err := cache.MarshalResource(r)
-		if err != nil {
+		c.byName[name] = r
+		if before != nil && before.byName[name] == r {
+			c.resources[name] = before.resources[name]
+		} else if c.resources[name], err = marshal(t, name, r); err != nil {
 			return nil, fmt.Errorf("%q: %w", name, err)
 		}
-		c.resources[name] = &discovery.Resource{Name: name, Version: hash(raw), Resource: &anypb.Any{TypeUrl: t, Value: raw}}
 		if cluster, ok := r.(*clusterv3.Cluster); ok && cluster.GetType() == clusterv3.Cluster_EDS {
 			c.endpoints[name] = name
 			if service := cluster.GetEdsClusterConfig().GetServiceName(); service != "" {
@@ -103,14 +140,35 @@ func newCollection(t resource.Type, all []types.Resource) (*collection, error) {
 			}
 		}
 	}
-	var text []byte
+	var text, exact []byte
 	for _, name := range slices.Sorted(maps.Keys(c.resources)) {
-		text = fmt.Appendf(text, "%q %s\n", name, c.resources[name].Version)
+		version := c.resources[name].GetVersion()
+		text = fmt.Appendf(text, "%q %s\n", name, meaning(version))
+		exact = fmt.Appendf(exact, "%q %s\n", name, version)
 	}
 	if len(text) > 0 {
-		c.version = hash(text)
+		c.version, c.exact = hash(text), hash(exact)
 	}
 	return c, nil
+}
+
+// marshal returns a resource with its version. Marshalling is deterministic, so the same resource has the same version
+// in every process. An Envoy that reconnects to a restarted control plane, and names the versions that it holds, is
+// therefore sent nothing.
+func marshal(t resource.Type, name string, r types.Resource) (*discovery.Resource, error) {
+	raw, err := cache.MarshalResource(r)
+	if err != nil {
+		return nil, err
+	}
+	version := hash(raw)
+	if a, ok := r.(*endpointv3.ClusterLoadAssignment); ok && weighted(a) {
+		plain, err := cache.MarshalResource(withoutWeights(a))
+		if err != nil {
+			return nil, err
+		}
+		version = hash(plain) + weightsMark + version
+	}
+	return &discovery.Resource{Name: name, Version: version, Resource: &anypb.Any{TypeUrl: t, Value: raw}}, nil
 }
 
 // hash returns 16 hexadecimal digits: few enough to read, and enough that two different contents do not get the same
@@ -120,20 +178,23 @@ func hash(data []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func (s snapshot) equal(other snapshot) bool {
+// equal reports whether two snapshots are the same, and alike whether only their weights differ.
+func (s snapshot) equal(other snapshot) (equal, alike bool) {
 	if (s == nil) != (other == nil) {
-		return false
+		return false, false
 	}
+	equal = true
 	for t, c := range s {
 		if c.version != other[t].version {
-			return false
+			return false, false
 		}
+		equal = equal && c.exact == other[t].exact
 	}
-	return true
+	return equal, equal || s != nil
 }
 
 // Check returns the error that [Server.Set] would return for these resources.
 func (r Resources) Check() error {
-	_, err := newSnapshot(r)
+	_, err := newSnapshot(r, nil)
 	return err
 }

@@ -51,7 +51,7 @@ func (s *Split) collection(all []types.Resource) (*collection, error) {
 		}
 		replaced = append(replaced, s.Replace(config))
 	}
-	c, err := newCollection(resource.ExtensionConfigType, replaced)
+	c, err := newCollection(resource.ExtensionConfigType, replaced, nil)
 	if err != nil {
 		return nil, fmt.Errorf("ads: the other extensions: %w", err)
 	}

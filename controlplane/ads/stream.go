@@ -159,7 +159,7 @@ func (st *stream) recordAnswer(s *subscription, f *response, r *cache.DeltaReque
 		}
 	}
 	st.server.counts[short] = count
-	if st.server.answered != nil {
+	if st.server.answered != nil && (!f.weights || answer.Error != "") {
 		st.server.answered(answer)
 	}
 	if s.typ == resource.ExtensionConfigType && len(s.unanswered) == 0 {

@@ -58,6 +58,7 @@ type response struct {
 	response   *discovery.DeltaDiscoveryResponse
 	collection *collection
 	versions   map[string]string // by name; "" means removed
+	weights    bool              // it changes weights alone
 	sent       time.Time
 }
 
@@ -149,6 +150,7 @@ func (s *subscription) next(c *collection, wait deferrals) *response {
 		f.response.Resources = append(f.response.Resources, r)
 		s.sent[name] = r.GetVersion()
 	}
+	f.weights = s.onlyWeights(f)
 	s.unanswered = append(s.unanswered, f)
 	return f
 }
@@ -220,7 +222,7 @@ func (s *subscription) hasAll(c *collection) bool {
 	}
 	for name, r := range c.resources {
 		_, named := s.names[name]
-		if (named || requiredByAll(s.typ)) && s.accepted[name] != r.GetVersion() {
+		if (named || requiredByAll(s.typ)) && meaning(s.accepted[name]) != meaning(r.GetVersion()) {
 			return false
 		}
 	}

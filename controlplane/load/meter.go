@@ -31,6 +31,9 @@ func None() Load {
 	return Load{Running: -1, Waiting: -1, Cache: -1, Preemptions: -1, Hits: -1, QueueTime: -1}
 }
 
+// NotAsked is why the load is unknown of a server that has not been asked yet.
+const NotAsked = "not asked yet"
+
 // StaleAfter is how long a load stays known after its last sample. It is long, because a server that has too much to do
 // may not answer in time, and must not get more for that.
 const StaleAfter = 30 * time.Second

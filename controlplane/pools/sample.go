@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
@@ -50,6 +51,11 @@ func (w *Watcher) sample(ctx context.Context, m *member) {
 	at := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err == nil && told.Known() {
+		w.sampler.told.Add(1)
+	} else {
+		w.sampler.failed.Add(1)
+	}
 	switch {
 	case err != nil:
 		m.unanswered.Add(1)
@@ -64,6 +70,11 @@ func (w *Watcher) sample(ctx context.Context, m *member) {
 	if !m.removed {
 		m.Load = m.meter.Load()
 	}
+}
+
+// Samples returns how many questions for a load were answered with one, and how many were not.
+func (w *Watcher) Samples() (told, failed uint64) {
+	return w.sampler.told.Load(), w.sampler.failed.Load()
 }
 
 // gauges returns the names of the gauges of a server's load, or nil if they are not known. What the server says that it
@@ -86,10 +97,14 @@ func (m *member) keepMeter(old *member) {
 }
 
 // sampler asks servers for their loads. Unlike a [client] it keeps its connections: it asks every second or two.
-type sampler struct{ transport *http.Transport }
+type sampler struct {
+	transport *http.Transport
+	// told and failed count the questions.
+	told, failed atomic.Uint64
+}
 
 func newSampler() *sampler {
-	s := &sampler{&http.Transport{
+	s := &sampler{transport: &http.Transport{
 		DisableCompression: true, MaxResponseHeaderBytes: 64 << 10, WriteBufferSize: 512,
 		MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute,
 	}}

@@ -114,6 +114,7 @@ func (s *Server) updateConditions() {
 		}
 	}
 	s.logServers(before, now)
+	s.warmAgain(c, before, now)
 	s.mu.Lock()
 	s.conditions = now
 	s.mu.Unlock()

@@ -13,7 +13,6 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
-	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
@@ -193,6 +192,7 @@ func (s *Server) apply(ctx context.Context, next *configuration) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	s.weigh(next, s.pools.Servers(), time.Now())
 	if r, err = s.build(next); err == nil {
 		_, err = s.push(ctx, r, false)
 	}
@@ -224,6 +224,7 @@ func (s *Server) pushServers(ctx context.Context) {
 	if s.current == nil {
 		return
 	}
+	s.weigh(s.current, s.pools.Servers(), time.Now())
 	changed, err := xds.Endpoints(s.current.Resolved, s.xdsOptions(s.current))
 	if err == nil {
 		all := maps.Clone(s.latest)
@@ -266,7 +267,8 @@ func (s *Server) xdsOptions(c *configuration) xds.Options {
 		for j := range fit {
 			one := &fit[j]
 			all[j] = xds.Server{
-				Endpoint: one.Endpoint, Address: one.Address, NotReady: one.State == pools.NotReady && p.Health.Checked(),
+				Endpoint: one.Endpoint, Address: one.Address, NotReady: getsNothing(p, one),
+				Weight: s.weights.of(p.Name, one.Address),
 			}
 		}
 		servers[p.Name] = all

@@ -22,6 +22,8 @@ type metrics struct {
 	filters    *prometheus.CounterVec
 	saves      *prometheus.CounterVec
 	acceptance prometheus.Histogram
+	// weightPushes counts the pushes of weights alone.
+	weightPushes prometheus.Counter
 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -47,7 +49,7 @@ var (
 	infoDesc   = desc("filter_info", "1 for the filter that Envoys get from here.", "version", "sha256")
 	pushedDesc = desc("snapshot_pushed_timestamp_seconds", "When the resources that Envoys get were first pushed.")
 	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, vocabularyDesc,
-		poolUpDesc, metricsDesc,
+		poolUpDesc, metricsDesc, loadDesc, cacheDesc, knownDesc, lightDesc, askedDesc,
 		validDesc, loadedDesc, filterDesc, infoDesc, pushedDesc}
 	results        = []string{"accepted", "refused"}
 	outcomes       = []string{"ok", "failed"}
@@ -75,13 +77,17 @@ func newMetrics(s *Server) *metrics {
 				"counted.",
 		}),
 	}
+	m.weightPushes = prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: namespace, Name: "weight_pushes_total",
+		Help: "How often Envoys were sent other weights of servers, without another change.",
+	})
 	for _, o := range outcomes { // so that a counter is there before its first event
 		m.loads.WithLabelValues(o)
 		m.filters.WithLabelValues(o)
 		m.saves.WithLabelValues(o)
 	}
 	m.registry.MustRegister(
-		m, m.loads, m.filters, m.saves, m.acceptance,
+		m, m.loads, m.filters, m.saves, m.acceptance, m.weightPushes,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	m.registry.MustRegister(s.options.Collectors...)
@@ -152,6 +158,10 @@ func (m *metrics) Collect(c chan<- prometheus.Metric) {
 		}
 		gauge(poolUpDesc, up, p.Name)
 	}
+	collectLoads(status.Pools, gauge)
+	told, failed := m.server.samples()
+	counter(askedDesc, told, outcomes[0])
+	counter(askedDesc, failed, outcomes[1])
 	valid := 0.0
 	if status.Configuration.Error == "" && !status.Configuration.Loaded.IsZero() {
 		valid = 1

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -81,6 +82,8 @@ type Options struct {
 	Pools pools.Options
 	// Reach are the settings of the [reach.Tracker].
 	Reach reach.Options
+	// WeightInterval is the shortest time between two pushes of servers' weights. 0 means 5s.
+	WeightInterval time.Duration
 }
 
 // Server is a control plane. [New] makes one, and [Server.Run] runs it.
@@ -104,6 +107,7 @@ type Server struct {
 
 	// Only the goroutine of Run uses these.
 	remembered       remembered
+	weighing         weighing
 	pushedLast       time.Time
 	loggedProblems   map[string]string // by pool, the problem logged last
 	warnedOnlyUp     []string          // the settings for harmony up that were logged last
@@ -119,6 +123,7 @@ type Server struct {
 	latest          ads.Resources  // the resources that Envoys get
 	pushed          time.Time      // when latest was pushed
 	conditions      conditions     // conditions of the servers and pools at the last update
+	weights         weights        // only the goroutine of Run changes it
 	saved           bool           // latest is the last good snapshot of an earlier run
 	unacceptedSince time.Time      // the first push that not all Envoys have accepted; zero if they all have
 }
@@ -235,10 +240,14 @@ func (s *Server) loop(ctx context.Context) error {
 			return err
 		}
 	}
+	weights := time.NewTicker(cmp.Or(s.options.WeightInterval, weightInterval))
+	defer weights.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-weights.C:
+			s.pushWeights()
 		case <-s.files.Changed():
 			_ = s.load(ctx) // an error is logged, and the last good configuration stays in force
 		case <-s.moduleFiles.Changed():

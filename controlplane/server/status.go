@@ -93,6 +93,12 @@ type PoolServer struct {
 	Vocabulary pools.Vocabulary `json:"vocabulary"`
 	// Envoys counts the Envoys that have reported on the server.
 	Envoys Reached `json:"envoys"`
+	// Load is the server's load. It is nil if the pool's servers are not asked for it.
+	Load *ServerLoad `json:"load,omitempty"`
+	// Weight is the server's weight beside the others of its pool, and WeightReason why it is not 100. Weight is 0 if the
+	// pool has no weights, and for a server that gets no requests.
+	Weight       uint32 `json:"weight,omitempty"`
+	WeightReason string `json:"weight_reason,omitempty"`
 }
 
 // Reached is how many Envoys reach a server, and how many do not. If the pool has a health check, a server whose check
@@ -105,7 +111,7 @@ type Reached struct {
 // Status returns the present state.
 func (s *Server) Status() Status {
 	s.mu.Lock()
-	c, conditions := s.current, s.conditions
+	c, conditions, weights := s.current, s.conditions, s.weights
 	status := Status{
 		Version: s.options.Version, Started: s.started,
 		Configuration: Configuration{File: s.options.ConfigFile, Loaded: s.loaded},
@@ -121,7 +127,7 @@ func (s *Server) Status() Status {
 	s.mu.Unlock()
 	status.Snapshot.Versions = s.ads.Versions()
 	status.Envoys = s.ads.Envoys()
-	status.Pools = s.poolsOf(c, conditions)
+	status.Pools = s.poolsOf(c, conditions, &weights)
 	return status
 }
 
@@ -139,11 +145,11 @@ func (s *Server) filterStatus() Filter {
 }
 
 // poolsOf returns the state of the pools of a configuration, with their present servers.
-func (s *Server) poolsOf(c *configuration, conditions conditions) []Pool {
+func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weights) []Pool {
 	if c == nil {
 		return []Pool{}
 	}
-	states, reports := s.pools.Servers(), s.reach.Reports()
+	states, reports, now := s.pools.Servers(), s.reach.Reports(), time.Now()
 	all := make([]Pool, 0, len(c.Pools))
 	for i := range c.Pools {
 		p := &c.Pools[i]
@@ -155,7 +161,12 @@ func (s *Server) poolsOf(c *configuration, conditions conditions) []Pool {
 			// Derived again, because a reason may change without a change of state.
 			found := conditionOf(server, reports[reach.Key{Group: p.Name, Address: server.Address}])
 			found.since = since(&found, conditions.servers[serverKey{p.Name, server.Address}], server)
-			one.Servers = append(one.Servers, poolServer(server, &found))
+			shown := poolServer(p, server, &found, now)
+			if !getsNothing(p, server) {
+				shown.Weight = weights.of(p.Name, server.Address)
+				shown.WeightReason = weights.servers[serverKey{p.Name, server.Address}].Reason
+			}
+			one.Servers = append(one.Servers, shown)
 		}
 		all = append(all, one)
 	}
@@ -179,7 +190,7 @@ func PoolsAlone(c *config.Resolved, states map[string]pools.PoolState) []Pool {
 			if usable = usable || found.usable(); found.since.After(down) {
 				down = found.since
 			}
-			one.Servers = append(one.Servers, poolServer(&fit[j], &found))
+			one.Servers = append(one.Servers, poolServer(p, &fit[j], &found, time.Now()))
 		}
 		if !usable {
 			one.Down = down
@@ -211,9 +222,13 @@ func ModelsOf(all []Pool) []string {
 	return names
 }
 
-func poolServer(s *pools.Server, found *condition) PoolServer {
-	return PoolServer{
+func poolServer(p *config.ResolvedPool, s *pools.Server, found *condition, now time.Time) PoolServer {
+	shown := PoolServer{
 		URL: s.Endpoint.String(), Address: s.Address.String(), State: found.state, Reason: found.reason, Since: found.since,
 		Program: s.Program, Context: s.Context, Vocabulary: s.Vocabulary, Envoys: Reached(found.envoys),
 	}
+	if p.LoadInterval() > 0 {
+		shown.Load = loadOf(&s.Load, now)
+	}
+	return shown
 }

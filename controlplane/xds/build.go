@@ -60,6 +60,9 @@ type Server struct {
 	Address  netip.AddrPort
 	// NotReady reports whether the server gets no new requests.
 	NotReady bool
+	// Weight is the server's weight beside the others of its pool. 0 is for a pool without weights, and for a server that
+	// gets no requests.
+	Weight uint32
 }
 
 // Resources are all resources of one Envoy. [github.com/harmonyedge/harmonyedge/envoy.Bootstrap] uses them as they are.

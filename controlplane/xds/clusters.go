@@ -170,6 +170,8 @@ func lbEndpoint(s *Server) *endpointv3.LbEndpoint {
 	}}
 	if s.NotReady {
 		out.HealthStatus = corev3.HealthStatus_UNHEALTHY
+	} else if s.Weight > 0 {
+		out.LoadBalancingWeight = wrapperspb.UInt32(s.Weight)
 	}
 	return out
 }

@@ -304,12 +304,28 @@ function updateServer(row, server) {
       server.context ? `context of ${count(server.context)} tokens` : "",
       server.vocabulary === "same" ? "same vocabulary" : server.vocabulary === "other" ? "other vocabulary" : "",
       reach + fail > 0 ? `reached by ${count(reach)} of ${plural(reach + fail, "Envoy")}` : "",
+      ...loadOf(server),
     ]
       .filter(Boolean)
       .join(" · "),
   );
   setText(reason, visible(server.reason ?? ""));
   show(reason, Boolean(server.reason));
+}
+
+// loadOf returns what is known of a server's load, and its weight, in words.
+function loadOf(server) {
+  const load = server.load ?? {};
+  const known = (value, text) => (value === undefined ? [] : [text(value)]);
+  return [
+    ...known(load.running, (n) => `${count(n)} running`),
+    ...known(load.waiting, (n) => `${count(n)} waiting`),
+    ...known(load.cache, (n) => `cache ${Math.round(100 * n)} % full`),
+    ...known(load.preemptions_per_minute, (n) => (n > 0 ? `${n} preemptions a minute` : "")),
+    ...known(load.prefix_hits, (n) => `${Math.round(100 * n)} % of the prompts from the cache`),
+    load.problem ? `load unknown: ${visible(load.problem)}` : "",
+    server.weight && server.weight !== 100 ? `weight ${server.weight}: ${visible(server.weight_reason ?? "")}` : "",
+  ];
 }
 
 function makeEnvoy() {

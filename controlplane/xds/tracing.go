@@ -90,6 +90,7 @@ func spanTags() []*tracingv3.CustomTag {
 	tag("harmony.api", harmonyState(contract.LogAPI), text)
 	tag("harmony.pool", harmonyState(contract.LogPool), text)
 	tag("harmony.policy", harmonyState(contract.LogPolicy), text)
+	tag("harmony.routed_by", harmonyState(contract.LogRoutedBy), text)
 	tag("harmony.recoveries", harmonyState(contract.LogRecoveries), count)
 	tag("harmony.early_end", harmonyState(contract.LogEarlyEnd), text)
 	tag("harmony.cut", harmonyState(contract.LogCut), text)

@@ -62,15 +62,10 @@ func AppendBlocks(dst []Hash, seed Hash, ids []uint32, size, limit int) []Hash {
 	return dst
 }
 
-// Prefix returns the hash of the part of a prompt that stays the same over a conversation: its first blocks, at most
-// limit of them, but nothing after the first message of the user. A rest that fills no block counts too.
+// Prefix returns the hash of the part of a prompt that stays the same over a conversation: its first blocks of size ids,
+// at most limit of them, but nothing after the first message of the user. user is the id of the user's role.
 func Prefix(seed Hash, ids []uint32, user uint32, size, limit int) Hash {
-	ids = ids[:Stable(ids, user, size*limit)]
-	for len(ids) > size {
-		seed = AppendIDs(seed, ids[:size])
-		ids = ids[size:]
-	}
-	return AppendIDs(seed, ids)
+	return AppendIDs(seed, ids[:Stable(ids, user, size*limit)])
 }
 
 // Stable returns how many of a prompt's ids stay the same over a conversation, at most limit: those up to the end of the

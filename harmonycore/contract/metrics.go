@@ -19,6 +19,8 @@ const (
 	RequestsTotal Metric = iota
 	// PoolRequestsTotal counts requests that were sent to the servers of a pool, at their end.
 	PoolRequestsTotal
+	// AffinityTotal counts requests that were sent with an [AffinityHeader], by what it was made of, at their end.
+	AffinityTotal
 	// TokensTotal counts tokens of translated requests.
 	TokensTotal
 	// WastedTokensTotal counts tokens that servers generated after the early end of an answer, by the reason for the end.
@@ -98,6 +100,7 @@ type MetricInfo struct {
 var metricInfos = [MetricCount]MetricInfo{
 	RequestsTotal:             {"harmony_requests_total", Counter, []string{"model", "api", "status"}},
 	PoolRequestsTotal:         {"harmony_pool_requests_total", Counter, []string{"pool", "policy", "class"}},
+	AffinityTotal:             {"harmony_affinity_requests_total", Counter, []string{"kind"}},
 	TokensTotal:               {"harmony_tokens_total", Counter, []string{"model", "kind"}},
 	WastedTokensTotal:         {"harmony_wasted_tokens_total", Counter, []string{"model", "kind"}},
 	TimeToFirstToken:          {"harmony_time_to_first_token_milliseconds", Histogram, nil},

@@ -28,6 +28,7 @@ func (g *generation) requestConversation(a *modelRequest, body []byte, h Host) R
 	if failure != nil {
 		return g.x.refuse(failure)
 	}
+	a.routeByText(sent)
 	g.x.generation, g.x.response = g, g
 	return g.x.forward(a.model, sent)
 }

@@ -34,6 +34,9 @@ type Exchange struct {
 	// headersForwarded reports whether the request's headers were sent on to the model's servers before the body was read.
 	headersForwarded bool
 	options          headerOptions
+	// sessions are the client's, by the headers that may name one. internal are the request's internal headers.
+	sessions []session
+	internal []Header
 	// clock is [Host.Clock].
 	clock func() int64
 	// lastActivity is when the server is known to have last sent something, or when the request was forwarded, in
@@ -97,6 +100,9 @@ func (e *Exchange) Header(name, value string) (own bool) {
 		return true
 	case "authorization", "api-key", "x-api-key":
 		e.noteKey(name, value)
+	}
+	if len(e.gateway.sessionHeaders) > 0 {
+		e.noteSession(name, value)
 	}
 	if name == e.gateway.options.Seal.TenantHeader {
 		e.options.tenant = strings.Clone(value)
@@ -198,7 +204,7 @@ func (e *Exchange) Translated() bool { return e.generation != nil }
 // refuse ends the exchange with an error. The reply then passes through the response's side, which leaves it unchanged.
 func (e *Exchange) refuse(failure *openai.Error) RequestAction {
 	e.generation, e.passed, e.observer = nil, nil, nil
-	e.report.Untranslated, e.report.Pool, e.report.Policy = false, "", ""
+	e.report.Untranslated, e.report.Pool, e.report.Policy, e.report.RoutedBy = false, "", "", ""
 	if e.report.Routed {
 		e.report.Routed, e.report.Server = false, ""
 	}

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/affinity"
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
@@ -18,6 +19,8 @@ type Model struct {
 	defaults *openai.Defaults
 	// overrides are those of [contract.ModelSettings.SamplingOverrides], or nil.
 	overrides *openai.Defaults
+	// seed is the hash of the empty prompt.
+	seed affinity.Hash
 }
 
 // Options are the parts of a [Gateway].
@@ -50,6 +53,10 @@ type Gateway struct {
 	models   []Model
 	names    names
 	renderer *harmony.Renderer
+	// userID is the token of the user's role in the header of a message.
+	userID uint32
+	// sessionHeaders are the names of the headers that name a session of some model's clients.
+	sessionHeaders []string
 	// reduced reports whether the host cannot hold headers: neither a request's until its body has come, nor a response's
 	// until the first token. There is only one model then, since the route is chosen before the body names the model.
 	reduced bool
@@ -74,10 +81,12 @@ func New(o Options) *Gateway {
 		if m.SamplingOverrides != "" && m.Kind != nil {
 			m.overrides, _ = openai.ReadOverrides(m.SamplingOverrides, m.Kind.Facts())
 		}
+		m.seed = affinity.Seed(m.ServerModel)
 		g.models = append(g.models, m)
 		g.spares = g.spares || m.TranslatedShare() == 0
 	}
-	g.names = newNames(g.models)
+	g.names, g.sessionHeaders = newNames(g.models), sessionHeaders(g.models)
+	g.userID = g.renderer.RoleID(harmony.User)
 	return g
 }
 

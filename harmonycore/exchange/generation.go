@@ -175,6 +175,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 		return nil, failure
 	}
 	prompt := scratch.prompt
+	a.routeByTokens(scratch)
 	broken, failure := a.promptText(scratch, cmp.Or(spelled, g.param()))
 	if failure != nil {
 		return nil, failure

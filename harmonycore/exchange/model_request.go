@@ -15,6 +15,8 @@ type modelRequest struct {
 	size int
 	// unread reports whether nothing more of the body can be read: there is not the memory, or it has too many values.
 	unread bool
+	// byPrompt reports whether the prompt decides which requests go to the same server.
+	byPrompt bool
 }
 
 // reading holds the differences between endpoints when they open a request.
@@ -68,6 +70,9 @@ func (e *Exchange) open(body []byte, h Host, kind reading) (*modelRequest, Reque
 		}
 		a.unread = true
 	}
+	if !e.headersForwarded {
+		a.byPrompt = e.alike(model, request.CacheKey())
+	}
 	return a, RequestAction{}
 }
 
@@ -93,7 +98,11 @@ func (e *Exchange) awaitBody() RequestHead {
 func (e *Exchange) forwardHeaders(model *Model, rewritten bool) RequestHead {
 	e.headersForwarded = true
 	kind := model.Kind.Facts()
-	return RequestHead{Path: model.ServerPath(kind.Path), Pool: model.Pool, Without: kind.PrivateHeader, Rewritten: rewritten}
+	e.alike(model, nil)
+	return RequestHead{
+		Path: model.ServerPath(kind.Path), Pool: model.Pool, Without: kind.PrivateHeader, Rewritten: rewritten,
+		Internal: e.internal,
+	}
 }
 
 // forward sends the request to the model's servers. If body is nil, the client's body stays unchanged.
@@ -109,6 +118,7 @@ func (e *Exchange) forwardTo(model *Model, path string, body []byte) RequestActi
 	}
 	return RequestAction{Forward: &Forward{
 		Path: model.ServerPath(path), Pool: model.Pool, Without: model.Kind.Facts().PrivateHeader, Body: body,
+		Internal: e.internal,
 	}}
 }
 

@@ -42,6 +42,7 @@ func (e *Exchange) passChat(a *modelRequest, body []byte, h Host) RequestAction 
 	scratch.body = sent
 	p := &passed{x: e, model: a.model, streams: a.body.Streams, forwarded: e.lastActivity}
 	e.passed, e.response, e.report.FirstToken = p, p, -1
+	a.routeByText(sent)
 	action := e.forward(a.model, sent)
 	action.Forward.Readable = !e.headersForwarded
 	return action

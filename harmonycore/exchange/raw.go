@@ -92,6 +92,11 @@ func (r *rawPrompt) request(body []byte, _ Host) RequestAction {
 	if failure == nil && request.ModelInOtherCase {
 		return x.refuse(openai.DuplicateKey("model"))
 	}
+	a := modelRequest{x: x, model: model}
+	if failure == nil && !x.headersForwarded {
+		a.byPrompt = x.alike(model, request.CacheKey())
+		a.routeByText(body)
+	}
 	x.passThrough()
 	var renamed []byte
 	if model.ServerModel != name {

@@ -3,6 +3,7 @@ package exchange
 import (
 	"slices"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/affinity"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
@@ -18,6 +19,9 @@ type Scratch struct {
 	// renamed is a client's body with the servers' name of the model.
 	renamed []byte
 	tag     []byte
+	// hashes are those of the prompt's blocks, and blocks the same as text.
+	hashes []affinity.Hash
+	blocks []byte
 	// answer is for the large pieces. It is nil while an answer has it.
 	answer []byte
 }

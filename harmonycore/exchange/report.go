@@ -15,6 +15,8 @@ type Report struct {
 	// Pool is the operator's name of the pool to which the request was sent, and Policy how one of its servers was chosen.
 	// Both are empty for a request that was sent to none.
 	Pool, Policy string
+	// RoutedBy is what the choice of the server was told to go by, such as [contract.RoutedByPrefix], or empty.
+	RoutedBy string
 	// ClientKey is an id of the client's key, if the operator wants it in logs: the beginning of a hash of the key.
 	ClientKey string
 	// Routed reports whether the request was sent to the responses service unchanged. Server is then "responses_service".

@@ -64,6 +64,8 @@ func (g *generation) passUntranslated(a *modelRequest, body []byte, h Host) Requ
 		scratch.renamed = backend.AppendRenamed(scratch.renamed[:0], body, m.ServerModel)
 		f.Body = scratch.renamed
 	}
+	a.routeByText(body)
+	f.Internal = e.internal
 	e.sentTo(m)
 	e.report.Untranslated = true
 	if m.Observes() && !a.unread {

@@ -125,6 +125,16 @@ func (r *Renderer) ToolTokens(ids []uint32) int {
 	return n
 }
 
+// RoleID returns the first token of a role in the header of a message.
+func (r *Renderer) RoleID(role Role) uint32 {
+	for i := range r.words {
+		if w := &r.words[i]; len(w.ids) > 0 && RoleOf(w.text) == role {
+			return w.ids[0]
+		}
+	}
+	return tokenizer.Start // which no role begins with
+}
+
 // startsWithRole reports whether id begins a role. A tool's name begins otherwise, with its namespace.
 func (r *Renderer) startsWithRole(id uint32) bool {
 	for i := range r.words {

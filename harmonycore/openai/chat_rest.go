@@ -25,7 +25,7 @@ func (r *ChatRequest) readRest(name string, v value) *Error {
 		return v.readCacheRetention(name)
 	case "prompt_cache_options":
 		return v.readCacheOptions(name)
-	case "prompt_cache_key":
+	case cacheKeyName:
 		return v.label(name, maxLabel)
 	case "safety_identifier":
 		return v.label(name, maxSafetyIdentifier)

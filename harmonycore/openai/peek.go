@@ -22,9 +22,15 @@ type Body struct {
 	// Values is the number of JSON values in the body, the body itself included.
 	Values int
 	root   value
+	// cacheKey is the value of prompt_cache_key, without its quotes.
+	cacheKey []byte
 	// tokenized reports whether the body is a [TokenizeRequest] whose add_generation_prompt has been read.
 	tokenized bool
 }
+
+// CacheKey returns the prompt_cache_key as it is spelled in the body, without its quotes, or nil. It must be called
+// before the body is decoded, since decoding overwrites texts.
+func (b *Body) CacheKey() []byte { return b.cacheKey }
 
 // Size returns the length of the body, in bytes.
 func (b *Body) Size() int { return len(b.root.raw) }
@@ -131,6 +137,8 @@ func DuplicateKey(name string) *Error {
 	return badRequest(contract.CodeDuplicateKey, name, "Duplicate key: '"+name+"' stands more than once in the body.")
 }
 
+const cacheKeyName = "prompt_cache_key"
+
 // readTop reads what [Open] checks of the body's own members.
 func (b *Body) readTop() *Error {
 	singles := [...]string{"model", "messages", "input", "stream"}
@@ -139,6 +147,9 @@ func (b *Body) readTop() *Error {
 	err := b.root.members("", func(key []byte, v value) *Error {
 		if name := rawjson.View(key); len(name) == len("model") && name != "model" && strings.EqualFold(name, "model") {
 			b.ModelInOtherCase = true
+		}
+		if rawjson.View(key) == cacheKeyName && v.kind == rawjson.String {
+			b.cacheKey = v.raw
 		}
 		for i, name := range singles {
 			if rawjson.View(key) != name {

@@ -228,7 +228,7 @@ func (r *ResponsesRequest) readOption(name string, v value) *Error {
 	case "store":
 		on := false
 		return v.boolean(name, &on)
-	case "prompt_cache_key":
+	case cacheKeyName:
 		return r.echoed(name, v, nil, &r.Echo.PromptCacheKey)
 	case "safety_identifier":
 		return r.echoed(name, v, nil, &r.Echo.SafetyIdentifier)

@@ -33,6 +33,9 @@ type pool struct {
 // classes are the classes of statuses. The first is a client that left before it got a status.
 var classes = [...]string{"none", "2xx", "4xx", "5xx", Other}
 
+// affinities are what decides which requests go to the same server.
+var affinities = [...]string{contract.RoutedBySession, contract.RoutedByCacheKey, contract.RoutedByPrefix}
+
 // earlyEnds are the reasons why tokens are generated that no client gets.
 var earlyEnds = [...]string{exchange.EarlyStop, exchange.EarlyReasoning, exchange.EarlyCall, exchange.EarlyError}
 
@@ -69,6 +72,11 @@ func (s *Set) Count(r *exchange.Report, status int) {
 		p := s.pool(r.Pool, r.Policy)
 		at := classOf(status)
 		s.add(&p.requests[at], 1, contract.PoolRequestsTotal, p.name, p.policy, classes[at])
+	}
+	for i, by := range affinities {
+		if by == r.RoutedBy {
+			s.add(&s.affinities[i], 1, contract.AffinityTotal, by)
+		}
 	}
 	s.countIf(r.Routed, contract.RoutedTotal)
 	if r.Untranslated {

@@ -66,6 +66,7 @@ func modelsNamed(names ...string) []contract.Model {
 func fullReport(model string) *exchange.Report {
 	r := &exchange.Report{
 		API: "chat", Model: model, Server: "vllm", Pool: "pool of " + model, Policy: contract.PolicySession, Translated: true,
+		RoutedBy: contract.RoutedByPrefix,
 		PromptTokens: 100, CachedTokens: 64, ToolOutputTokens: 20, CompletionTokens: 12, UnknownItems: 6, DroppedParts: 2,
 		TruncatedTurns: 8, BrokenSpellings: 9,
 		Tally: translate.Tally{Reasoning: 5, Preamble: 2, Final: 4, ToolCall: 3, Calls: 1, UnfitArguments: 1, NoFinal: 2,
@@ -160,7 +161,7 @@ func TestBounded(t *testing.T) {
 				for i, status := range append(statuses[:], 100, 418, 599) {
 					r := fullReport(m)
 					r.API, r.Refused, r.EarlyEnd = api, harmony.ParseErrorKind(i%harmony.ParseErrorKinds), earlyEnds[i%len(earlyEnds)]
-					r.Cut = cuts[i%len(cuts)]
+					r.Cut, r.RoutedBy = cuts[i%len(cuts)], affinities[i%len(affinities)]
 					r.Untranslated, r.ObservedPrompt, r.ServersPrompt = true, 1, 1
 					for kind := range r.Observed {
 						r.Observed[kind] = 1

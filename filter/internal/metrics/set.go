@@ -31,6 +31,7 @@ type Set struct {
 	channels    [len(exchange.Report{}.Messages)]metric
 	cuts        [len(cuts)]metric
 	parseErrors [harmony.ParseErrorKinds]metric
+	affinities  [len(affinities)]metric
 	observed    [len(exchange.Observed{})]metric
 	prompts     [2]metric
 	builds      []build

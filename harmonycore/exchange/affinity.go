@@ -1,0 +1,98 @@
+package exchange
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/affinity"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
+
+// bytesPerToken is about how many bytes of text a token stands for.
+const bytesPerToken = 4
+
+// session is a client's session, by one of the headers that may name it.
+type session struct {
+	header string
+	hash   affinity.Hash
+}
+
+// sessionHeaders returns the names of the headers that name sessions, each once.
+func sessionHeaders(models []Model) []string {
+	var names []string
+	for i := range models {
+		if r := &models[i].Routing; r.Affinity && r.SessionHeader != "" && !slices.Contains(names, r.SessionHeader) {
+			names = append(names, r.SessionHeader)
+		}
+	}
+	return names
+}
+
+// noteSession notes a header that names a session. If it comes more than once, the first counts.
+func (e *Exchange) noteSession(name, value string) {
+	for _, header := range e.gateway.sessionHeaders {
+		if header == name && value != "" && !slices.ContainsFunc(e.sessions, func(s session) bool { return s.header == name }) {
+			e.sessions = append(e.sessions, session{header, affinity.AppendText(0, value)})
+		}
+	}
+}
+
+// alike determines by what a request goes to the same server as others: by its session, or by the key that the client
+// gives for the servers' caches. It reports whether it goes by neither. The prompt then decides.
+func (e *Exchange) alike(model *Model, cacheKey []byte) (byPrompt bool) {
+	e.internal = e.internal[:0]
+	r := &model.Routing
+	if !r.Affinity {
+		return false
+	}
+	for _, s := range e.sessions {
+		if s.header == r.SessionHeader {
+			e.setAffinity(s.hash, contract.RoutedBySession)
+			return false
+		}
+	}
+	if len(cacheKey) > 0 {
+		if bytes.IndexByte(cacheKey, '\\') >= 0 {
+			cacheKey = rawjson.AppendUnescaped(nil, cacheKey)
+		}
+		e.setAffinity(affinity.AppendText(0, cacheKey), contract.RoutedByCacheKey)
+		return false
+	}
+	return true
+}
+
+func (e *Exchange) setAffinity(h affinity.Hash, by string) {
+	e.report.RoutedBy = by
+	e.tell(contract.AffinityHeader, string(h.AppendHex(nil)))
+}
+
+// tell sets an internal header of the request. The value may lie in the scratch memory.
+func (e *Exchange) tell(name, value string) { e.internal = append(e.internal, Header{name, value}) }
+
+// routeByTokens tells the proxy about a prompt.
+func (a *modelRequest) routeByTokens(scratch *Scratch) {
+	r, seed := &a.model.Routing, a.model.seed
+	size := cmp.Or(r.BlockSize, contract.DefaultBlockSize)
+	if a.byPrompt {
+		user := a.x.gateway.userID
+		a.x.setAffinity(affinity.Prefix(seed, scratch.prompt, user, size, a.model.blocks()), contract.RoutedByPrefix)
+	}
+	if r.BlockHashes > 0 && !a.x.headersForwarded {
+		scratch.hashes = affinity.AppendBlocks(scratch.hashes[:0], seed, scratch.prompt, size, r.BlockHashes)
+		scratch.blocks = affinity.AppendList(scratch.blocks[:0], scratch.hashes)
+		a.x.tell(contract.BlocksHeader, rawjson.View(scratch.blocks))
+	}
+}
+
+// routeByText tells the proxy about a conversation, or a prompt, whose tokens are not known.
+func (a *modelRequest) routeByText(body []byte) {
+	if a.byPrompt {
+		size := cmp.Or(a.model.Routing.BlockSize, contract.DefaultBlockSize)
+		a.x.setAffinity(affinity.Body(a.model.seed, body, a.model.blocks()*size*bytesPerToken), contract.RoutedByPrefix)
+	}
+}
+
+// blocks returns how many blocks of a prompt's beginning count for its affinity.
+func (m *Model) blocks() int { return cmp.Or(m.Routing.Blocks, contract.DefaultBlocks) }

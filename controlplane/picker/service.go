@@ -1,0 +1,199 @@
+package picker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	procv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/picker/protocol"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+// processor answers Envoy's ext_proc filter.
+type processor struct {
+	procv3.UnimplementedExternalProcessorServer
+	picker  *Picker
+	metrics *metrics
+	log     *slog.Logger
+	ctx     context.Context // the program's
+}
+
+// Process implements [procv3.ExternalProcessorServer]. A stream is one request. Envoy ends it when the request has
+// ended.
+func (s *processor) Process(stream procv3.ExternalProcessor_ProcessServer) error {
+	var chosen *choice
+	defer func() {
+		if chosen != nil {
+			chosen.end()
+		}
+	}()
+	for {
+		request, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case s.ctx.Err() != nil:
+			return status.Error(codes.Unavailable, "the picker is stopping")
+		}
+		answer := &procv3.ProcessingResponse{}
+		switch r := request.GetRequest().(type) {
+		case *procv3.ProcessingRequest_RequestHeaders:
+			if chosen != nil {
+				return status.Error(codes.InvalidArgument, "a request has its headers once")
+			}
+			begin := time.Now()
+			chosen = s.choose(stream.Context(), request, answer)
+			s.metrics.took(time.Since(begin))
+		case *procv3.ProcessingRequest_RequestBody:
+			answer.Response = &procv3.ProcessingResponse_RequestBody{RequestBody: passed(r.RequestBody)}
+		case *procv3.ProcessingRequest_RequestTrailers:
+			answer.Response = &procv3.ProcessingResponse_RequestTrailers{RequestTrailers: &procv3.TrailersResponse{}}
+		case *procv3.ProcessingRequest_ResponseHeaders:
+			if chosen != nil {
+				chosen.answered(served(request))
+			}
+			answer.Response = &procv3.ProcessingResponse_ResponseHeaders{ResponseHeaders: &procv3.HeadersResponse{}}
+		case *procv3.ProcessingRequest_ResponseBody:
+			answer.Response = &procv3.ProcessingResponse_ResponseBody{ResponseBody: passed(r.ResponseBody)}
+		case *procv3.ProcessingRequest_ResponseTrailers:
+			answer.Response = &procv3.ProcessingResponse_ResponseTrailers{ResponseTrailers: &procv3.TrailersResponse{}}
+		default:
+			return status.Error(codes.InvalidArgument, "the message is of no known kind")
+		}
+		if err := stream.Send(answer); err != nil {
+			return err
+		}
+	}
+}
+
+// passed returns the answer to a part of a body: the same part. Nobody needs to send bodies here.
+func passed(b *procv3.HttpBody) *procv3.BodyResponse {
+	return &procv3.BodyResponse{Response: &procv3.CommonResponse{BodyMutation: &procv3.BodyMutation{
+		Mutation: &procv3.BodyMutation_StreamedResponse{StreamedResponse: &procv3.StreamedBodyResponse{
+			Body: b.GetBody(), EndOfStream: b.GetEndOfStream()}}}}}
+}
+
+// choose chooses the servers for a request and writes them into the answer. Without a server, the answer to one of our
+// Envoys names none, and Envoy's own policy chooses, also among the pool's spares. Others get the 503 that the protocol
+// asks for.
+func (s *processor) choose(ctx context.Context, request *procv3.ProcessingRequest, answer *procv3.ProcessingResponse,
+) *choice {
+	ours := true
+	pool := s.picker.only()
+	if name := metadata.ValueFromIncomingContext(ctx, protocol.PoolKey); len(name) == 1 {
+		pool = s.picker.pool(name[0])
+	} else {
+		ours = false
+	}
+	var c *choice
+	if pool == nil {
+		s.metrics.unknown()
+		s.log.Debug("a request of a pool that this picker does not know", "ours", ours)
+	} else {
+		c = s.picker.choose(pool, blocksOf(request.GetRequestHeaders().GetHeaders()), subset(request))
+	}
+	if c == nil && !ours {
+		answer.Response = &procv3.ProcessingResponse_ImmediateResponse{ImmediateResponse: &procv3.ImmediateResponse{
+			Status: &typev3.HttpStatus{Code: typev3.StatusCode_ServiceUnavailable}, Details: "no_server"}}
+		return nil
+	}
+	headers := &procv3.HeadersResponse{}
+	answer.Response = &procv3.ProcessingResponse_RequestHeaders{RequestHeaders: headers}
+	if c == nil {
+		return nil
+	}
+	var b []byte
+	for i, a := range c.addresses() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = a.AppendTo(b)
+	}
+	headers.Response = &procv3.CommonResponse{HeaderMutation: &procv3.HeaderMutation{
+		SetHeaders: []*corev3.HeaderValueOption{{
+			Header:       &corev3.HeaderValue{Key: contract.DestinationHeader, RawValue: b},
+			AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+		}},
+	}}
+	answer.DynamicMetadata = &structpb.Struct{Fields: map[string]*structpb.Value{
+		protocol.Namespace:    oneField(contract.DestinationHeader, string(b)),
+		protocol.OwnNamespace: oneField(protocol.ReasonKey, string(c.reason)),
+	}}
+	return c
+}
+
+func oneField(name, value string) *structpb.Value {
+	return structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{
+		name: structpb.NewStringValue(value)}})
+}
+
+// blocksOf returns the hashes of the prompt's blocks, or nil if there are none or one of them is none.
+func blocksOf(headers *corev3.HeaderMap) []uint64 {
+	for _, h := range headers.GetHeaders() {
+		if h.GetKey() == contract.BlocksHeader {
+			text := h.GetValue()
+			if len(h.GetRawValue()) > 0 {
+				text = string(h.GetRawValue())
+			}
+			return ParseBlocks(text)
+		}
+	}
+	return nil
+}
+
+// ParseBlocks returns the hashes in the value of a [contract.BlocksHeader], at most 4,096. It returns nil if one of
+// them is not a hash.
+func ParseBlocks(text string) []uint64 {
+	const digits = 16
+	if text == "" {
+		return nil
+	}
+	all := make([]uint64, 0, min(len(text)/(digits+1)+1, maxChain))
+	for part := range strings.SplitSeq(text, ",") {
+		hash, err := strconv.ParseUint(part, 16, 64)
+		if len(part) != digits || err != nil {
+			return nil
+		}
+		if all = append(all, hash); len(all) == maxChain {
+			break
+		}
+	}
+	return all
+}
+
+// served returns the server that has answered, if Envoy says it.
+func served(request *procv3.ProcessingRequest) netip.AddrPort {
+	text := request.GetMetadataContext().GetFilterMetadata()[protocol.Namespace].GetFields()[protocol.Served]
+	a, _ := netip.ParseAddrPort(text.GetStringValue())
+	return a
+}
+
+// subset returns a function that reports whether a server may be chosen, or nil if all may.
+func subset(request *procv3.ProcessingRequest) func(netip.AddrPort) bool {
+	only, ok := request.GetMetadataContext().GetFilterMetadata()[protocol.SubsetNamespace].GetFields()[protocol.SubsetKey]
+	if !ok {
+		return nil
+	}
+	allowed := map[netip.AddrPort]bool{}
+	for _, one := range only.GetListValue().GetValues() {
+		if a, err := netip.ParseAddrPort(one.GetStringValue()); err == nil {
+			allowed[a] = true
+		}
+	}
+	return func(a netip.AddrPort) bool { return allowed[a] }
+}

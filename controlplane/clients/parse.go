@@ -1,0 +1,113 @@
+package clients
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// The largest keys file, and the most clients and hashes in it. All hashes are in every worker of every proxy.
+const (
+	maxFile    = 8 << 20
+	MaxClients = 10_000
+	MaxHashes  = 20_000
+)
+
+// Error is an error in a keys file. It never repeats what could be a key.
+type Error struct {
+	// File and Line are the place. Line is 0 if it is not known.
+	File string
+	Line int
+	// Field is the path of the setting, such as clients[0].name, or empty.
+	Field  string
+	Reason string
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d", e.Line)
+	}
+	b.WriteString(": ")
+	if e.Field != "" {
+		b.WriteString(e.Field + ": ")
+	}
+	b.WriteString(e.Reason)
+	return b.String()
+}
+
+// Load reads a keys file.
+func Load(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	return Parse(path, data)
+}
+
+func unreadable(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return &Error{File: path, Reason: "cannot be read: " + err.Error()}
+}
+
+// Parse is [Load] for data that has been read already. name stands for the file in errors.
+func Parse(name string, data []byte) (*File, error) {
+	if len(data) > maxFile {
+		return nil, &Error{File: name, Reason: "is larger than 8 MiB, which is the limit"}
+	}
+	f := &File{}
+	if err := yaml.UnmarshalWithOptions(data, f, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
+		return nil, parseError(name, err)
+	}
+	if e := f.check(); e != nil {
+		e.File = name
+		return nil, e
+	}
+	return f, nil
+}
+
+// parseError returns an error of the YAML library, which draws the place as a picture, as one line. Its text may be a
+// part of the file, and so a key: only the place is told of an error that is not about a setting's name.
+func parseError(name string, err error) *Error {
+	var already *Error
+	if errors.As(err, &already) {
+		already.File = name
+		return already
+	}
+	e := &Error{File: name, Reason: "is not YAML of a keys file; see docs/keys.md"}
+	var y yaml.Error
+	if errors.As(err, &y) {
+		if t := y.GetToken(); t != nil && t.Position != nil {
+			e.Line = t.Position.Line
+		}
+	}
+	var (
+		unknown  *yaml.UnknownFieldError
+		twice    *yaml.DuplicateKeyError
+		mismatch *yaml.TypeError
+	)
+	switch {
+	case errors.As(err, &unknown):
+		e.Reason = "there is no such setting; see docs/keys.md"
+	case errors.As(err, &twice):
+		e.Reason = "the setting is listed twice"
+	case errors.As(err, &mismatch):
+		e.Reason = "the value is of another type than the setting"
+	}
+	return e
+}

@@ -36,19 +36,27 @@ func (b *Book) Balance() error {
 	return nil
 }
 
-// Add adds the sums of another book.
-func (b *Book) Add(o *Book) {
-	for to, from := range map[*int64]int64{
-		&b.Requests: o.Requests, &b.Refused: o.Refused, &b.Reserved: o.Reserved, &b.Overrun: o.Overrun,
-		&b.Unreserved: o.Unreserved, &b.Used: o.Used, &b.Refunded: o.Refunded, &b.Open: o.Open,
-		&b.OpenRequests: o.OpenRequests, &b.Lost: o.Lost, &b.LostRequests: o.LostRequests,
-	} {
-		*to += from
+// sums returns the names of all sums, as in JSON, with their places.
+func (b *Book) sums() map[string]*int64 {
+	return map[string]*int64{
+		"requests": &b.Requests, "refused": &b.Refused, "reserved": &b.Reserved, "overrun": &b.Overrun,
+		"unreserved": &b.Unreserved, "used": &b.Used, "refunded": &b.Refunded, "open": &b.Open,
+		"open_requests": &b.OpenRequests, "lost": &b.Lost, "lost_requests": &b.LostRequests,
 	}
 }
 
-// open, settle, lose and withdraw are the steps of a reservation of some tokens.
+// Sum returns the place of a sum by its name in JSON, or nil.
+func (b *Book) Sum(name string) *int64 { return b.sums()[name] }
 
+// Add adds the sums of another book.
+func (b *Book) Add(o *Book) {
+	from := o.sums()
+	for name, to := range b.sums() {
+		*to += *from[name]
+	}
+}
+
+// open begins a reservation.
 func (b *Book) open(tokens int64) {
 	b.Requests++
 	b.Reserved += tokens
@@ -67,12 +75,14 @@ func (b *Book) close(tokens int64, lost bool) {
 	b.OpenRequests--
 }
 
+// lose gives up a reservation that nobody has settled.
 func (b *Book) lose(tokens int64) {
 	b.close(tokens, false)
 	b.Lost += tokens
 	b.LostRequests++
 }
 
+// settle says what was used of a reservation.
 func (b *Book) settle(tokens, used int64) {
 	b.Used += used
 	b.Refunded += max(tokens-used, 0)

@@ -163,12 +163,14 @@ var steps = []struct {
 		r.settle("a", 0)
 		r.want("left", r.granted("c", 0), []int64{300})
 	}},
-	{"the largest numbers", []ledger.Limit{tokens(1<<40, ledger.Minute), tokens(1<<40, ledger.Day)}, func(r *room) {
-		r.want("left", r.granted("a", 1<<40), []int64{0, 0})
+	{"large numbers", []ledger.Limit{tokens(1<<30, ledger.Minute), tokens(1<<40, ledger.Day)}, func(r *room) {
+		r.want("left", r.granted("a", 1<<30), []int64{0, 1<<40 - 1<<30})
 		r.settle("a", 1)
-		r.want("left", r.granted("b", 1<<39), []int64{1<<39 - 1, 1<<39 - 1})
-		r.wantBook(ledger.Book{Requests: 2, Reserved: 1<<40 + 1<<39, Used: 1, Refunded: 1<<40 - 1, Open: 1 << 39,
-			OpenRequests: 1})
+		r.want("left", r.granted("b", 1<<29), []int64{1<<29 - 1, 1<<40 - 1<<29 - 1})
+		r.refused("c", 1<<40)
+		r.settle("d", 1<<40)
+		r.wantBook(ledger.Book{Requests: 2, Refused: 1, Reserved: 1<<30 + 1<<29, Unreserved: 1 << 40, Used: 1<<40 + 1,
+			Refunded: 1<<30 - 1, Open: 1 << 29, OpenRequests: 1})
 	}},
 }
 

@@ -309,7 +309,9 @@ func (m *Memory) room(now float64, buckets int) bool {
 	return len(m.buckets)+buckets <= MaxBuckets
 }
 
-func keyOf(client string, l *Limit) bucketKey { return bucketKey{client, l.Model, l.Resource, l.Window} }
+func keyOf(client string, l *Limit) bucketKey {
+	return bucketKey{client, l.Model, l.Resource, l.Window}
+}
 
 func (m *Memory) bucket(client string, l *Limit, now float64) *bucket {
 	key := keyOf(client, l)

@@ -156,9 +156,9 @@ func TestOddDescriptors(t *testing.T) {
 		}
 	}
 	for name, q := range map[string]*rlsv3.RateLimitRequest{
-		"a long id":     question("reservation", strings.Repeat("a", maxID+1), 1),
-		"a bar":         question("settle", "a|b", 1),
-		"a long name":   question("model", strings.Repeat("a", maxName+1), 1),
+		"a long id":   question("reservation", strings.Repeat("a", maxID+1), 1),
+		"a bar":       question("settle", "a|b", 1),
+		"a long name": question("model", strings.Repeat("a", maxName+1), 1),
 	} {
 		if _, err := s.ShouldRateLimit(t.Context(), q); status.Code(err) != codes.InvalidArgument {
 			t.Errorf("%s: %v", name, err)

@@ -23,9 +23,10 @@ const (
 
 // Memory is the [Ledger] of one process.
 type Memory struct {
-	slot  time.Duration
-	start time.Time
-	now   func() time.Time
+	slot   time.Duration
+	start  time.Time
+	now    func() time.Time
+	bounds bounds
 
 	mu       sync.Mutex
 	requests map[requestKey]*request
@@ -66,11 +67,16 @@ type chargeEnd struct {
 	end   float64
 }
 
+// bounds are MaxRequests, MaxBuckets and MaxBooks; tests have less.
+type bounds struct{ requests, buckets, books int }
+
 // NewMemory returns an empty ledger.
 func NewMemory(o Options) *Memory {
 	m := &Memory{
-		slot: cmp.Or(o.SlotLifetime, DefaultSlotLifetime), now: o.Now, requests: map[requestKey]*request{},
-		buckets: map[bucketKey]*bucket{}, sweepAt: 1024, running: map[slotKey]int64{}, books: map[bookKey]*Book{},
+		slot: cmp.Or(o.SlotLifetime, DefaultSlotLifetime), now: o.Now,
+		bounds:   bounds{MaxRequests, MaxBuckets, MaxBooks},
+		requests: map[requestKey]*request{},
+		buckets:  map[bucketKey]*bucket{}, sweepAt: 1024, running: map[slotKey]int64{}, books: map[bookKey]*Book{},
 	}
 	if m.now == nil {
 		m.now = time.Now
@@ -290,7 +296,7 @@ func (m *Memory) older(in *list.List, than float64) *request {
 
 // room makes room for one request more and for some buckets, and reports whether there is any.
 func (m *Memory) room(now float64, buckets int) bool {
-	if len(m.requests) >= MaxRequests {
+	if len(m.requests) >= m.bounds.requests {
 		oldest := cmp.Or(m.settled.Front(), m.lost.Front())
 		if oldest == nil {
 			return false
@@ -304,9 +310,9 @@ func (m *Memory) room(now float64, buckets int) bool {
 				delete(m.buckets, key)
 			}
 		}
-		m.sweepAt = min(max(1024, 2*len(m.buckets)+buckets), MaxBuckets)
+		m.sweepAt = min(max(1024, 2*len(m.buckets)+buckets), m.bounds.buckets)
 	}
-	return len(m.buckets)+buckets <= MaxBuckets
+	return len(m.buckets)+buckets <= m.bounds.buckets
 }
 
 func keyOf(client string, l *Limit) bucketKey {
@@ -336,7 +342,7 @@ func (m *Memory) occupy(q *request, n int64) {
 func (m *Memory) book(client, model string) *Book {
 	key := bookKey{client, model}
 	b := m.books[key]
-	if b == nil && len(m.books) >= MaxBooks {
+	if b == nil && len(m.books) >= m.bounds.books {
 		key = bookKey{}
 		b = m.books[key]
 	}

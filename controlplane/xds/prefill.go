@@ -11,10 +11,6 @@ import (
 	codecv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/upstream_codec/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	overridev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/override_host/v3"
-	robinv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/round_robin/v3"
-	subsetv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/subset/v3"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -49,23 +45,12 @@ func (b *builder) prefillClusters() []string {
 }
 
 // pinned returns the policy of a pool whose server the filter has chosen. If that server is not in the cluster any more,
-// the call must fail: the server that writes the answer waits for the chosen one, and another would wait for ever. A
-// division into subsets without any subset has no server for anybody.
+// the call must fail: the server that writes the answer waits for the chosen one, and another would wait for ever.
 func (b *builder) pinned() *overridev3.OverrideHost {
-	none := &subsetv3.Subset{
-		FallbackPolicy:  subsetv3.Subset_NO_FALLBACK,
-		SubsetSelectors: []*subsetv3.Subset_LbSubsetSelector{{Keys: []string{"none"}}},
-		SubsetLbPolicy:  b.policies("round_robin", &robinv3.RoundRobin{}),
-	}
 	return &overridev3.OverrideHost{
 		OverrideHostSources: []*overridev3.OverrideHost_OverrideHostSource{{Header: contract.DestinationHeader}},
-		FallbackPolicy:      b.policies("subset", none),
+		FallbackPolicy:      &clusterv3.LoadBalancingPolicy{Policies: []*clusterv3.LoadBalancingPolicy_Policy{b.noServer()}},
 	}
-}
-
-// policies returns the only policy of a list.
-func (b *builder) policies(name string, policy proto.Message) *clusterv3.LoadBalancingPolicy {
-	return &clusterv3.LoadBalancingPolicy{Policies: []*clusterv3.LoadBalancingPolicy_Policy{named(name, b.any(policy))}}
 }
 
 // upstreamFilters returns a cluster's own filters, which end with the codec. They run after a server is chosen.

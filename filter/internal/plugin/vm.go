@@ -26,7 +26,10 @@ type Options struct {
 }
 
 // Start registers the plugin with the SDK. The module calls it while it initialises.
-func Start(o Options) { proxywasm.SetVMContext(&vm{Options: o}) }
+func Start(o Options) { proxywasm.SetVMContext(New(o)) }
+
+// New returns what [Start] registers.
+func New(o Options) types.VMContext { return &vm{Options: o} }
 
 type vm struct {
 	types.DefaultVMContext

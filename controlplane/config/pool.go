@@ -98,7 +98,9 @@ func (p *Pool) LoadInterval() time.Duration {
 }
 
 // Hashes reports whether a hash of the request chooses the server. Envoy has no slow start for that.
-func (p *Pool) Hashes() bool { return p.Policy == PolicySession && p.Session.Header != "" }
+func (p *Pool) Hashes() bool {
+	return p.Policy == PolicyPrefix || p.Policy == PolicySession && p.Session.Header != ""
+}
 
 // NoHealthChecks is the [Health.Path] that turns health checks off.
 const NoHealthChecks = "none"

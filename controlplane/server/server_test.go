@@ -510,8 +510,11 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine := newEngine(t, `{"id":"m"}`)
-	p := start(t, folderWith(t, oneModel(engine.URL), "filter.wasm", string(stub.Filter("1"))), handsOut)
+	asked := oneModel(engine.URL) + "  load: {interval: 1s}\n"
+	p := start(t, folderWith(t, asked, "filter.wasm", string(stub.Filter("1"))), handsOut)
 	p.ready()
+	// Ready is closed shortly before the pools are known.
+	eventually(t, "a pool", func() bool { return p.metric(`harmony_controlplane_load_known_servers{pool="p"}`) != "" })
 	_, scrape := p.get("/metrics")
 	shown := regexp.MustCompile(`# TYPE (harmony_\w+)`).FindAllStringSubmatch(scrape, -1)
 	if len(shown) < 10 || !strings.Contains(scrape, "go_goroutines") || !strings.Contains(scrape, "process_") {

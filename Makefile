@@ -25,6 +25,7 @@ export HARMONY_LLAMACPP := $(CURDIR)/.tools/llamacpp
 export HARMONY_WHEELS := $(CURDIR)/.tools/wheels/envoy
 export HARMONY_CHARTCHECK := $(CURDIR)/.tools/bin/chartcheck
 export HARMONY_POSTGRES := $(CURDIR)/.tools/postgres
+export HARMONY_REDIS := $(CURDIR)/.tools/redis
 export HARMONY_PROMETHEUS := $(CURDIR)/.tools/prometheus
 export HARMONY_CLIENTS := $(CURDIR)/.tools/clients
 export HARMONY_CLIENTS_PYTHON := $(CURDIR)/.tools/venv/clients/bin/python
@@ -52,8 +53,8 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-vllm tool-sglang tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-chromium tool-prometheus
-tools: tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-lint tool-postgres tool-chromium tool-prometheus ## Install every tool into .tools/ (as root also Debian packages)
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-vllm tool-sglang tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-redis tool-chromium tool-prometheus
+tools: tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-lint tool-postgres tool-redis tool-chromium tool-prometheus ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
 	@tools/install-tinygo.sh
@@ -99,6 +100,9 @@ tool-kubernetes:
 
 tool-postgres:
 	@tools/install-postgres.sh
+
+tool-redis:
+	@tools/install-redis.sh
 
 tool-chromium:
 	@tools/install-chromium.sh
@@ -232,8 +236,12 @@ guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an em
 	@tools/test-guide.sh
 
 .PHONY: e2e
-e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-prometheus tool-chromium ## End to end: native and the shipped filter in Envoy, real clients
+e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## End to end: native and the shipped filter in Envoy, real clients
 	$(E2E_ENV) go test -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
+
+.PHONY: books
+books: build tool-envoy tool-redis ## 10,000 requests on two Envoys and two replicas of the rate limit service: the books balance to the token
+	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e -v -run '^TestBooks$$' ./e2e/books
 
 .PHONY: mesh
 mesh: build tool-envoy tool-istio tool-envoy-gateway ## The behaviour suite on gateways that Istio and Envoy Gateway program, with a table: dist/mesh.tsv
@@ -263,7 +271,7 @@ suite-kinds: build tool-envoy ## The behaviour suite before simulated servers of
 	@$(E2E_ENV) go test -count=1 -timeout 90m -tags e2e,kinds -run '^(TestKinds|TestChatServers)$$' -v ./e2e/suite | grep -vE '^ *(=== RUN|--- PASS)'
 
 .PHONY: slowest
-slowest: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-prometheus tool-chromium ## A table of the slowest tests of unit and e2e: where to make the tests faster
+slowest: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## A table of the slowest tests of unit and e2e: where to make the tests faster
 	@go test -json -count=1 $(UNIT_PACKAGES) | go run ./tools/slowest
 	@$(E2E_ENV) go test -json -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest | go run ./tools/slowest
 
@@ -326,7 +334,7 @@ operator-day: build tool-envoy ## What an operator sees: a model's name that is 
 	@$(E2E_ENV) examples/operator-day.sh
 
 .PHONY: e2e-oldest
-e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python tool-clients tool-mcp tool-postgres tool-prometheus tool-chromium ## End to end, on the oldest Envoy that is supported
+e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## End to end, on the oldest Envoy that is supported
 	@tools/test-oldest.sh
 
 .PHONY: test-envoys

@@ -24,6 +24,10 @@ type Host struct {
 	// [Exchange.Request] or [Exchange.ResponseBody] returns lies in it, or in the exchange, and is valid until the next
 	// call. With a nil Scratch each exchange allocates its own.
 	Scratch *Scratch
+	// Bootstrap chooses one of the servers that could read the prompt of the request, by its index, and draws the number of
+	// the room where it meets the one that writes the answer. Nobody can guess the number, and no other request has it. A
+	// host that makes no calls of its own has a nil Bootstrap: requests that need one are refused.
+	Bootstrap func(servers []string) (at int, room uint64)
 }
 
 // RequestHead is the decision on a request's headers before the body has come.
@@ -47,10 +51,12 @@ type RequestHead struct {
 // Header is a header that the host sets.
 type Header struct{ Name, Value string }
 
-// RequestAction is the decision on a request whose body has been read. At most one field is set. If none is, the
-// request is sent on unchanged.
+// RequestAction is the decision on a request whose body has been read. At most one field is set, apart from Prefill. If
+// none is, the request is sent on unchanged.
 type RequestAction struct {
 	Forward *Forward
+	// Prefill is a call that the host makes before it sends Forward, or beside it.
+	Prefill *Prefill
 	Reply   *Reply
 	// Hold keeps the body back for good: the server has answered without it.
 	Hold bool

@@ -181,7 +181,7 @@ func (e *Exchange) Overdue(now int64) bool {
 		e.active, e.lastActivity = false, now
 	}
 	limit := int64(e.gateway.options.StallTimeoutMS)
-	return limit > 0 && now-e.lastActivity >= limit && e.response != nil && !e.PassesThrough()
+	return limit > 0 && now-e.lastActivity >= limit && e.response != nil && !e.PassesThrough() && !e.isAwaitingPrefill()
 }
 
 // Stalled decides what to do about a server that is [Exchange.Overdue] at now. The zero action does nothing.

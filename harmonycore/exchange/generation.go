@@ -81,6 +81,8 @@ type generation struct {
 	forwarded int64
 	// memory has what the Body of an action lies in.
 	memory *Scratch
+	// divided is nil if the servers that write the answer read the prompt too.
+	divided *divided
 }
 
 func beginChat(x *Exchange, _ string) endpoint {
@@ -153,7 +155,11 @@ func (g *generation) send(a *modelRequest, body []byte, h Host) RequestAction {
 		return g.x.refuse(failure)
 	}
 	g.x.generation, g.x.response = g, g
-	return g.x.forward(a.model, sent)
+	action := g.x.forward(a.model, sent)
+	if g.divided != nil {
+		action.Prefill = g.divided.call
+	}
+	return action
 }
 
 // translate returns the body that asks the model's servers for the answer, in the model's own tokens. The body lies in
@@ -214,13 +220,17 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	report := &g.x.report
 	report.ToolOutputTokens = g.x.gateway.renderer.ToolTokens(prompt)
 	report.TruncatedTurns, report.BrokenSpellings = rendered.truncatedTurns, broken
-	scratch.body = model.Kind.AppendRequest(scratch.body[:0], &backend.Request{
+	asked := &backend.Request{
 		Model: model.ServerModel, Prompt: prompt, PromptText: scratch.text, MaxTokens: maxTokens,
 		Choices: r.Choices, Logprobs: r.Logprobs || ids != nil, TopLogprobs: r.TopLogprobs,
 		StopTokens: stops, Sampling: sampling, ThinkingBudget: budget,
 		StructuralTag: rendered.tag,
-	})
+	}
+	scratch.body = model.Kind.AppendRequest(scratch.body[:0], asked)
 	scratch.body = appendRest(scratch.body, model)
+	if failure := g.divide(model, asked, scratch, h); failure != nil {
+		return nil, failure
+	}
 	return scratch.body, nil
 }
 

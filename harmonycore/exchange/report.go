@@ -17,6 +17,10 @@ type Report struct {
 	Pool, Policy string
 	// RoutedBy is what the choice of the server was told to go by, such as [contract.RoutedByPrefix], or empty.
 	RoutedBy string
+	// Role is the role of the servers that made the answer, RoleDivided or RoleDecode, or empty if they have none. Prefill
+	// describes the call of the one that was to read the prompt.
+	Role    string
+	Prefill PrefillReport
 	// ClientKey is an id of the client's key, if the operator wants it in logs: the beginning of a hash of the key.
 	ClientKey string
 	// Routed reports whether the request was sent to the responses service unchanged. Server is then "responses_service".
@@ -100,6 +104,7 @@ const (
 // Report returns the report of the exchange. A host asks for it at the end of the stream.
 func (e *Exchange) Report() Report {
 	r := e.report
+	r.Role = r.Prefill.role()
 	if e.generation != nil {
 		e.generation.complement(&r)
 	}

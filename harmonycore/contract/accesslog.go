@@ -24,6 +24,10 @@ const (
 	LogEarlyEnd         = "early_end"
 	LogCut              = "cut"
 	LogUntranslated     = "untranslated"
+	LogRole             = "role"
+	LogPrefill          = "prefill"
+	LogPrefillServer    = "prefill_server"
+	LogPrefillMS        = "prefill_ms"
 )
 
 // LogFields returns the names of all fields.
@@ -32,6 +36,6 @@ func LogFields() []string {
 		LogAPI, LogModel, LogServer, LogPool, LogPolicy, LogRoutedBy, LogClientKey, LogPromptTokens,
 		LogReasoningTokens,
 		LogPreambleTokens, LogFinalTokens, LogToolCallTokens, LogCompletionTokens, LogFirstTokenMS, LogRecoveries,
-		LogFinish, LogEarlyEnd, LogCut, LogUntranslated,
+		LogFinish, LogEarlyEnd, LogCut, LogUntranslated, LogRole, LogPrefill, LogPrefillServer, LogPrefillMS,
 	}
 }

@@ -21,6 +21,11 @@ const (
 	PoolRequestsTotal
 	// AffinityTotal counts requests that were sent with an [AffinityHeader], by what it was made of, at their end.
 	AffinityTotal
+	// PrefillTotal counts requests whose prompts the servers of another pool were to read, by that pool and by what has
+	// become of it.
+	PrefillTotal
+	// PrefillTimeTotal counts the milliseconds that those servers took.
+	PrefillTimeTotal
 	// TokensTotal counts tokens of translated requests.
 	TokensTotal
 	// WastedTokensTotal counts tokens that servers generated after the early end of an answer, by the reason for the end.
@@ -101,6 +106,8 @@ var metricInfos = [MetricCount]MetricInfo{
 	RequestsTotal:             {"harmony_requests_total", Counter, []string{"model", "api", "status"}},
 	PoolRequestsTotal:         {"harmony_pool_requests_total", Counter, []string{"pool", "policy", "class"}},
 	AffinityTotal:             {"harmony_affinity_requests_total", Counter, []string{"kind"}},
+	PrefillTotal:              {"harmony_prefill_total", Counter, []string{"pool", "result"}},
+	PrefillTimeTotal:          {"harmony_prefill_milliseconds_total", Counter, nil},
 	TokensTotal:               {"harmony_tokens_total", Counter, []string{"model", "kind"}},
 	WastedTokensTotal:         {"harmony_wasted_tokens_total", Counter, []string{"model", "kind"}},
 	TimeToFirstToken:          {"harmony_time_to_first_token_milliseconds", Histogram, nil},
@@ -173,7 +180,8 @@ func LabelPatterns() []LabelPattern {
 		{"model", `^wasmcustom\.harmony_(?:requests|tokens|wasted_tokens)_total(\.model\.(.+))\.(?:api|kind)\.[a-z_]+`},
 		{"api", `^wasmcustom\.harmony_requests_total\.model\..+(\.api\.([a-z]+))\.status\.[a-z0-9]+$`},
 		{"status", `^wasmcustom\.harmony_requests_total\.model\..+(\.status\.([a-z0-9]+))$`},
-		{"pool", `^wasmcustom\.harmony_pool_requests_total(\.pool\.(.+))\.policy\.[a-z_]+\.class\.[a-z0-9]+$`},
+		{"pool", `^wasmcustom\.harmony_(?:pool_requests|prefill)_total(\.pool\.(.+))\.(?:policy|result)\.[a-z_]+`},
+		{"result", `^wasmcustom\.harmony_prefill_total\.pool\..+(\.result\.([a-z]+))$`},
 		{"policy", `^wasmcustom\.harmony_pool_requests_total\.pool\..+(\.policy\.([a-z_]+))\.class\.[a-z0-9]+$`},
 		{"class", `^wasmcustom\.harmony_pool_requests_total\.pool\..+(\.class\.([a-z0-9]+))$`},
 		{"kind", `^wasmcustom\.harmony_[a-z_]+_total(?:\.model\..+)?(\.kind\.([a-z_]+))$`},

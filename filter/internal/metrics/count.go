@@ -30,6 +30,16 @@ type pool struct {
 	requests     [len(classes)]metric
 }
 
+// prefill holds the series of one pool whose servers read prompts.
+type prefill struct {
+	pool    string
+	results [len(prefillResults)]metric
+}
+
+// prefillResults are what can become of a prompt that another pool's server was to read.
+var prefillResults = [...]string{exchange.PrefillDone, exchange.PrefillShort, exchange.PrefillFellBack,
+	exchange.PrefillFailed, exchange.PrefillLeft}
+
 // classes are the classes of statuses. The first is a client that left before it got a status.
 var classes = [...]string{"none", "2xx", "4xx", "5xx", Other}
 
@@ -78,6 +88,7 @@ func (s *Set) Count(r *exchange.Report, status int) {
 			s.add(&s.affinities[i], 1, contract.AffinityTotal, by)
 		}
 	}
+	s.countPrefill(&r.Prefill)
 	s.countIf(r.Routed, contract.RoutedTotal)
 	if r.Untranslated {
 		s.countUntranslated(r)
@@ -135,6 +146,19 @@ func (s *Set) countUntranslated(r *exchange.Report) {
 	s.add(&s.prompts[1], r.ServersPrompt, contract.ObservedPromptTokensTotal, "servers")
 }
 
+// countPrefill counts a prompt that another pool's server was to read.
+func (s *Set) countPrefill(r *exchange.PrefillReport) {
+	for i, result := range prefillResults {
+		if result == r.Result {
+			p := s.prefill(r.Pool)
+			s.add(&p.results[i], 1, contract.PrefillTotal, p.pool, result)
+		}
+	}
+	if r.Result == exchange.PrefillDone {
+		s.count(contract.PrefillTimeTotal, int(r.Time))
+	}
+}
+
 func (s *Set) countIf(condition bool, of contract.Metric) {
 	if condition {
 		s.count(of, 1)
@@ -157,6 +181,15 @@ func (s *Set) pool(name, policy string) *pool {
 		}
 	}
 	return &s.otherPool
+}
+
+func (s *Set) prefill(pool string) *prefill {
+	for i := range s.prefills {
+		if s.prefills[i].pool == pool {
+			return &s.prefills[i]
+		}
+	}
+	return &s.otherPrefill
 }
 
 // statusOf returns the index and the label value of a status.

@@ -57,7 +57,8 @@ func (k *recordingHost) String() string {
 func modelsNamed(names ...string) []contract.Model {
 	models := make([]contract.Model, len(names))
 	for i, name := range names {
-		models[i] = contract.Model{Name: name, PoolName: "pool of " + name, Policy: contract.PolicySession}
+		models[i] = contract.Model{Name: name, PoolName: "pool of " + name, Policy: contract.PolicySession,
+			Prefill: contract.Prefill{Cluster: "c", Pool: "readers of " + name}}
 	}
 	return models
 }
@@ -66,9 +67,10 @@ func modelsNamed(names ...string) []contract.Model {
 func fullReport(model string) *exchange.Report {
 	r := &exchange.Report{
 		API: "chat", Model: model, Server: "vllm", Pool: "pool of " + model, Policy: contract.PolicySession, Translated: true,
-		RoutedBy: contract.RoutedByPrefix,
+		RoutedBy:     contract.RoutedByPrefix,
 		PromptTokens: 100, CachedTokens: 64, ToolOutputTokens: 20, CompletionTokens: 12, UnknownItems: 6, DroppedParts: 2,
 		TruncatedTurns: 8, BrokenSpellings: 9,
+		Prefill: exchange.PrefillReport{Pool: "readers of " + model, Result: exchange.PrefillDone, Time: 30},
 		Tally: translate.Tally{Reasoning: 5, Preamble: 2, Final: 4, ToolCall: 3, Calls: 1, UnfitArguments: 1, NoFinal: 2,
 			IncompleteBuiltIns: 4}, Fallbacks: 3,
 		Refused: harmony.ExpectedStart, ReasoningAlert: true, UnexpectedOrder: true, FirstToken: 250,
@@ -102,6 +104,12 @@ func TestCounts(t *testing.T) {
 	}
 	s.Count(observed, 200)
 	s.Count(&exchange.Report{API: "completions"}, 418)
+	for _, result := range prefillResults {
+		s.Count(&exchange.Report{API: "tokens", Prefill: exchange.PrefillReport{Pool: "readers of gpt-oss-120b",
+			Result: result, Time: -1}}, 200)
+	}
+	s.Count(&exchange.Report{API: "tokens", Prefill: exchange.PrefillReport{Pool: "before",
+		Result: exchange.PrefillFailed}}, 503)
 	for _, status := range []int{0, 101, 302, 429, 599} {
 		s.Count(&exchange.Report{API: "tokens", Pool: "pool of gpt-oss-120b", Policy: contract.PolicySession}, status)
 	}
@@ -162,6 +170,7 @@ func TestBounded(t *testing.T) {
 					r := fullReport(m)
 					r.API, r.Refused, r.EarlyEnd = api, harmony.ParseErrorKind(i%harmony.ParseErrorKinds), earlyEnds[i%len(earlyEnds)]
 					r.Cut, r.RoutedBy = cuts[i%len(cuts)], affinities[i%len(affinities)]
+					r.Prefill.Result = prefillResults[i%len(prefillResults)]
 					r.Untranslated, r.ObservedPrompt, r.ServersPrompt = true, 1, 1
 					for kind := range r.Observed {
 						r.Observed[kind] = 1

@@ -10,6 +10,9 @@ import (
 // the greatest number of values for every label there are fewer than 2,000 series.
 const MaxModels = 28
 
+// MaxPrefills is how many pools have series of their own whose servers read prompts.
+const MaxPrefills = 4
+
 // maxBuilds is how many configurations have series of their own.
 const maxBuilds = 32
 
@@ -24,6 +27,9 @@ type Set struct {
 	other     model
 	pools     []pool
 	otherPool pool
+
+	prefills     []prefill
+	otherPrefill prefill
 
 	// plain holds the metrics without labels.
 	plain       [contract.MetricCount]metric
@@ -48,7 +54,8 @@ type build struct {
 
 // NewSet returns a [Set], and defines the metrics without labels.
 func NewSet(h Host) *Set {
-	s := &Set{host: h, other: model{name: Other}, otherPool: pool{name: Other, policy: Other}}
+	s := &Set{host: h, other: model{name: Other}, otherPool: pool{name: Other, policy: Other},
+		otherPrefill: prefill{pool: Other}}
 	for of := range contract.MetricCount {
 		if of.Info().Labels == nil {
 			s.plain[of] = s.define(of, nil)
@@ -67,6 +74,9 @@ func (s *Set) Configured(version, config string, models []contract.Model) {
 		}
 		if s.pool(m.PoolName, m.Policy) == &s.otherPool && len(s.pools) < MaxModels {
 			s.pools = append(s.pools, pool{name: m.PoolName, policy: m.Policy})
+		}
+		if p := m.Prefill.Pool; p != "" && s.prefill(p) == &s.otherPrefill && len(s.prefills) < MaxPrefills {
+			s.prefills = append(s.prefills, prefill{pool: p})
 		}
 	}
 	s.use(version, config, 1)

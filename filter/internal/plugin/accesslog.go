@@ -13,6 +13,7 @@ import (
 // without a value is not set.
 func (v *vm) describe(r *exchange.Report) {
 	v.describeRequest(r)
+	v.describePrefill(r)
 	if !r.Translated {
 		return
 	}
@@ -46,6 +47,19 @@ func (v *vm) describeRequest(r *exchange.Report) {
 	setState(contract.LogStatePrefix+contract.LogClientKey, r.ClientKey)
 	if r.Untranslated {
 		setState(contract.LogStatePrefix+contract.LogUntranslated, "true")
+	}
+}
+
+// describePrefill writes the fields about the call of a server that was to read the prompt.
+func (v *vm) describePrefill(r *exchange.Report) {
+	if r.Prefill.Result == "" {
+		return
+	}
+	setState(contract.LogStatePrefix+contract.LogRole, r.Role)
+	setState(contract.LogStatePrefix+contract.LogPrefill, r.Prefill.Result)
+	setState(contract.LogStatePrefix+contract.LogPrefillServer, r.Prefill.Server)
+	if r.Prefill.Time >= 0 {
+		v.setCount(contract.LogStatePrefix+contract.LogPrefillMS, uint64(r.Prefill.Time))
 	}
 }
 

@@ -21,6 +21,8 @@ func readPart(response bool, start, size int) ([]byte, error) {
 
 func readCalloutHeaders() ([][2]string, error) { return proxywasm.GetHttpCallResponseHeaders() }
 
+func readCalloutBody(size int) ([]byte, error) { return proxywasm.GetHttpCallResponseBody(0, size) }
+
 func readRequestHeaders() ([][2]string, error) { return proxywasm.GetHttpRequestHeaders() }
 
 func readResponseHeaders() ([][2]string, error) { return proxywasm.GetHttpResponseHeaders() }

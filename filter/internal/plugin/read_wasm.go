@@ -23,6 +23,7 @@ func proxySetProperty(path unsafe.Pointer, pathSize uint32, data unsafe.Pointer,
 // The ABI's numbers of buffers and of header maps.
 const (
 	requestBody, responseBody       = 0, 1
+	calloutBody                     = 4
 	requestHeaders, responseHeaders = 0, 2
 	calloutHeaders                  = 6
 )
@@ -100,6 +101,9 @@ func readResponseHeaders() ([][2]string, error) { return readHeaders(responseHea
 
 // readCalloutHeaders reads all headers of the answer to a call of the filter's own.
 func readCalloutHeaders() ([][2]string, error) { return readHeaders(calloutHeaders) }
+
+// readCalloutBody reads the beginning of the body of that answer, of size bytes.
+func readCalloutBody(size int) ([]byte, error) { return readBuffer(calloutBody, 0, uint32(size)) }
 
 // readProperty reads a property, whose path has zeros between its parts.
 func readProperty(path string) ([]byte, error) {

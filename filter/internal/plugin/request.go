@@ -211,6 +211,9 @@ func (s *stream) request() types.Action {
 	if s.tapped != nil {
 		s.showSent(action.Forward)
 	}
+	if action.Prefill != nil {
+		return s.prefill(action.Prefill, len(action.Forward.Body))
+	}
 	return types.ActionContinue
 }
 
@@ -218,7 +221,7 @@ func (s *stream) request() types.Action {
 func (s *stream) host(at int64) exchange.Host {
 	return exchange.Host{Now: at, Clock: now, ID: newID(), Scratch: &s.plugin.vm.scratch, Admit: func(bytes int) bool {
 		return s.plugin.vm.heap.admit(uint64(bytes), s.plugin.memoryLimit)
-	}}
+	}, Bootstrap: s.plugin.vm.chooses}
 }
 
 // forward rewrites the held request, and reports whether the host allowed it.

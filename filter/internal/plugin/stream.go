@@ -36,6 +36,10 @@ type stream struct {
 	optionHeaders []string
 	// tapped is nil if the stream is not tapped.
 	tapped *tapped
+	// call is the call under way of the server that reads the prompt, or nil. sentSize is the size of the request's body
+	// when the call was made.
+	call     *exchange.Prefill
+	sentSize int
 }
 
 // The properties that the filter reads from the host, with zeros between the parts of their paths.
@@ -68,6 +72,7 @@ func (s *stream) OnHttpStreamDone() {
 		return
 	}
 	s.plugin.vm.held.release(s)
+	s.leavePrefill()
 	report := s.exchange.Report()
 	s.exchange = nil
 	if report.Cut == exchange.CutOther {

@@ -50,6 +50,9 @@ type vm struct {
 	tapKey  string
 	tappers []*tapper
 	blocks  blocks
+	// readers are the servers that read prompts. chooses is [vm.bootstrap], made once.
+	readers readers
+	chooses func(servers []string) (at int, room uint64)
 	// digits is memory for the numbers of the access log.
 	digits [20]byte
 }
@@ -71,6 +74,7 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 		proxywasm.LogCritical("harmony: " + contract.SealKeysVariable + ": " + err.Error())
 		return types.OnVMStartStatusFailed
 	}
+	v.readers, v.chooses = readers{}, v.bootstrap
 	v.tapKey, v.blocks.heap = environment(contract.TapKeyVariable), &v.heap
 	v.refusesFirst = environment(contract.ErrorVariable) == contract.ErrorRefuse
 	v.metrics = metrics.NewSet(hostMetrics{})
@@ -190,6 +194,7 @@ func (p *plugin) OnTick() {
 	}
 	p.vm.held.makeRoom(p.heldLimit)
 	p.refuseUnshown(at)
+	p.vm.readers.forget(at)
 	for i := len(p.streams) - 1; i >= 0; i-- {
 		if i >= len(p.streams) {
 			continue // an action has ended streams

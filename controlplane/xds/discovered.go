@@ -72,10 +72,23 @@ func Endpoints(c *config.Resolved, o Options) (map[string][]types.Resource, erro
 	}
 	all[resource.RuntimeType] = []types.Resource{&runtimev3.Runtime{Name: RuntimeName, Layer: b.runtime()}}
 	if slices.ContainsFunc(b.usedPools(), b.isPinned) {
-		all[resource.ExtensionConfigType] = []types.Resource{
-			&corev3.TypedExtensionConfig{Name: FilterName, TypedConfig: b.any(b.wasm())}}
+		for _, f := range b.httpFilters() {
+			if isDiscovered(f) {
+				all[resource.ExtensionConfigType] = append(all[resource.ExtensionConfigType], discoveredFilter(f))
+			}
+		}
 	}
 	return all, b.err
+}
+
+// isDiscovered reports whether Envoy discovers the configuration of a filter by the filter's name.
+func isDiscovered(f *hcmv3.HttpFilter) bool {
+	typed := f.GetTypedConfig()
+	return typed.MessageIs(&wasmfilterv3.Wasm{}) || typed.MessageIs(&procv3.ExternalProcessor{})
+}
+
+func discoveredFilter(f *hcmv3.HttpFilter) *corev3.TypedExtensionConfig {
+	return &corev3.TypedExtensionConfig{Name: f.GetName(), TypedConfig: f.GetTypedConfig()}
 }
 
 // splitListener returns a copy of a listener that refers to the routes and to configurations of filters by name, the
@@ -93,13 +106,12 @@ func splitListener(l *listenerv3.Listener) (
 	}}
 	var filters []types.Resource
 	for _, f := range m.HttpFilters {
-		typed := f.GetTypedConfig()
-		if !typed.MessageIs(&wasmfilterv3.Wasm{}) && !typed.MessageIs(&procv3.ExternalProcessor{}) {
+		if !isDiscovered(f) {
 			continue
 		}
-		filters = append(filters, &corev3.TypedExtensionConfig{Name: f.GetName(), TypedConfig: typed})
+		filters = append(filters, discoveredFilter(f))
 		f.ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
-			ConfigSource: filterSource(), TypeUrls: []string{typed.GetTypeUrl()},
+			ConfigSource: filterSource(), TypeUrls: []string{f.GetTypedConfig().GetTypeUrl()},
 		}}
 	}
 	packed := &anypb.Any{}

@@ -80,7 +80,8 @@ func TestPrefill(t *testing.T) {
 			t.Errorf("%s: the filter gets %s", kind, got)
 		}
 		changed, err := Endpoints(c, o)
-		if err != nil || (len(changed[resource.ExtensionConfigType]) == 1) != pinned {
+		if err != nil || pinned && len(changed[resource.ExtensionConfigType]) != len(all[resource.ExtensionConfigType]) ||
+			!pinned && changed[resource.ExtensionConfigType] != nil {
 			t.Fatalf("%s: a change of servers changes %v, %v", kind, changed, err)
 		}
 		if pinned {

@@ -23,6 +23,7 @@ type job struct {
 	startedAt time.Time
 	running   bool // it has a slot
 	first     bool // the first token has been sent
+	wasRead   bool // the prompt has been read: no time is needed for it any more
 	tokensOut int  // tokens that have been sent
 }
 
@@ -186,7 +187,7 @@ func (j *job) pace(ctx context.Context, n int) error {
 	if rate := j.s.opt.TokensPerSecond; rate > 0 {
 		d = time.Duration(float64(n) / rate * float64(time.Second))
 	}
-	if !j.first {
+	if !j.first && !j.wasRead {
 		d += j.s.opt.TimeToFirstToken
 	}
 	if d <= 0 {
@@ -211,6 +212,12 @@ func (j *job) whole(ctx context.Context, w http.ResponseWriter) error {
 	n := j.c.choices() * len(j.gen.ids)
 	if err := j.enter(ctx); err != nil {
 		return err
+	}
+	if refused, err := j.divide(ctx); err != nil {
+		return err
+	} else if refused != nil {
+		j.s.refuse(w, j.rec, refused)
+		return errEnded
 	}
 	if err := j.pace(ctx, n); err != nil {
 		return err

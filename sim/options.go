@@ -102,6 +102,15 @@ type Options struct {
 	// OneCall ends an answer after its first call, as gpt-oss itself does. Without it a script may have several calls.
 	OneCall bool
 
+	// Role is [RolePrefill] or [RoleDecode], for kinds of vLLM and SGLang. Empty does all the work.
+	Role string
+	// TransferListen is where a server of [RolePrefill] hands over what it has read: the side channel of vLLM's connector,
+	// and SGLang's --disaggregation-bootstrap-port. Empty is a free port on loopback.
+	TransferListen string
+	// TransferTimeout is how long a server waits for the other one, or keeps what it has read. 0 is
+	// [DefaultTransferTimeout].
+	TransferTimeout time.Duration
+
 	// Fault applies to every completion, unless a script line has its own.
 	Fault Fault
 	// AllowHeaders lets the request header x-sim-fault name a fault for its request. It takes precedence over the others.
@@ -137,6 +146,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.KVCacheTokens <= 0 {
 		o.KVCacheTokens = 8 * o.MaxModelLen
+	}
+	if o.TransferListen == "" {
+		o.TransferListen = "127.0.0.1:0"
+	}
+	if o.TransferTimeout <= 0 {
+		o.TransferTimeout = DefaultTransferTimeout
 	}
 	if o.Keep == 0 {
 		o.Keep = DefaultKeep

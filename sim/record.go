@@ -21,6 +21,7 @@ type Request struct {
 	PromptIDs    []uint32
 	CachedTokens int
 	SampledIDs   []uint32 // of the whole answer, which is the same in each choice
+	PromptFrom   string   // where the server has fetched what another one has read of the prompt, or empty
 
 	Status     int    // 0 until one is sent
 	TokensSent int    // ids of all choices that were written out

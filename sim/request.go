@@ -52,6 +52,10 @@ type completion struct {
 	// LogitBias is checked. It has no effect, since the built-in model has no probabilities.
 	LogitBias map[string]float64 `json:"logit_bias"`
 
+	// KVTransferParams say who else works on a request to vLLM, and bootstrap who does on one to SGLang.
+	KVTransferParams *transferParams `json:"kv_transfer_params"`
+	bootstrap        bootstrap
+
 	ids []uint32   // the prompt
 	tag *tagFormat // the tag that the answer must fit, or nil
 	// splitsReasoning reports whether [Ollama] takes the reasoning out of its text.

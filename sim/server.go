@@ -22,15 +22,19 @@ const bodyLimit = 64 << 20
 
 // Server is the simulated server. [New] makes one.
 type Server struct {
-	opt       Options
-	kind      protocol
-	tok       *tokenizer.Tokenizer
-	rec       recorder
-	cache     prefixCache
-	metrics   *metrics
-	slots     chan struct{} // nil without a limit
-	unhealthy atomic.Bool
-	created   int64
+	opt     Options
+	kind    protocol
+	tok     *tokenizer.Tokenizer
+	rec     recorder
+	cache   prefixCache
+	metrics *metrics
+	slots   chan struct{} // nil without a limit
+	divided divided
+	// keptChanged is closed when a prompt is kept.
+	keptChanged chan struct{}
+	transfers   atomic.Int64
+	unhealthy   atomic.Bool
+	created     int64
 
 	released    chan struct{} // closed by releaseOnce
 	releaseOnce func()
@@ -45,6 +49,8 @@ func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{opt: o, kind: protocolOf(o), tok: o200k.Tokenizer(), metrics: newMetrics(), created: time.Now().Unix(),
 		closed: make(chan struct{}), released: make(chan struct{})}
+	s.divided.kept, s.divided.aborts = map[string]*keptPrompt{}, map[string]context.CancelFunc{}
+	s.keptChanged = make(chan struct{})
 	s.releaseOnce = sync.OnceFunc(func() { close(s.released) })
 	s.rec.keep = o.Keep
 	if o.MaxRunning > 0 {
@@ -56,6 +62,9 @@ func New(o Options) *Server {
 // Start listens on an address ("127.0.0.1:0" for a free port) with HTTP/1.1 and HTTP/2 in clear text, and returns the
 // server's URL. Further calls add addresses.
 func (s *Server) Start(addr string) (string, error) {
+	if err := s.startDivided(); err != nil {
+		return "", err
+	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return "", err
@@ -198,12 +207,18 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request, rec *Reques
 	if c.Model != nil {
 		s.rec.update(func() { rec.Model = *c.Model })
 	}
+	if refused = s.checkDivided(c); refused != nil {
+		s.refuseCompletion(w, rec, c, refused)
+		return
+	}
 	j, refused := s.accept(r.Header, c, rec)
 	if refused != nil {
 		s.refuseCompletion(w, rec, c, refused)
 		return
 	}
-	j.serve(w, r)
+	ctx, end := s.abortable(r.Context(), c.RequestID)
+	defer end()
+	j.serve(w, r.WithContext(ctx))
 }
 
 // refuseCompletion refuses a request, whose completion is nil if it could not be read.

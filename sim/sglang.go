@@ -45,6 +45,8 @@ func (sglang) page(s *Server, path string) *page {
 			"incremental_streaming_output": s.opt.IncrementalStreaming})
 	case "/tokenize":
 		return s.tokenizePage(false)
+	case "/abort_request":
+		return s.abortPage()
 	case "/metrics":
 		return s.metricsPage("text/plain; version=0.0.4; charset=utf-8")
 	}
@@ -72,6 +74,7 @@ type sglangRequest struct {
 	MaxThinking   *int            `json:"max_thinking_tokens"`
 	CacheSalt     *string         `json:"cache_salt"`
 	Priority      *int            `json:"priority"`
+	bootstrap
 }
 
 // sglangSampling are the sampling parameters. SGLang refuses others.
@@ -104,7 +107,8 @@ func (sglang) decode(s *Server, _ http.Header, body []byte) (*completion, *refus
 	if _, r := decodeObject(body, &q); r != nil {
 		return nil, r
 	}
-	c := &completion{RequestID: q.RID, Stream: &q.Stream, CacheSalt: q.CacheSalt, ThinkingBudget: q.MaxThinking}
+	c := &completion{RequestID: q.RID, Stream: &q.Stream, CacheSalt: q.CacheSalt, ThinkingBudget: q.MaxThinking,
+		bootstrap: q.bootstrap}
 	if q.InputIDs == nil || string(q.InputIDs) == "null" {
 		if q.Text != nil {
 			return c, badRequest("", "The simulator answers prompts of ids.")

@@ -20,6 +20,7 @@ type sglangCompletion struct {
 	RID            string          `json:"rid"`
 	NoStopTrim     bool            `json:"no_stop_trim"`
 	ResponseFormat json.RawMessage `json:"response_format"`
+	bootstrap
 }
 
 func (sglangCompletions) decode(s *Server, h http.Header, body []byte) (*completion, *refusal) {
@@ -46,6 +47,7 @@ func (sglangCompletions) decode(s *Server, h http.Header, body []byte) (*complet
 	// What vLLM has and SGLang passes over.
 	c.Structured, c.ThinkingBudget, c.TokensAsTokenIDs, c.PromptLogprobs = nil, nil, nil, nil
 	c.RequestID, c.IncludeStop = q.RID, q.NoStopTrim
+	c.bootstrap = q.bootstrap
 	if c.MaxTokens == nil {
 		few := 16 // SGLang's default
 		c.MaxTokens = &few

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -30,6 +31,14 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 	}
 	out := j.s.output(ctx, w)
 	defer func() { j.s.rec.update(func() { j.rec.Pieces = out.pieces }) }()
+	if refused, err := j.divide(ctx); err != nil {
+		return err
+	} else if refused != nil {
+		if err := out.write(append(kind.errorEvent(refused), kind.terminator()...)); err != nil {
+			return err
+		}
+		return cmp.Or(out.end(), errEnded)
+	}
 	if err := out.write(kind.leading(j)); err != nil {
 		return err
 	}

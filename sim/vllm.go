@@ -87,6 +87,9 @@ func (vllm) trailing(j *job) []byte {
 func (vllm) whole(j *job) []byte {
 	n := j.c.choices() * len(j.gen.ids)
 	answer := whole{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0]}
+	if p := j.keepForDecode(); p != nil {
+		answer.KVTransferParams = p
+	}
 	for i := range j.c.choices() {
 		choice := wholeChoice{Index: i, Logprobs: j.logprobs(0, len(j.gen.ids)), FinishReason: j.gen.finish,
 			StopReason: j.gen.stop, Text: j.text(0, len(j.gen.texts))}

@@ -35,6 +35,8 @@ type generateRequest struct {
 	OutputMode     *string         `json:"output_mode"`
 	CacheSalt      *string         `json:"cache_salt"`
 	Priority       int             `json:"priority"`
+
+	KVTransferParams *transferParams `json:"kv_transfer_params"`
 }
 
 func (vllmGenerate) decode(s *Server, h http.Header, body []byte) (*completion, *refusal) {
@@ -55,6 +57,7 @@ func (vllmGenerate) decode(s *Server, h http.Header, body []byte) (*completion, 
 	}
 	c.RequestID, c.Model, c.Stream, c.StreamOptions = q.RequestID, q.Model, q.Stream, q.StreamOptions
 	c.ReturnTokenIDs, c.CacheSalt, c.Priority = q.ReturnTokenIDs, q.CacheSalt, q.Priority
+	c.KVTransferParams = q.KVTransferParams
 	var refused *refusal
 	if c.ids, refused = readIDs("token_ids", q.TokenIDs); refused != nil {
 		return nil, refused
@@ -162,6 +165,9 @@ func (vllmGenerate) whole(j *job) []byte {
 	n := j.c.choices() * len(j.gen.ids)
 	answer := generateWhole{RequestID: j.id, Model: j.s.opt.Models[0], Created: j.created, OutputMode: "tokens",
 		Usage: wholeUsage{len(j.c.ids), len(j.c.ids) + n, n, j.details()}}
+	if p := j.keepForDecode(); p != nil {
+		answer.KVTransferParams = p
+	}
 	if isTrue(j.c.ReturnTokenIDs) {
 		answer.PromptIDs = j.c.ids
 	}

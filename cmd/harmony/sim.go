@@ -59,6 +59,9 @@ Also served: the kind's pages, such as /v1/models, /health and /metrics. HTTP/1.
 				return usageError{fmt.Errorf("--front-end: %q is neither %s nor %s", o.FrontEnd, sim.PythonFrontEnd,
 					sim.RustFrontEnd)}
 			}
+			if !slices.Contains([]string{"", sim.RolePrefill, sim.RoleDecode}, o.Role) {
+				return usageError{fmt.Errorf("--role: %q is not known; write %s or %s", o.Role, sim.RolePrefill, sim.RoleDecode)}
+			}
 			if !slices.Contains(sim.ChatForms(), o.ChatForm) {
 				return usageError{fmt.Errorf("--chat-form: %q is not known; write %s", o.ChatForm,
 					strings.Join(sim.ChatForms(), ", "))}
@@ -106,6 +109,9 @@ Also served: the kind's pages, such as /v1/models, /health and /metrics. HTTP/1.
 	f.BoolVar(&o.TextSpecials, "text-specials", false, "read special tokens out of text prompts, as a real vLLM does")
 	f.BoolVar(&o.OtherVocabulary, "other-vocabulary", false, "answer /tokenize with the ids of another vocabulary")
 	f.BoolVar(&o.PrintSpecials, "print-specials", false, "spell special tokens in answers, for --kind text")
+	f.StringVar(&o.Role, "role", "", "`ROLE` in a divided pool, for kinds of vLLM and SGLang: prefill or decode")
+	f.StringVar(&o.TransferListen, "transfer-listen", "127.0.0.1:0",
+		"address where --role prefill hands over prompts, such as SGLang's bootstrap port")
 	addChatFlags(f, &o)
 	f.StringVar(&fault, "fault", "none", "fault of every completion:\n"+sim.FaultHelp+"\n")
 	f.BoolVar(&o.AllowHeaders, "allow-headers", false, "let the request header x-sim-fault name a fault for its request")

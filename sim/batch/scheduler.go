@@ -45,7 +45,12 @@ type Request struct {
 // NewRequest returns a request. The salt keeps its blocks apart from those of other salts. An answer has at least one
 // token.
 func NewRequest(salt string, size int, prompt, answer []uint32) *Request {
-	return &Request{prompt: len(prompt), answer: max(len(answer), 1), hashes: Hashes(salt, size, prompt, answer)}
+	return NewHashed(Hashes(salt, size, prompt, answer), len(prompt), len(answer))
+}
+
+// NewHashed returns a request of which only the hashes of all full blocks are kept.
+func NewHashed(hashes []Hash, prompt, answer int) *Request {
+	return &Request{prompt: prompt, answer: max(answer, 1), hashes: hashes}
 }
 
 // tokens returns how many tokens the request has so far.
@@ -251,4 +256,9 @@ func (s *Scheduler) End() []*Request {
 
 func (s *Scheduler) blocksOf(tokens int) int {
 	return (tokens + s.options.BlockSize - 1) / s.options.BlockSize
+}
+
+// Lookup returns how many tokens of a prompt are in the cache, without changing anything.
+func (s *Scheduler) Lookup(hashes []Hash, prompt int) int {
+	return s.options.BlockSize * len(s.blocks.find(hashes[:min(max(prompt-1, 0)/s.options.BlockSize, len(hashes))]))
 }

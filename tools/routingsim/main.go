@@ -1,0 +1,166 @@
+// Command routingsim decides by simulation how many blocks of a prompt should count for its affinity, and how much load
+// a server may have before its prompts go elsewhere. It plays the workloads of e2e/bench/workload on simulated engines,
+// in a time of its own.
+//
+// It knows the prompts as the filter renders them and the hashes of package affinity. It knows no proxy: it has the
+// proxy's ways to choose a server in a few lines each.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/e2e/bench/workload"
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/sim/batch"
+)
+
+// options are the flags.
+type options struct {
+	servers, seeds int
+	blocks         int
+	length         time.Duration
+	out            string
+	engine         batch.Options
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.servers, "servers", 8, "`servers` of the pool")
+	flag.IntVar(&o.seeds, "seeds", 3, "how `many` workloads of each kind there are; their results are averaged")
+	flag.DurationVar(&o.length, "length", time.Minute, "how `long` new conversations come")
+	flag.IntVar(&o.engine.Blocks, "blocks", 12288, "`blocks` in a server's cache")
+	flag.IntVar(&o.engine.MaxRunning, "running", 64, "`requests` in a server's batch")
+	flag.Float64Var(&o.engine.PrefillRate, "prefill", 4000, "`tokens` of prompts that a server computes a second")
+	flag.Float64Var(&o.engine.DecodeRate, "decode", 1500, "`tokens` of answers that a server computes a second")
+	flag.DurationVar(&o.engine.StepTime, "step", 25*time.Millisecond, "`time` of a step without tokens")
+	flag.StringVar(&o.out, "out", "", "write routing-blocks.md into this `folder` instead of the standard output")
+	flag.Parse()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "routingsim:", err)
+		os.Exit(1)
+	}
+}
+
+// variant is a policy with its settings. What the policy remembers begins anew in each run.
+type variant struct {
+	name string
+	make func() policy
+}
+
+func prefix(name string, blocks int, within bool, bound int) variant {
+	return variant{name, func() policy { return &hashed{byPrefix(blocks, within), bound} }}
+}
+
+// numbers of blocks and bounds that are compared.
+var (
+	manyBlocks = []int{4, 8, 16, 32, 64, 128, 256, 1024}
+	bounds     = []int{0, 100, 110, 125, 150, 200, 300}
+)
+
+// The settings that are kept while another one is varied.
+const (
+	usualBlocks = 64
+	usualBound  = 125
+)
+
+func policies() []variant {
+	return []variant{
+		{"round robin", func() policy { return &roundRobin{} }},
+		{"least request", func() policy { return &leastRequest{rand.New(rand.NewPCG(1, 1))} }},
+		{"session", func() policy { return &hashed{bySession, 0} }},
+		prefix("prefix", usualBlocks, true, usualBound),
+		{"perfect picker", func() policy { return perfect{200} }},
+	}
+}
+
+func run(o options) error {
+	var out bytes.Buffer
+	sets := map[string][]*prepared{}
+	var names []string
+	for seed := range o.seeds {
+		for _, w := range workload.All(uint64(seed+1), workload.Scale{Servers: o.servers, Length: o.length}) {
+			p, err := prepare(w)
+			if err != nil {
+				return err
+			}
+			if seed == 0 {
+				names = append(names, w.Name)
+			}
+			sets[w.Name] = append(sets[w.Name], p)
+		}
+	}
+	for _, name := range names {
+		o.write(&out, sets[name])
+	}
+	if o.out == "" {
+		_, err := os.Stdout.Write(out.Bytes())
+		return err
+	}
+	return os.WriteFile(filepath.Join(o.out, "routing-blocks.md"), out.Bytes(), 0o644)
+}
+
+// write writes the tables of a workload.
+func (o *options) write(out io.Writer, all []*prepared) {
+	requests, tokens := 0, 0
+	for _, p := range all {
+		for _, c := range p.conversations {
+			for _, a := range c.asks {
+				requests, tokens = requests+1, tokens+len(a.prompt)
+			}
+		}
+	}
+	name := all[0].name
+	fmt.Fprintf(out, "## %s\n\n%s. Requests: %d, of %d tokens on average.\n\n", strings.ToUpper(name[:1])+name[1:],
+		strings.ToUpper(all[0].about[:1])+all[0].about[1:], requests/len(all), tokens/requests)
+	var rows [][]string
+	add := func(v variant) { rows = append(rows, o.row(v, all)) }
+	for _, v := range policies() {
+		add(v)
+	}
+	for _, n := range manyBlocks {
+		add(prefix(fmt.Sprintf("%d blocks, to the user's end", n), n, true, usualBound))
+	}
+	for _, n := range manyBlocks {
+		add(prefix(fmt.Sprintf("%d blocks", n), n, false, usualBound))
+	}
+	for _, n := range []int{1, 2, 3, 4, 8} {
+		for _, k := range []int{16, 64} {
+			add(variant{fmt.Sprintf("%d blocks, of %d", k, n), func() policy { return &hashed{split(k, n), usualBound} }})
+		}
+	}
+	for _, b := range bounds {
+		title := fmt.Sprintf("bound %d %%", b)
+		if b == 0 {
+			title = "no bound"
+		}
+		add(prefix(title, usualBlocks, true, b))
+	}
+	lab.WriteTable(out, []string{"policy", "hit rate, %", "TTFT p50, ms", "p95, ms", "p99, ms", "in flight, max ÷ mean",
+		"at a moment", "work, max ÷ mean"}, rows)
+}
+
+func (o *options) row(v variant, all []*prepared) []string {
+	var sum result
+	n := float64(len(all))
+	for _, p := range all {
+		r := simulate(p, o.servers, o.engine, v.make())
+		sum.hitRate += r.hitRate / n
+		sum.p50 += r.p50 / time.Duration(len(all))
+		sum.p95 += r.p95 / time.Duration(len(all))
+		sum.p99 += r.p99 / time.Duration(len(all))
+		sum.spread += r.spread / n
+		sum.moment += r.moment / n
+		sum.work += r.work / n
+	}
+	ms := func(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
+	return []string{v.name, fmt.Sprintf("%.1f", 100*sum.hitRate), ms(sum.p50), ms(sum.p95), ms(sum.p99),
+		fmt.Sprintf("%.2f", sum.spread), fmt.Sprintf("%.2f", sum.moment), fmt.Sprintf("%.2f", sum.work)}
+}

@@ -7,17 +7,24 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	overridev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/override_host/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	upstreamhttpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost/proxy"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-const httpOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+const (
+	httpOptions        = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+	credentialInjector = "envoy.filters.http.credential_injector"
+)
 
 func readClusters(r *xds.Resources) ([]proxy.Cluster, error) {
 	var out []proxy.Cluster
@@ -25,6 +32,9 @@ func readClusters(r *xds.Resources) ([]proxy.Cluster, error) {
 		one, err := readCluster(c)
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", c.GetName(), err)
+		}
+		if slices.Contains(r.Prefill, c.GetName()) && isPinned(c) {
+			one.Pinned = contract.DestinationHeader
 		}
 		out = append(out, one)
 	}
@@ -50,7 +60,7 @@ func readCluster(c *clusterv3.Cluster) (proxy.Cluster, error) {
 		if err := packed.UnmarshalTo(o); err != nil {
 			return out, err
 		}
-		if len(o.GetHttpFilters()) > 0 {
+		if slices.ContainsFunc(o.GetHttpFilters(), func(f *hcmv3.HttpFilter) bool { return f.GetName() == credentialInjector }) {
 			return out, errors.New("authorization needs Envoy: leave authorization out, or use --host envoy")
 		}
 		out.HTTP2 = o.GetExplicitHttpConfig().GetHttp2ProtocolOptions() != nil
@@ -66,6 +76,13 @@ func readCluster(c *clusterv3.Cluster) (proxy.Cluster, error) {
 		out.TLS, err = readTLS(u)
 	}
 	return out, err
+}
+
+// isPinned reports whether a header of each call names its server, which is the only way in which the resources choose a
+// server of a cluster without a route. Its filters remove the header, as the proxy does by itself.
+func isPinned(c *clusterv3.Cluster) bool {
+	policies := c.GetLoadBalancingPolicy().GetPolicies()
+	return len(policies) > 0 && policies[0].GetTypedExtensionConfig().GetTypedConfig().MessageIs(&overridev3.OverrideHost{})
 }
 
 func readTLS(u *tlsv3.UpstreamTlsContext) (*tls.Config, error) {

@@ -104,6 +104,9 @@ const (
 // Report returns the report of the exchange. A host asks for it at the end of the stream.
 func (e *Exchange) Report() Report {
 	r := e.report
+	if e.generation != nil && e.generation.started && r.Prefill.Result == PrefillLeft {
+		r.Prefill.Result = PrefillDone // the other server has what was read, whether or not the first one has said so
+	}
 	r.Role = r.Prefill.role()
 	if e.generation != nil {
 		e.generation.complement(&r)

@@ -155,7 +155,7 @@ func (s *Set) countPrefill(r *exchange.PrefillReport) {
 		}
 	}
 	if r.Result == exchange.PrefillDone {
-		s.count(contract.PrefillTimeTotal, int(r.Time))
+		s.count(contract.PrefillTimeTotal, int(max(r.Time, 0)))
 	}
 }
 

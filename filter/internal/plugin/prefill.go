@@ -168,15 +168,16 @@ func (s *stream) complete(rest []byte) bool {
 		edited("append to the request body", proxywasm.AppendHttpRequestBody(rest))
 }
 
-// leavePrefill ends the call of a stream that is gone. The host cannot cancel it, but the server may.
-func (s *stream) leavePrefill() {
+// leavePrefill ends the call of a stream that is gone. unread reports whether the prompt may not have been read yet: the
+// host cannot cancel the call, but the server may.
+func (s *stream) leavePrefill(unread bool) {
 	p := s.call
 	if p == nil {
 		return
 	}
 	s.call = nil
 	s.plugin.vm.readers.done(p.Destination, true, now())
-	if p.AbortPath == "" {
+	if !unread || p.AbortPath == "" {
 		return
 	}
 	headers := [][2]string{{":method", "POST"}, {":path", p.AbortPath}, {":authority", p.Destination},

@@ -72,8 +72,8 @@ func (s *stream) OnHttpStreamDone() {
 		return
 	}
 	s.plugin.vm.held.release(s)
-	s.leavePrefill()
 	report := s.exchange.Report()
+	s.leavePrefill(report.Prefill.Result == exchange.PrefillLeft)
 	s.exchange = nil
 	if report.Cut == exchange.CutOther {
 		details, _ := readProperty(codeDetails)

@@ -50,7 +50,12 @@ func (c caller) Call(o wasmhost.Callout, done func(*wasmhost.CalloutReply, error
 
 func (c caller) do(ctx context.Context, o wasmhost.Callout) (*wasmhost.CalloutReply, error) {
 	started := time.Now()
-	response, release, err := c.proxy.clusters[o.Cluster].send(ctx, func(to *endpoint) *http.Request {
+	to := c.proxy.clusters[o.Cluster]
+	if to.Pinned != "" {
+		to = to.pinnedTo(o.Headers.Get(to.Pinned))
+		o.Headers.Remove(to.Pinned)
+	}
+	response, release, err := to.send(ctx, func(to *endpoint) *http.Request {
 		r := &http.Request{
 			Method: o.Headers.Get(":method"), URL: requestURL(to, o.Headers.Get(":path")), Host: o.Headers.Get(":authority"),
 			Header: toHTTP(o.Headers),

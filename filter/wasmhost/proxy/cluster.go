@@ -24,6 +24,9 @@ type Cluster struct {
 	IdleTimeout time.Duration
 	// SingleUse closes a connection after one request: max_requests_per_connection: 1.
 	SingleUse bool
+	// Pinned is the name of a header that names the server of each callout as host:port. A callout to any other server
+	// fails. The servers do not get the header. Empty: any server gets a callout.
+	Pinned string
 }
 
 // Endpoint is one server of a [Cluster].
@@ -123,6 +126,18 @@ func (c *cluster) pick(tried []*endpoint) *endpoint {
 		}
 	}
 	return best
+}
+
+// pinnedTo returns the cluster with the server of this address alone, or with none.
+func (c *cluster) pinnedTo(address string) *cluster {
+	one := *c
+	one.endpoints = nil
+	for _, e := range c.endpoints {
+		if e.Address == address {
+			one.endpoints = []*endpoint{e}
+		}
+	}
+	return &one
 }
 
 // send sends a request to a server of the cluster. If the connection fails, it tries the next server: no server has

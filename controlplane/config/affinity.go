@@ -25,11 +25,13 @@ type Affinity struct {
 	MaxLoad int `yaml:"max_load" jsonschema:"minimum=0"`
 }
 
-// check checks the block, which a pool under this policy has.
-func (a *Affinity) check(policy string) (field, reason string) {
+// check checks the block of a pool.
+func (a *Affinity) check(p *Pool) (field, reason string) {
 	switch {
-	case policy != PolicyPrefix && *a != (Affinity{}):
-		return ".affinity", "is for the policy prefix; write policy: prefix, or leave it out"
+	case p.Policy != PolicyPrefix && p.Policy != PolicyPicker && *a != (Affinity{}):
+		return ".affinity", "is for the policies prefix and picker; write policy: prefix, or leave it out"
+	case !p.byAffinity() && (a.Blocks != 0 || a.MaxLoad != 0):
+		return ".affinity", "has settings for the policy prefix; leave all but block_size out"
 	case a.Blocks < 0 || a.Blocks > contract.MaxBlocks:
 		return ".affinity.blocks", fmt.Sprintf("%d is out of range; write how many blocks of a prompt count, from 1 to %d",
 			a.Blocks, contract.MaxBlocks)
@@ -55,11 +57,16 @@ func (a Affinity) withDefaults() Affinity {
 // another version makes the same of it.
 func (c *Config) routing(m *Model) contract.Routing {
 	p := findPool(c.Pools, m.Pool)
-	if p == nil || p.Policy != PolicyPrefix {
+	if p == nil || !p.byAffinity() && !p.Asked() {
 		return contract.Routing{}
 	}
 	a := p.Affinity.withDefaults()
-	return contract.Routing{
-		Affinity: true, SessionHeader: strings.ToLower(p.Session.Header), BlockSize: a.BlockSize, Blocks: a.Blocks,
+	r := contract.Routing{BlockSize: a.BlockSize}
+	if p.byAffinity() {
+		r.Affinity, r.SessionHeader, r.Blocks = true, strings.ToLower(p.Session.Header), a.Blocks
 	}
+	if p.Asked() {
+		r.BlockHashes = p.Picker.withDefaults().Blocks
+	}
+	return r
 }

@@ -22,8 +22,10 @@ type Picker struct {
 	// OnFailure is "fallback" or "refuse": what becomes of a request for which the picker names no server of the pool.
 	// Empty: fallback.
 	OnFailure string `yaml:"on_failure" jsonschema:"enum=fallback,enum=refuse"`
-	// Fallback is the policy that chooses then: "least_request" or "round_robin". Empty: least_request.
-	Fallback string `yaml:"fallback" jsonschema:"enum=least_request,enum=round_robin"`
+	// Fallback is the policy that chooses then: "least_request", "round_robin" or "prefix". Empty: least_request.
+	Fallback string `yaml:"fallback" jsonschema:"enum=least_request,enum=round_robin,enum=prefix"`
+	// Blocks is how many of a prompt's first blocks the picker is told, as hashes. 0 is the default.
+	Blocks int `yaml:"blocks" jsonschema:"minimum=0"`
 }
 
 // Values of [Picker].
@@ -41,8 +43,16 @@ const (
 	maxPickerTimeout     = 5 * time.Minute
 )
 
+// DefaultPickerBlocks is the default of [Picker.Blocks]: 8,192 tokens, and 9 kB of headers.
+const DefaultPickerBlocks = 512
+
 // Asked reports whether Envoy asks a picker for the pool's requests.
 func (p *Pool) Asked() bool { return p.Policy == PolicyPicker && p.Picker.URL != "" }
+
+// byAffinity reports whether a policy of the pool goes by what prompts have in common.
+func (p *Pool) byAffinity() bool {
+	return p.Policy == PolicyPrefix || p.Policy == PolicyPicker && p.Picker.Fallback == PolicyPrefix
+}
 
 // PickedInFront reports whether the header with the chosen servers comes from whoever is in front of this gateway.
 func (p *Pool) PickedInFront() bool { return p.Policy == PolicyPicker && p.Picker.URL == "" }
@@ -53,6 +63,7 @@ func (p Picker) withDefaults() Picker {
 	p.Timeout = cmp.Or(p.Timeout, Duration(DefaultPickerTimeout))
 	p.OnFailure = cmp.Or(p.OnFailure, OnFailureFallback)
 	p.Fallback = cmp.Or(p.Fallback, PolicyLeastRequest)
+	p.Blocks = cmp.Or(p.Blocks, DefaultPickerBlocks)
 	return p
 }
 
@@ -69,6 +80,13 @@ func (p *Picker) check(policy, mode string) (field, reason string) {
 	}
 	if p.URL == "" && p.Send != "" {
 		return ".picker.send", "is for a picker with a url: without one nobody is asked; leave it out"
+	}
+	if p.URL == "" && p.Blocks != 0 {
+		return ".picker.blocks", "is for a picker with a url: without one nobody is asked; leave it out"
+	}
+	if p.Blocks < 0 || p.Blocks > contract.MaxBlockHashes {
+		return ".picker.blocks", fmt.Sprintf("%d is out of range; write how many blocks of a prompt the picker is told, "+
+			"from 1 to %d", p.Blocks, contract.MaxBlockHashes)
 	}
 	if p.URL != "" {
 		if _, err := ParseURL(p.URL); err != nil {
@@ -90,8 +108,8 @@ func (p *Picker) check(policy, mode string) (field, reason string) {
 	if p.OnFailure == OnFailureRefuse && p.Fallback != "" {
 		return ".picker.fallback", "chooses nothing with on_failure: refuse; leave one of them out"
 	}
-	if !oneOf(p.Fallback, "", PolicyLeastRequest, PolicyRoundRobin) {
-		return ".picker.fallback", fmt.Sprintf("%q is not known; write least_request or round_robin", p.Fallback)
+	if !oneOf(p.Fallback, "", PolicyLeastRequest, PolicyRoundRobin, PolicyPrefix) {
+		return ".picker.fallback", fmt.Sprintf("%q is not known; write least_request, round_robin or prefix", p.Fallback)
 	}
 	return "", ""
 }

@@ -27,6 +27,9 @@ func TestPicker(t *testing.T) {
 		p.Picker.Fallback != PolicyLeastRequest {
 		t.Errorf("a picker with a URL: %+v", p)
 	}
+	if in := string(r.FilterJSON); strings.Count(in, `"block_hashes":512`) != 1 || strings.Contains(in, "affinity") {
+		t.Errorf("the filter gets %s", in)
+	}
 	if q.Asked() || !q.PickedInFront() {
 		t.Errorf("a picker in front: %+v", q)
 	}
@@ -47,6 +50,9 @@ func TestPickerRefusals(t *testing.T) {
 		"policy: picker, picker: {url: 'http://e', send: all}":  `pools[1].picker.send: "all" is not known`,
 		"policy: picker, picker: {on_failure: open}":            `pools[1].picker.on_failure: "open" is not known`,
 		"policy: picker, picker: {fallback: random}":            `pools[1].picker.fallback: "random" is not known`,
+		"policy: picker, picker: {blocks: 5}":                   "pools[1].picker.blocks: is for a picker with a url",
+		"policy: picker, picker: {url: 'http://e', blocks: -1}": "pools[1].picker.blocks: -1 is out of range",
+		"policy: picker, affinity: {blocks: 4}":                 "pools[1].affinity: has settings for the policy prefix",
 		"policy: picker, picker: {url: 'http://e:1'}":           "pools[1].picker.timeout: 200ms differs from the 1s of p",
 		"policy: picker, picker: {url: 'http://e', timeout: 0}": "pools[1].picker.timeout",
 		"policy: picker, picker: {url: 'http://e', timeout: 6m}": "pools[1].picker.timeout: 6m0s is out of range; write a " +

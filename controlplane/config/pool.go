@@ -126,7 +126,7 @@ func (p Pool) withDefaults(kind *contract.Kind) Pool {
 	if p.Policy == "" {
 		p.Policy = PolicyLeastRequest
 	}
-	if p.Policy == PolicyPrefix {
+	if p.byAffinity() {
 		p.Affinity = p.Affinity.withDefaults()
 	}
 	if p.Policy == PolicyPicker {
@@ -250,7 +250,7 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 	if field, reason := p.Session.check(p.Policy); reason != "" {
 		return fail(field, "%s", reason)
 	}
-	if field, reason := p.Affinity.check(p.Policy); reason != "" {
+	if field, reason := p.Affinity.check(p); reason != "" {
 		return fail(field, "%s", reason)
 	}
 	if p.Capacity < 0 || p.Capacity > maxCapacity {

@@ -19,7 +19,7 @@ const sessionFilter = "envoy.filters.http.stateful_session"
 // or the hash leads to another server (RATIONALE.md#60).
 func (b *builder) keepSession(r *routev3.Route, p *config.ResolvedPool) {
 	switch {
-	case p.Policy == config.PolicyPrefix:
+	case p.Policy == config.PolicyPrefix, p.Policy == config.PolicyPicker && p.Picker.Fallback == config.PolicyPrefix:
 		r.GetRoute().HashPolicy = hashOf(contract.AffinityHeader)
 		return
 	case p.Policy != config.PolicySession:

@@ -22,10 +22,14 @@ type Options struct {
 	Balance int
 }
 
+// The defaults of [Options].
 const (
-	defaultBlocksPerServer = 1 << 16
-	defaultMaxBlocks       = 4 << 20
-	defaultBalance         = 125
+	DefaultBlocksPerServer = 1 << 16
+	DefaultMaxBlocks       = 4 << 20
+	DefaultBalance         = 125
+)
+
+const (
 	// spareRequests is how many requests a server may have in any case. Without it, two requests with the same prefix
 	// could not run on one server of an idle pool.
 	spareRequests = 2
@@ -100,8 +104,8 @@ type counts struct {
 // New returns a [Picker] without pools.
 func New(o Options) *Picker {
 	return &Picker{
-		blocksPerServer: cmp.Or(o.BlocksPerServer, defaultBlocksPerServer), maxBlocks: cmp.Or(o.MaxBlocks, defaultMaxBlocks),
-		balance: cmp.Or(o.Balance, defaultBalance), now: time.Now, pools: map[string]*pool{},
+		blocksPerServer: cmp.Or(o.BlocksPerServer, DefaultBlocksPerServer), maxBlocks: cmp.Or(o.MaxBlocks, DefaultMaxBlocks),
+		balance: cmp.Or(o.Balance, DefaultBalance), now: time.Now, pools: map[string]*pool{},
 	}
 }
 

@@ -81,6 +81,15 @@ func (p *parser) config(v *rawjson.Value) *contract.Config {
 	if c.Mode == contract.ModeReduced && len(c.Models) != 1 {
 		p.fail("models", `must be exactly one where mode is "reduced", and there are `+strconv.Itoa(len(c.Models)))
 	}
+	if c.Clients.Unsorted() {
+		p.fail("clients", "keys and contexts must be in ascending order")
+	}
+	if c.Clients.By == contract.ClientsByHeader && c.Clients.Header == "" {
+		p.fail("clients.header", "is required")
+	}
+	if c.Clients.Reserve && c.Mode == contract.ModeReduced {
+		p.fail("clients.reserve", `cannot be where mode is "reduced": headers are sent on there before the prompt is known`)
+	}
 	p.checkService(c)
 	p.checkTranslate(c)
 	return c

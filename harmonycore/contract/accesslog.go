@@ -11,6 +11,7 @@ const (
 	LogPool             = "pool"
 	LogPolicy           = "policy"
 	LogRoutedBy         = "routed_by"
+	LogClient           = "client"
 	LogClientKey        = "client_key"
 	LogPromptTokens     = "prompt_tokens"
 	LogReasoningTokens  = "reasoning_tokens"
@@ -28,14 +29,21 @@ const (
 	LogPrefill          = "prefill"
 	LogPrefillServer    = "prefill_server"
 	LogPrefillMS        = "prefill_ms"
+	LogReservedTokens   = "reserved_tokens"
+	LogUnusedTokens     = "unused_tokens"
 )
+
+// UsedTokensState is the property with the tokens that a request has used, for the settlement of its reservation. It is
+// not a field of the access log.
+const UsedTokensState = LogStatePrefix + "used_tokens"
 
 // LogFields returns the names of all fields.
 func LogFields() []string {
 	return []string{
-		LogAPI, LogModel, LogServer, LogPool, LogPolicy, LogRoutedBy, LogClientKey, LogPromptTokens,
+		LogAPI, LogModel, LogServer, LogPool, LogPolicy, LogRoutedBy, LogClient, LogClientKey, LogPromptTokens,
 		LogReasoningTokens,
 		LogPreambleTokens, LogFinalTokens, LogToolCallTokens, LogCompletionTokens, LogFirstTokenMS, LogRecoveries,
 		LogFinish, LogEarlyEnd, LogCut, LogUntranslated, LogRole, LogPrefill, LogPrefillServer, LogPrefillMS,
+		LogReservedTokens, LogUnusedTokens,
 	}
 }

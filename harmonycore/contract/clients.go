@@ -1,5 +1,138 @@
 package contract
 
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Clients determines how the filter learns which client sends a request. With the zero value it does not ask.
+type Clients struct {
+	// By is [ClientsByKey] or [ClientsByHeader].
+	By string
+	// Header is the name, in lower case, of the header that names the client. What is in front of the proxy sets it.
+	Header string
+	// Required reports whether requests of no known client are refused. Otherwise they are [AnonymousClient]'s.
+	Required bool
+	// Keys are the hashes of the clients' keys in ascending order: each is a SHA-256 in hexadecimal digits, a space, and
+	// the name of the client.
+	Keys []string
+	// Deputies are clients that may name another one in [BehalfHeader], such as the responses service.
+	Deputies []string
+	// Context is the most tokens that one request may have, prompt and answer together. 0 is no limit. Contexts are those
+	// of single clients, in ascending order: NAME TOKENS in the place of Context, and
+	// NAME TOKENS MODEL beside it, for one model.
+	Context  int
+	Contexts []string
+	// Counted are the clients with metrics of their own.
+	Counted []string
+	// Paths are the beginnings of the paths, besides those of the API, on which clients must be known.
+	Paths []string
+	// Reserve reports whether requests reserve tokens at the proxy's rate limit filter.
+	Reserve bool
+}
+
+// The values of [Clients.By].
+const (
+	ClientsByKey    = "key"
+	ClientsByHeader = "header"
+)
+
+// BehalfHeader is the header in which a deputy names the client whose request it sends.
+const BehalfHeader = "x-harmony-on-behalf-of"
+
+// MaxCountedClients is how many clients have metrics of their own. The others are counted together.
+const MaxCountedClients = 100
+
+// Fields returns the settings of the block.
+func (c *Clients) Fields() []Field {
+	by := word("by", &c.By, "", ClientsByKey, ClientsByHeader)
+	header := text("header", &c.Header, "")
+	header.Valid, header.Must = isLower, "must be in lower case"
+	return []Field{
+		by.required(), header,
+		flag("required", &c.Required, true),
+		texts("keys", &c.Keys, validKey, "must be 64 hexadecimal digits, a space and a client's name"),
+		texts("deputies", &c.Deputies, ValidClient, "must be a client's name"),
+		number("context", &c.Context, 0, 0, 1<<30),
+		texts("contexts", &c.Contexts, validContext, "must be a client's name, a space and a number of tokens"),
+		texts("counted", &c.Counted, ValidClient, "must be a client's name"),
+		texts("paths", &c.Paths, func(s string) bool { return strings.HasPrefix(s, "/") }, "must begin with a slash"),
+		flag("reserve", &c.Reserve, false),
+	}
+}
+
+// hashDigits is the length of a key's hash.
+const hashDigits = 64
+
+func validKey(s string) bool {
+	if len(s) <= hashDigits || s[hashDigits] != ' ' {
+		return false
+	}
+	for i := range hashDigits {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return ValidClient(s[hashDigits+1:])
+}
+
+func validContext(s string) bool {
+	name, rest, _ := strings.Cut(s, " ")
+	tokens, _, _ := strings.Cut(rest, " ")
+	n, err := strconv.Atoi(tokens)
+	return ValidClient(name) && err == nil && n >= 0
+}
+
+// Unsorted reports whether the keys or the contexts are not in ascending order.
+func (c *Clients) Unsorted() bool { return !slices.IsSorted(c.Keys) || !slices.IsSorted(c.Contexts) }
+
+// Client returns the client whose key has this hash, in hexadecimal digits, or an empty text.
+func (c *Clients) Client(hash string) string {
+	i, _ := slices.BinarySearch(c.Keys, hash) // the entry is longer, so it comes right after the hash
+	if i < len(c.Keys) {
+		if rest, ok := strings.CutPrefix(c.Keys[i], hash); ok {
+			return rest[1:]
+		}
+	}
+	return ""
+}
+
+// ContextOf returns the most tokens that a request of a client for a model may have, or 0.
+func (c *Clients) ContextOf(client, model string) int {
+	limit, own := 0, false
+	prefix := client + " "
+	i, _ := slices.BinarySearch(c.Contexts, prefix)
+	for ; i < len(c.Contexts); i++ {
+		rest, ok := strings.CutPrefix(c.Contexts[i], prefix)
+		if !ok {
+			break
+		}
+		tokens, of, single := strings.Cut(rest, " ")
+		own = own || !single
+		n, _ := strconv.Atoi(tokens)
+		if (!single || of == model) && n > 0 && (limit == 0 || n < limit) {
+			limit = n
+		}
+	}
+	if !own && c.Context > 0 && (limit == 0 || c.Context < limit) {
+		limit = c.Context
+	}
+	return limit
+}
+
+// Tenant returns what separates the tenant of a client from all others. value is that of [Seal.TenantHeader]. The name of
+// a client begins after a space, with which no header's value begins.
+func Tenant(client, value string) string {
+	switch {
+	case client == "" || client == AnonymousClient:
+		return value
+	case value == "":
+		return " " + client
+	}
+	return " " + client + " " + value
+}
+
 // AnonymousClient is the name of the clients whose requests have no key, where keys are not required. They are counted
 // together.
 const AnonymousClient = "anonymous"

@@ -28,6 +28,8 @@ type Config struct {
 	ResponsesService ResponsesService
 	// Tap determines where the filter's view of tapped requests goes.
 	Tap Tap
+	// Clients determines how clients are told apart.
+	Clients Clients
 	// Tracing reports whether the proxy makes spans. The filter then describes requests for them.
 	Tracing bool
 	Settings
@@ -77,6 +79,8 @@ func (c *Config) Fields() []Field {
 	service.Optional = true
 	tap := block("tap", c.Tap.Fields())
 	tap.Optional = true
+	clients := block("clients", c.Clients.Fields())
+	clients.Optional = true
 	fields := []Field{
 		word("mode", &c.Mode, ModeFull, ModeFull, ModeReduced),
 		flag("passthrough", &c.Passthrough, false),
@@ -85,7 +89,7 @@ func (c *Config) Fields() []Field {
 		number("memory_limit", &c.MemoryLimit, DefaultMemoryLimit, 1, MaxMemoryLimit),
 		fraction("reasoning_ratio_alert", &c.ReasoningRatioAlert, DefaultReasoningAlert),
 		block("seal", c.Seal.Fields()),
-		service, tap,
+		service, tap, clients,
 		flag("tracing", &c.Tracing, false),
 	}
 	return append(fields, c.Settings.Fields()...)

@@ -90,7 +90,9 @@ type Reply struct {
 	// RetryAfter is the value of the header retry-after, or empty. Upgrade is the value of the header upgrade, or empty.
 	// With an Upgrade the connection ends after the answer.
 	RetryAfter, Upgrade string
-	Body                []byte
+	// Limits are further headers that tell about limits.
+	Limits []Header
+	Body   []byte
 }
 
 // MediaType returns the body's media type.
@@ -105,6 +107,8 @@ type ResponseHead struct {
 	Status      int
 	ContentType string
 	RetryAfter  string
+	// Limits are the headers x-ratelimit-… of a response with status 429. The memory of their texts is the Exchange's.
+	Limits []Header
 	// Local reports whether the proxy itself made the response, without a server.
 	Local bool
 	// Received is how much of the request's body had come before the response, in bytes.

@@ -18,14 +18,19 @@ func (e *Exchange) noteKey(name, value string) {
 		return
 	}
 	if key := keyOf(value); key != "" {
-		hash := sha256.Sum256([]byte(key))
-		const digits = "0123456789abcdef" // encoding/hex would bring fmt into the module
-		var id [keyDigits]byte
-		for i := range id {
-			id[i] = digits[hash[i/2]>>(4-4*(i%2))&15]
-		}
-		e.report.ClientKey, e.options.authorized = string(id[:]), authorization
+		hash := hashOf(key)
+		e.report.ClientKey, e.options.authorized = string(hash[:keyDigits]), authorization
 	}
+}
+
+// hashOf returns the SHA-256 of a key in hexadecimal digits.
+func hashOf(key string) (text [2 * sha256.Size]byte) {
+	hash := sha256.Sum256([]byte(key))
+	const digits = "0123456789abcdef" // encoding/hex would bring fmt into the module
+	for i := range text {
+		text[i] = digits[hash[i/2]>>(4-4*(i%2))&15]
+	}
+	return text
 }
 
 // keyOf returns the key in a header's value. Another scheme of authorization is a part of the key.

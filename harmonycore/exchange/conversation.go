@@ -63,8 +63,12 @@ func (g *generation) readConversation(a *modelRequest, read reader, h Host) (*tr
 	if failure != nil {
 		return nil, failure
 	}
+	if failure := a.fitsEstimate(g.param()); failure != nil {
+		return nil, failure
+	}
+	a.reserveEstimate(h)
 	g.begins(a.model, r, h)
-	g.maxTokens = cmp.Or(r.Sampling.MaxTokens, a.model.ContextLength)
+	g.maxTokens = cmp.Or(r.Sampling.MaxTokens, a.context)
 	return r, nil
 }
 

@@ -86,8 +86,8 @@ func (a *modelRequest) countInput(scratch *Scratch, h Host) *openai.Error {
 	if failure := a.prompt(translate.Responses, paramInput, scratch, h); failure != nil {
 		return failure
 	}
-	if len(scratch.prompt) > a.model.ContextLength {
-		return errContextLength(paramInput, a.model.ContextLength)
+	if len(scratch.prompt) > a.context {
+		return errContextLength(paramInput, a.context)
 	}
 	scratch.body = openai.AppendInputTokens(scratch.body[:0], len(scratch.prompt))
 	return nil
@@ -98,7 +98,7 @@ func (a *modelRequest) tokenize(scratch *Scratch, h Host) *openai.Error {
 	if failure != nil {
 		return failure
 	}
-	context := a.model.ContextLength
+	context := a.context
 	param := "prompt"
 	if request.Chat {
 		param = paramMessages
@@ -124,7 +124,7 @@ func (a *modelRequest) tokenize(scratch *Scratch, h Host) *openai.Error {
 
 func (a *modelRequest) detokenize(scratch *Scratch, _ Host) *openai.Error {
 	var failure *openai.Error
-	scratch.prompt, failure = openai.DecodeDetokenizeRequest(a.body, scratch.prompt[:0], a.model.ContextLength)
+	scratch.prompt, failure = openai.DecodeDetokenizeRequest(a.body, scratch.prompt[:0], a.context)
 	if failure != nil {
 		return failure
 	}
@@ -139,11 +139,11 @@ func (a *modelRequest) detokenize(scratch *Scratch, _ Host) *openai.Error {
 // encode writes into scratch the tokens of a text that may spell control tokens. It reports whether they fit the
 // model's context.
 func (a *modelRequest) encode(text string, scratch *Scratch) bool {
-	scratch.reserve(a.size, a.model.ContextLength)
+	scratch.reserve(a.size, a.context)
 	t := a.x.gateway.options.Tokenizer
 	encoder := t.Borrow()
 	defer t.Return(encoder)
-	ids, ok := encoder.AppendSpecialWithin(scratch.prompt[:0], t, text, a.model.ContextLength)
+	ids, ok := encoder.AppendSpecialWithin(scratch.prompt[:0], t, text, a.context)
 	scratch.prompt = ids
 	return ok
 }

@@ -36,7 +36,10 @@ type Exchange struct {
 	options          headerOptions
 	// sessions are the client's, by the headers that may name one. internal are the request's internal headers.
 	sessions []session
-	internal []Header
+	caller   caller
+	// reservation is the request's at the proxy's rate limit filter.
+	reservation reservation
+	internal    []Header
 	// clock is [Host.Clock].
 	clock func() int64
 	// lastActivity is when the server is known to have last sent something, or when the request was forwarded, in
@@ -101,6 +104,7 @@ func (e *Exchange) Header(name, value string) (own bool) {
 	case "authorization", "api-key", "x-api-key":
 		e.noteKey(name, value)
 	}
+	e.noteCaller(name, value)
 	if len(e.gateway.sessionHeaders) > 0 {
 		e.noteSession(name, value)
 	}
@@ -111,7 +115,12 @@ func (e *Exchange) Header(name, value string) (own bool) {
 }
 
 // RequestHeaders decides on the headers of a request with a body, before [Exchange.Request] gets the body.
-func (e *Exchange) RequestHeaders() RequestHead { return e.endpoint.head() }
+func (e *Exchange) RequestHeaders() RequestHead {
+	if failure := e.identify(); failure != nil {
+		return RequestHead{Reply: e.refuse(failure).Reply}
+	}
+	return e.endpoint.head()
+}
 
 // Request takes the whole body of the request. It may overwrite the body's memory, and keeps no reference to it.
 func (e *Exchange) Request(body []byte, h Host) RequestAction {
@@ -120,12 +129,18 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 	}
 	e.decided = true
 	e.clock, e.lastActivity = h.Clock, h.Now
+	if failure := e.identify(); failure != nil {
+		return e.refuse(failure)
+	}
 	return e.endpoint.request(body, h)
 }
 
 // ResponseHeaders takes the response's headers.
 func (e *Exchange) ResponseHeaders(h ResponseHead) ResponseAction {
 	e.active = true
+	if e.noteReserved(&h) {
+		return e.limited(&h)
+	}
 	if !e.handlesResponse() {
 		return ResponseAction{Pass: true}
 	}
@@ -205,6 +220,7 @@ func (e *Exchange) Translated() bool { return e.generation != nil }
 func (e *Exchange) refuse(failure *openai.Error) RequestAction {
 	e.generation, e.passed, e.observer = nil, nil, nil
 	e.report.Untranslated, e.report.Pool, e.report.Policy, e.report.RoutedBy = false, "", "", ""
+	e.reservation, e.report.Reserves, e.report.ReservedTokens = reservation{}, false, 0
 	if e.report.Routed {
 		e.report.Routed, e.report.Server = false, ""
 	}

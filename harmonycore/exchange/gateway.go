@@ -57,6 +57,8 @@ type Gateway struct {
 	userID uint32
 	// sessionHeaders are the names of the headers that name a session of some model's clients.
 	sessionHeaders []string
+	// guardedPaths are those of [contract.Clients.Paths], in the form of [resolved].
+	guardedPaths []string
 	// reduced reports whether the host cannot hold headers: neither a request's until its body has come, nor a response's
 	// until the first token. There is only one model then, since the route is chosen before the body names the model.
 	reduced bool
@@ -86,6 +88,7 @@ func New(o Options) *Gateway {
 		g.spares = g.spares || m.TranslatedShare() == 0
 	}
 	g.names, g.sessionHeaders = newNames(g.models), sessionHeaders(g.models)
+	g.guardedPaths = guardedPaths(&o.Clients)
 	g.userID = g.renderer.RoleID(harmony.User)
 	return g
 }

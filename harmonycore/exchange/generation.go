@@ -186,9 +186,9 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	if failure != nil {
 		return nil, failure
 	}
-	room := model.ContextLength - len(prompt) - broken*tokensPerBreak
+	room := a.context - len(prompt) - broken*tokensPerBreak
 	if room < 1 {
-		return nil, errContextLength(g.param(), model.ContextLength)
+		return nil, errContextLength(g.param(), a.context)
 	}
 	maxTokens := r.Sampling.MaxTokens
 	if maxTokens == 0 || maxTokens > room {
@@ -210,6 +210,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	scratch.body = r.KeepMessages(scratch.body)
 	// The texts lie in the client's body. The host may overwrite it after this function returns.
 	r.Conversation = harmony.Conversation{}
+	a.x.reserve(model, len(prompt)+broken*tokensPerBreak, maxTokens*max(r.Choices, 1), h)
 	g.promptTokens, g.maxTokens, g.hiddenStops = len(prompt), maxTokens, hidden
 	g.prefilled = rendered.prefilled
 	ids := r.TokenIDs()

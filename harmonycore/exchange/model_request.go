@@ -11,6 +11,8 @@ type modelRequest struct {
 	x     *Exchange
 	model *Model
 	body  *openai.Body
+	// context is the most tokens that prompt and answer may have: the model's, or the client's if that is less.
+	context int
 	// size is the size of the request's body, in bytes.
 	size int
 	// unread reports whether nothing more of the body can be read: there is not the memory, or it has too many values.
@@ -55,7 +57,7 @@ func (e *Exchange) open(body []byte, h Host, kind reading) (*modelRequest, Reque
 	if model.Answers.TokenIDs {
 		ids = request.TokenIDValues()
 	}
-	a := &modelRequest{x: e, model: model, body: request, size: len(body)}
+	a := &modelRequest{x: e, model: model, body: request, size: len(body), context: e.contextOf(model)}
 	passes := kind.mayPass && model.TranslatedShare() == 0
 	if failure := request.Bounded(kind.freeValues(model) + ids); failure != nil {
 		if !passes {
@@ -101,7 +103,7 @@ func (e *Exchange) forwardHeaders(model *Model, rewritten bool) RequestHead {
 	e.alike(model, nil)
 	return RequestHead{
 		Path: model.ServerPath(kind.Path), Pool: model.Pool, Without: kind.PrivateHeader, Rewritten: rewritten,
-		Internal: e.internal,
+		Internal: e.marks(),
 	}
 }
 
@@ -118,7 +120,7 @@ func (e *Exchange) forwardTo(model *Model, path string, body []byte) RequestActi
 	}
 	return RequestAction{Forward: &Forward{
 		Path: model.ServerPath(path), Pool: model.Pool, Without: model.Kind.Facts().PrivateHeader, Body: body,
-		Internal: e.internal,
+		Internal: e.marks(),
 	}}
 }
 

@@ -148,6 +148,7 @@ func (o *observer) complement(r *Report) {
 			c.complement(&r.Observed, o.read)
 		}
 	}
+	r.ServersTokens = o.usage.Prompt + o.usage.Completion
 	if o.prompt > 0 && o.usage.Prompt > 0 {
 		r.ObservedPrompt, r.ServersPrompt = o.prompt, o.usage.Prompt
 		if o.prompt != o.usage.Prompt {

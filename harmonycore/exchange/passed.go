@@ -31,9 +31,14 @@ type passed struct {
 
 // passChat sends a Chat request on with the model's name, the operator's defaults and the roles that the servers know.
 func (e *Exchange) passChat(a *modelRequest, body []byte, h Host) RequestAction {
-	if failure := e.checkPassed(a.model); failure != nil {
+	failure := e.checkPassed(a.model)
+	if failure == nil {
+		failure = a.fitsEstimate(paramMessages)
+	}
+	if failure != nil {
 		return e.refuse(failure)
 	}
+	a.reserveEstimate(h)
 	scratch := h.scratch()
 	sent, failure := chatserver.AppendRewritten(scratch.body[:0], body, changesOf(a.model))
 	if failure != nil {

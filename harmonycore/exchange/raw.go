@@ -65,7 +65,7 @@ func (r *rawPrompt) head() RequestHead {
 func (r *rawPrompt) unroutable() bool { return r.ofAPI && !r.x.gateway.options.Passthrough }
 
 // request refuses what it cannot read: a server may be more tolerant than the gateway.
-func (r *rawPrompt) request(body []byte, _ Host) RequestAction {
+func (r *rawPrompt) request(body []byte, h Host) RequestAction {
 	x := r.x
 	if len(body) > x.gateway.options.BodyLimit {
 		return x.refuse(errBodyTooLarge(x.gateway.options.BodyLimit))
@@ -92,11 +92,15 @@ func (r *rawPrompt) request(body []byte, _ Host) RequestAction {
 	if failure == nil && request.ModelInOtherCase {
 		return x.refuse(openai.DuplicateKey("model"))
 	}
-	a := modelRequest{x: x, model: model}
+	a := modelRequest{x: x, model: model, body: request, size: len(body), context: x.contextOf(model)}
+	if failure := a.fitsEstimate("prompt"); failure != nil {
+		return x.refuse(failure)
+	}
 	if failure == nil && !x.headersForwarded {
 		a.byPrompt = x.alike(model, request.CacheKey())
 		a.routeByText(body)
 	}
+	a.reserveEstimate(h)
 	x.passThrough()
 	var renamed []byte
 	if model.ServerModel != name {

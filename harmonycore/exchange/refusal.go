@@ -42,8 +42,11 @@ func (g *Gateway) BeginUpgrade(method, path, protocol string) *Exchange {
 		return nil
 	}
 	if x != nil {
-		if _, refused := x.endpoint.(*refusal); refused {
-			return x
+		switch x.endpoint.(type) {
+		case *refusal, *guarded:
+			if method != "GET" || !takesBody(path) {
+				return x
+			}
 		}
 	}
 	x = g.newExchange(apiOther)

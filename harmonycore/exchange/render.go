@@ -63,7 +63,7 @@ func (a *modelRequest) render(r *translate.Request, param string, scratch *Scrat
 	}
 	out := rendered{tag: tag}
 	r.Constraint = translate.Constraint{}
-	scratch.reserve(a.size, model.ContextLength)
+	scratch.reserve(a.size, a.context)
 	continues := renderer.AppendHeader(nil, harmony.Assistant)
 	if called != nil {
 		from := len(continues)
@@ -76,19 +76,19 @@ func (a *modelRequest) render(r *translate.Request, param string, scratch *Scrat
 	var err error
 	if len(r.Turns) > 1 {
 		dropped := 0
-		scratch.prompt, dropped, fit, err = truncated(scratch.prompt[:0], g, r, model.ContextLength, len(continues))
+		scratch.prompt, dropped, fit, err = truncated(scratch.prompt[:0], g, r, a.context, len(continues))
 		if err == nil && fit {
 			r.Conversation.Messages = slices.Delete(r.Conversation.Messages, r.Turns[0], r.Turns[dropped])
 			out.truncatedTurns = dropped
 		}
 	} else {
-		scratch.prompt, fit, err = g.Append(scratch.prompt[:0], 0, len(r.Conversation.Messages), model.ContextLength)
+		scratch.prompt, fit, err = g.Append(scratch.prompt[:0], 0, len(r.Conversation.Messages), a.context)
 	}
 	switch {
 	case err != nil:
 		return rendered{}, errRender(err.Error())
 	case !fit:
-		return rendered{}, errContextLength(param, model.ContextLength)
+		return rendered{}, errContextLength(param, a.context)
 	}
 	scratch.prompt = append(scratch.prompt, continues...)
 	return out, nil

@@ -21,6 +21,12 @@ type Report struct {
 	// describes the call of the one that was to read the prompt.
 	Role    string
 	Prefill PrefillReport
+	// Client is the client that sends the request, or empty where clients are not told apart.
+	Client string
+	// Reserves reports whether tokens were reserved for the request. ReservedTokens is how many, and UsedTokens how many
+	// the request has used of them, or more.
+	Reserves                   bool
+	ReservedTokens, UsedTokens int
 	// ClientKey is an id of the client's key, if the operator wants it in logs: the beginning of a hash of the key.
 	ClientKey string
 	// Routed reports whether the request was sent to the responses service unchanged. Server is then "responses_service".
@@ -31,6 +37,8 @@ type Report struct {
 	Untranslated                  bool
 	Observed                      Observed
 	ObservedPrompt, ServersPrompt int
+	// ServersTokens is the number of tokens of prompt and answer as the servers have counted them, or 0.
+	ServersTokens int
 	// Translated reports whether the request was sent to the model's servers, translated or as a Chat request that needs
 	// no translation. Only then do the following fields apply.
 	Translated bool
@@ -117,6 +125,7 @@ func (e *Exchange) Report() Report {
 	if e.observer != nil {
 		e.observer.complement(&r)
 	}
+	e.settle(&r)
 	return r
 }
 

@@ -107,9 +107,9 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 		x := g.newExchange(r.api)
 		x.route = r.path
 		if x.endpoint = r.begin(x, open); x.endpoint == nil {
-			return nil
+			break
 		}
 		return x
 	}
-	return nil
+	return g.beginGuarded(path)
 }

@@ -34,7 +34,8 @@ func beginConversations(x *Exchange, _ string) endpoint {
 func (s *stored) head() RequestHead {
 	o := &s.x.gateway.options
 	if o.ResponsesService.Stores {
-		return RequestHead{Pool: s.x.toService().Forward.Pool}
+		f := s.x.toService().Forward
+		return RequestHead{Pool: f.Pool, Internal: f.Internal}
 	}
 	return RequestHead{Hold: !s.x.gateway.reduced}
 }
@@ -84,7 +85,7 @@ func (c *connection) head() RequestHead {
 	if action.Reply != nil {
 		return RequestHead{Reply: action.Reply}
 	}
-	return RequestHead{Pool: action.Forward.Pool}
+	return RequestHead{Pool: action.Forward.Pool, Internal: action.Forward.Internal}
 }
 
 func (c *connection) request([]byte, Host) RequestAction {
@@ -140,5 +141,5 @@ func (a *modelRequest) relayed(needs *openai.Needs) bool {
 func (e *Exchange) toService() RequestAction {
 	e.passThrough()
 	e.report.Routed, e.report.Server = true, serviceName
-	return RequestAction{Forward: &Forward{Pool: e.gateway.options.ResponsesService.Pool}}
+	return RequestAction{Forward: &Forward{Pool: e.gateway.options.ResponsesService.Pool, Internal: e.marks()}}
 }

@@ -65,7 +65,8 @@ func (g *generation) passUntranslated(a *modelRequest, body []byte, h Host) Requ
 		f.Body = scratch.renamed
 	}
 	a.routeByText(body)
-	f.Internal = e.internal
+	a.reserveEstimate(h)
+	f.Internal = e.marks()
 	e.sentTo(m)
 	e.report.Untranslated = true
 	if m.Observes() && !a.unread {

@@ -19,6 +19,9 @@ type Body struct {
 	ModelInOtherCase bool
 	// Streams reports whether the request asks for its answer as a stream.
 	Streams bool
+	// MaxTokens is the number of tokens that the request asks for at most in each choice, and Choices that of choices. Both
+	// are 0 if the request does not say. They are not checked: a decoder does that.
+	MaxTokens, Choices int
 	// Values is the number of JSON values in the body, the body itself included.
 	Values int
 	root   value
@@ -151,6 +154,7 @@ func (b *Body) readTop() *Error {
 		if rawjson.View(key) == cacheKeyName && v.kind == rawjson.String {
 			b.cacheKey = v.raw
 		}
+		b.noteNumber(rawjson.View(key), v)
 		for i, name := range singles {
 			if rawjson.View(key) != name {
 				continue
@@ -181,4 +185,20 @@ func (b *Body) readTop() *Error {
 		return Invalid("model", "Invalid 'model': empty string. Expected the name of a model.")
 	}
 	return nil
+}
+
+// noteNumber notes a member that says how long the answer may be.
+func (b *Body) noteNumber(key string, v value) {
+	to := &b.MaxTokens
+	switch key {
+	case "n":
+		to = &b.Choices
+	case "max_tokens", "max_completion_tokens", "max_output_tokens":
+	default:
+		return
+	}
+	if v.kind == rawjson.Number {
+		n, _ := strconv.Atoi(rawjson.View(v.raw))
+		*to = max(*to, min(max(n, 0), contract.MaxContextLength))
+	}
 }

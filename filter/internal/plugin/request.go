@@ -59,6 +59,9 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 		s.await()
 		return types.ActionPause
 	}
+	if !s.hide() {
+		return s.cannotForward()
+	}
 	if head.Pool != "" && !s.redirect(head.Pool, head.Path, head.Without, head.Rewritten) || !s.tell(head.Internal) {
 		return s.cannotForward()
 	}
@@ -203,6 +206,8 @@ func (s *stream) request() types.Action {
 	case action.Reply != nil:
 		s.send(action.Reply)
 		return types.ActionPause
+	case !s.hide():
+		return s.cannotForward()
 	case action.Forward != nil:
 		if !s.forward(action.Forward) {
 			return s.cannotForward()
@@ -247,6 +252,16 @@ func (s *stream) forward(f *exchange.Forward) bool {
 		return false
 	}
 	return f.Body == nil || edited("replace request body", proxywasm.ReplaceHttpRequestBody(f.Body))
+}
+
+// hide removes the headers that no server may get, and reports whether the host allowed it.
+func (s *stream) hide() bool {
+	for _, name := range s.exchange.Hidden() {
+		if !s.plugin.edited("remove header", proxywasm.RemoveHttpRequestHeader(name)) {
+			return false
+		}
+	}
+	return true
 }
 
 // tell sets internal headers, and reports whether the host allowed it.

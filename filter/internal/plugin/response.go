@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
@@ -15,10 +16,11 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	if s.exchange == nil {
 		return types.ActionContinue
 	}
-	if s.exchange.PassesThrough() {
-		if s.tapped != nil {
-			s.showPassedHead()
-		}
+	passes := s.exchange.PassesThrough()
+	if passes && s.tapped != nil {
+		s.showPassedHead()
+	}
+	if passes && !s.exchange.Reserves() {
 		return types.ActionContinue
 	}
 	head := exchange.ResponseHead{End: end, Local: isLocalReply(), Received: s.body}
@@ -28,19 +30,34 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	head.Status, _ = strconv.Atoi(status)
 	head.ContentType, _ = find(headers, "content-type")
 	head.RetryAfter, _ = find(headers, "retry-after")
+	if head.Status == statusLimited {
+		head.Limits = limitHeaders(headers)
+	}
 	s.status = head.Status
 	_, s.sized = find(headers, "content-length")
-	if s.tapped != nil {
+	if s.tapped != nil && !passes {
 		s.showHead(head.Status, head.ContentType, head.Local)
 	}
 	action := s.exchange.ResponseHeaders(head)
-	if s.tapped != nil {
+	if s.tapped != nil && !passes {
 		s.showAction(action.Head, nil, false)
 	}
 	if head.End || action.Reply != nil || action.Reset {
 		s.endSpan()
 	}
 	return s.act(action)
+}
+
+const statusLimited = 429
+
+// limitHeaders returns copies of the headers that tell about limits.
+func limitHeaders(headers [][2]string) (all []exchange.Header) {
+	for _, h := range headers {
+		if strings.HasPrefix(h[0], "x-ratelimit-") {
+			all = append(all, exchange.Header{Name: strings.Clone(h[0]), Value: strings.Clone(h[1])})
+		}
+	}
+	return all
 }
 
 // isLocalReply reports whether the host made the response itself.

@@ -45,6 +45,7 @@ type stream struct {
 // The properties that the filter reads from the host, with zeros between the parts of their paths.
 const (
 	codeDetails  = "response\x00code_details"
+	upstream     = "upstream\x00address"
 	responseCode = "response\x00code"
 )
 
@@ -56,6 +57,9 @@ func (s *stream) send(r *exchange.Reply) {
 	headers := [][2]string{{"content-type", r.MediaType()}}
 	if r.RetryAfter != "" {
 		headers = append(headers, [2]string{"retry-after", r.RetryAfter})
+	}
+	for _, h := range r.Limits {
+		headers = append(headers, [2]string{h.Name, h.Value})
 	}
 	if r.Upgrade != "" {
 		headers = append(headers, [2]string{"upgrade", r.Upgrade}, [2]string{"connection", "upgrade, close"})
@@ -72,6 +76,11 @@ func (s *stream) OnHttpStreamDone() {
 		return
 	}
 	s.plugin.vm.held.release(s)
+	if s.exchange.Reserves() {
+		if _, err := readProperty(upstream); err != nil {
+			s.exchange.NeverSent()
+		}
+	}
 	report := s.exchange.Report()
 	s.leavePrefill(report.Prefill.Result == exchange.PrefillLeft)
 	s.exchange = nil

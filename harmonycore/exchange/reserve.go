@@ -1,0 +1,137 @@
+package exchange
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// reservation is what a request has reserved at the proxy's rate limit filter.
+type reservation struct {
+	made bool
+	// prompt is how many tokens the prompt has, or about as many.
+	prompt int
+	// refused reports whether the proxy, or what it asks, has refused the reservation. answered reports whether there was
+	// a response, and served whether a server has accepted the request.
+	refused, answered, served bool
+}
+
+// contextOf returns the most tokens that a request to the model may have: as the model can, or as the client may.
+func (e *Exchange) contextOf(model *Model) int {
+	c := &e.gateway.options.Clients
+	if c.By == "" || c.Context == 0 && len(c.Contexts) == 0 {
+		return model.ContextLength
+	}
+	if limit := c.ContextOf(e.caller.name, model.Name); limit > 0 {
+		return min(limit, model.ContextLength)
+	}
+	return model.ContextLength
+}
+
+// reserve reserves tokens for the request, if the operator has limits.
+func (e *Exchange) reserve(model *Model, prompt, answer int, h Host) {
+	if !e.gateway.options.Clients.Reserve {
+		return
+	}
+	tokens := prompt + answer
+	e.reservation = reservation{made: true, prompt: prompt}
+	e.report.Reserves, e.report.ReservedTokens = true, tokens
+	e.tell(contract.ModelHeader, model.Name)
+	e.tell(contract.ReservationHeader, h.ID)
+	e.tell(contract.ReserveHeader, strconv.Itoa(tokens))
+}
+
+// estimate returns about how many tokens a prompt has that the gateway does not render.
+func (a *modelRequest) estimate() int { return harmony.EstimateTokens(a.size) }
+
+// fitsEstimate refuses what is certain to be more than the client may have, where the gateway does not count tokens.
+func (a *modelRequest) fitsEstimate(param string) *openai.Error {
+	if a.context == a.model.ContextLength || a.estimate()+max(a.maxTokens(), 1) <= a.context {
+		return nil
+	}
+	return errContextLength(param, a.context)
+}
+
+func (a *modelRequest) maxTokens() int {
+	if a.body == nil {
+		return 0
+	}
+	return a.body.MaxTokens
+}
+
+// reserveEstimate is reserve for a prompt that the gateway does not render.
+func (a *modelRequest) reserveEstimate(h Host) {
+	prompt, answer, choices := min(a.estimate(), a.context), a.maxTokens(), 1
+	if rest := a.context - prompt; answer == 0 || answer > rest {
+		answer = rest
+	}
+	if a.body != nil {
+		choices = min(max(a.body.Choices, 1), contract.MaxChoices)
+	}
+	a.x.reserve(a.model, prompt, answer*choices, h)
+}
+
+// settle determines what the request has used of its reservation.
+func (e *Exchange) settle(r *Report) {
+	s := &e.reservation
+	switch {
+	case !s.made:
+	case s.refused || s.answered && !s.served:
+		r.UsedTokens = 0
+	case r.Translated:
+		r.UsedTokens = cmp.Or(r.PromptTokens, s.prompt) + r.CompletionTokens
+	case r.ServersTokens > 0:
+		r.UsedTokens = r.ServersTokens
+	default:
+		r.UsedTokens = r.ReservedTokens // nobody has counted
+	}
+}
+
+// Reserves reports whether the response tells what has become of the request's reservation. The host must hand over its
+// headers, even if everything passes unchanged.
+func (e *Exchange) Reserves() bool { return e.reservation.made && !e.reservation.answered }
+
+// NeverSent tells that no server was chosen for the request.
+func (e *Exchange) NeverSent() {
+	if e.Reserves() {
+		e.reservation.answered = true
+	}
+}
+
+// noteReserved notes what the response's headers tell about the reservation. limited reports whether the proxy has
+// refused the request for its limits.
+func (e *Exchange) noteReserved(h *ResponseHead) (limited bool) {
+	if !e.Reserves() {
+		return false
+	}
+	s := &e.reservation
+	s.answered = true
+	s.refused = h.Local && h.Status == 429
+	s.served = !h.Local && h.Status >= 200 && h.Status <= 299
+	return s.refused
+}
+
+// limited takes the headers of the proxy's refusal. A rate limit service of ours sends an error in OpenAI's form with
+// them. Other services send headers at most.
+func (e *Exchange) limited(h *ResponseHead) ResponseAction {
+	e.generation, e.passed, e.observer = nil, nil, nil
+	e.report.Untranslated, e.report.Pool, e.report.Policy, e.report.RoutedBy = false, "", "", ""
+	if !h.End && isJSON(h.ContentType) {
+		return e.client.pass()
+	}
+	wait := "later"
+	if h.RetryAfter != "" {
+		wait = "in " + clip(h.RetryAfter) + " s"
+	}
+	r := replyWith(&openai.Error{
+		Status: 429, Type: contract.RateLimitError, Code: contract.CodeRateLimitExceeded,
+		Message: "Rate limit reached for " + e.report.Model + ": the request needs " +
+			strconv.Itoa(e.report.ReservedTokens) + " tokens. Please try again " + wait + ".",
+	})
+	r.RetryAfter, r.Limits = strings.Clone(h.RetryAfter), h.Limits
+	return e.client.reply(r)
+}

@@ -153,6 +153,7 @@ func (l *listener) readFilters(filters []*hcmv3.HttpFilter) error {
 			}
 		case f.GetName() == "envoy.filters.http.router", f.GetName() == "envoy.filters.http.stateful_session", f.GetName() == "envoy.filters.http.cors":
 		case f.GetName() == xds.HealthFilter: // Envoy's admin interface controls it
+		case f.GetDisabled(): // only a route could turn it on, and none that does is accepted
 		default:
 			return fmt.Errorf("filter %s: only one wasm filter is supported here", f.GetName())
 		}

@@ -65,6 +65,7 @@ func rootCommand() *cobra.Command {
 	root.SetVersionTemplate("harmony {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(upCommand(), controlplaneCommand(), statusCommand(), probeCommand(), simCommand(), inspectCommand(),
-		filterCommand(), drainCommand(), versionCommand(), meshCommand(), responsesCommand(), recordCommand(), pickerCommand())
+		filterCommand(), drainCommand(), versionCommand(), meshCommand(), responsesCommand(), recordCommand(),
+		pickerCommand(), limitsCommand())
 	return root
 }

@@ -1,25 +1,62 @@
 package limits
 
 import (
+	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/clients"
+	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 	"github.com/harmonyedge/harmonyedge/controlplane/limits/ledger"
 )
 
-// KeysFile has the [Rules] of a keys file, which may be replaced while requests are counted.
-type KeysFile struct{ file atomic.Pointer[clients.File] }
-
-// NewKeysFile returns the rules of a file.
-func NewKeysFile(f *clients.File) *KeysFile {
-	k := &KeysFile{}
-	k.Replace(f)
-	return k
+// KeysFile has the [Rules] of a keys file. It is read again whenever it changes; while it has an error, the last good
+// one stays in force. What has been used stays used, as much of each limit as before.
+type KeysFile struct {
+	file    atomic.Pointer[clients.File]
+	watched *watch.Files
+	ended   chan struct{}
+	running sync.WaitGroup
 }
 
-// Replace puts another file in force. What has been used stays used: as much of each limit as before.
-func (k *KeysFile) Replace(f *clients.File) { k.file.Store(f) }
+// OpenKeysFile reads a keys file. The caller must call [KeysFile.Close].
+func OpenKeysFile(path string, log *slog.Logger) (*KeysFile, error) {
+	k := &KeysFile{watched: watch.New(log), ended: make(chan struct{})}
+	k.watched.Set([]string{path})
+	f, err := clients.Load(path)
+	if err != nil {
+		k.watched.Close()
+		return nil, err
+	}
+	k.file.Store(f)
+	k.running.Go(func() { k.follow(path, log) })
+	return k, nil
+}
+
+func (k *KeysFile) follow(path string, log *slog.Logger) {
+	for {
+		select {
+		case <-k.ended:
+			return
+		case <-k.watched.Changed():
+			f, err := clients.Load(path)
+			if err != nil {
+				log.Error("the keys file has an error; the last good one stays in force", "error", err)
+				continue
+			}
+			k.file.Store(f)
+			log.Info("the keys file was read again", "clients", len(f.Clients))
+		}
+	}
+}
+
+// Close stops watching the file.
+func (k *KeysFile) Close() {
+	close(k.ended)
+	k.running.Wait()
+	k.watched.Close()
+}
 
 // Limits implements [Rules].
 func (k *KeysFile) Limits(client, model string) []ledger.Limit {

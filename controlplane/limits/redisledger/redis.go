@@ -48,6 +48,9 @@ const (
 	patience = time.Second
 )
 
+// PasswordVariable is the variable of the environment with the password of Redis.
+const PasswordVariable = "HARMONY_REDIS_PASSWORD"
+
 // epoch is the scripts' time 0.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -61,8 +64,8 @@ type Ledger struct {
 // password is used if the URL has none.
 func Open(at, password string, o ledger.Options) (*Ledger, error) {
 	options, err := redis.ParseURL(at)
-	if err != nil {
-		return nil, err
+	if err != nil { // the error may have the password
+		return nil, errors.New("that is not the URL of a Redis; write redis://HOST:PORT/DATABASE, rediss:// for TLS")
 	}
 	options.Password = cmp.Or(options.Password, password)
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = patience, patience, patience

@@ -16,6 +16,7 @@ export HARMONY_WASM := $(CURDIR)/dist/harmony-filter.wasm
 export BRACKETS_WASM := $(CURDIR)/dist/brackets-filter.wasm
 export HARMONY_PROBE_WASM := $(CURDIR)/dist/probe.wasm
 export HARMONY_PANIC_WASM := $(CURDIR)/dist/panic-filter.wasm
+export HARMONY_FAILING_WASM := $(CURDIR)/dist/failing-filter.wasm
 export HARMONY_BIN := $(CURDIR)/dist/harmony
 export HARMONY_ORACLE_PYTHON := $(CURDIR)/.tools/venv/oracle/bin/python
 export HARMONY_OPENAI_PYTHON := $(CURDIR)/.tools/venv/openai/bin/python
@@ -236,7 +237,7 @@ guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an em
 	@tools/test-guide.sh
 
 .PHONY: e2e
-e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## End to end: native and the shipped filter in Envoy, real clients
+e2e: build dist/probe.wasm dist/panic-filter.wasm dist/failing-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## End to end: native and the shipped filter in Envoy, real clients
 	$(E2E_ENV) go test -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
 
 .PHONY: books
@@ -271,7 +272,7 @@ suite-kinds: build tool-envoy ## The behaviour suite before simulated servers of
 	@$(E2E_ENV) go test -count=1 -timeout 90m -tags e2e,kinds -run '^(TestKinds|TestChatServers)$$' -v ./e2e/suite | grep -vE '^ *(=== RUN|--- PASS)'
 
 .PHONY: slowest
-slowest: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## A table of the slowest tests of unit and e2e: where to make the tests faster
+slowest: build dist/probe.wasm dist/panic-filter.wasm dist/failing-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## A table of the slowest tests of unit and e2e: where to make the tests faster
 	@go test -json -count=1 $(UNIT_PACKAGES) | go run ./tools/slowest
 	@$(E2E_ENV) go test -json -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest | go run ./tools/slowest
 
@@ -334,7 +335,7 @@ operator-day: build tool-envoy ## What an operator sees: a model's name that is 
 	@$(E2E_ENV) examples/operator-day.sh
 
 .PHONY: e2e-oldest
-e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## End to end, on the oldest Envoy that is supported
+e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm dist/failing-filter.wasm tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## End to end, on the oldest Envoy that is supported
 	@tools/test-oldest.sh
 
 .PHONY: test-envoys
@@ -344,6 +345,9 @@ test-envoys: build ## The behaviour suite, and an upgrade of the filter, on the 
 dist/panic-filter.wasm: $(wildcard e2e/panicfilter/*.go) go.mod | tool-tinygo
 	@mkdir -p $(@D)
 	@.tools/bin/tinygo build -target=.tools/tinygo/filter.json -opt=2 -no-debug -panic=print -o $@ ./e2e/panicfilter
+
+dist/failing-filter.wasm: $(WASM_SOURCES) | tool-tinygo
+	@FILTER_PACKAGE=./filter/internal/failing FILTER_OUT=$@ tools/build-filter.sh
 
 dist/probe.wasm: $(wildcard e2e/probe/*.go) go.mod | tool-tinygo
 	@mkdir -p dist

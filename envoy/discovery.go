@@ -19,7 +19,9 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
@@ -31,6 +33,8 @@ type Discovery struct {
 	ControlPlane string
 	// Node is the Envoy's own name. The control plane's status shows it.
 	Node string
+	// Group is the group of Envoys that it belongs to, for rollouts of another filter. It may be empty.
+	Group string
 	// Admin is the address of its admin interface.
 	Admin netip.AddrPort
 	// AdminSocket is the path of a Unix socket for its admin interface. If it is not empty, Admin is not used. Only the
@@ -57,6 +61,9 @@ type Discovery struct {
 	// default.
 	Limits config.Envoy
 }
+
+// maxGroup is the longest name of a group that a control plane takes, in bytes.
+const maxGroup = 512
 
 const (
 	controlPlaneCluster = "harmony-controlplane"
@@ -91,7 +98,14 @@ func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(d.Group) > maxGroup {
+		return nil, fmt.Errorf("the group has %d bytes, and may have %d; shorten --group", len(d.Group), maxGroup)
+	}
 	b := newBootstrap(d.Node, admin)
+	if d.Group != "" {
+		b.Node.Metadata = &structpb.Struct{Fields: map[string]*structpb.Value{
+			ads.GroupMetadata: structpb.NewStringValue(d.Group)}}
+	}
 	if b.OverloadManager, err = xds.Overload(&limits); err != nil {
 		return nil, err
 	}

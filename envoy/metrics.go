@@ -21,6 +21,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/controlplane/pushed"
+	"github.com/harmonyedge/harmonyedge/controlplane/rollout"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
@@ -30,9 +31,9 @@ const (
 	pushTimeout = 5 * time.Second
 	// serviceName is the name of all gateways together, for collectors.
 	serviceName = "harmony-edge"
-	// shown are the metrics that the control plane gets: those of its page, and a counter that has counted since Envoy
-	// began, which has the time of that.
-	shown = history.EnvoyStats + `|^cluster_manager\.cluster_added$`
+	// shown are the metrics that the control plane gets: those of its page, those by which it watches a rollout, and a
+	// counter that has counted since Envoy began, which has the time of that.
+	shown = history.EnvoyStats + `|` + rollout.EnvoyStats + `|^cluster_manager\.cluster_added$`
 )
 
 // addMetrics makes the Envoy push its metrics to the control plane and to the collector, if it has to.
@@ -123,7 +124,7 @@ func statName(p *packer) *xdscorev3.TypedExtensionConfig {
 		TypedConfig: p.pack(&statsinputv3.StatFullNameMatchInput{})}
 }
 
-// onlyShown drops what the control plane's page does not show.
+// onlyShown drops what the control plane does not read.
 func onlyShown(p *packer) *matcherv3.Matcher {
 	isShown := &matcherv3.Matcher_MatcherList_Predicate{
 		MatchType: &matcherv3.Matcher_MatcherList_Predicate_SinglePredicate_{

@@ -53,6 +53,7 @@ type controlplaneFlags struct {
 	maxEnvoys                              int
 	gateway                                string
 	pageNames                              []string
+	control                                string
 	tls                                    serverTLS
 }
 
@@ -78,6 +79,8 @@ func controlplaneCommand() *cobra.Command {
 		"localhost and addresses; repeat it for more")
 	flags.StringVar(&f.state, "state", "", "`FOLDER` for the last good snapshot (default: harmony-edge/controlplane in "+
 		"the user's cache folder; none keeps none)")
+	flags.StringVar(&f.control, "control", "", "`PATH` of the socket by which harmony rollout gives commands, which only "+
+		"this user can open (default: control.sock in the --state folder; none serves none)")
 	f.filter.add(flags)
 	flags.StringVar(&f.wasmOnEnvoys, "wasm-on-envoys", "", "the filter's `PATH` on the Envoys' machines, where you have "+
 		"put it yourself (default: Envoys get the filter from here)")
@@ -142,6 +145,14 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	}
 	if f.wasmOnEnvoys == "" {
 		module.handOut(&o)
+	}
+	control, err := f.controlSocket(state, log)
+	if err != nil {
+		return errors.Join(err, xds.Close(), status.Close())
+	}
+	if control != nil {
+		o.Control = control
+		defer control.Close() // again, for an end before the control plane has begun
 	}
 	// What is wrong with the file is the control plane's to report.
 	if c, err := config.Load(f.file); err == nil {

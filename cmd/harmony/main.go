@@ -66,6 +66,6 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(upCommand(), controlplaneCommand(), statusCommand(), probeCommand(), simCommand(), inspectCommand(),
 		filterCommand(), drainCommand(), versionCommand(), meshCommand(), responsesCommand(), recordCommand(),
-		pickerCommand(), limitsCommand())
+		pickerCommand(), limitsCommand(), rolloutCommand())
 	return root
 }

@@ -99,6 +99,7 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		fmt.Fprintf(t, "\tREFUSED: %s\n", s.Configuration.Error)
 	}
 	printFilter(t, &s.Filter, ago)
+	printRollout(t, s.Rollout, ago)
 	fmt.Fprintf(t, "snapshot\tpushed %s ago\n", ago(s.Snapshot.Pushed))
 	if s.Snapshot.Saved {
 		fmt.Fprintf(t, "\tTHE LAST GOOD ONE of an earlier run; there is no configuration in force\n")
@@ -113,7 +114,11 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		if !e.Current {
 			outdated++
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.ID, e.Version, e.Address, ago(e.Connected), envoyState(e))
+		state := envoyState(e)
+		if e.Chosen {
+			state += ", with the rollout's filter"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.ID, e.Version, e.Address, ago(e.Connected), state)
 	}
 	if len(s.Envoys) == 0 {
 		fmt.Fprintf(t, "none has connected yet\n")
@@ -181,7 +186,11 @@ func printFilter(w io.Writer, f *server.Filter, ago func(time.Time) string) {
 	case f.OnEnvoys:
 		fmt.Fprintf(w, "filter\t%s on each Envoy's machine\n", f.File)
 	case f.SHA256 != "":
-		fmt.Fprintf(w, "filter\t%s, sha256 %.12s, read %s ago\n", f.Version, f.SHA256, ago(f.Loaded))
+		from := ""
+		if f.Rollout {
+			from = ", by a rollout"
+		}
+		fmt.Fprintf(w, "filter\t%s, sha256 %.12s, read %s ago%s\n", f.Version, f.SHA256, ago(f.Loaded), from)
 	default:
 		fmt.Fprintf(w, "filter\tnone\n")
 	}

@@ -10,6 +10,7 @@ import (
 	metricsv1 "go.opentelemetry.io/proto/otlp/metrics/v1"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/history"
+	"github.com/harmonyedge/harmonyedge/controlplane/rollout"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
@@ -56,9 +57,14 @@ func read(m *metricsv1.MetricsData) (*push, error) {
 
 // envoyNames are the names in Prometheus' format of Envoy's own metrics. Those of the filter have their names behind
 // [contract.MetricPrefix].
-var envoyNames = map[string]string{"http.downstream_rq_active": "envoy_http_downstream_rq_active"}
+var envoyNames = map[string]string{
+	"http.downstream_rq_active":      "envoy_http_downstream_rq_active",
+	"http.downstream_rq_xx":          rollout.ClassFamily,
+	"wasm.harmony.vm_reload_success": rollout.ReloadFamily,
+	"wasm.harmony.vm_reload_failure": rollout.FailedFamily,
+}
 
-// add adds a metric, if a history may want it.
+// add adds a metric, if somebody may want it.
 func (p *push) add(m *metricsv1.Metric) error {
 	name, ok := strings.CutPrefix(m.GetName(), contract.MetricPrefix)
 	if !ok {
@@ -128,8 +134,8 @@ func labels(attributes []*commonv1.KeyValue) map[string]string {
 	all := make(map[string]string, len(attributes))
 	for _, a := range attributes {
 		name := a.GetKey()
-		if name == "envoy.http_conn_manager_prefix" {
-			name = "envoy_http_conn_manager_prefix"
+		if strings.HasPrefix(name, "envoy.") {
+			name = strings.ReplaceAll(name, ".", "_")
 		}
 		all[name] = a.GetValue().GetStringValue()
 	}

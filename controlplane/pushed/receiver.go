@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/history"
+	"github.com/harmonyedge/harmonyedge/controlplane/rollout"
 )
 
 // Any peer that reaches the port can push, so there is a limit on everything that it can cause. A push that is refused
@@ -33,8 +34,9 @@ const serviceName = "opentelemetry.proto.collector.metrics.v1.MetricsService"
 // Receiver takes in pushes. [New] makes one.
 type Receiver struct {
 	history  *history.History
-	timeout  time.Duration // how long a peer may take to send a push
-	decoding chan struct{} // holds a value for each push that is decoded
+	watch    *rollout.Watch // may be nil
+	timeout  time.Duration  // how long a peer may take to send a push
+	decoding chan struct{}  // holds a value for each push that is decoded
 	taken    atomic.Uint64
 	refused  atomic.Uint64
 }
@@ -42,9 +44,9 @@ type Receiver struct {
 // Counts returns how many pushes were taken in, and how many were refused or did not come whole.
 func (r *Receiver) Counts() (taken, refused uint64) { return r.taken.Load(), r.refused.Load() }
 
-// New returns a receiver that adds what is pushed to a history.
-func New(h *history.History) *Receiver {
-	return &Receiver{history: h, timeout: receiveTimeout, decoding: make(chan struct{}, maxDecoding)}
+// New returns a receiver that adds what is pushed to a history, and to the watch of a rollout, which may be nil.
+func New(h *history.History, w *rollout.Watch) *Receiver {
+	return &Receiver{history: h, watch: w, timeout: receiveTimeout, decoding: make(chan struct{}, maxDecoding)}
 }
 
 // Register adds the service to a gRPC server. Its calls end when ctx ends.
@@ -96,7 +98,11 @@ func (r *Receiver) export(ctx context.Context, s grpc.ServerStream) error {
 	if err != nil {
 		return status.Error(codes.InvalidArgument, "metrics: "+err.Error())
 	}
-	r.history.Add(time.Now(), p.from(address(s.Context())), p.families)
+	now, from := time.Now(), p.from(address(s.Context()))
+	r.history.Add(now, from, p.families)
+	if r.watch != nil {
+		r.watch.Add(now, p.name, from, p.families)
+	}
 	return s.SendMsg(&emptypb.Empty{})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/controlplane/rollout"
 )
 
 const namespace = "harmony_controlplane"
@@ -21,6 +22,7 @@ type metrics struct {
 	loads      *prometheus.CounterVec
 	filters    *prometheus.CounterVec
 	saves      *prometheus.CounterVec
+	rollouts   *prometheus.CounterVec
 	acceptance prometheus.Histogram
 	// weightPushes counts the pushes of weights alone.
 	weightPushes prometheus.Counter
@@ -42,15 +44,17 @@ var (
 		"state")
 	vocabularyDesc = desc("other_vocabulary_servers", "Servers of each pool that have another vocabulary than gpt-oss.",
 		"pool")
-	poolUpDesc = desc("pool_up", "0 when no server of a pool that models need is reachable and ready, else 1.", "pool")
-	validDesc  = desc("config_valid", "1 when the configuration that was read last is in force, else 0.")
-	loadedDesc = desc("config_loaded_timestamp_seconds", "When the configuration in force was read.")
-	filterDesc = desc("filter_valid", "1 when the filter's file as it is now is in force, else 0.")
-	infoDesc   = desc("filter_info", "1 for the filter that Envoys get from here.", "version", "sha256")
+	poolUpDesc  = desc("pool_up", "0 when no server of a pool that models need is reachable and ready, else 1.", "pool")
+	validDesc   = desc("config_valid", "1 when the configuration that was read last is in force, else 0.")
+	loadedDesc  = desc("config_loaded_timestamp_seconds", "When the configuration in force was read.")
+	filterDesc  = desc("filter_valid", "1 when the filter's file as it is now is in force, else 0.")
+	infoDesc    = desc("filter_info", "1 for the filter that Envoys get from here.", "version", "sha256")
+	rolloutDesc = desc("rollout_envoys", "Envoys that are connected while a rollout is watched, by the filter that they are "+
+		"to have.", "filter")
 	pushedDesc = desc("snapshot_pushed_timestamp_seconds", "When the resources that Envoys get were first pushed.")
 	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, vocabularyDesc,
 		poolUpDesc, metricsDesc, loadDesc, cacheDesc, knownDesc, lightDesc, askedDesc,
-		validDesc, loadedDesc, filterDesc, infoDesc, pushedDesc}
+		validDesc, loadedDesc, filterDesc, infoDesc, rolloutDesc, pushedDesc}
 	results        = []string{"accepted", "refused"}
 	outcomes       = []string{"ok", "failed"}
 	states         = []pools.State{pools.Ready, pools.NotReady, Unreachable, pools.Unknown}
@@ -71,6 +75,10 @@ func newMetrics(s *Server) *metrics {
 		saves: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Name: "snapshot_saves_total", Help: "How often the last good snapshot was written to disk.",
 		}, []string{"result"}),
+		rollouts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Name: "rollouts_total",
+			Help: "Rollouts of another filter, by what has become of them: begun, done or taken_back.",
+		}, []string{"result"}),
 		acceptance: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "push_to_accept_seconds", Buckets: acceptanceTime,
 			Help: "Time from a push until every connected Envoy has accepted everything. A push that an Envoy refuses is not " +
@@ -86,8 +94,11 @@ func newMetrics(s *Server) *metrics {
 		m.filters.WithLabelValues(o)
 		m.saves.WithLabelValues(o)
 	}
+	for _, result := range []string{rolloutBegun, string(rollout.Done), string(rollout.TakenBack)} {
+		m.rollouts.WithLabelValues(result)
+	}
 	m.registry.MustRegister(
-		m, m.loads, m.filters, m.saves, m.acceptance, m.weightPushes,
+		m, m.loads, m.filters, m.saves, m.rollouts, m.acceptance, m.weightPushes,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	m.registry.MustRegister(s.options.Collectors...)
@@ -97,6 +108,7 @@ func newMetrics(s *Server) *metrics {
 func (m *metrics) loaded(err error)             { m.loads.WithLabelValues(outcome(err)).Inc() }
 func (m *metrics) moduleLoaded(err error)       { m.filters.WithLabelValues(outcome(err)).Inc() }
 func (m *metrics) saved(err error)              { m.saves.WithLabelValues(outcome(err)).Inc() }
+func (m *metrics) rolled(result string)         { m.rollouts.WithLabelValues(result).Inc() }
 func (m *metrics) accepted(after time.Duration) { m.acceptance.Observe(after.Seconds()) }
 
 func outcome(err error) string {
@@ -178,6 +190,12 @@ func (m *metrics) Collect(c chan<- prometheus.Metric) {
 			gauge(infoDesc, 1, f.Version, f.SHA256)
 		}
 	}
+	fresh := 0 // Envoys of a rollout
+	if r := status.Rollout; r != nil {
+		fresh = r.Envoys
+	}
+	gauge(rolloutDesc, float64(fresh), "new")
+	gauge(rolloutDesc, float64(len(status.Envoys)-fresh), "old")
 	gauge(pushedDesc, unix(status.Snapshot.Pushed))
 }
 

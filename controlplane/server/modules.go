@@ -41,11 +41,13 @@ type modules struct {
 	all []module // the newest last
 }
 
-// add holds one more module. It drops all others but the one that Envoys get now, whose checksum is inForce.
-func (m *modules) add(one module, inForce string) {
+// add holds one more module. It drops all others but those with the checksums in keep.
+func (m *modules) add(one module, keep []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.all = slices.DeleteFunc(m.all, func(old module) bool { return old.SHA256 != inForce || old.SHA256 == one.SHA256 })
+	m.all = slices.DeleteFunc(m.all, func(old module) bool {
+		return !slices.Contains(keep, old.SHA256) || old.SHA256 == one.SHA256
+	})
 	m.all = append(m.all, one)
 }
 
@@ -85,7 +87,7 @@ func (s *Server) modulePath() string {
 	if s.options.ModulePath != "" {
 		return s.options.ModulePath
 	}
-	return xds.Reference(s.module.SHA256)
+	return xds.Reference(s.inForce().SHA256)
 }
 
 // loadModule reads the filter that Envoys get, and reports whether it is another one than before. A file that is not a
@@ -103,7 +105,7 @@ func (s *Server) loadModule() (changed bool, err error) {
 	case err != nil && (logged == nil || logged.Error() != err.Error()):
 		s.log.Error("the filter's file is refused; the last good one stays in force", "error", err)
 	case changed:
-		s.modules.add(next, referenced(s.latest))
+		s.modules.add(next, s.keptModules())
 		s.log.Info("the filter is read", "from", s.moduleSource(), "version", next.Version, "sha256", next.SHA256)
 	case err == nil && logged != nil:
 		s.log.Info("the filter's file is whole again", "file", s.options.ModuleFile, "version", next.Version)
@@ -159,9 +161,18 @@ func readError(err error) error {
 // changeModule sends Envoys a filter whose file has changed.
 func (s *Server) changeModule(ctx context.Context) {
 	changed, err := s.loadModule()
-	if err != nil || !changed || s.current == nil {
-		return // what is wrong has been logged; without a configuration, the next one brings the filter
+	if err != nil || !changed {
+		return // what is wrong has been logged
 	}
+	s.ownModuleChanged()
+	if s.current != nil { // else the next configuration brings the filter
+		s.sendModule(ctx)
+	}
+	s.endSplit()
+}
+
+// sendModule sends Envoys the filter that is to be in force.
+func (s *Server) sendModule(ctx context.Context) {
 	r, err := s.build(s.current)
 	if err == nil {
 		_, err = s.push(ctx, r, false)
@@ -209,14 +220,17 @@ func (s *Server) saveModule(sha256 string) error {
 	return atomicfile.Write(s.savedModule(sha256), content, 0o600)
 }
 
-// dropModules removes saved modules that the saved snapshot does not refer to.
+// dropModules removes saved modules but the one that the saved snapshot refers to, and those of a rollout.
 func (s *Server) dropModules(sha256 string) {
 	saved, _ := os.ReadDir(s.options.StateDir)
+	keep := append(s.rolloutModules(), sha256) // after the folder is read: a rollout may begin meanwhile
 	for _, one := range saved {
-		name := one.Name()
-		if strings.HasPrefix(name, savedModulePrefix) && strings.HasSuffix(name, savedModuleSuffix) &&
-			name != filepath.Base(s.savedModule(sha256)) {
-			os.Remove(filepath.Join(s.options.StateDir, name))
+		sum, ok := strings.CutPrefix(one.Name(), savedModulePrefix)
+		if !ok {
+			continue
+		}
+		if sum, ok = strings.CutSuffix(sum, savedModuleSuffix); ok && !slices.Contains(keep, sum) {
+			os.Remove(filepath.Join(s.options.StateDir, one.Name()))
 		}
 	}
 }
@@ -228,22 +242,30 @@ func (s *Server) restoreModule(r ads.Resources) error {
 	if sum == "" {
 		return nil
 	}
+	restored, err := s.readSavedModule(sum)
+	if err != nil {
+		return err
+	}
+	s.modules.add(restored, append(s.keptModules(), sum))
+	s.mu.Lock()
+	s.module = restored
+	s.mu.Unlock()
+	return nil
+}
+
+// readSavedModule reads the saved module with this checksum.
+func (s *Server) readSavedModule(sum string) (module, error) {
 	file := s.savedModule(sum)
 	content, err := watch.Read(file, filterfile.MaxSize)
 	if err != nil {
-		return &ModuleError{File: file, Err: readError(err)}
+		return module{}, &ModuleError{File: file, Err: readError(err)}
 	}
 	info, err := filterfile.Read(content)
 	if err == nil && info.SHA256 != sum {
 		err = errors.New("is another filter than the snapshot's")
 	}
 	if err != nil {
-		return &ModuleError{File: file, Err: err}
+		return module{}, &ModuleError{File: file, Err: err}
 	}
-	restored := module{Info: info, content: content, since: time.Now()}
-	s.modules.add(restored, sum)
-	s.mu.Lock()
-	s.module = restored
-	s.mu.Unlock()
-	return nil
+	return module{Info: info, content: content, since: time.Now()}, nil
 }

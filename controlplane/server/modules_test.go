@@ -91,14 +91,14 @@ func TestModulesInForceStay(t *testing.T) {
 		return module{Info: info, content: stub.Filter(version)}
 	}
 	first := of("1")
-	held.add(first, "")
+	held.add(first, nil)
 	for _, version := range []string{"2", "3", "4"} {
-		held.add(of(version), first.SHA256)
+		held.add(of(version), []string{first.SHA256})
 		if held.content(first.SHA256) == nil || held.find(of(version).SHA256).Version != version || len(held.all) != 2 {
 			t.Errorf("%s: %d are held", version, len(held.all))
 		}
 	}
-	held.add(of("4"), of("4").SHA256)
+	held.add(of("4"), []string{of("4").SHA256})
 	if len(held.all) != 1 {
 		t.Errorf("%d are held, want 1", len(held.all))
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/pushed"
+	"github.com/harmonyedge/harmonyedge/controlplane/rollout"
 )
 
 const (
@@ -56,6 +57,9 @@ type Options struct {
 	ModulePath string
 	// CAFile is the path of the trusted certificates on the Envoys' machines.
 	CAFile string
+	// Control is the listener for commands, at a Unix socket that only those can connect to who may give them. It may be
+	// nil: then there are no rollouts.
+	Control net.Listener
 	// ADS is the listener for Envoys. HTTP is the listener for the page, status, metrics and the readiness check. HTTP may
 	// be nil.
 	ADS, HTTP net.Listener
@@ -95,6 +99,8 @@ type Server struct {
 	pools    *pools.Watcher
 	reach    *reach.Tracker
 	receiver *pushed.Receiver // nil without a history
+	watch    *rollout.Watch   // what a rollout is judged by
+	commands chan command
 	files    *watch.Files
 	modules  *modules
 	metrics  *metrics
@@ -117,6 +123,7 @@ type Server struct {
 	current         *configuration // the configuration in force; nil before the first
 	loadErr         error          // why the configuration read last is not in force
 	module          module         // the filter that Envoys get from here; only the goroutine of Run changes it
+	rollout         savedRollout   // the last rollout; only the goroutine of Run changes it
 	moduleErr       error          // why the filter that was read last is not in force
 	pushErr         error          // why the pools' present servers are not sent to Envoys
 	loaded          time.Time      // when current was read
@@ -159,9 +166,10 @@ func New(o Options) (*Server, error) {
 		reach:          reach.New(o.Reach),
 		loggedProblems: map[string]string{},
 		ready:          make(chan struct{}), unsaved: make(chan struct{}, 1),
+		watch: rollout.NewWatch(2 * cmp.Or(o.MaxEnvoys, ads.DefaultMaxEnvoys)), commands: make(chan command),
 	}
 	if o.History != nil {
-		s.receiver = pushed.New(o.History)
+		s.receiver = pushed.New(o.History, s.watch)
 		addRefused(o.History, s.started, 0) // a refusal in the first interval is a gain too
 	}
 	s.ads = ads.New(ads.Options{Log: o.Log, Services: s.services, Vary: handedOut.vary,
@@ -204,6 +212,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	part(func(ctx context.Context) error { return s.ads.Serve(ctx, s.options.ADS) })
 	part(s.serveHTTP)
+	part(s.serveControl)
 	part(s.measureEnvoys)
 	if s.options.History != nil {
 		part(s.recordHistory)
@@ -229,9 +238,12 @@ func (s *Server) Run(ctx context.Context) error {
 
 // loop runs the only goroutine that decides which resources Envoys get.
 func (s *Server) loop(ctx context.Context) error {
+	s.restoreRollout()
 	s.restore()
 	if _, err := s.loadModule(); err != nil && s.module.SHA256 == "" {
 		return err // there is no filter that Envoys could get
+	} else if err == nil {
+		s.ownModuleChanged()
 	}
 	if err := s.load(ctx); err != nil {
 		select {
@@ -242,12 +254,19 @@ func (s *Server) loop(ctx context.Context) error {
 	}
 	weights := time.NewTicker(cmp.Or(s.options.WeightInterval, weightInterval))
 	defer weights.Stop()
+	s.endSplit()
+	look := time.NewTicker(lookInterval)
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-weights.C:
 			s.pushWeights()
+		case c := <-s.commands:
+			c.done <- c.do(ctx)
+		case <-look.C:
+			s.lookAtRollout(ctx)
 		case <-s.files.Changed():
 			_ = s.load(ctx) // an error is logged, and the last good configuration stays in force
 		case <-s.moduleFiles.Changed():

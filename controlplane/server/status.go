@@ -16,9 +16,13 @@ type Status struct {
 	Started       time.Time     `json:"started"`
 	Configuration Configuration `json:"configuration"`
 	Filter        Filter        `json:"filter"`
-	Snapshot      Snapshot      `json:"snapshot"`
-	Envoys        []ads.Envoy   `json:"envoys"`
-	Pools         []Pool        `json:"pools"`
+	// Rollout is the last rollout of another filter. It is nil if there has been none.
+	Rollout *Rollout `json:"rollout,omitempty"`
+	// Control is the path of the socket for commands. It is empty if there is none.
+	Control  string      `json:"control,omitempty"`
+	Snapshot Snapshot    `json:"snapshot"`
+	Envoys   []ads.Envoy `json:"envoys"`
+	Pools    []Pool      `json:"pools"`
 }
 
 // Configuration describes the configuration in force.
@@ -39,6 +43,8 @@ type Filter struct {
 	File string `json:"file,omitempty"`
 	// OnEnvoys reports whether Envoys find the file on their own machines. The control plane then knows no more of it.
 	OnEnvoys bool `json:"on_envoys,omitempty"`
+	// Rollout reports whether the filter came by a rollout, in the place of the one that the control plane has itself.
+	Rollout bool `json:"rollout,omitempty"`
 	// Version and SHA256 are those of the filter in force, and Loaded is when it was read.
 	Version string    `json:"version,omitempty"`
 	SHA256  string    `json:"sha256,omitempty"`
@@ -128,6 +134,10 @@ func (s *Server) Status() Status {
 	status.Snapshot.Versions = s.ads.Versions()
 	status.Envoys = s.ads.Envoys()
 	status.Pools = s.poolsOf(c, conditions, &weights)
+	status.Rollout = s.rolloutStatus(status.Envoys)
+	if s.options.Control != nil {
+		status.Control = s.options.Control.Addr().String()
+	}
 	return status
 }
 
@@ -138,6 +148,7 @@ func (s *Server) filterStatus() Filter {
 	}
 	inForce := s.modules.find(referenced(s.latest))
 	f := Filter{File: s.options.ModuleFile, Version: inForce.Version, SHA256: inForce.SHA256, Loaded: inForce.since}
+	f.Rollout = s.rollout.Adopted != nil && s.rollout.Adopted.SHA256 == f.SHA256
 	if s.moduleErr != nil {
 		f.Error = s.moduleErr.Error()
 	}

@@ -5,6 +5,8 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	wasmfilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/wasm/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 )
 
 // referencePrefix begins a reference. No path that Envoy could open on a usual machine begins so: an Envoy that gets the
@@ -28,4 +30,20 @@ func Referenced(config *corev3.TypedExtensionConfig) string {
 		return ""
 	}
 	return sum
+}
+
+// Refer returns a configuration of the filter that refers to another module, with the same settings. A configuration
+// without a reference is returned unchanged.
+func Refer(config *corev3.TypedExtensionConfig, sha256 string) *corev3.TypedExtensionConfig {
+	filter := &wasmfilterv3.Wasm{}
+	if Referenced(config) == "" || config.GetTypedConfig().UnmarshalTo(filter) != nil {
+		return config
+	}
+	filter.GetConfig().GetVmConfig().GetCode().GetLocal().Specifier = &corev3.DataSource_Filename{
+		Filename: Reference(sha256)}
+	packed := &anypb.Any{}
+	if err := anypb.MarshalFrom(packed, filter, proto.MarshalOptions{Deterministic: true}); err != nil {
+		return config // cannot happen: it was a message before
+	}
+	return &corev3.TypedExtensionConfig{Name: config.GetName(), TypedConfig: packed}
 }

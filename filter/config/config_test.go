@@ -32,6 +32,9 @@ func TestRoundTrip(t *testing.T) {
 		Settings:         contract.Settings{HostedTools: contract.HostedToolsRefuse},
 		ResponsesService: contract.ResponsesService{Pool: "s", Stores: true, WebSocket: true},
 		Tap:              contract.Tap{Cluster: "t", All: contract.TapSummary},
+		Clients: contract.Clients{By: contract.ClientsByKey, Keys: []string{strings.Repeat("0a", 32) + " a"},
+			Deputies: []string{"a"}, Context: 5, Contexts: []string{"a 0", "a 7 m"}, Counted: []string{"a"},
+			Paths: []string{"/v1/"}, Reserve: true},
 		Models:           []contract.Model{m, divided}}
 	got, err := Parse(AppendJSON(nil, want))
 	if err != nil {
@@ -41,7 +44,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatalf("got %+v\nwant %+v", got, want)
 	}
 	want.Mode, want.Models, want.ResponsesService = contract.ModeReduced, want.Models[:1], contract.ResponsesService{}
-	want.Tap.All = contract.TapNone
+	want.Tap.All, want.Clients = contract.TapNone, contract.Clients{By: contract.ClientsByHeader, Header: "x-a", Required: true}
 	want.Models[0].Translate = contract.TranslateAll
 	if got, err := Parse(AppendJSON(nil, want)); err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v, %v\nwant %+v", got, err, want)
@@ -100,6 +103,11 @@ func TestRefusals(t *testing.T) {
 		{`{"schema":1,"responses_service":{"pool":"p"},"models":[{"name":"a"}],"mode":"reduced"}`, "responses_service"},
 		{`{"schema":1,"tap":{}}`, "tap.cluster"}, {`{"schema":1,"tap":{"cluster":""}}`, "tap.cluster"},
 		{`{"schema":1,"tap":{"cluster":"t","all":"some"}}`, "tap.all"}, {`{"schema":1,"tap":{"key":"k"}}`, "tap.key"},
+		{`{"schema":1,"clients":{}}`, "clients.by"}, {`{"schema":1,"clients":{"by":"header"}}`, "clients.header"},
+		{`{"schema":1,"clients":{"by":"key","keys":["x"]}}`, "clients.keys[0]"},
+		{`{"schema":1,"clients":{"by":"key","contexts":["a x"]}}`, "clients.contexts[0]"},
+		{`{"schema":1,"clients":{"by":"key","contexts":["b 1","a 1"]}}`, "clients"},
+		{`{"schema":1,"mode":"reduced","models":[{"name":"a"}],"clients":{"by":"key","reserve":true}}`, "clients.reserve"},
 		{`{"schema":1,"models":[1]}`, "models[0]"}, {`{"schema":1,"models":[{}]}`, "models[0].name"},
 		{`{"schema":1,"models":[{"name":"a"},{"name":"a"}]}`, "models[1].name"},
 		{`{"schema":1,"models":[{"name":"a","server":"x"}]}`, "models[0].server"},

@@ -26,6 +26,10 @@ const (
 	PrefillTotal
 	// PrefillTimeTotal counts the milliseconds that those servers took.
 	PrefillTimeTotal
+	// ClientRequestsTotal counts requests of clients, at their end, by the class of the status.
+	ClientRequestsTotal
+	// ClientTokensTotal counts tokens of their requests, prompts and answers.
+	ClientTokensTotal
 	// TokensTotal counts tokens of translated requests.
 	TokensTotal
 	// WastedTokensTotal counts tokens that servers generated after the early end of an answer, by the reason for the end.
@@ -108,6 +112,8 @@ var metricInfos = [MetricCount]MetricInfo{
 	AffinityTotal:             {"harmony_affinity_requests_total", Counter, []string{"kind"}},
 	PrefillTotal:              {"harmony_prefill_total", Counter, []string{"pool", "result"}},
 	PrefillTimeTotal:          {"harmony_prefill_milliseconds_total", Counter, nil},
+	ClientRequestsTotal:       {"harmony_client_requests_total", Counter, []string{"client", "class"}},
+	ClientTokensTotal:         {"harmony_client_tokens_total", Counter, []string{"client"}},
 	TokensTotal:               {"harmony_tokens_total", Counter, []string{"model", "kind"}},
 	WastedTokensTotal:         {"harmony_wasted_tokens_total", Counter, []string{"model", "kind"}},
 	TimeToFirstToken:          {"harmony_time_to_first_token_milliseconds", Histogram, nil},
@@ -183,7 +189,8 @@ func LabelPatterns() []LabelPattern {
 		{"pool", `^wasmcustom\.harmony_(?:pool_requests|prefill)_total(\.pool\.(.+))\.(?:policy|result)\.[a-z_]+`},
 		{"result", `^wasmcustom\.harmony_prefill_total\.pool\..+(\.result\.([a-z]+))$`},
 		{"policy", `^wasmcustom\.harmony_pool_requests_total\.pool\..+(\.policy\.([a-z_]+))\.class\.[a-z0-9]+$`},
-		{"class", `^wasmcustom\.harmony_pool_requests_total\.pool\..+(\.class\.([a-z0-9]+))$`},
+		{"class", `^wasmcustom\.harmony_(?:pool|client)_requests_total\..+(\.class\.([a-z0-9]+))$`},
+		{"client", `^wasmcustom\.harmony_client_(?:requests|tokens)_total(\.client\.(.+?))(?:\.class\.[a-z0-9]+)?$`},
 		{"kind", `^wasmcustom\.harmony_[a-z_]+_total(?:\.model\..+)?(\.kind\.([a-z_]+))$`},
 		{"channel", `^wasmcustom\.harmony_channel_messages_total(\.channel\.([a-z]+))$`},
 		{"cause", `^wasmcustom\.harmony_cut_streams_total(\.cause\.([a-z]+))$`},

@@ -43,7 +43,9 @@ func (g *Gateway) BeginUpgrade(method, path, protocol string) *Exchange {
 	}
 	if x != nil {
 		switch x.endpoint.(type) {
-		case *refusal, *guarded:
+		case *refusal:
+			return x
+		case *guarded:
 			if method != "GET" || !takesBody(path) {
 				return x
 			}

@@ -40,6 +40,16 @@ type prefill struct {
 var prefillResults = [...]string{exchange.PrefillDone, exchange.PrefillShort, exchange.PrefillFellBack,
 	exchange.PrefillFailed, exchange.PrefillLeft}
 
+// client holds the series of one client.
+type client struct {
+	name     string
+	requests [len(clientClasses)]metric
+	tokens   metric
+}
+
+// clientClasses are the classes of statuses of clients' requests.
+var clientClasses = [...]string{"served", "limited", Other}
+
 // classes are the classes of statuses. The first is a client that left before it got a status.
 var classes = [...]string{"none", "2xx", "4xx", "5xx", Other}
 
@@ -82,6 +92,9 @@ func (s *Set) Count(r *exchange.Report, status int) {
 		p := s.pool(r.Pool, r.Policy)
 		at := classOf(status)
 		s.add(&p.requests[at], 1, contract.PoolRequestsTotal, p.name, p.policy, classes[at])
+	}
+	if r.Client != "" {
+		s.countClient(r, status)
 	}
 	for i, by := range affinities {
 		if by == r.RoutedBy {
@@ -157,6 +170,30 @@ func (s *Set) countPrefill(r *exchange.PrefillReport) {
 	if r.Result == exchange.PrefillDone {
 		s.count(contract.PrefillTimeTotal, int(max(r.Time, 0)))
 	}
+}
+
+// countClient counts a request of a known client.
+func (s *Set) countClient(r *exchange.Report, status int) {
+	c, at := s.client(r.Client), len(clientClasses)-1
+	switch {
+	case status/100 == 2:
+		at = 0
+	case status == 429:
+		at = 1
+	}
+	s.add(&c.requests[at], 1, contract.ClientRequestsTotal, c.name, clientClasses[at])
+	if r.Translated {
+		s.add(&c.tokens, r.PromptTokens+r.CompletionTokens, contract.ClientTokensTotal, c.name)
+	}
+}
+
+func (s *Set) client(name string) *client {
+	for i := range s.clients {
+		if s.clients[i].name == name {
+			return &s.clients[i]
+		}
+	}
+	return &s.otherClient
 }
 
 func (s *Set) countIf(condition bool, of contract.Metric) {

@@ -193,6 +193,19 @@ func TestBounded(t *testing.T) {
 	if t.Logf("%d series", series); series > 2000 {
 		t.Errorf("%d series", series)
 	}
+	before := len(k.kinds)
+	for i := range 3 * contract.MaxCountedClients {
+		name := fmt.Sprintf("client-%d", i)
+		s.Counted([]string{name})
+		for _, status := range []int{0, 200, 429} {
+			r := fullReport("unknown")
+			r.Client = name
+			s.Count(r, status)
+		}
+	}
+	if more := len(k.kinds) - before; more != 4*(contract.MaxCountedClients+1) {
+		t.Errorf("%d series of clients", more)
+	}
 	for _, name := range []string{"model-0-27.api", "model.other.api", "model-0-27.policy.session.class.2xx",
 		"pool.other.policy.other.class.none"} {
 		if !strings.Contains(k.String(), name) {

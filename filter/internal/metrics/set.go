@@ -27,6 +27,9 @@ type Set struct {
 	other     model
 	pools     []pool
 	otherPool pool
+	// clients are those with series of their own.
+	clients     []client
+	otherClient client
 
 	prefills     []prefill
 	otherPrefill prefill
@@ -55,6 +58,7 @@ type build struct {
 // NewSet returns a [Set], and defines the metrics without labels.
 func NewSet(h Host) *Set {
 	s := &Set{host: h, other: model{name: Other}, otherPool: pool{name: Other, policy: Other},
+		otherClient: client{name: Other},
 		otherPrefill: prefill{pool: Other}}
 	for of := range contract.MetricCount {
 		if of.Info().Labels == nil {
@@ -62,6 +66,15 @@ func NewSet(h Host) *Set {
 		}
 	}
 	return s
+}
+
+// Counted records which clients have series of their own, beside those of earlier configurations.
+func (s *Set) Counted(clients []string) {
+	for _, name := range clients {
+		if s.client(name) == &s.otherClient && len(s.clients) < contract.MaxCountedClients {
+			s.clients = append(s.clients, client{name: name})
+		}
+	}
 }
 
 // Configured records that a configuration is in force, and which models and pools have series of their own. All VMs of

@@ -35,7 +35,7 @@ func TestRoundTrip(t *testing.T) {
 		Clients: contract.Clients{By: contract.ClientsByKey, Keys: []string{strings.Repeat("0a", 32) + " a"},
 			Deputies: []string{"a"}, Context: 5, Contexts: []string{"a 0", "a 7 m"}, Counted: []string{"a"},
 			Paths: []string{"/v1/"}, Reserve: true},
-		Models:           []contract.Model{m, divided}}
+		Models: []contract.Model{m, divided}}
 	got, err := Parse(AppendJSON(nil, want))
 	if err != nil {
 		t.Fatal(err)

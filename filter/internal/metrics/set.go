@@ -58,7 +58,7 @@ type build struct {
 // NewSet returns a [Set], and defines the metrics without labels.
 func NewSet(h Host) *Set {
 	s := &Set{host: h, other: model{name: Other}, otherPool: pool{name: Other, policy: Other},
-		otherClient: client{name: Other},
+		otherClient:  client{name: Other},
 		otherPrefill: prefill{pool: Other}}
 	for of := range contract.MetricCount {
 		if of.Info().Labels == nil {

@@ -21,10 +21,11 @@ type job struct {
 	created   int64
 	cached    int
 	startedAt time.Time
-	running   bool // it has a slot
-	first     bool // the first token has been sent
-	wasRead   bool // the prompt has been read: no time is needed for it any more
-	tokensOut int  // tokens that have been sent
+	running   bool   // it has a slot
+	first     bool   // the first token has been sent
+	wasRead   bool   // the prompt has been read: no time is needed for it any more
+	tokensOut int    // tokens that have been sent
+	place     *place // in an engine that computes batches, or nil
 }
 
 // accept chooses the answer to a request that decode has accepted.
@@ -67,20 +68,22 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 		}
 	}
 	j.gen = generate(s.tok, c, c.applyThinkingBudget(s.tok, generated), atEnd)
-	salt := ""
-	if c.CacheSalt != nil {
-		salt = *c.CacheSalt
+	if s.batching == nil {
+		j.cached = s.cache.read(j.salt(), c.ids)
 	}
-	block := cacheBlock
-	if c.llama != nil {
-		block = 1 // llama.cpp compares token by token
-	}
-	j.cached = s.cache.lookUp(salt, c.ids, block)
 	s.rec.update(func() {
 		rec.ID, rec.Stream, rec.PromptIDs, rec.CachedTokens = j.id, c.streams(), c.ids, j.cached
 		rec.SampledIDs = j.gen.ids
 	})
 	return j, nil
+}
+
+// salt keeps what the cache holds of the request apart from what it holds with other salts.
+func (j *job) salt() string {
+	if j.c.CacheSalt == nil {
+		return ""
+	}
+	return *j.c.CacheSalt
 }
 
 // serve runs the job and accounts for it, whatever its end.
@@ -119,11 +122,16 @@ func (j *job) serve(w http.ResponseWriter, r *http.Request) {
 
 // enter waits for a free slot and counts the prompt as read.
 func (j *job) enter(ctx context.Context) error {
+	n := len(j.c.ids)
+	if j.s.batching != nil {
+		j.place = j.s.batching.enter(j)
+		j.s.metrics.with(func(m *metrics) { m.prompt += n })
+		return nil
+	}
 	if err := j.s.admit(ctx); err != nil {
 		return err
 	}
 	j.running = true
-	n := len(j.c.ids)
 	j.s.metrics.with(func(m *metrics) {
 		m.prompt += n
 		m.queries += n
@@ -134,6 +142,9 @@ func (j *job) enter(ctx context.Context) error {
 }
 
 func (j *job) leave() {
+	if j.place != nil {
+		j.s.batching.leave(j.place)
+	}
 	if j.running {
 		j.s.release()
 		j.s.metrics.with(func(m *metrics) { m.kvTokens -= len(j.c.ids) + j.tokensOut })
@@ -183,6 +194,14 @@ func (j *job) sent(n int) {
 
 // pace waits for as long as the next n tokens take to generate. Before the first token it also waits for the prompt.
 func (j *job) pace(ctx context.Context, n int) error {
+	if j.place != nil {
+		cached, err := j.s.batching.await(ctx, j.place, n)
+		if !j.first && err == nil {
+			j.cached = cached
+			j.s.rec.update(func() { j.rec.CachedTokens = cached })
+		}
+		return err
+	}
 	var d time.Duration
 	if rate := j.s.opt.TokensPerSecond; rate > 0 {
 		d = time.Duration(float64(n) / rate * float64(time.Second))

@@ -330,7 +330,7 @@ func (j *job) keepForDecode() *transferParams {
 	host, text, _ := net.SplitHostPort(s.divided.address)
 	port, _ := strconv.Atoi(text)
 	engine := "sim-" + s.divided.address
-	blocks := make([]int, (len(j.c.ids)+cacheBlock-1)/cacheBlock)
+	blocks := make([]int, (len(j.c.ids)+s.opt.BlockSize-1)/s.opt.BlockSize)
 	for i := range blocks {
 		blocks[i] = i + 1
 	}

@@ -49,6 +49,9 @@ func (s *Server) Engine(r EngineRequest) (EngineAnswer, error) {
 	if refused != nil {
 		return EngineAnswer{}, errors.New(refused.Message)
 	}
+	if s.batching != nil {
+		j.place = s.batching.enter(j)
+	}
 	a := EngineAnswer{Tokens: j.gen.ids, Finish: j.gen.finish, Cached: j.cached, job: j}
 	a.Stop, _ = j.gen.stop.(uint32)
 	return a, nil
@@ -64,7 +67,9 @@ func (a *EngineAnswer) Wait(ctx context.Context, pos, n int) error {
 			return err
 		}
 	}
-	return a.job.pace(ctx, n)
+	err := a.job.pace(ctx, n)
+	a.Cached = a.job.cached
+	return err
 }
 
 // Sent records that n more tokens have been sent.
@@ -72,6 +77,7 @@ func (a *EngineAnswer) Sent(n int) { a.job.sent(n) }
 
 // Done records the end of the request.
 func (a *EngineAnswer) Done(aborted bool) {
+	a.job.leave()
 	a.job.s.rec.update(func() {
 		a.job.rec.Aborted, a.job.rec.Finish, a.job.rec.Done = aborted, a.Finish, true
 	})

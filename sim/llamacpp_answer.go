@@ -133,13 +133,13 @@ func (llamacpp) whole(j *job) []byte {
 func (llamacpp) metrics(w io.Writer, m *metrics, _ string, capacity int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	load := m.load(capacity)
+	load, prefixes := m.load(capacity), m.prefixes()
 	for _, one := range []struct {
 		name, kind, help string
 		value            float64
 	}{
 		{"prompt_tokens_total", "counter", "Number of prompt tokens processed.", float64(m.prompt)},
-		{"prompt_tokens_cached_total", "counter", "Number of prompt tokens reused from the cache.", float64(m.hits)},
+		{"prompt_tokens_cached_total", "counter", "Number of prompt tokens reused from the cache.", float64(prefixes.Hits)},
 		{"tokens_predicted_total", "counter", "Number of generation tokens processed.", float64(m.output)},
 		{"requests_processing", "gauge", "Number of requests processing.", float64(load.Running)},
 		{"requests_deferred", "gauge", "Number of requests deferred.", float64(load.Waiting)},

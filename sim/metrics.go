@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/harmonyedge/harmonyedge/sim/batch"
 )
 
 // Load holds the values of the load gauges of /metrics.
@@ -24,6 +26,7 @@ type metrics struct {
 	queries, hits    int
 	finished         map[string]int
 	ttft, e2e        histogram
+	batching         *batching // nil if requests are not computed in batches
 }
 
 type histogram struct {
@@ -67,14 +70,26 @@ func (m *metrics) load(capacity int) Load {
 	if m.fixed != nil {
 		return *m.fixed
 	}
+	if m.batching != nil {
+		return m.batching.state().load
+	}
 	return Load{Running: m.running, Waiting: m.waiting, KVCacheUsage: min(float64(m.kvTokens)/float64(capacity), 1)}
+}
+
+// prefixes returns how many tokens of prompts were looked up in the cache, how many of them were there, and how many
+// requests had to leave the batch. The caller holds the lock.
+func (m *metrics) prefixes() batch.Counts {
+	if m.batching != nil {
+		return m.batching.state().counts
+	}
+	return batch.Counts{Queries: m.queries, Hits: m.hits}
 }
 
 // write prints vLLM's Prometheus text.
 func (m *metrics) write(w io.Writer, model string, capacity int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	load := m.load(capacity)
+	load, prefixes := m.load(capacity), m.prefixes()
 	labels := `engine="0",model_name=` + strconv.Quote(model)
 	head := func(name, kind, help string) {
 		fmt.Fprintf(w, "# HELP vllm:%s %s\n# TYPE vllm:%s %s\n", name, help, name, kind)
@@ -90,9 +105,10 @@ func (m *metrics) write(w io.Writer, model string, capacity int) {
 	one("num_requests_waiting", "gauge", "Number of requests waiting to be processed.", float64(load.Waiting))
 	one("kv_cache_usage_perc", "gauge", "KV-cache usage. 1 means 100 percent usage.", load.KVCacheUsage)
 	one("prefix_cache_queries", "counter", "Prefix cache queries, in terms of number of queried tokens.",
-		float64(m.queries))
-	one("prefix_cache_hits", "counter", "Prefix cache hits, in terms of number of cached tokens.", float64(m.hits))
-	one("num_preemptions", "counter", "Cumulative number of preemption from the engine.", 0)
+		float64(prefixes.Queries))
+	one("prefix_cache_hits", "counter", "Prefix cache hits, in terms of number of cached tokens.", float64(prefixes.Hits))
+	one("num_preemptions", "counter", "Cumulative number of preemption from the engine.",
+		float64(prefixes.Preemptions))
 	one("prompt_tokens", "counter", "Number of prefill tokens processed.", float64(m.prompt))
 	one("generation_tokens", "counter", "Number of generation tokens processed.", float64(m.output))
 	head("request_success_total", "counter", "Count of successfully processed requests.")

@@ -3,6 +3,8 @@ package sim
 import (
 	"log/slog"
 	"time"
+
+	"github.com/harmonyedge/harmonyedge/sim/batch"
 )
 
 // AllTokens puts the whole answer into one chunk, as the value of [Options.TokensPerChunk].
@@ -48,10 +50,24 @@ type Options struct {
 	TimeToFirstToken time.Duration
 	// TokensPerChunk is how many ids one event holds. 0 is 1.
 	TokensPerChunk int
-	// MaxRunning is how many requests generate at once. The others wait. 0 is no limit.
+	// MaxRunning is how many requests generate at once. The others wait. 0 is no limit, and in an engine with
+	// CacheBlocks vLLM's.
 	MaxRunning int
-	// KVCacheTokens is the capacity for kv_cache_usage_perc, in tokens. 0 is eight contexts.
+	// KVCacheTokens is the capacity of the cache, in tokens. 0 is eight contexts, and for [LlamaCPP] one.
 	KVCacheTokens int
+	// BlockSize is the size of the cache's blocks, in tokens. 0 is vLLM's, and for [LlamaCPP], which compares token by
+	// token, 1.
+	BlockSize int
+
+	// CacheBlocks makes the server compute its requests in batches, as vLLM's engine does, with a cache of so many blocks
+	// for all of them: see package batch. Their time is then that of the batch's steps, and TokensPerSecond and
+	// TimeToFirstToken do not count. 0 does not. It is not for servers with a Role.
+	CacheBlocks int
+	// A step of the engine takes StepTime, and in addition the time of its tokens: PrefillRate is how many tokens of
+	// prompts that are not in the cache it computes a second, and DecodeRate how many tokens of all answers. 0 takes no
+	// time.
+	StepTime                time.Duration
+	PrefillRate, DecodeRate float64
 
 	// CutBytes flushes a stream in pieces of so many bytes, whatever its events. 0 flushes whole events.
 	CutBytes int
@@ -144,8 +160,19 @@ func (o Options) withDefaults() Options {
 	if o.TokensPerChunk == 0 {
 		o.TokensPerChunk = 1
 	}
+	if o.BlockSize <= 0 {
+		if o.BlockSize = batch.DefaultBlockSize; o.Kind == LlamaCPP {
+			o.BlockSize = 1
+		}
+	}
+	if o.CacheBlocks > 0 {
+		o.KVCacheTokens = (o.CacheBlocks - 1) * o.BlockSize
+		o.MaxModelLen = min(o.MaxModelLen, o.KVCacheTokens) // a request must fit, as vLLM with --max-model-len auto
+	}
 	if o.KVCacheTokens <= 0 {
-		o.KVCacheTokens = 8 * o.MaxModelLen
+		if o.KVCacheTokens = 8 * o.MaxModelLen; o.Kind == LlamaCPP {
+			o.KVCacheTokens = o.MaxModelLen
+		}
 	}
 	if o.TransferListen == "" {
 		o.TransferListen = "127.0.0.1:0"

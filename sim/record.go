@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"sync"
+
+	"github.com/harmonyedge/harmonyedge/sim/batch"
 )
 
 // Request records what the server received, and how far it got with the answer.
@@ -98,40 +100,17 @@ func (s *Server) Await(ctx context.Context, ok func([]Request) bool) ([]Request,
 	}
 }
 
-// prefixCache remembers prompts. From them it computes how much of a new prompt a real server would find in its cache.
+// prefixCache tells what a server has in its cache whose answers take no time, or a fixed time: see
+// [Options.CacheBlocks] for one that computes batches.
 type prefixCache struct {
-	mu      sync.Mutex
-	entries []cached
+	mu     sync.Mutex
+	size   int // of a block
+	blocks *batch.Blocks
 }
 
-type cached struct {
-	salt string
-	ids  []uint32
-}
-
-const (
-	cacheBlock   = 16 // the size of vLLM's blocks
-	cacheEntries = 64
-)
-
-// lookUp returns how many tokens of a prompt are known, in whole blocks and never all of them. It remembers the prompt.
-func (p *prefixCache) lookUp(salt string, ids []uint32, block int) int {
+// read returns how many tokens of a prompt are cached, and caches it.
+func (p *prefixCache) read(salt string, ids []uint32) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	best := 0
-	for _, e := range p.entries {
-		if e.salt != salt {
-			continue
-		}
-		n := 0
-		for n < len(ids) && n < len(e.ids) && ids[n] == e.ids[n] {
-			n++
-		}
-		best = max(best, n)
-	}
-	if len(p.entries) == cacheEntries {
-		p.entries = append(p.entries[:0], p.entries[1:]...)
-	}
-	p.entries = append(p.entries, cached{salt, ids})
-	return min(best, len(ids)-1) / block * block
+	return p.blocks.Read(salt, p.size, ids)
 }

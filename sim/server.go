@@ -16,6 +16,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+	"github.com/harmonyedge/harmonyedge/sim/batch"
 )
 
 const bodyLimit = 64 << 20
@@ -29,7 +30,9 @@ type Server struct {
 	cache   prefixCache
 	metrics *metrics
 	slots   chan struct{} // nil without a limit
-	divided divided
+	// batching is nil without [Options.CacheBlocks].
+	batching *batching
+	divided  divided
 	// keptChanged is closed when a prompt is kept.
 	keptChanged chan struct{}
 	transfers   atomic.Int64
@@ -53,6 +56,9 @@ func New(o Options) *Server {
 	s.keptChanged = make(chan struct{})
 	s.releaseOnce = sync.OnceFunc(func() { close(s.released) })
 	s.rec.keep = o.Keep
+	s.cache = prefixCache{size: o.BlockSize, blocks: batch.NewBlocks(o.KVCacheTokens/o.BlockSize + 1)}
+	s.batching = newBatching(s)
+	s.metrics.batching = s.batching
 	if o.MaxRunning > 0 {
 		s.slots = make(chan struct{}, o.MaxRunning)
 	}

@@ -121,7 +121,7 @@ func (k sglang) whole(j *job) []byte {
 func (sglang) metrics(w io.Writer, m *metrics, model string, capacity int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	load := m.load(capacity)
+	load, prefixes := m.load(capacity), m.prefixes()
 	labels := `engine_type="unified",model_name=` + strconv.Quote(model) + `,pp_rank="0",tp_rank="0"`
 	for _, one := range []struct {
 		name, kind, help string
@@ -132,7 +132,8 @@ func (sglang) metrics(w io.Writer, m *metrics, model string, capacity int) {
 		{"token_usage", "gauge", "The token usage.", load.KVCacheUsage},
 		{"prompt_tokens_total", "counter", "Number of prefill tokens processed.", float64(m.prompt)},
 		{"generation_tokens_total", "counter", "Number of generation tokens processed.", float64(m.output)},
-		{"cached_tokens_total", "counter", "Number of cached prompt tokens.", float64(m.hits)},
+		{"cached_tokens_total", "counter", "Number of cached prompt tokens.", float64(prefixes.Hits)},
+		{"num_retracted_requests_total", "counter", "Total number of retracted requests.", float64(prefixes.Preemptions)},
 	} {
 		fmt.Fprintf(w, "# HELP sglang:%s %s\n# TYPE sglang:%s %s\nsglang:%s{%s} %s\n", one.name, one.help, one.name,
 			one.kind, one.name, labels, number(one.value))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -66,6 +67,9 @@ Also served: the kind's pages, such as /v1/models, /health and /metrics. HTTP/1.
 				return usageError{fmt.Errorf("--chat-form: %q is not known; write %s", o.ChatForm,
 					strings.Join(sim.ChatForms(), ", "))}
 			}
+			if err := checkBatch(&o); err != nil {
+				return usageError{err}
+			}
 			if script != "" {
 				f, err := os.Open(script)
 				if err != nil {
@@ -100,6 +104,7 @@ Also served: the kind's pages, such as /v1/models, /health and /metrics. HTTP/1.
 	f.DurationVar(&o.TimeToFirstToken, "ttft", 0, "time to the first token")
 	f.StringVar(&perChunk, "tokens-per-chunk", "1", "`tokens` in one event, or all")
 	f.IntVar(&o.MaxRunning, "max-running", 0, "`requests` that generate at once, the others wait; 0 is no limit")
+	addBatchFlags(f, &o)
 	f.IntVar(&o.CutBytes, "cut-bytes", 0, "flush answers in pieces of so many `bytes`; 0 flushes whole events")
 	f.IntSliceVar(&o.CutAt, "cut-at", nil, "flush answers at these byte `offsets` only, and at the end")
 	f.DurationVar(&o.CutPause, "cut-pause", 0, "pause between two pieces")
@@ -120,6 +125,34 @@ Also served: the kind's pages, such as /v1/models, /health and /metrics. HTTP/1.
 		"\"tokens\": [ids] or \"text\": harmony text, \"chunks\": [sizes], \"fault\": fault, \"finish\": reason}")
 	f.BoolVar(&quiet, "quiet", false, "log no requests")
 	return c
+}
+
+// addBatchFlags adds the flags of an engine that computes its requests in batches.
+func addBatchFlags(f *pflag.FlagSet, o *sim.Options) {
+	f.IntVar(&o.CacheBlocks, "cache-blocks", 0, "compute requests in batches, with a cache of so many `blocks`; 0 does not")
+	f.IntVar(&o.BlockSize, "block-size", 0, "`tokens` in a block of the cache; 0 is the kind's own")
+	f.Float64Var(&o.PrefillRate, "prefill-rate", 0, "`tokens` a second of prompts that are not in the cache, with "+
+		"--cache-blocks; 0 takes no time")
+	f.Float64Var(&o.DecodeRate, "decode-rate", 0, "`tokens` a second of all answers, with --cache-blocks; 0 takes no time")
+	f.DurationVar(&o.StepTime, "step-time", 0, "time of a step without its tokens, with --cache-blocks")
+}
+
+// checkBatch refuses options of an engine that do not go together.
+func checkBatch(o *sim.Options) error {
+	batches := o.CacheBlocks != 0
+	switch {
+	case o.CacheBlocks < 0 || o.CacheBlocks == 1:
+		return errors.New("--cache-blocks: write 0 or a number from 2")
+	case o.BlockSize < 0 || o.PrefillRate < 0 || o.DecodeRate < 0 || o.StepTime < 0:
+		return errors.New("--block-size, --prefill-rate, --decode-rate and --step-time must not be negative")
+	case !batches && (o.PrefillRate > 0 || o.DecodeRate > 0 || o.StepTime > 0):
+		return errors.New("--prefill-rate, --decode-rate and --step-time need --cache-blocks")
+	case batches && (o.TokensPerSecond > 0 || o.TimeToFirstToken > 0):
+		return errors.New("--cache-blocks: a batch has its own time; leave out --tokens-per-second and --ttft")
+	case batches && o.Role != "":
+		return errors.New("--cache-blocks is not for servers with a --role")
+	}
+	return nil
 }
 
 // addChatFlags adds the flags of the kind chat.

@@ -430,8 +430,12 @@ differential: tool-python ## Random streams and conversations, ours against open
 BENCH_FLAGS ?=
 
 .PHONY: bench-controlplane
-bench-controlplane: build tool-envoy ## What 20 models and 200 servers cost the control plane, ten times as many, and a servers file of 10,000 lines
+bench-controlplane: build tool-envoy ## What 20 models and 200 servers cost the control plane, ten times as many, a servers file of 10,000 lines, and 10,000 servers' loads
 	@$(E2E_ENV) go run ./e2e/bench/controlplane $(BENCH_FLAGS)
+
+.PHONY: bench-load
+bench-load: build tool-envoy ## Time to the first token and spread of load with weights by load and without, of servers that are not alike
+	@$(E2E_ENV) go run ./e2e/bench/load $(BENCH_FLAGS)
 
 .PHONY: bench-responses
 bench-responses: build tool-envoy tool-postgres ## What stored turns, streams and long chains cost, beside the straight path; writes docs/bench

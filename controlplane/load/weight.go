@@ -15,8 +15,11 @@ var weights = [...]uint32{25, 35, 50, 71, Middle, 141}
 
 const (
 	middle = 4
-	// turn is how many levels a load must be away from a server's present one before that changes.
-	turn = 1.0
+	// leave is how many levels a load must be away from the middle's before the weight is another one, and turn how many
+	// from any other level. With 0.5 a load on a border would change it all the time. With 1 a load that is the middle's
+	// again but for a trifle never would.
+	leave = 1.0
+	turn  = 0.75
 	// few is how many requests more or less do not matter. So idle servers do not trade weights for every request.
 	few = 4
 	// waitingCounts is how many running requests one that waits counts for: the server cannot take it now.
@@ -98,7 +101,8 @@ func (w *Weigher[K]) Weigh(now time.Time, servers []Server[K], byLoad bool) []We
 func (w *Weigher[K]) levelOf(key K, requests, center float64) int {
 	level := w.levels[key]
 	wanted := -2 * math.Log2((requests+few)/(center+few))
-	if math.Abs(wanted-float64(level)) < turn {
+	away := math.Abs(wanted - float64(level))
+	if level == 0 && away < leave || level != 0 && away < turn {
 		return level
 	}
 	return max(-middle, min(int(math.Round(wanted)), len(weights)-1-middle))

@@ -37,7 +37,7 @@ func TestWeigh(t *testing.T) {
 	}{
 		"all alike":                 {[]float64{10, 10, 10}, []uint32{100, 100, 100}},
 		"all idle but one request":  {[]float64{0, 0, 1}, []uint32{100, 100, 100}},
-		"a little more":             {[]float64{20, 20, 26}, []uint32{100, 100, 100}},
+		"a little more":             {[]float64{20, 20, 25}, []uint32{100, 100, 100}},
 		"twice as much":             {[]float64{20, 20, 44}, []uint32{100, 100, 50}},
 		"ten times as much":         {[]float64{20, 20, 20, 200}, []uint32{100, 100, 100, 25}},
 		"less":                      {[]float64{0, 20, 20}, []uint32{141, 100, 100}},
@@ -102,9 +102,9 @@ func TestHysteresis(t *testing.T) {
 	changes := 0
 	last := uint32(Middle)
 	for i := range 1000 {
-		load := 30.0 // 1.4 times the others, with the few that do not matter
+		load := 29.0 // 1.4 times the others, with the few that do not matter
 		if i%2 == 0 {
-			load = 33
+			load = 31
 		}
 		got := w.Weigh(start, servers(20, 20, 20, load), true)[3].Value
 		if got != last {
@@ -117,10 +117,10 @@ func TestHysteresis(t *testing.T) {
 	}
 	// It comes back only when the load is the middle's again.
 	w.Weigh(start, servers(20, 20, 20, 40), true)
-	if got := w.Weigh(start, servers(20, 20, 20, 26), true)[3].Value; got != 71 {
+	if got := w.Weigh(start, servers(20, 20, 20, 24), true)[3].Value; got != 71 {
 		t.Errorf("between both: %d", got)
 	}
-	if got := w.Weigh(start, servers(20, 20, 20, 20), true)[3].Value; got != Middle {
+	if got := w.Weigh(start, servers(20, 20, 20, 20.1), true)[3].Value; got != Middle {
 		t.Errorf("like the others: %d", got)
 	}
 }

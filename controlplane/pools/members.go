@@ -46,6 +46,7 @@ func (w *Watcher) refresh() {
 		}
 	}
 	w.probes.set(probed)
+	w.sampler.setServers(sampled)
 	w.samples.set(sampled)
 }
 

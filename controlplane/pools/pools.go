@@ -205,7 +205,7 @@ func New(o Options) *Watcher {
 	w.lookups = newScheduler(always[string](o.DNSInterval), maxLookups, w.resolve)
 	w.probes = newScheduler(always[*member](o.ReadyInterval), maxProbes, w.probe)
 	w.sampler = newSampler()
-	w.samples = newScheduler(sampleInterval, maxSamples, w.sample)
+	w.samples = newScheduler(w.sampler.interval, maxSamples, w.sample)
 	w.samples.spread = true
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.running.Go(func() { w.lookups.run(w.ctx) })

@@ -21,18 +21,34 @@ const (
 	maxSamples    = 128         // questions for a load at once
 	sampleTimeout = time.Second // of one question; a load that comes later is not worth more
 	maxMetrics    = 4 << 20     // bytes of an answer
+	// maxSampleRate is how many questions there are in a second. With more servers than that allows for, each is asked less
+	// often than its pool says.
+	maxSampleRate = 2000
+	// maxKept is how many servers a connection is kept to. With more servers none is: a process has so many files.
+	maxKept = 4096
 	// slowestSample is the longest interval between two questions to a server that does not answer them. Each failure
 	// doubles it.
 	slowestSample = 30 * time.Second
 )
 
-// sampleInterval returns how long after a question for its load a server is asked again.
-func sampleInterval(m *member) time.Duration {
-	d := m.probe.loadInterval
+// interval returns how long after a question for its load a server is asked again.
+func (s *sampler) interval(m *member) time.Duration {
+	asked := time.Duration(float64(m.probe.loadInterval) * max(float64(s.rate.Load())/maxSampleRate, 1))
+	d := asked
 	for range min(m.unanswered.Load(), 8) {
-		d = min(2*d, max(slowestSample, m.probe.loadInterval))
+		d = min(2*d, max(slowestSample, asked))
 	}
 	return d
+}
+
+// setServers sets the servers that are asked.
+func (s *sampler) setServers(all []*member) {
+	rate := 0.0
+	for _, m := range all {
+		rate += 1 / m.probe.loadInterval.Seconds()
+	}
+	s.rate.Store(int64(rate))
+	s.closes.Store(len(all) > maxKept)
 }
 
 // sample asks a server for its load.
@@ -96,11 +112,16 @@ func (m *member) keepMeter(old *member) {
 	m.Load = m.meter.Load()
 }
 
-// sampler asks servers for their loads. Unlike a [client] it keeps its connections: it asks every second or two.
+// sampler asks servers for their loads. Unlike a [client] it keeps its connections, unless there are too
+// many.
 type sampler struct {
 	transport *http.Transport
 	// told and failed count the questions.
 	told, failed atomic.Uint64
+	// rate is how many questions there would be in a second if each server were asked as often as its pool says.
+	rate atomic.Int64
+	// closes reports whether each question has a connection of its own.
+	closes atomic.Bool
 }
 
 func newSampler() *sampler {
@@ -136,6 +157,7 @@ func (s *sampler) read(ctx context.Context, m *member, gauges *engine.Gauges, ro
 	request := (&http.Request{
 		Method: http.MethodGet, Header: http.Header{}, ProtoMajor: 1, ProtoMinor: 1,
 		URL: addressURL(m.Endpoint, m.Address, gauges.Path), Host: m.Endpoint.Authority(),
+		Close: s.closes.Load(),
 	}).WithContext(ctx)
 	if m.probe.authorization != "" {
 		request.Header.Set("Authorization", m.probe.authorization)

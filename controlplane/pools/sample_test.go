@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -93,7 +94,7 @@ func TestSampleRude(t *testing.T) {
 			eventually(t, "a longer interval", func() bool {
 				w.mu.Lock()
 				defer w.mu.Unlock()
-				return sampleInterval(w.pools["p"].members[0]) > w.pools["p"].LoadInterval
+				return w.sampler.interval(w.pools["p"].members[0]) > w.pools["p"].LoadInterval
 			})
 		})
 	}
@@ -117,22 +118,26 @@ func trickle(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestSampleInterval checks that a server that does not answer is asked less and less often, and a slow pool not more
-// often for it.
+// TestSampleInterval checks that a server that does not answer is asked less and less often, a slow pool not more often
+// for it, and that so many servers are asked less often that there are no more questions than the bound.
 func TestSampleInterval(t *testing.T) {
 	for _, tt := range []struct {
 		interval   time.Duration
 		unanswered int32
+		servers    int
 		want       time.Duration
 	}{
-		{2 * time.Second, 0, 2 * time.Second}, {2 * time.Second, 1, 4 * time.Second}, {2 * time.Second, 3, 16 * time.Second},
-		{2 * time.Second, 4, 30 * time.Second}, {2 * time.Second, 1 << 30, 30 * time.Second},
-		{time.Minute, 0, time.Minute}, {time.Minute, 5, time.Minute},
+		{2 * time.Second, 0, 1, 2 * time.Second}, {2 * time.Second, 1, 1, 4 * time.Second},
+		{2 * time.Second, 3, 1, 16 * time.Second}, {2 * time.Second, 4, 1, 30 * time.Second},
+		{2 * time.Second, 1 << 30, 1, 30 * time.Second}, {time.Minute, 0, 1, time.Minute}, {time.Minute, 5, 1, time.Minute},
+		{2 * time.Second, 0, 4000, 2 * time.Second}, {2 * time.Second, 0, 10_000, 5 * time.Second},
+		{2 * time.Second, 1, 10_000, 10 * time.Second}, {500 * time.Millisecond, 9, 1_000_000, 500 * time.Second},
 	} {
-		m := &member{probe: &probe{loadInterval: tt.interval}}
+		m, s := &member{probe: &probe{loadInterval: tt.interval}}, newSampler()
 		m.unanswered.Store(tt.unanswered)
-		if got := sampleInterval(m); got != tt.want {
-			t.Errorf("%v after %d: got %v, want %v", tt.interval, tt.unanswered, got, tt.want)
+		s.setServers(slices.Repeat([]*member{m}, tt.servers))
+		if got := s.interval(m); got != tt.want {
+			t.Errorf("%v of %d servers after %d: got %v, want %v", tt.interval, tt.servers, tt.unanswered, got, tt.want)
 		}
 	}
 }

@@ -1,5 +1,6 @@
 // Command controlplane measures the cost of a configuration for the control plane, and how soon two real Envoys have
-// it: for a number of models and servers, for ten times that number, and for a pool with a long servers file.
+// it: for a number of models and servers, for ten times that number, and for a pool with a long servers file. Then it
+// measures what it costs to follow the moving loads of many servers.
 //
 // It knows how to start a control plane and read its metrics. It does not know how the control plane works.
 package main
@@ -19,15 +20,27 @@ func main() {
 	flag.IntVar(&o.factor, "factor", 10, "how many times as many the larger configuration has")
 	flag.IntVar(&o.rounds, "rounds", 15, "changes of each kind")
 	flag.IntVar(&o.lines, "lines", 10_000, "lines of the servers file")
+	flag.IntVar(&o.loadModels, "load-models", 500, "models, each with a pool of its own, whose servers' loads are followed")
+	flag.IntVar(&o.loadServers, "load-servers", 20, "servers of each of these pools")
+	flag.DurationVar(&o.loadTime, "load-time", 2*time.Minute, "how long their loads are followed; 0 is not at all")
+	flag.IntVar(&o.page, "page", 16<<10, "bytes of each server's page of metrics")
 	flag.IntVar(&o.workers, "workers", 1, "worker threads of each Envoy")
+	onlyLoads := flag.Bool("only-loads", false, "measure nothing but the loads")
 	flag.Parse()
+	if *onlyLoads {
+		o.models = 0
+	}
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-controlplane:", err)
 		os.Exit(1)
 	}
 }
 
-type options struct{ models, servers, factor, rounds, lines, workers int }
+type options struct {
+	models, servers, factor, rounds, lines, workers int
+	loadModels, loadServers, page                   int
+	loadTime                                        time.Duration
+}
 
 // row is one measured quantity, for both sizes.
 type row struct {
@@ -36,6 +49,31 @@ type row struct {
 }
 
 func run(o options) error {
+	if o.models > 0 {
+		if err := runChanges(o); err != nil {
+			return err
+		}
+	}
+	if o.loadTime == 0 {
+		return nil
+	}
+	servers := o.loadModels * o.loadServers
+	fmt.Fprintf(os.Stderr, "loads of %d servers\n", servers)
+	loads, err := measureLoads(o)
+	if err != nil {
+		return fmt.Errorf("loads: %w", err)
+	}
+	fmt.Printf("\n%d models, %d servers whose loads move, for %s. A page of metrics has %d KiB.\n", o.loadModels, servers,
+		o.loadTime, o.page>>10)
+	fmt.Printf("%-64s %18s %18s\n", "", "nobody asks", "weights: true")
+	for _, r := range loads {
+		fmt.Printf("%-64s %14.1f %-3s %14.1f %-3s\n", r.what, r.values[0], r.unit, r.values[1], r.unit)
+	}
+	return nil
+}
+
+// runChanges measures changes of a configuration and of a servers file.
+func runChanges(o options) error {
 	var rows []row
 	for i, models := range []int{o.models, o.models * o.factor} {
 		world := &world{models: models, servers: o.servers}

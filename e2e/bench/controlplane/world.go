@@ -18,6 +18,10 @@ type world struct {
 	moved, identity, more int
 	// list is the path of the servers file of all pools. If it is empty, the servers are in the configuration.
 	list string
+	// told is the port at which all servers tell their loads. If it is not 0, their addresses are loopback addresses, and
+	// weights reports whether the loads are followed.
+	told    int
+	weights bool
 }
 
 // yaml returns the operator's file.
@@ -36,6 +40,17 @@ func (w *world) yaml() string {
 		if w.list != "" {
 			// The Envoys connect to each server all the same, to report whether they reach it: not while it is measured.
 			fmt.Fprintf(&text, "  health: {path: none, interval: 1h}\n  servers_file: %s\n", w.list)
+			continue
+		}
+		if w.told != 0 {
+			text.WriteString("  health: {path: none, interval: 1h}\n")
+			if w.weights {
+				text.WriteString("  load: {weights: true}\n")
+			}
+			text.WriteString("  servers:\n")
+			for j := range w.servers {
+				fmt.Fprintf(&text, "  - http://127.%d.%d.%d:%d\n", 1+i/200, i%200, j+1, w.told)
+			}
 			continue
 		}
 		text.WriteString("  health: {path: none}\n  servers:\n")

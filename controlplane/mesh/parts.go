@@ -85,7 +85,10 @@ func Split(c *config.Resolved, servers map[string][]xds.Server) (*Parts, error) 
 		return nil, errors.New("tap: a mesh names clusters itself, and the filter would not find the recorder; leave tap out")
 	}
 	for i := range c.Pools {
-		if p := &c.Pools[i]; p.Prefill.Pool != "" {
+		if p := &c.Pools[i]; p.Policy == config.PolicyPrefix || p.Policy == config.PolicyPicker {
+			return nil, errors.New("the policy " + p.Policy + " of the pool " + p.Name + ": a mesh chooses servers itself; " +
+				"write another policy, such as session")
+		} else if p.Prefill.Pool != "" {
 			return nil, errors.New("the prefill of the pool " + p.Name + ": a mesh names clusters itself, and the filter would " +
 				"not find that of " + p.Prefill.Pool + "; leave prefill out")
 		}
@@ -138,6 +141,7 @@ func (p *Parts) addFilter(f *hcmv3.HttpFilter) error {
 		p.Router = router
 		return typed.UnmarshalTo(router)
 	case f.GetName() == corsFilter:
+	case f.GetName() == xds.AffinityFilter, f.GetName() == xds.PickerFilterName: // of policies that no mesh has
 	case p.Plugin == nil:
 		p.Before = append(p.Before, f)
 	default:

@@ -22,6 +22,24 @@ func TestSplitTap(t *testing.T) {
 	}
 }
 
+// TestSplitPolicies: a mesh cannot choose a server by what the filter says.
+func TestSplitPolicies(t *testing.T) {
+	for _, policy := range []string{config.PolicyPrefix, config.PolicyPicker} {
+		c, err := config.Parse("test", []byte("models: [{name: m, pool: p}]\npools: [{name: p, servers: ['http://h:1'], policy: "+
+			policy+"}]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.Resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Split(r, nil); err == nil || !strings.Contains(err.Error(), "the policy "+policy+" of the pool p") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
 // TestSplitServices has pools with a Service, which the mesh knows by its whole name, and what it cannot be told.
 func TestSplitServices(t *testing.T) {
 	for settings, want := range map[string]string{

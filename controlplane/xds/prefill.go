@@ -6,10 +6,6 @@ import (
 	"strconv"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
-	headersv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
-	codecv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/upstream_codec/v3"
-	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	overridev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/override_host/v3"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
@@ -51,25 +47,6 @@ func (b *builder) pinned() *overridev3.OverrideHost {
 		OverrideHostSources: []*overridev3.OverrideHost_OverrideHostSource{{Header: contract.DestinationHeader}},
 		FallbackPolicy:      &clusterv3.LoadBalancingPolicy{Policies: []*clusterv3.LoadBalancingPolicy_Policy{b.noServer()}},
 	}
-}
-
-// upstreamFilters returns a cluster's own filters, which end with the codec. They run after a server is chosen.
-func (b *builder) upstreamFilters(p *config.ResolvedPool) []*hcmv3.HttpFilter {
-	filters := b.injectCredential(p)
-	if !b.isPinned(p) {
-		return filters
-	}
-	// The filter's calls take no route, so no route removes the header.
-	removal := &hcmv3.HttpFilter{Name: "envoy.filters.http.header_mutation",
-		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&headersv3.HeaderMutation{
-			Mutations: &headersv3.Mutations{RequestMutations: []*mutationv3.HeaderMutation{{
-				Action: &mutationv3.HeaderMutation_Remove{Remove: contract.DestinationHeader}}}},
-		})}}
-	if len(filters) == 0 {
-		filters = []*hcmv3.HttpFilter{{Name: "envoy.filters.http.upstream_codec",
-			ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&codecv3.UpstreamCodec{})}}}
-	}
-	return append([]*hcmv3.HttpFilter{removal}, filters...)
 }
 
 // filterJSON returns the filter's configuration, with the present servers of the pools whose servers it chooses.

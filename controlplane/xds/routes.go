@@ -106,7 +106,7 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 // poolRoute returns a route to the model's servers, for requests to a path whose internal header is chosen.
 func (b *builder) poolRoute(name string, m *config.Model, path, chosen string) *routev3.Route {
 	r := b.forward(name, poolMatch(path, chosen), PoolCluster(m))
-	r.RequestHeadersToRemove = contract.InternalHeaders() // servers do not need them
+	r.RequestHeadersToRemove = b.removedByRoutes(b.pool(m)) // servers do not need them
 	if !m.ForwardAuthorization {
 		// The servers must not see a client's key for this gateway. Their own authorization is added later.
 		r.RequestHeadersToRemove = append(r.RequestHeadersToRemove, "authorization")

@@ -5,7 +5,6 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	injectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/credential_injector/v3"
-	codecv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/upstream_codec/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	genericv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/injected_credentials/generic/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
@@ -71,8 +70,7 @@ func (b *builder) secretConfig(name string) *tlsv3.SdsSecretConfig {
 	return c
 }
 
-// injectCredential returns a cluster's own filters: one that sets the servers' authorization, and the codec. They run
-// after a server is chosen, so every route to the cluster has them.
+// injectCredential returns a filter that sets the servers' authorization. Without one it returns nothing.
 func (b *builder) injectCredential(p *config.ResolvedPool) []*hcmv3.HttpFilter {
 	if p.Authorization == "" {
 		return nil
@@ -84,8 +82,6 @@ func (b *builder) injectCredential(p *config.ResolvedPool) []*hcmv3.HttpFilter {
 			Credential: &corev3.TypedExtensionConfig{
 				Name: "envoy.http.injected_credentials.generic", TypedConfig: b.any(generic)},
 		})}},
-		{Name: "envoy.filters.http.upstream_codec",
-			ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&codecv3.UpstreamCodec{})}},
 	}
 }
 

@@ -3,7 +3,10 @@ package xds
 import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	statev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/common/set_filter_state/v3"
+	statefilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/set_filter_state/v3"
 	sessionv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/stateful_session/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	cookiev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/stateful_session/cookie/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/type/http/v3"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -20,12 +23,20 @@ const sessionFilter = "envoy.filters.http.stateful_session"
 func (b *builder) keepSession(r *routev3.Route, p *config.ResolvedPool) {
 	switch {
 	case p.Policy == config.PolicyPrefix, p.Policy == config.PolicyPicker && p.Picker.Fallback == config.PolicyPrefix:
-		r.GetRoute().HashPolicy = hashOf(contract.AffinityHeader)
+		r.GetRoute().HashPolicy = []*routev3.RouteAction_HashPolicy{{
+			PolicySpecifier: &routev3.RouteAction_HashPolicy_FilterState_{
+				FilterState: &routev3.RouteAction_HashPolicy_FilterState{Key: affinityState},
+			},
+		}}
 		return
 	case p.Policy != config.PolicySession:
 		return
 	case p.Session.Header != "":
-		r.GetRoute().HashPolicy = hashOf(p.Session.Header)
+		r.GetRoute().HashPolicy = []*routev3.RouteAction_HashPolicy{{
+			PolicySpecifier: &routev3.RouteAction_HashPolicy_Header_{
+				Header: &routev3.RouteAction_HashPolicy_Header{HeaderName: p.Session.Header},
+			},
+		}}
 		return
 	}
 	r.TypedPerFilterConfig = map[string]*anypb.Any{
@@ -44,11 +55,26 @@ func (b *builder) keepSession(r *routev3.Route, p *config.ResolvedPool) {
 	}
 }
 
-// hashOf returns a policy that chooses a server by the hash of a header.
-func hashOf(header string) []*routev3.RouteAction_HashPolicy {
-	return []*routev3.RouteAction_HashPolicy{{
-		PolicySpecifier: &routev3.RouteAction_HashPolicy_Header_{
-			Header: &routev3.RouteAction_HashPolicy_Header{HeaderName: header},
-		},
+// affinityState is the name of the state in which Envoy keeps what [contract.AffinityHeader] said.
+const affinityState = "harmony.affinity"
+
+// AffinityFilter is the name of the filter that keeps it.
+const AffinityFilter = "envoy.filters.http.set_filter_state"
+
+// affinityFilter returns a filter that keeps the affinity of a request for the choice of its server. The header itself
+// cannot be there then: servers must not get it, and what removes it, the route or a filter of the cluster, does so
+// before the choice, or before that of a retry. Without the header the filter does nothing.
+func (b *builder) affinityFilter() *hcmv3.HttpFilter {
+	return &hcmv3.HttpFilter{Name: AffinityFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{
+		TypedConfig: b.any(&statefilterv3.Config{OnRequestHeaders: []*statev3.FilterStateValue{{
+			Key:        &statev3.FilterStateValue_ObjectKey{ObjectKey: affinityState},
+			FactoryKey: "envoy.hashable_string",
+			Value: &statev3.FilterStateValue_FormatString{FormatString: &corev3.SubstitutionFormatString{
+				Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: &corev3.DataSource{
+					Specifier: &corev3.DataSource_InlineString{InlineString: "%REQ(" + contract.AffinityHeader + ")%"}}},
+				OmitEmptyValues: true,
+			}},
+			SkipIfEmpty: true,
+		}}}),
 	}}
 }

@@ -1,13 +1,12 @@
 package exchange
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
+	"unsafe"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/affinity"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // bytesPerToken is about how many bytes of text a token stands for.
@@ -54,9 +53,6 @@ func (e *Exchange) alike(model *Model, cacheKey []byte) (byPrompt bool) {
 		}
 	}
 	if len(cacheKey) > 0 {
-		if bytes.IndexByte(cacheKey, '\\') >= 0 {
-			cacheKey = rawjson.AppendUnescaped(nil, cacheKey)
-		}
 		e.setAffinity(affinity.AppendText(0, cacheKey), contract.RoutedByCacheKey)
 		return false
 	}
@@ -82,7 +78,7 @@ func (a *modelRequest) routeByTokens(scratch *Scratch) {
 	if r.BlockHashes > 0 && !a.x.headersForwarded {
 		scratch.hashes = affinity.AppendBlocks(scratch.hashes[:0], seed, scratch.prompt, size, r.BlockHashes)
 		scratch.blocks = affinity.AppendList(scratch.blocks[:0], scratch.hashes)
-		a.x.tell(contract.BlocksHeader, rawjson.View(scratch.blocks))
+		a.x.tell(contract.BlocksHeader, unsafe.String(unsafe.SliceData(scratch.blocks), len(scratch.blocks)))
 	}
 }
 

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 	"strings"
@@ -25,15 +26,20 @@ type Body struct {
 	// Values is the number of JSON values in the body, the body itself included.
 	Values int
 	root   value
-	// cacheKey is the value of prompt_cache_key, without its quotes.
+	// cacheKey is the prompt_cache_key as it is spelled in the body.
 	cacheKey []byte
 	// tokenized reports whether the body is a [TokenizeRequest] whose add_generation_prompt has been read.
 	tokenized bool
 }
 
-// CacheKey returns the prompt_cache_key as it is spelled in the body, without its quotes, or nil. It must be called
-// before the body is decoded, since decoding overwrites texts.
-func (b *Body) CacheKey() []byte { return b.cacheKey }
+// CacheKey returns the prompt_cache_key, or nil. It must be called before the body is decoded, since decoding overwrites
+// texts.
+func (b *Body) CacheKey() []byte {
+	if bytes.IndexByte(b.cacheKey, '\\') < 0 {
+		return b.cacheKey
+	}
+	return rawjson.AppendUnescaped(nil, b.cacheKey)
+}
 
 // Size returns the length of the body, in bytes.
 func (b *Body) Size() int { return len(b.root.raw) }

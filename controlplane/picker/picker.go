@@ -35,6 +35,12 @@ const (
 	spareRequests = 2
 	// requestBlocks is what a request that a server works on costs the others, as a number of blocks to compute.
 	requestBlocks = 16
+	// ownBlocks is how often a block counts that is to be computed for the request itself. Waiting for a server that
+	// computes the same blocks now is better than to compute them once more.
+	ownBlocks = 2
+	// blocksPerSecond is about how many blocks a server computes in a second. Envoy does not see when a prompt has been
+	// read: engines send the headers of a stream before that.
+	blocksPerSecond = 1000
 	// suspicion is how long a server that has not taken a request is the last choice.
 	suspicion = 10 * time.Second
 	// alternatives is how many servers are named after the first one.
@@ -89,9 +95,11 @@ type pool struct {
 type server struct {
 	Server
 	running   int // requests that it has got from here
-	pending   int // blocks that those of them have still to compute that have not begun to answer
 	suspected time.Time
-	cache     cache
+	// pending is how many blocks it had to compute at the time of added.
+	pending float64
+	added   time.Time
+	cache   cache
 }
 
 // counts are numbers since the picker was made.
@@ -183,7 +191,6 @@ type choice struct {
 	first  *server // nil after end
 	others []netip.AddrPort
 	reason Reason
-	blocks int // those that are part of first.pending
 	now    func() time.Time
 }
 
@@ -199,15 +206,14 @@ func (p *Picker) choose(pool *pool, chain []uint64, allowed func(netip.AddrPort)
 		pool.counts.unserved++
 		return nil
 	}
-	c := &choice{pool: pool, chain: chain, first: best[0].server, reason: reason, now: p.now,
-		blocks: len(chain) - found}
+	c := &choice{pool: pool, chain: chain, first: best[0].server, reason: reason, now: p.now}
 	for _, b := range best[1:] {
 		c.others = append(c.others, b.Address)
 	}
 	pool.counts.requests[slices.Index(reasons, reason)]++
 	pool.counts.foundOfFirst += uint64(found)
 	c.first.running++
-	c.first.pending += c.blocks
+	c.first.add(len(chain)-found, p.now())
 	c.first.cache.touch(chain, pool.limit)
 	return c
 }
@@ -253,7 +259,7 @@ func (p *Picker) rank(pool *pool, chain []uint64, allowed func(netip.AddrPort) b
 		}
 		c := candidate{server: s, last: s.Doubtful || now.Sub(s.suspected) < suspicion, found: s.cache.found(chain),
 			tie: rand.Uint32()}
-		c.cost = float64(len(chain)-c.found+s.pending) + requestBlocks*s.requests()
+		c.cost = ownBlocks*float64(len(chain)-c.found) + s.backlog(now) + requestBlocks*s.requests()
 		if !c.last {
 			sum += s.requests()
 			well++
@@ -298,6 +304,16 @@ func insert(best []candidate, c *candidate) []candidate {
 // requests returns how many requests the server has: those from here, or those that it counts itself, if it has more.
 func (s *server) requests() float64 { return max(float64(s.running), s.Requests) }
 
+// add adds blocks that the server has to compute.
+func (s *server) add(blocks int, now time.Time) {
+	s.pending, s.added = s.backlog(now)+float64(blocks), now
+}
+
+// backlog returns about how many blocks the server has still to compute for the requests from here.
+func (s *server) backlog(now time.Time) float64 {
+	return max(0, s.pending-blocksPerSecond*now.Sub(s.added).Seconds())
+}
+
 // addresses returns the chosen servers, the first choice first.
 func (c *choice) addresses() []netip.AddrPort {
 	return append([]netip.AddrPort{c.first.Address}, c.others...)
@@ -311,8 +327,6 @@ func (c *choice) answered(by netip.AddrPort) {
 	if c.first == nil {
 		return
 	}
-	c.first.pending -= c.blocks
-	c.blocks = 0
 	if !by.IsValid() || by == c.first.Address {
 		return
 	}
@@ -337,6 +351,5 @@ func (c *choice) end() {
 		return
 	}
 	c.first.running--
-	c.first.pending -= c.blocks
 	c.first = nil
 }

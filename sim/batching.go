@@ -127,6 +127,15 @@ func (b *batching) await(ctx context.Context, p *place, n int) (cached int, err 
 	}
 }
 
+// Load returns the load that /metrics reports.
+func (s *Server) Load() (l Load) {
+	s.metrics.with(func(m *metrics) { l = m.load(s.opt.KVCacheTokens) })
+	return l
+}
+
+// Counts returns what the engine of a server with [Options.CacheBlocks] has counted.
+func (s *Server) Counts() batch.Counts { return s.batching.state().counts }
+
 // engineState is what an engine tells in its metrics.
 type engineState struct {
 	load   Load

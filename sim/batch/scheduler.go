@@ -67,6 +67,8 @@ type Counts struct {
 	Preemptions int
 	// Prefilled and Generated are how many tokens were computed of prompts and of answers.
 	Prefilled, Generated int
+	// Worked is how long all steps took.
+	Worked time.Duration
 }
 
 // Scheduler chooses what each step of an engine computes, as vLLM does (vllm/v1/core/sched/scheduler.py): running
@@ -170,7 +172,11 @@ func (s *Scheduler) took() time.Duration {
 	if s.options.DecodeRate > 0 {
 		seconds += float64(decode) / s.options.DecodeRate
 	}
-	return s.options.StepTime + time.Duration(seconds*float64(time.Second))
+	took := s.options.StepTime + time.Duration(seconds*float64(time.Second))
+	if prefill+decode > 0 {
+		s.counts.Worked += took
+	}
+	return took
 }
 
 // admit takes the first waiting request into the batch, and returns how many of its tokens this step computes. It is 0

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/bench/workload"
-	"github.com/harmonyedge/harmonyedge/harmonycore/completion"
-	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/sim/batch"
 )
 
@@ -36,9 +34,7 @@ const model = "gpt-oss-120b"
 
 // prepare renders the prompts of a workload.
 func prepare(w *workload.Workload) (*prepared, error) {
-	m := completion.GPTOSS(model)
-	m.Date = "2026-11-26"
-	translator := completion.New(completion.Options{Tokenizer: o200k.Tokenizer(), Model: m})
+	translator := workload.NewTranslator(model)
 	p := &prepared{name: w.Name, about: w.About}
 	invented := uint32(1 << 24)
 	for _, c := range w.Conversations {

@@ -14,7 +14,6 @@ type server struct {
 	busy   bool // a step is running
 	// active is how many requests the proxy has there, and served how many it had.
 	active, served int
-	worked         time.Duration
 	// occupied is the time that requests have spent there, all together.
 	occupied time.Duration
 }
@@ -116,7 +115,6 @@ func (f *fleet) step(s *server) {
 	if s.busy = ok; !ok {
 		return
 	}
-	s.worked += took
 	f.at(f.now+took, func() {
 		for _, r := range s.engine.End() {
 			f.produced(s, r)
@@ -163,7 +161,7 @@ func (f *fleet) result() result {
 	r := result{hitRate: float64(f.cached) / float64(f.prompt), p50: at(0.5), p95: at(0.95), p99: at(0.99),
 		end: f.now.Seconds()}
 	r.spread = maxOverMean(f.servers, func(s *server) float64 { return s.occupied.Seconds() })
-	r.work = maxOverMean(f.servers, func(s *server) float64 { return s.worked.Seconds() })
+	r.work = maxOverMean(f.servers, func(s *server) float64 { return s.engine.Counts().Worked.Seconds() })
 	for _, m := range f.moment {
 		r.moment += m / float64(len(f.moment))
 	}

@@ -2,6 +2,7 @@
 // servers. They need the tag e2e and what `make e2e` builds and installs.
 //
 //	suite fields faults routing limits   the gateway
+//	prefill                              requests that two servers share
 //	telemetry secrets monitoring         its metrics and logs, what must not be in them; dashboard and alerts
 //	controlplane up                      the program
 //	page                                 its page, in a browser

@@ -64,14 +64,17 @@ type divided struct {
 type keptPrompt struct {
 	fingerprint string
 	// claimed is closed when the other server asks for it, read when it has been read, and taken when the other server has
-	// it. gone is closed when the other server left before that.
+	// it. gone is closed when one of the two left before that.
 	claimed, read, taken, gone chan struct{}
 	isClaimed                  bool
+	leave                      func() // closes gone
 }
 
 func newKeptPrompt(ids []uint32) *keptPrompt {
-	return &keptPrompt{fingerprint: fingerprintOf(ids), claimed: make(chan struct{}), read: make(chan struct{}),
+	kept := &keptPrompt{fingerprint: fingerprintOf(ids), claimed: make(chan struct{}), read: make(chan struct{}),
 		taken: make(chan struct{}), gone: make(chan struct{})}
+	kept.leave = sync.OnceFunc(func() { close(kept.gone) })
+	return kept
 }
 
 func fingerprintOf(ids []uint32) string {
@@ -137,7 +140,7 @@ func (s *Server) handOver(w http.ResponseWriter, r *http.Request) {
 	case <-kept.gone:
 		http.Error(w, "the prompt of "+key+" is not read any more", http.StatusGone)
 	case <-r.Context().Done():
-		close(kept.gone)
+		kept.leave()
 	case <-s.closed:
 	}
 }
@@ -258,13 +261,13 @@ func (j *job) readForRoom(ctx context.Context) (*refusal, error) {
 	case <-timeout.C:
 		return kvTransferError(key, "Request timed out in KVPoll.Bootstrapping"), nil
 	case <-ctx.Done():
-		close(kept.gone)
+		kept.leave()
 		return nil, errClientGone
 	case <-s.closed:
 		return nil, errClosed
 	}
 	if err := j.pace(ctx, 0); err != nil {
-		close(kept.gone)
+		kept.leave()
 		return nil, err
 	}
 	close(kept.read)

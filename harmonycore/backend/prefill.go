@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
@@ -100,9 +101,12 @@ func AppendAbort(dst []byte, id string) []byte {
 }
 
 // PrefillError returns the error in the answer of a server that was asked to read a prompt, or nil. The answer may be a
-// stream.
+// stream. A 5xx that is not JSON, and a status of 0, are the proxy's own.
 func PrefillError(kind Kind, status int, body []byte) *Error {
-	if status < 200 || status > 299 {
+	switch {
+	case status == 0 || status >= 500 && rawjson.Validate(body, rawjson.MaxDepth) != nil:
+		return unanswered(status)
+	case status < 200 || status > 299:
 		return ReadError(status, body)
 	}
 	if e := BodyError(body); e != nil {
@@ -115,8 +119,21 @@ func PrefillError(kind Kind, status int, body []byte) *Error {
 			return event.Error
 		}
 		if event.Finish == Aborted {
-			return &Error{Status: 502, Message: "the server that reads the prompt has aborted it"}
+			return &Error{Status: 502, Message: "the server that was asked to read it has aborted it"}
 		}
 	}
 	return nil
+}
+
+// unanswered returns the error for a call that no server has answered.
+func unanswered(status int) *Error {
+	switch status {
+	case 503:
+		return &Error{Status: 503, Code: contract.CodeServerUnavailable,
+			Message: "no server that reads prompts could be reached"}
+	case 504:
+		return &Error{Status: 504, Message: "the server that was asked to read it has not answered in time"}
+	default:
+		return &Error{Status: 502, Message: "the server that was asked to read it has not answered"}
+	}
 }

@@ -219,6 +219,17 @@ func (g *generation) prefilledBeside(a PrefillAnswer) PrefillAction {
 	return g.prefillFailed(failure, a.RetryAfter)
 }
 
+// unanswered returns the result of a call without an answer to it, of a generation that has ended so.
+func (g *generation) unanswered(finish string) string {
+	switch {
+	case g.started:
+		return PrefillDone // the other server has what was read, whether or not the first one has said so
+	case finish == FinishError && !g.divided.call.Awaited:
+		return PrefillFailed // the other server has given up waiting for it, if not for another reason
+	}
+	return PrefillLeft
+}
+
 // isClientsFault reports whether a server has refused the request itself, which other servers would refuse too.
 func isClientsFault(status int) bool { return status == 400 || status == 413 || status == 422 }
 

@@ -123,7 +123,7 @@ func TestPrefillFails(t *testing.T) {
 		{"refused", refuse, PrefillAnswer{Status: 503, RetryAfter: "7", Body: []byte(`{"error":{"message":"busy"}}`)}, 503,
 			"server_overloaded", "The prompt was not read: busy"},
 		{"refused, late", refuse, PrefillAnswer{Status: 504, Body: []byte("upstream request timeout")}, 504,
-			"server_timeout", "The prompt was not read: the inference server answered with status 504"},
+			"server_timeout", "The prompt was not read: the server that was asked to read it has not answered in time"},
 		{"refused, no params", refuse, PrefillAnswer{Status: 200, Body: []byte(`{}`)}, 502, "server_error",
 			"does not say where it keeps it"},
 		{"refused, a wrong key", refuse, PrefillAnswer{Status: 401, Body: []byte(`{"error":"Unauthorized"}`)}, 502,
@@ -212,7 +212,7 @@ func TestPrefillBootstrapFails(t *testing.T) {
 		status int
 		text   string
 	}{
-		{"unreachable", PrefillAnswer{Status: 503, Body: []byte("no healthy upstream")}, 503, "The prompt was not read: "},
+		{"unreachable", PrefillAnswer{Status: 503, Body: []byte("no healthy upstream")}, 503, "server_unavailable"},
 		{"an error", PrefillAnswer{Status: 400, Body: []byte(`{"error":{"message":"longer than the model's context ` +
 			`length (8 tokens)"}}`)}, 400, "context_length_exceeded"},
 		{"an event", PrefillAnswer{Status: 200, Body: []byte(event)}, 503, "no memory"},

@@ -112,10 +112,6 @@ const (
 // Report returns the report of the exchange. A host asks for it at the end of the stream.
 func (e *Exchange) Report() Report {
 	r := e.report
-	if e.generation != nil && e.generation.started && r.Prefill.Result == PrefillLeft {
-		r.Prefill.Result = PrefillDone // the other server has what was read, whether or not the first one has said so
-	}
-	r.Role = r.Prefill.role()
 	if e.generation != nil {
 		e.generation.complement(&r)
 	}
@@ -126,6 +122,10 @@ func (e *Exchange) Report() Report {
 		e.observer.complement(&r)
 	}
 	e.settle(&r)
+	if r.Prefill.Result == PrefillLeft && e.generation != nil {
+		r.Prefill.Result = e.generation.unanswered(r.Finish)
+	}
+	r.Role = r.Prefill.role()
 	return r
 }
 

@@ -50,17 +50,17 @@ func (r readers) choose(servers []string, from uint64, at int64) int {
 	return best
 }
 
-// done ends a call. reached reports whether the server was reached.
-func (r readers) done(server string, reached bool, at int64) {
+// done ends a call. well reports whether nothing is known against the server.
+func (r readers) done(server string, well bool, at int64) {
 	known := r[server]
 	if known == nil {
 		return
 	}
 	known.open--
-	if known.avoidedUntil = 0; !reached {
+	if !well {
 		known.avoidedUntil = at + avoidMS
 	}
-	if known.open <= 0 && reached {
+	if known.open <= 0 && at >= known.avoidedUntil {
 		delete(r, server)
 	}
 }
@@ -168,16 +168,16 @@ func (s *stream) complete(rest []byte) bool {
 		edited("append to the request body", proxywasm.AppendHttpRequestBody(rest))
 }
 
-// leavePrefill ends the call of a stream that is gone. unread reports whether the prompt may not have been read yet: the
-// host cannot cancel the call, but the server may.
-func (s *stream) leavePrefill(unread bool) {
+// leavePrefill ends the call of a stream that is gone, with a result. The host cannot cancel the call, but the server
+// may. The SDK gives nobody the answer to it.
+func (s *stream) leavePrefill(result string) {
 	p := s.call
 	if p == nil {
 		return
 	}
 	s.call = nil
-	s.plugin.vm.readers.done(p.Destination, true, now())
-	if !unread || p.AbortPath == "" {
+	s.plugin.vm.readers.done(p.Destination, result != exchange.PrefillFailed, now())
+	if result == exchange.PrefillDone || p.AbortPath == "" {
 		return
 	}
 	headers := [][2]string{{":method", "POST"}, {":path", p.AbortPath}, {":authority", p.Destination},

@@ -82,7 +82,7 @@ func (s *stream) OnHttpStreamDone() {
 		}
 	}
 	report := s.exchange.Report()
-	s.leavePrefill(report.Prefill.Result == exchange.PrefillLeft)
+	s.leavePrefill(report.Prefill.Result)
 	s.exchange = nil
 	if report.Cut == exchange.CutOther {
 		details, _ := readProperty(codeDetails)

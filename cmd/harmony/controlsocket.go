@@ -54,10 +54,8 @@ func listenForCommands(path string) (net.Listener, error) {
 		other.Close()
 		return nil, fmt.Errorf("another control plane serves %s", path)
 	}
-	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeSocket {
-		if err := os.Remove(path); err != nil {
-			return nil, err
-		}
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
+		return nil, fmt.Errorf("%s is there already, and no socket", path)
 	}
 	// It gets its place when it has its mode: the folder may be one that others can enter.
 	private, err := os.MkdirTemp(filepath.Dir(path), ".") // mode 0700

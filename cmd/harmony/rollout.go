@@ -21,7 +21,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/filterfile"
 )
 
-const rolloutLong = `Gives another filter to some Envoys of a control plane, and watches what they count beside the others:
+const rolloutLong = `Gives another filter to some Envoys of a control plane, and compares them with the others:
 
   harmony rollout --filter new.wasm --share 10%
 
@@ -29,7 +29,9 @@ Each step is watched for --for at least, until the Envoys with the new filter ha
 as the old one, half of all Envoys get it, then all. If it is worse, it is taken back at once. No stream is cut. Without
 flags it prints how the rollout goes.
 
-Run it on the control plane's machine, as the same user. From elsewhere: kubectl exec -i … -- harmony rollout --filter -
+Run it on the control plane's machine, as the same user. From elsewhere:
+
+  kubectl exec -i … -- harmony rollout --filter - < new.wasm
 
 Exit status:
 
@@ -64,7 +66,8 @@ func rolloutCommand() *cobra.Command {
 	flags.StringVar(&f.filter, "filter", "", "`FILE` of the new filter; - is standard input")
 	flags.StringVar(&f.share, "share", "", "`SHARE` of the Envoys that get it first, such as 10% (default: 10%; with "+
 		"--group, all of the group)")
-	flags.StringVar(&f.plan.Group, "group", "", "`NAME` of the group whose Envoys get it first, as bootstrap --group names it")
+	flags.StringVar(&f.plan.Group, "group", "", "`NAME` of the group whose Envoys get it first, as bootstrap --group "+
+		"names it")
 	flags.DurationVar(&f.plan.For, "for", defaultWatch, "`TIME` for which each step is watched at least")
 	flags.IntVar(&f.plan.Requests, "requests", defaultRequests, "`NUMBER` of requests that the Envoys with it must have "+
 		"answered in each step")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/rollout"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 )
 
@@ -49,6 +50,20 @@ func TestStatus(t *testing.T) {
 			"http://gpu:1 10.0.1.2:1 not_ready (it serves others) 0s unknown, vocabulary: not asked",
 			"idle - least_request none", "PROBLEM: idle.yaml:3: not a URL",
 		}},
+		"a rollout": {func(s *server.Status) {
+			s.Envoys[1].Chosen = true
+			s.Rollout = &server.Rollout{State: rollout.Watching, Filter: rollout.Filter{Version: "2", SHA256: "00112233445566"},
+				Steps: []rollout.Step{{Group: "canary", Share: 1}, {Share: 1}}, Step: 1, Since: time.Now(),
+				Reason: "watched for 3s more", Envoys: 1, Accepted: 1,
+				Findings: []rollout.Finding{{Measure: "errors", What: "of requests", Verdict: rollout.Well,
+					Events: 1, Of: 200, Beside: rollout.Others, BesideOf: 400}}}
+		}, 0, []string{"rollout 2, sha256 001122334455: step 1 of 2, 100 % of group canary, for 0s; 1 of 1 Envoys have it",
+			"watched for 3s more", "well: errors (of requests): 1 of 200 (0.5 %), and 0 of 400 (0 %) with the old filter",
+			"edge-2 1.40.0 10.0.0.2:5 0s current, with the rollout's filter"}},
+		"a rollout that is taken back": {func(s *server.Status) {
+			s.Rollout = &server.Rollout{State: rollout.TakenBack, Filter: rollout.Filter{Version: "2"}, Ended: time.Now(),
+				Reason: "edge-1 refuses it"}
+		}, 0, []string{"rollout 2, sha256 : TAKEN BACK 0s ago", "edge-1 refuses it"}},
 		"a mistake in the file": {func(s *server.Status) { s.Configuration.Error = "h.yaml:1: mode: wrong" }, exitFailed,
 			[]string{"REFUSED: h.yaml:1: mode: wrong"}},
 		"a refusal": {func(s *server.Status) {

@@ -31,8 +31,8 @@ func (c Choice) Has(id, group string) bool {
 	return slices.ContainsFunc(c, func(t Term) bool { return (t.Group == "" || t.Group == group) && h <= t.UpTo })
 }
 
-// with returns a choice that chooses a share of the Envoys of a group, or of all, and whatever c chooses already. If the
-// share is less than all, it leaves one out, if there are two or more. It reports false if it chooses no Envoy more.
+// with returns a choice that chooses a share of the Envoys of a group, or of all, and whatever c chooses already. If
+// the share is less than all, it leaves one out, if there are two or more. It reports false if it chooses none more.
 func (c Choice) with(group string, share float64, all []Member) (more Choice, ok bool) {
 	if share >= 1 {
 		more = append(slices.Clone(c), Term{Group: group, UpTo: math.MaxUint32})

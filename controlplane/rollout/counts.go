@@ -30,6 +30,8 @@ const (
 	CutStreams
 	// VMFailures are VMs of the filter that have died.
 	VMFailures
+	// Restarts are Envoys that have been started again.
+	Restarts
 	counted
 )
 

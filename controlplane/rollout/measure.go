@@ -15,7 +15,7 @@ const (
 	// certain is how improbable a difference must be to be taken for one, if the filters were the same. An Envoy is looked
 	// at each 5 seconds, so it must be far smaller than for one look.
 	certain = 1e-4
-	// certainOfVMs is the same for VMs that die, which those of a filter that works never do.
+	// certainOfVMs is the same for VMs that die, which those of a filter that works never do, and for Envoys that restart.
 	certainOfVMs = 1e-3
 	// doubtful is the same for a difference that has to be watched for longer.
 	doubtful = 0.05
@@ -23,7 +23,7 @@ const (
 	times = 1.5
 	// fewest is how many events are too few to tell a difference.
 	fewest = 5
-	// fewestVMs is the same for VMs that die.
+	// fewestVMs is the same for VMs that die and Envoys that restart.
 	fewestVMs = 3
 	// slower is by how much longer a request must take than nine of ten others to be slow.
 	slower = 2
@@ -41,7 +41,8 @@ type measure struct {
 	most   float64
 	// besideOnly reports whether it depends on servers and clients so much that only Envoys at the same time compare.
 	besideOnly bool
-	// never reports whether a good filter has none of these, so that they tell even where there is nothing to compare with.
+	// never reports whether a good filter has none of these, so that they tell even where there is nothing to compare
+	// with.
 	never   bool
 	fewest  float64
 	certain float64
@@ -57,16 +58,18 @@ const slowMeasure = "slow"
 var measures = []measure{
 	{name: "errors", events: count(Errors), of: Requests, unit: "answers with 5xx, of requests", most: 0.005,
 		besideOnly: true},
-	{name: "gateway_errors", events: gatewayErrors, of: Requests, unit: "5xx of the gateway's own, of requests", most: 0.002,
-		never: true},
+	{name: "gateway_errors", events: gatewayErrors, of: Requests, unit: "5xx of the gateway's own, of requests",
+		most: 0.002, never: true},
 	{name: "vm_failures", events: count(VMFailures), of: Requests, unit: "VMs that died, of requests", most: 0.0001,
 		never: true, fewest: fewestVMs, certain: certainOfVMs},
+	{name: "restarts", events: count(Restarts), of: Requests, unit: "Envoys that started again, of requests", most: 0.0001,
+		besideOnly: true, fewest: fewestVMs, certain: certainOfVMs},
 	{name: "refused", events: count(Refused), of: Requests, unit: "answers with 4xx, of requests", most: 0.05,
 		besideOnly: true},
 	{name: "cut_streams", events: count(CutStreams), of: Answers, unit: "cut answers, of answers", most: 0.01,
 		besideOnly: true},
-	{name: "parse_errors", events: count(ParseErrors), of: Answers, unit: "answers that a strict parser would have refused",
-		most: 0.02},
+	{name: "parse_errors", events: count(ParseErrors), of: Answers,
+		unit: "answers that a strict parser would have refused", most: 0.02},
 	{name: "recoveries", events: count(Recoveries), of: Answers, unit: "repairs, of answers", most: 0.05},
 	{name: slowMeasure, of: Requests, unit: "requests that took the filter twice the usual time, of those rendered",
 		most: 0.1},
@@ -178,7 +181,8 @@ func (f *Finding) Text() string {
 	if f.Beside == Nothing {
 		return text + ", and there is nothing to compare with"
 	}
-	return text + fmt.Sprintf(", and %.0f of %.0f (%s)%s", f.BesideEvents, f.BesideOf, rate(f.BesideEvents, f.BesideOf), side)
+	return text + fmt.Sprintf(", and %.0f of %.0f (%s)%s", f.BesideEvents, f.BesideOf, rate(f.BesideEvents, f.BesideOf),
+		side)
 }
 
 func rate(events, of float64) string {

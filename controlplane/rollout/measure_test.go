@@ -30,8 +30,8 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// with returns counts with these values.
-func with(values map[Count]float64) *Counts {
+// these returns counts with these values.
+func these(values map[Count]float64) *Counts {
 	var c Counts
 	for n, v := range values {
 		c.N[n] = v
@@ -49,36 +49,37 @@ func TestVerdicts(t *testing.T) {
 		measure    string
 		want       Verdict
 	}{
-		{"one request in ten", with(map[Count]float64{Requests: 300, Errors: 30}), with(map[Count]float64{Requests: 300}),
+		{"one request in ten", these(map[Count]float64{Requests: 300, Errors: 30}), these(map[Count]float64{Requests: 300}),
 			Others, nil, "errors", Worse},
-		{"few requests", with(map[Count]float64{Requests: 20, Errors: 2}), with(map[Count]float64{Requests: 20}),
+		{"few requests", these(map[Count]float64{Requests: 20, Errors: 2}), these(map[Count]float64{Requests: 20}),
 			Others, nil, "errors", Well},
-		{"all of few", with(map[Count]float64{Requests: 20, Errors: 20}), with(map[Count]float64{Requests: 20}),
+		{"all of few", these(map[Count]float64{Requests: 20, Errors: 20}), these(map[Count]float64{Requests: 20}),
 			Others, nil, "errors", Worse},
-		{"not sure", with(map[Count]float64{Requests: 100, Errors: 7}), with(map[Count]float64{Requests: 100}),
+		{"not sure", these(map[Count]float64{Requests: 100, Errors: 7}), these(map[Count]float64{Requests: 100}),
 			Others, nil, "errors", Unclear},
-		{"servers fail everywhere", with(map[Count]float64{Requests: 3000, Errors: 1500}),
-			with(map[Count]float64{Requests: 3000, Errors: 1400}), Others, nil, "errors", Well},
-		{"within the rule", with(map[Count]float64{Requests: 1e6, Errors: 4000}), with(map[Count]float64{Requests: 1e6}),
+		{"servers fail everywhere", these(map[Count]float64{Requests: 3000, Errors: 1500}),
+			these(map[Count]float64{Requests: 3000, Errors: 1400}), Others, nil, "errors", Well},
+		{"within the rule", these(map[Count]float64{Requests: 1e6, Errors: 4000}), these(map[Count]float64{Requests: 1e6}),
 			Others, nil, "errors", Well},
-		{"another rule", with(map[Count]float64{Requests: 1e6, Errors: 4000}), with(map[Count]float64{Requests: 1e6}),
+		{"another rule", these(map[Count]float64{Requests: 1e6, Errors: 4000}), these(map[Count]float64{Requests: 1e6}),
 			Others, Rules{"errors": 0.001}, "errors", Worse},
-		{"off", with(map[Count]float64{Requests: 300, Errors: 30}), with(map[Count]float64{Requests: 300}),
+		{"off", these(map[Count]float64{Requests: 300, Errors: 30}), these(map[Count]float64{Requests: 300}),
 			Others, Rules{"errors": off}, "errors", ""},
-		{"servers' errors say nothing beside the past", with(map[Count]float64{Requests: 300, Errors: 300, ServerErrors: 300}),
-			with(map[Count]float64{Requests: 300}), Past, nil, "errors", Unknown},
-		{"nor of the gateway", with(map[Count]float64{Requests: 300, Errors: 300, ServerErrors: 300}),
-			with(map[Count]float64{Requests: 300}), Past, nil, "gateway_errors", Well},
-		{"the gateway's own", with(map[Count]float64{Requests: 300, Errors: 30}), with(map[Count]float64{Requests: 300}),
+		{"servers' errors say nothing beside the past",
+			these(map[Count]float64{Requests: 300, Errors: 300, ServerErrors: 300}),
+			these(map[Count]float64{Requests: 300}), Past, nil, "errors", Unknown},
+		{"nor of the gateway", these(map[Count]float64{Requests: 300, Errors: 300, ServerErrors: 300}),
+			these(map[Count]float64{Requests: 300}), Past, nil, "gateway_errors", Well},
+		{"the gateway's own", these(map[Count]float64{Requests: 300, Errors: 30}), these(map[Count]float64{Requests: 300}),
 			Past, nil, "gateway_errors", Worse},
-		{"beside nothing", with(map[Count]float64{Requests: 300, Errors: 30}), &Counts{}, Nothing, nil, "gateway_errors",
+		{"beside nothing", these(map[Count]float64{Requests: 300, Errors: 30}), &Counts{}, Nothing, nil, "gateway_errors",
 			Worse},
-		{"VMs beside nothing", with(map[Count]float64{Requests: 300, VMFailures: 12}), &Counts{}, Nothing, nil, "vm_failures",
-			Worse},
-		{"repairs beside nothing", with(map[Count]float64{Answers: 300, Recoveries: 300}), &Counts{}, Nothing, nil,
+		{"VMs beside nothing", these(map[Count]float64{Requests: 300, VMFailures: 12}), &Counts{}, Nothing, nil,
+			"vm_failures", Worse},
+		{"repairs beside nothing", these(map[Count]float64{Answers: 300, Recoveries: 300}), &Counts{}, Nothing, nil,
 			"recoveries", Unknown},
-		{"several repairs of an answer", with(map[Count]float64{Answers: 300, Recoveries: 900}),
-			with(map[Count]float64{Answers: 300}), Others, nil, "recoveries", Worse},
+		{"several repairs of an answer", these(map[Count]float64{Answers: 300, Recoveries: 900}),
+			these(map[Count]float64{Answers: 300}), Others, nil, "recoveries", Worse},
 	} {
 		var got Verdict
 		for _, f := range c.rules.judge(c.fresh, reference{beside: c.beside, counts: c.old}) {
@@ -94,7 +95,7 @@ func TestVerdicts(t *testing.T) {
 
 // TestSpread checks that Envoys that differ by themselves make a difference less sure.
 func TestSpread(t *testing.T) {
-	fresh := with(map[Count]float64{Requests: 300, Refused: 60})
+	fresh := these(map[Count]float64{Requests: 300, Refused: 60})
 	find := func(each ...*Counts) Verdict {
 		var sum Counts
 		for _, c := range each {
@@ -107,12 +108,12 @@ func TestSpread(t *testing.T) {
 		}
 		return ""
 	}
-	alike := with(map[Count]float64{Requests: 300, Refused: 20})
+	alike := these(map[Count]float64{Requests: 300, Refused: 20})
 	if got := find(alike, alike, alike); got != Worse {
 		t.Errorf("beside three that are alike: %s", got)
 	}
-	bad := with(map[Count]float64{Requests: 300, Refused: 60})
-	none := with(map[Count]float64{Requests: 300})
+	bad := these(map[Count]float64{Requests: 300, Refused: 60})
+	none := these(map[Count]float64{Requests: 300})
 	if got := find(bad, none, none); got == Worse {
 		t.Errorf("beside one like it: %s", got)
 	}

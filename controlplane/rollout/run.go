@@ -135,8 +135,8 @@ func Begin(now time.Time, p Plan, old Filter, all []Member, w *Watch) (*Run, err
 		return nil, fmt.Errorf("no Envoy is connected, so none could be watched")
 	}
 	if p.Group != "" && !slices.ContainsFunc(all, func(m Member) bool { return m.Group == p.Group }) {
-		return nil, fmt.Errorf("no Envoy of the group %q is connected (groups: %s); see harmony controlplane bootstrap --group",
-			p.Group, groups(all))
+		return nil, fmt.Errorf("no Envoy of the group %q is connected (groups: %s); see harmony controlplane bootstrap "+
+			"--group", p.Group, groups(all))
 	}
 	r.on(now, all, w)
 	return r, nil
@@ -213,7 +213,7 @@ func (r *Run) Look(now time.Time, all []Member, w *Watch) (moved bool) {
 		r.Back(now, why, w)
 		return true
 	}
-	over := now.Sub(r.Since) >= undecided*r.Plan.For
+	over := now.Sub(r.Since) >= undecided*r.Plan.For && r.enough(w)
 	unclear := unclear(findings)
 	if over && unclear != "" {
 		r.Back(now, fmt.Sprintf("after %s it is still unclear whether it is worse: %s", undecided*r.Plan.For, unclear), w)
@@ -225,6 +225,12 @@ func (r *Run) Look(now time.Time, all []Member, w *Watch) (moved bool) {
 	}
 	r.on(now, all, w)
 	return true
+}
+
+// enough reports whether the Envoys with the new filter have answered enough requests in the present step.
+func (r *Run) enough(w *Watch) bool {
+	fresh, _, _, _ := w.seen()
+	return fresh.N[Requests] >= float64(r.Plan.Requests)
 }
 
 // worse returns why the new filter is worse, or "".
@@ -263,7 +269,6 @@ func (r *Run) waits(now time.Time, all []Member, w *Watch, unclear string) strin
 			}
 		}
 	}
-	fresh, _, _, _ := w.seen()
 	left := r.Plan.For - now.Sub(r.Since)
 	switch {
 	case chosen == 0:
@@ -272,7 +277,8 @@ func (r *Run) waits(now time.Time, all []Member, w *Watch, unclear string) strin
 		return fmt.Sprintf("waits for %s, which does not have it yet", without)
 	case left > 0:
 		return fmt.Sprintf("watched for %s more", left.Round(time.Second))
-	case fresh.N[Requests] < float64(r.Plan.Requests):
+	case !r.enough(w):
+		fresh, _, _, _ := w.seen()
 		return fmt.Sprintf("waits for %d requests to Envoys that have it; they have counted %.0f", r.Plan.Requests,
 			fresh.N[Requests])
 	case unclear != "":

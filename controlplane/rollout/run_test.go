@@ -22,8 +22,8 @@ type fleet struct {
 	run      *Run
 	all      []Member
 	counters map[string]*pushed
-	// requests are those of each Envoy between two pushes. serverErrors is the part of them that servers fail, and bad what
-	// the new filter does to one request.
+	// requests are those of each Envoy between two pushes. serverErrors is the part of them that servers fail, and bad
+	// what the new filter does to one request.
 	requests     int
 	serverErrors float64
 	bad          func(p *pushed)
@@ -374,6 +374,32 @@ func TestRefusedPlans(t *testing.T) {
 	}
 	if _, err := Begin(f.now, plan(), oldFilter, nil, f.watch); err == nil {
 		t.Error("a fleet of none")
+	}
+}
+
+// TestRestarts: a filter with which Envoys die again and again is taken back.
+func TestRestarts(t *testing.T) {
+	f := newFleet(t, 1, 20)
+	p := plan()
+	p.For = time.Hour
+	f.begin(p)
+	starts := 0
+	for f.run.State == Watching && f.run.At == 0 && starts < 20 {
+		for range 6 {
+			f.push()
+		}
+		for _, m := range f.all {
+			if f.run.Choice.Has(m.ID, m.Group) {
+				starts++
+				*f.counters[m.ID] = pushed{}
+				f.watch.Add(f.now, m.ID, fmt.Sprint(m.ID, starts), f.counters[m.ID].families(newFilter.Version))
+				break
+			}
+		}
+		f.run.Look(f.now, f.all, f.watch)
+	}
+	if f.run.State != TakenBack || !strings.Contains(f.run.Reason, "restarts (") || starts > 4 {
+		t.Errorf("after %d restarts %s: %s", starts, f.run.State, f.run.Reason)
 	}
 }
 

@@ -64,6 +64,7 @@ func (w *Watch) Add(at time.Time, envoy, from string, families history.Families)
 	defer w.mu.Unlock()
 	s := w.senders[from]
 	if s == nil {
+		w.restarted(at, envoy)
 		w.forget(at)
 		if len(w.senders) >= w.most {
 			w.dropped++
@@ -78,6 +79,23 @@ func (w *Watch) Add(at time.Time, envoy, from string, families history.Families)
 	if ok {
 		w.count(s.name, begin, at, &gain, r.versions)
 	}
+}
+
+// restarted counts an Envoy that begins to push, if it has pushed before. Its counters have begun anew.
+func (w *Watch) restarted(at time.Time, envoy string) {
+	for _, s := range w.senders {
+		if s.name == envoy {
+			w.count(envoy, at, at, with(Restarts, 1), nil)
+			return
+		}
+	}
+}
+
+// with returns counts with one count.
+func with(n Count, value float64) *Counts {
+	c := &Counts{}
+	c.N[n] = value
+	return c
 }
 
 // count adds what an Envoy has counted between two times to the side on which it was then.

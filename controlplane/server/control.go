@@ -93,7 +93,9 @@ func (s *Server) controlHandler(ctx context.Context) http.Handler {
 		}
 		answer(w, s.run(ctx, func(context.Context) error { return s.beginRollout(content, plan) }))
 	})
-	mux.HandleFunc("POST "+RolloutOnPath, func(w http.ResponseWriter, _ *http.Request) { answer(w, s.run(ctx, s.rolloutOn)) })
+	mux.HandleFunc("POST "+RolloutOnPath, func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, s.run(ctx, s.rolloutOn))
+	})
 	mux.HandleFunc("POST "+RolloutBackPath, func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, s.run(ctx, s.rolloutBack))
 	})

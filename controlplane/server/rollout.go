@@ -247,8 +247,8 @@ func (s *Server) rolloutMoved(ctx context.Context) {
 func (s *Server) beginRollout(content []byte, plan rollout.Plan) error {
 	switch {
 	case s.options.ModulePath != "":
-		return errors.New("Envoys find the filter on their own machines (--wasm-on-envoys), so the control plane cannot give " +
-			"some of them another one")
+		return errors.New("Envoys find the filter on their own machines (--wasm-on-envoys), so the control plane cannot " +
+			"give some of them another one")
 	case s.receiver == nil:
 		return errors.New("this control plane takes no metrics of Envoys, so it could not watch a rollout")
 	case s.current == nil:
@@ -263,7 +263,8 @@ func (s *Server) beginRollout(content []byte, plan rollout.Plan) error {
 	}
 	plan.Filter = rollout.Filter{Version: info.Version, SHA256: info.SHA256}
 	old := s.inForce()
-	run, err := rollout.Begin(time.Now(), plan, rollout.Filter{Version: old.Version, SHA256: old.SHA256}, s.members(), s.watch)
+	before := rollout.Filter{Version: old.Version, SHA256: old.SHA256}
+	run, err := rollout.Begin(time.Now(), plan, before, s.members(), s.watch)
 	if err != nil {
 		return err
 	}
@@ -342,8 +343,8 @@ func (s *Server) rolloutStatus(envoys []ads.Envoy) *Rollout {
 	if run == nil {
 		return nil
 	}
-	r := &Rollout{State: run.State, Filter: run.Plan.Filter, Old: run.Old, Steps: slices.Clone(run.Steps), Step: run.At + 1,
-		Started: run.Started, Since: run.Since, Ended: run.Ended, Reason: run.Reason}
+	r := &Rollout{State: run.State, Filter: run.Plan.Filter, Old: run.Old, Steps: slices.Clone(run.Steps),
+		Step: run.At + 1, Started: run.Started, Since: run.Since, Ended: run.Ended, Reason: run.Reason}
 	if run.State != rollout.Watching {
 		return r
 	}

@@ -111,8 +111,8 @@ func (p *testServer) state(want rollout.State) *Rollout {
 	return p.Status().Rollout
 }
 
-// TestRollout: a new filter reaches one Envoy, then both, and stays, also over restarts, until the operator takes it back
-// or the control plane's own filter changes.
+// TestRollout: a new filter reaches one Envoy, then both, and stays, also over restarts, until the operator takes it
+// back or the control plane's own filter changes.
 func TestRollout(t *testing.T) {
 	p, envoys := startFleet(t)
 	p.begins("2", "")

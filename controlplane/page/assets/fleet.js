@@ -5,6 +5,7 @@ import { ago, count, moment, plural, quantity, visible } from "./format.js";
 import { changes, latest, store } from "./store.js";
 import { resourceOf, stateOf } from "./words.js";
 
+const TOLD = 24 * 3600 * 1000; // how long a rollout that was taken back needs attention, in milliseconds
 const FIRST = 30; // how many pools, servers of a pool, and Envoys are shown at first
 
 // Fleet fills the view of the fleet.
@@ -196,6 +197,7 @@ export class Fleet {
       ["Filter's file", visible(f.file ?? "")],
       ["Filter's SHA-256", f.sha256 ?? ""],
       ["Filter's error", f.error ?? "", "bad"],
+      ["Rollout", rolloutText(status.rollout), status.rollout?.state === "taken_back" ? "bad" : ""],
       ["Resources", versions.map(([type, version]) => `${resourceOf(type)} ${version.slice(0, 8)}`).join(" · ")],
       ["Resources since", status.snapshot?.pushed ? moment(status.snapshot.pushed) : ""],
       ["Saved", status.snapshot?.saved ? "These are the last good resources of an earlier run." : "", "bad"],
@@ -214,6 +216,22 @@ export class Fleet {
   }
 }
 
+// rolloutText says how a rollout of another filter goes, or is empty if there has been none.
+function rolloutText(rollout) {
+  if (!rollout) return "";
+  const version = visible(rollout.filter?.version ?? "");
+  const reason = visible(rollout.reason ?? "");
+  if (rollout.state === "done") return `${version}: done ${ago(rollout.ended)} ago: ${reason}`;
+  if (rollout.state === "taken_back") return `${version}: taken back ${ago(rollout.ended)} ago: ${reason}`;
+  const steps = rollout.steps ?? [];
+  const step = steps[rollout.step - 1];
+  const share = step ? `${Math.round(100 * step.share)} % of ${step.group ? `group ${visible(step.group)}` : "all"}` : "";
+  return (
+    `${version}: step ${rollout.step} of ${steps.length} (${share}), ` +
+    `${count(rollout.accepted)} of ${count(rollout.envoys)} Envoys have it: ${reason}`
+  );
+}
+
 // attentionOf returns what an operator should look at, in words.
 function attentionOf(status) {
   const all = [];
@@ -221,6 +239,9 @@ function attentionOf(status) {
   if (c.error) all.push({ tone: "bad", title: "The configuration is not in force", text: visible(c.error) });
   if (status.filter?.error)
     all.push({ tone: "bad", title: "The filter's file is not in force", text: visible(status.filter.error) });
+  const rollout = status.rollout;
+  if (rollout?.state === "taken_back" && Date.now() - Date.parse(rollout.ended) < TOLD)
+    all.push({ tone: "bad", title: "A rollout is taken back", text: rolloutText(rollout) });
   for (const envoy of status.envoys ?? []) {
     const id = visible(envoy.id);
     for (const [type, state] of Object.entries(envoy.types ?? {})) {
@@ -354,6 +375,8 @@ function updateEnvoy(card, envoy) {
       `Envoy ${visible(envoy.version ?? "")}`,
       visible(envoy.address ?? ""),
       `connected for ${ago(envoy.connected)}`,
+      ...(envoy.group ? [`group ${visible(envoy.group)}`] : []),
+      ...(envoy.chosen ? ["with the rollout's filter"] : []),
     ].join(" · "),
   );
   sync(

@@ -17,6 +17,10 @@ func Needs(c *config.Config, gateway, namespace string) string {
 			fmt.Fprintf(&b, "The servers of the pool %s are those in %s now. Write the objects again when they change.\n", p.Name,
 				p.ServersFile)
 		}
+		if p.Load.Weights {
+			fmt.Fprintf(&b, "The servers of the pool %s have no weights by load here: no control plane follows their load.\n",
+				p.Name)
+		}
 		b.WriteString(serviceComment(p))
 	}
 	for _, l := range c.AllListeners() {

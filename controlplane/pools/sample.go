@@ -24,8 +24,9 @@ const (
 	// maxSampleRate is how many questions there are in a second. With more servers than that allows for, each is asked less
 	// often than its pool says.
 	maxSampleRate = 2000
-	// maxKept is how many servers a connection is kept to. With more servers none is: a process has so many files.
-	maxKept = 4096
+	// maxKept is how many servers a connection is kept to. With more servers none is: a process may have 1,024 files, and
+	// a new connection is a small part of the work.
+	maxKept = 512
 	// slowestSample is the longest interval between two questions to a server that does not answer them. Each failure
 	// doubles it.
 	slowestSample = 30 * time.Second

@@ -2,10 +2,14 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
@@ -86,10 +90,26 @@ func BenchmarkBuild(b *testing.B) {
 				}
 			})
 			b.Run("set", func(b *testing.B) {
+				other, err := s.build(one) // the same, and made anew: what is passed again is not looked at again
+				if err != nil {
+					b.Fatal(err)
+				}
 				b.ReportAllocs()
 				for b.Loop() {
 					if _, err = s.ads.Set(r); err != nil {
 						b.Fatal(err)
+					}
+					r, other = other, r
+				}
+			})
+			b.Run("weights of all", func(b *testing.B) {
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					all := maps.Clone(r)
+					all[resource.EndpointType] = xds.Weigh(resolved, r[resource.EndpointType], func(string) bool { return true },
+						func(_ string, a netip.AddrPort) uint32 { return uint32(1 + (i+int(a.Port()))%100) })
+					if changed, err := s.ads.Set(all); err != nil || changed {
+						b.Fatal(changed, err)
 					}
 				}
 			})

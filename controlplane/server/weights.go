@@ -126,11 +126,12 @@ func changedPools(before, after *weights) map[string]bool {
 	return changed
 }
 
-// warmAgain notes that servers have come back that no Envoy reached. They may have been started again, with cold
-// caches.
+// warmAgain notes that servers have come back that Envoys did not reach. They may have been started again, with cold
+// caches. A server that only the control plane did not reach has gone on.
 func (s *Server) warmAgain(c *configuration, before, now conditions) {
 	for key, found := range now.servers {
-		if was := before.servers[key].state; was != Unreachable || !found.usable() {
+		was := before.servers[key]
+		if was.state != Unreachable || was.envoys.Fail == 0 || !found.usable() {
 			continue
 		}
 		if p := c.Pool(key.pool); p != nil && warms(p) {

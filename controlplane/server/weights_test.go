@@ -15,6 +15,8 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
 	"github.com/harmonyedge/harmonyedge/controlplane/load"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 )
@@ -197,4 +199,43 @@ func TestNewServersWarm(t *testing.T) {
 	b.other.Store(false)
 	eventually(t, "ready again, and warming", func() bool { return p.shown(b).Weight > 0 && p.shown(b).Weight < 100 })
 	eventually(t, "all alike again", func() bool { return p.sent(b) == 0 && p.sent(a) == 0 })
+}
+
+// TestWarmAgain checks which servers that were away begin slowly: those of a pool with hashed requests that Envoys did
+// not reach.
+func TestWarmAgain(t *testing.T) {
+	c, err := config.Parse("test", []byte("models:\n- {name: m, pool: hashed}\n- {name: n, pool: other}\npools:\n"+
+		"- {name: hashed, policy: prefix, slow_start: 30s, servers: ['http://127.0.0.1:1']}\n"+
+		"- {name: other, slow_start: 30s, servers: ['http://127.0.0.1:2']}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := c.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unreachable := func(envoys int) condition {
+		return condition{state: Unreachable, envoys: reach.Count{Fail: envoys}}
+	}
+	for name, tt := range map[string]struct {
+		pool        string
+		before, now condition
+		warms       bool
+	}{
+		"Envoys did not reach it":            {"hashed", unreachable(1), condition{state: pools.Ready}, true},
+		"only the control plane did not":     {"hashed", unreachable(0), condition{state: pools.Ready}, false},
+		"nobody reaches it yet":              {"hashed", unreachable(1), unreachable(1), false},
+		"it was there":                       {"hashed", condition{state: pools.Ready}, condition{state: pools.Ready}, false},
+		"it is new":                          {"hashed", condition{}, condition{state: pools.Ready}, false}, // weigh sees that
+		"Envoy itself begins slowly with it": {"other", unreachable(1), condition{state: pools.Ready}, false},
+	} {
+		s := &Server{}
+		s.weighing.since = map[serverKey]time.Time{}
+		key := serverKey{pool: tt.pool}
+		s.warmAgain(&configuration{Resolved: resolved}, conditions{servers: map[serverKey]condition{key: tt.before}},
+			conditions{servers: map[serverKey]condition{key: tt.now}})
+		if _, warms := s.weighing.since[key]; warms != tt.warms {
+			t.Errorf("%s: warms %t", name, warms)
+		}
+	}
 }

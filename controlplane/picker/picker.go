@@ -38,6 +38,10 @@ const (
 	// ownBlocks is how often a block counts that is to be computed for the request itself. Waiting for a server that
 	// computes the same blocks now is better than to compute them once more.
 	ownBlocks = 2
+	// A cache that is in use makes a server dearer by a block for each usedPerBlock blocks, up to usedBlocks. All prompts
+	// begin with the same few blocks. Without that, one server of an idle pool would get every new conversation.
+	usedBlocks   = 1 << 10
+	usedPerBlock = 16
 	// blocksPerSecond is about how many blocks a server computes in a second. Envoy does not see when a prompt has been
 	// read: engines send the headers of a stream before that.
 	blocksPerSecond = 1000
@@ -246,7 +250,7 @@ func compareBool(a, b bool) int {
 // rank returns the best servers, why the first of them is it, and how many blocks of the prompt it has.
 //
 // A request costs the blocks that are to be computed for it: its own that the server does not have, those of the
-// requests before it, and a share for each request that the server works on. A server that has more than its share of
+// requests before it, a share for each request that the server works on, and a little for a cache in use. A server that has more than its share of
 // the requests is not chosen.
 func (p *Picker) rank(pool *pool, chain []uint64, allowed func(netip.AddrPort) bool,
 ) (best []candidate, reason Reason, found int) {
@@ -259,7 +263,8 @@ func (p *Picker) rank(pool *pool, chain []uint64, allowed func(netip.AddrPort) b
 		}
 		c := candidate{server: s, last: s.Doubtful || now.Sub(s.suspected) < suspicion, found: s.cache.found(chain),
 			tie: rand.Uint32()}
-		c.cost = ownBlocks*float64(len(chain)-c.found) + s.backlog(now) + requestBlocks*s.requests()
+		c.cost = ownBlocks*float64(len(chain)-c.found) + s.backlog(now) + requestBlocks*s.requests() +
+			float64(min(s.cache.len(), usedBlocks))/usedPerBlock
 		if !c.last {
 			sum += s.requests()
 			well++

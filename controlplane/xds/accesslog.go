@@ -6,6 +6,7 @@ import (
 	filelogv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/file/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/picker/protocol"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
@@ -21,6 +22,8 @@ var accessLogFields = []struct{ name, format string }{
 	{"bytes_received", "%BYTES_RECEIVED%"},
 	{"bytes_sent", "%BYTES_SENT%"},
 	{"upstream", "%UPSTREAM_HOST%"},
+	// Why the pool's picker has chosen the first of its servers. It is empty if Envoy has chosen alone.
+	{"picked_for", "%DYNAMIC_METADATA(" + protocol.OwnNamespace + ":" + protocol.ReasonKey + ")%"},
 }
 
 // harmonyState returns the format of a value that the filter has set as a property of the stream.

@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -38,8 +39,8 @@ const (
 // secretHeaders are headers that a picker does not get.
 var secretHeaders = []string{"authorization", "proxy-authorization", "cookie", "api-key", "x-api-key"}
 
-// pickerFilter returns the filter that asks pickers. Only routes turn it on, so the listener stays the same when a pool
-// begins to have a picker.
+// pickerFilter returns the filter that asks pickers. Only the virtual host turns it on, so the listener stays the same
+// when a pool begins to have a picker.
 func (b *builder) pickerFilter() *hcmv3.HttpFilter {
 	headers := &matcherv3.ListStringMatcher{}
 	for _, name := range secretHeaders {
@@ -50,7 +51,7 @@ func (b *builder) pickerFilter() *hcmv3.HttpFilter {
 			GrpcService: grpcService(UnroutedCluster, nil), // each route names its own
 			// A picker that fails never fails a request, and cuts no answer: the cluster's policy chooses.
 			FailureModeAllow: true,
-			ProcessingMode:   pickerMode(config.SendHeaders),
+			ProcessingMode:   silent(),
 			MessageTimeout:   durationpb.New(b.pickerTimeout()),
 			// A picker names servers. It changes nothing else.
 			MutationRules: &rulesv3.HeaderMutationRules{DisallowAll: wrapperspb.Bool(true),
@@ -91,6 +92,28 @@ func pickerMode(send string) *procv3.ProcessingMode {
 		m.ResponseTrailerMode = procv3.ProcessingMode_SKIP
 	}
 	return m
+}
+
+// silent returns the mode in which nobody is asked.
+func silent() *procv3.ProcessingMode {
+	return &procv3.ProcessingMode{
+		RequestHeaderMode: procv3.ProcessingMode_SKIP, ResponseHeaderMode: procv3.ProcessingMode_SKIP,
+		RequestTrailerMode: procv3.ProcessingMode_SKIP, ResponseTrailerMode: procv3.ProcessingMode_SKIP,
+	}
+}
+
+// enablePickers turns the filter on for all requests, if a pool has a picker. Envoy decides before the first filter runs
+// which filters a request has. A route that the shipped filter has led to comes too late for that.
+func (b *builder) enablePickers(host *routev3.VirtualHost) {
+	if !slices.ContainsFunc(b.usedPools(), func(p *config.ResolvedPool) bool { return p.Asked() }) {
+		return
+	}
+	if host.TypedPerFilterConfig == nil {
+		host.TypedPerFilterConfig = map[string]*anypb.Any{}
+	}
+	host.TypedPerFilterConfig[PickerFilterName] = b.any(&procv3.ExtProcPerRoute{
+		Override: &procv3.ExtProcPerRoute_Overrides{Overrides: &procv3.ExtProcOverrides{ProcessingMode: silent()}},
+	})
 }
 
 // askPicker makes Envoy ask the pool's picker for the requests of a route.

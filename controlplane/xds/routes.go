@@ -94,13 +94,12 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 		routes = append(routes, b.healthRoute())
 	}
 	routes = append(routes, directResponse("not found", prefix("/"), http.StatusNotFound, notFoundBody))
-	return &routev3.RouteConfiguration{
-		Name: RouteName,
-		VirtualHosts: []*routev3.VirtualHost{{
-			Name: RouteName, Domains: []string{"*"}, Routes: routes, RequestBodyBufferLimit: b.routeBufferLimit(),
-			TypedPerFilterConfig: b.cors(),
-		}},
+	host := &routev3.VirtualHost{
+		Name: RouteName, Domains: []string{"*"}, Routes: routes, RequestBodyBufferLimit: b.routeBufferLimit(),
+		TypedPerFilterConfig: b.cors(),
 	}
+	b.enablePickers(host)
+	return &routev3.RouteConfiguration{Name: RouteName, VirtualHosts: []*routev3.VirtualHost{host}}
 }
 
 // poolRoute returns a route to the model's servers, for requests to a path whose internal header is chosen.

@@ -437,6 +437,13 @@ bench-controlplane: build tool-envoy ## What 20 models and 200 servers cost the 
 bench-load: build tool-envoy ## Time to the first token and spread of load with weights by load and without, of servers that are not alike
 	@$(E2E_ENV) go run ./e2e/bench/load $(BENCH_FLAGS)
 
+.PHONY: bench-routing routing-blocks
+bench-routing: build tool-envoy ## What the policies of a pool do to the servers' caches, the first token and the spread of load; writes docs/bench
+	@$(E2E_ENV) go run ./e2e/bench/routing -out docs/bench $(BENCH_FLAGS)
+
+routing-blocks: ## Simulate how many blocks of a prompt should count, and how much load a server may have; writes docs/bench
+	@go run ./tools/routingsim -out docs/bench $(BENCH_FLAGS)
+
 .PHONY: bench-responses
 bench-responses: build tool-envoy tool-postgres ## What stored turns, streams and long chains cost, beside the straight path; writes docs/bench
 	@$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e -run '^TestBench$$' ./e2e/responses -update

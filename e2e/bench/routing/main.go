@@ -128,13 +128,15 @@ func (b *bench) measure(ctx context.Context, m *measured) error {
 	for _, p := range b.policies {
 		turns <- struct{}{}
 		plays.Go(func() {
-			fmt.Fprintf(os.Stderr, "%s %s: %s\n", time.Now().Format(time.TimeOnly), m.Name, p.name)
 			played, err := b.play(ctx, m.Workload, p)
 			if err == nil && played.queried != m.tokens {
 				err = fmt.Errorf("the servers got prompts of %d tokens, and not of %d", played.queried, m.tokens)
 			}
 			if err != nil {
 				err = fmt.Errorf("%s: %w", p.name, err)
+			} else {
+				fmt.Fprintf(os.Stderr, "%s  %s: %s: hit rate %.1f %%\n", time.Now().Format(time.TimeOnly), m.Name, p.name,
+					played.hitRate())
 			}
 			mu.Lock()
 			m.results[p.name], failed = played, errors.Join(failed, err)

@@ -114,7 +114,7 @@ func (s *Service) storedHeaders(headers http.Header) http.Header {
 	kept := http.Header{}
 	for name, values := range headers {
 		if passedOn(name) && (s.Options.Store.Keys != nil || harmless(name) ||
-			name == http.CanonicalHeaderKey(s.TenantHeader)) {
+			name == http.CanonicalHeaderKey(s.TenantHeader) || name == http.CanonicalHeaderKey(s.ClientHeader)) {
 			kept[name] = values
 		}
 	}

@@ -29,8 +29,28 @@ func (s *Service) caller(r *http.Request) *caller {
 	if s.TenantHeader != "" {
 		value = r.Header.Get(s.TenantHeader)
 	}
+	value = contract.Tenant(s.adopt(r), value)
 	tenant := store.TenantOf(value)
 	return &caller{tenant: tenant, tenantValue: value, share: &share{of: s.memory, tenant: tenant}}
+}
+
+// adopt makes what the service asks the gateway, also later, the client's whose request it is. It returns the client's
+// name, or empty where clients are not told apart.
+func (s *Service) adopt(r *http.Request) string {
+	r.Header.Del(contract.BehalfHeader)
+	if !s.Options.Clients {
+		return ""
+	}
+	name := r.Header.Get(contract.ClientHeader)
+	if name == contract.AnonymousClient {
+		return ""
+	}
+	if s.ClientHeader != "" {
+		r.Header.Set(s.ClientHeader, name)
+	} else if name != "" {
+		r.Header.Set(contract.BehalfHeader, name)
+	}
+	return name
 }
 
 // bound returns what sealed texts of the caller's are bound to. model is empty for a list that has no model.

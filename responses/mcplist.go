@@ -138,7 +138,7 @@ func (m *mcpTools) listItem() json.RawMessage {
 
 // tenant returns what keeps the sessions of tenants apart. Where there is one, it may have all of them.
 func (t *turn) tenant() string {
-	if t.service.TenantHeader == "" {
+	if t.service.TenantHeader == "" && !t.service.Options.Clients {
 		return ""
 	}
 	return fmt.Sprintf("%x", t.owner[:])

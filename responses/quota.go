@@ -18,7 +18,7 @@ type quota struct {
 // newQuota returns a quota of a service. Where tenants are told apart, none of them can have more than half.
 func newQuota(o *Options, limit int64) *quota {
 	q := &quota{limit: limit, ofTenant: limit, tenants: map[store.Tenant]int64{}}
-	if o.TenantHeader != "" {
+	if o.TenantHeader != "" || o.Clients {
 		q.ofTenant = max(1, limit/2)
 	}
 	return q

@@ -67,6 +67,10 @@ type Options struct {
 	DropCommentary bool
 	// TenantHeader is the header whose value names the tenant. Empty: there is one tenant.
 	TenantHeader string
+	// Clients reports whether the gateway tells clients apart. The tenant is then the client, beside TenantHeader. Key is the
+	// service's own key there. ClientHeader is the header in which the gateway expects a client's name, if it checks no keys.
+	Clients           bool
+	Key, ClientHeader string
 	// SealKeys open and seal the reasoning that clients carry. Nil: none is sealed.
 	SealKeys *seal.Keys
 	// SealLifetime is how long sealed reasoning can be opened.

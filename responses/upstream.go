@@ -63,6 +63,9 @@ func (s *Service) post(ctx context.Context, path string, headers http.Header, bo
 			r.Header[name] = values
 		}
 	}
+	if s.Key != "" && r.Header.Get(contract.BehalfHeader) != "" {
+		r.Header.Set("authorization", "Bearer "+s.Key)
+	}
 	traceHeaders.Inject(ctx, propagation.HeaderCarrier(r.Header))
 	r.Header.Set("content-type", "application/json")
 	r.Header.Set(contract.ServiceHeader, contract.ServiceDeclined)

@@ -170,7 +170,7 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 		return errors.Join(err, xds.Close(), status.Close())
 	}
 	defer service.stop()
-	o.Collectors = service.collectors()
+	o.Collectors, o.Deputy = service.collectors(), service.deputy()
 	s, err := server.New(o)
 	if err != nil {
 		return errors.Join(err, xds.Close(), status.Close())

@@ -64,8 +64,8 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetVersionTemplate("harmony {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(upCommand(), controlplaneCommand(), statusCommand(), probeCommand(), simCommand(), inspectCommand(),
-		filterCommand(), drainCommand(), versionCommand(), meshCommand(), responsesCommand(), recordCommand(),
-		pickerCommand(), limitsCommand(), rolloutCommand())
+	root.AddCommand(upCommand(), keysCommand(), controlplaneCommand(), statusCommand(), probeCommand(), simCommand(),
+		inspectCommand(), filterCommand(), drainCommand(), versionCommand(), meshCommand(), responsesCommand(),
+		recordCommand(), pickerCommand(), limitsCommand(), rolloutCommand())
 	return root
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/clients"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
@@ -37,6 +38,9 @@ and asks the models through the gateway. The gateway's configuration says where 
     gateway: http://10.0.0.1:8080        # where it asks the models
 
 Any number of these may share one PostgreSQL. The service trusts the headers that it gets: only Envoys may reach it.
+
+If the gateway checks clients' keys, the service needs one of its own, of a client with deputy: true in the keys file, in
+the environment as HARMONY_SERVICE_KEY. It tells for which client it asks.
 
 --status serves /ready (what is stored can be read), /healthz (the program runs) and /metrics, without a password.
 
@@ -94,7 +98,12 @@ func runResponses(cmd *cobra.Command, c *config.Config, statusAt string, drain t
 		return usageError{err}
 	}
 	defer traces.Close()
-	s, err := newService(c, "", traces, log)
+	key := os.Getenv(serviceKeyVariable)
+	if key == "" && c.Clients.ByKey() && c.Clients.Required {
+		return usageError{fmt.Errorf("%s is not set, and the gateway asks for keys (clients.keys_file): run harmony keys new "+
+			"--deputy", serviceKeyVariable)}
+	}
+	s, err := newService(c, "", key, traces, log)
 	if err != nil {
 		return usageError{err}
 	}
@@ -120,6 +129,9 @@ func runResponses(cmd *cobra.Command, c *config.Config, statusAt string, drain t
 	return storeError(s.Serve(ctx, l, drain))
 }
 
+// serviceKeyVariable holds the service's key at the gateway.
+const serviceKeyVariable = "HARMONY_SERVICE_KEY"
+
 // storeError marks the error of a store that cannot be used as it is.
 func storeError(err error) error {
 	var setup *store.SetupError
@@ -130,8 +142,8 @@ func storeError(err error) error {
 }
 
 // newService returns the responses service of a configuration. gateway is where it asks the models if the configuration
-// does not say.
-func newService(c *config.Config, gateway string, traces *tracing.Provider, log *slog.Logger,
+// does not say, and key is its key there.
+func newService(c *config.Config, gateway, key string, traces *tracing.Provider, log *slog.Logger,
 ) (*responses.Service, error) {
 	r := &c.ResponsesService
 	storeKeys, err := keysOf(store.KeysVariable)
@@ -165,7 +177,7 @@ func newService(c *config.Config, gateway string, traces *tracing.Provider, log 
 		Store:     store.Options{URL: r.Store, Keys: storeKeys, MaxConnections: r.MaxConnections},
 		Retention: time.Duration(r.Retention), EventRetention: time.Duration(r.EventRetention),
 		Reasoning: responses.Keep(r.Persist.Reasoning), DropCommentary: r.Persist.Commentary == config.PersistDrop,
-		TenantHeader: c.Seal.TenantHeader, SealKeys: sealKeys, SealLifetime: time.Duration(c.Seal.Lifetime),
+		TenantHeader: c.Seal.TenantHeader, Clients: c.Clients.On(), ClientHeader: c.Clients.Header, Key: key, SealKeys: sealKeys, SealLifetime: time.Duration(c.Seal.Lifetime),
 		HidesReasoning: func(model string) bool { return hidden[model] },
 		Retries:        func(model string) bool { return retried[model] },
 		BodyLimit:      int64(c.BodyLimit), Background: r.Background, InFlight: r.MaxRequests, Memory: int64(r.MemoryLimit), Log: log,
@@ -204,11 +216,22 @@ func gatewayOf(c *config.Config) (string, error) {
 // upService is the responses service of a run of harmony up.
 type upService struct {
 	listener net.Listener
-	service  *responses.Service
-	traces   *tracing.Provider
-	ended    chan error    // buffered: how it ended
-	done     chan struct{} // closed when it has ended
-	once     sync.Once
+	// key is the service's key at the gateway. made reports whether this program has made it.
+	key     string
+	made    bool
+	service *responses.Service
+	traces  *tracing.Provider
+	ended   chan error    // buffered: how it ended
+	done    chan struct{} // closed when it has ended
+	once    sync.Once
+}
+
+func newUpService(l net.Listener) *upService {
+	s := &upService{listener: l, key: os.Getenv(serviceKeyVariable)}
+	if s.key == "" {
+		s.key, s.made = clients.NewKey(), true
+	}
+	return s
 }
 
 // listenForService listens for the service, if this program runs it, and stores where.
@@ -220,7 +243,7 @@ func (u *up) listenForService() error {
 	if err != nil {
 		return err
 	}
-	u.service = &upService{listener: l}
+	u.service = newUpService(l)
 	u.config.ResponsesService.Listen = l.Addr().String()
 	adjust := u.adjust
 	u.adjust = func(c *config.Config) error {
@@ -232,13 +255,21 @@ func (u *up) listenForService() error {
 	return nil
 }
 
+// deputy returns the hash of the service's key, if no keys file has it.
+func (s *upService) deputy() clients.Hash {
+	if s == nil || !s.made {
+		return clients.Hash{}
+	}
+	return clients.HashOf(s.key)
+}
+
 // start runs the service. gateway is that of [newService].
 func (s *upService) start(c *config.Config, gateway string, log *slog.Logger) (err error) {
 	if s == nil {
 		return nil
 	}
 	if s.traces, err = newTraces(c, tracedService, log); err == nil {
-		s.service, err = newService(c, gateway, s.traces, log)
+		s.service, err = newService(c, gateway, s.key, s.traces, log)
 	}
 	if err != nil {
 		return usageError{err}
@@ -313,7 +344,7 @@ func serviceBeside(file string, log *slog.Logger) (*upService, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &upService{listener: l}
+	s := newUpService(l)
 	if err := s.start(c, "", log); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}

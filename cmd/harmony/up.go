@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/envoy"
 )
@@ -145,7 +146,12 @@ func (u *up) resources() (*xds.Resources, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := xds.Build(c, xds.Options{ModulePath: module, CAFile: systemCAFile()})
+	known, err := server.ReadClients(u.config)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	r, err := xds.Build(c, xds.Options{ModulePath: module, CAFile: systemCAFile(), Clients: known,
+		Deputy: u.service.deputy()})
 	if err != nil {
 		return nil, usageError{err}
 	}

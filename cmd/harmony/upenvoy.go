@@ -79,7 +79,7 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
 		return nil, err
 	}
 	o := server.Options{
-		ConfigFile: u.file, Adjust: u.adjust, CAFile: systemCAFile(), ADS: l,
+		ConfigFile: u.file, Adjust: u.adjust, Deputy: u.service.deputy(), CAFile: systemCAFile(), ADS: l,
 		Version: version.Current().Version, Log: u.eventLog(), History: u.sight.past,
 	}
 	u.module.handOut(&o)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
@@ -92,9 +93,13 @@ func validate(file string) (*validated, error) {
 			all[p.Name] = append(all[p.Name], xds.Server{Endpoint: e})
 		}
 	}
+	known, err := server.ReadClients(c)
+	if err != nil {
+		return nil, config.Locate(err, file)
+	}
 	// The module and the certificates depend on the machine of the Envoy, so any names do.
 	if _, err = xds.Build(resolved, xds.Options{
-		ModulePath: "harmony-filter.wasm", CAFile: "ca.pem", Servers: all}); err != nil {
+		ModulePath: "harmony-filter.wasm", CAFile: "ca.pem", Servers: all, Clients: known}); err != nil {
 		var wrong *config.Error
 		if errors.As(err, &wrong) {
 			return nil, config.Locate(err, file)

@@ -25,6 +25,10 @@ func (f *File) check() *Error {
 			return &Error{Field: field + ".name", Reason: c.Name + " is listed twice; give all its hashes in one place"}
 		}
 		f.byName[c.Name] = c
+		if c.Name == Service && !c.Deputy {
+			return &Error{Field: field + ".name", Reason: Service + " is the name of a service that sends requests of others; " +
+				"choose another, or write deputy: true"}
+		}
 		if c.Name == Anonymous && len(c.Hashes) > 0 {
 			return &Error{Field: field + ".hashes", Reason: Anonymous + " is the name of requests without a key"}
 		}

@@ -6,6 +6,9 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/contract"
 // the limits of all of them together, and no hash.
 const Anonymous = contract.AnonymousClient
 
+// Service is the name of the responses service of a program that makes its key by itself.
+const Service = "responses-service"
+
 // File is what a keys file says. It does not change once it is read.
 type File struct {
 	// Defaults are the limits of every client that has no limits of its own.
@@ -22,6 +25,8 @@ type Client struct {
 	Name string `yaml:"name"`
 	// Hashes are the hashes of its keys: each key is as good as the others.
 	Hashes []Hash `yaml:"hashes"`
+	// Deputy reports whether it may send requests of other clients, whose names it tells. The responses service does.
+	Deputy bool `yaml:"deputy"`
 	// Limits are its limits over all models. If it is nil, they are [File.Defaults].
 	Limits *Limits `yaml:"limits"`
 	// Models are limits for single models. Each applies beside Limits, not in its place.

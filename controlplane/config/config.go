@@ -40,6 +40,10 @@ type Config struct {
 	// ResponsesService takes requests that need stored state, or tools that run on the server's side.
 	ResponsesService  ResponsesService `yaml:"responses_service"`
 	contract.Settings `yaml:",inline"`
+	// Clients determines how clients are told apart.
+	Clients Clients `yaml:"clients"`
+	// Limits determines who holds clients to their limits.
+	Limits Limits `yaml:"limits"`
 	// Tap is where requests are recorded that ask for it.
 	Tap Tap `yaml:"tap"`
 	// Passthrough is the URL of a server for all models that are not listed here. Empty: requests for them are answered
@@ -130,6 +134,7 @@ func Default() *Config {
 		StallTimeout:     Duration(contract.DefaultStallTimeoutMS * time.Millisecond),
 		PassthroughPaths: DefaultPassthroughPaths(),
 		RequestTimeout:   Duration(DefaultRequestTimeout),
+		Clients:          Clients{Required: true},
 		Tracing:          Tracing{Share: DefaultShare},
 		Envoy:            Envoy{MaxHeap: DefaultMaxHeap, MaxConnections: DefaultMaxConnections},
 
@@ -162,7 +167,7 @@ func (c *Config) Filter() *contract.Config {
 		ReasoningRatioAlert: c.ReasoningRatioAlert,
 		Seal: contract.Seal{LifetimeS: contract.DefaultSealLifetimeS,
 			TenantHeader: strings.ToLower(c.Seal.TenantHeader)},
-		ResponsesService: c.ResponsesService.filter(), Tap: c.Tap.filter(), Tracing: c.Tracing.Enabled(),
+		ResponsesService: c.ResponsesService.filter(), Tap: c.Tap.filter(), Clients: c.filterClients(), Tracing: c.Tracing.Enabled(),
 		Settings: c.Settings,
 	}
 	if d := time.Duration(c.Seal.Lifetime); d > 0 {

@@ -43,6 +43,7 @@ func (c *Config) resolvePaths(folder string) {
 		}
 	}
 	resolve(&c.CAFile)
+	resolve(&c.Clients.KeysFile)
 	c.ResponsesService.Tools.resolvePaths(resolve)
 	for i := range c.Pools {
 		resolve(&c.Pools[i].ServersFile)

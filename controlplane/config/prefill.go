@@ -172,9 +172,14 @@ func (c *Config) filterPrefill(m *Model) contract.Prefill {
 }
 
 // FilterJSONWith is [Resolved.FilterJSON] with the present addresses of the prefill servers that the filter chooses
-// itself. addresses returns those of a pool as host:port. If the filter chooses none, it is FilterJSON.
-func (r *Resolved) FilterJSONWith(addresses func(pool string) []string) []byte {
+// itself, and with clients. addresses returns those of a pool as host:port. clients adds the clients of the keys file. It
+// is nil if there is none. If the filter chooses no server either, the result is FilterJSON.
+func (r *Resolved) FilterJSONWith(addresses func(pool string) []string, clients func(*contract.Clients)) []byte {
 	var f *contract.Config
+	if clients != nil {
+		f = r.Config.Filter()
+		clients(&f.Clients)
+	}
 	for i := range r.Config.Models {
 		m := &r.Config.Models[i]
 		if !r.ChoosesPrefill(m) {

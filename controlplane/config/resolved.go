@@ -18,9 +18,11 @@ type Resolved struct {
 	Passthrough, Service Endpoint
 	// Tap is the recorder of [Config.Tap], or zero.
 	Tap Endpoint
+	// Limits is the rate limit service of [Config.Limits], or zero.
+	Limits Endpoint
 	// Collector is that of [Config.Tracing]. It is zero if there is none.
 	Collector Collector
-	// FilterJSON is the filter's part, in the form that the filter reads. It lacks the addresses that
+	// FilterJSON is the filter's part, in the form that the filter reads. It lacks the addresses and the clients that
 	// [Resolved.FilterJSONWith] adds.
 	FilterJSON []byte
 

@@ -128,6 +128,12 @@ func (c *Config) check() (*Resolved, *Error) {
 	if e := c.checkService(r); e != nil {
 		return nil, e
 	}
+	if e := c.checkClients(); e != nil {
+		return nil, e
+	}
+	if e := c.checkLimits(r); e != nil {
+		return nil, e
+	}
 	if e := c.checkTap(r); e != nil {
 		return nil, e
 	}

@@ -84,6 +84,10 @@ func Split(c *config.Resolved, servers map[string][]xds.Server) (*Parts, error) 
 	if c.Config.Tap.URL != "" {
 		return nil, errors.New("tap: a mesh names clusters itself, and the filter would not find the recorder; leave tap out")
 	}
+	if c.Config.Clients.KeysFile != "" {
+		return nil, errors.New("clients.keys_file: a mesh's objects would have the clients' keys, and nobody would read the file " +
+			"again when it changes; let the mesh check who the client is (JWT), and write clients.header")
+	}
 	for i := range c.Pools {
 		if p := &c.Pools[i]; p.Policy == config.PolicyPrefix || p.Policy == config.PolicyPicker {
 			return nil, errors.New("the policy " + p.Policy + " of the pool " + p.Name + ": a mesh chooses servers itself; " +
@@ -140,7 +144,7 @@ func (p *Parts) addFilter(f *hcmv3.HttpFilter) error {
 	case typed.MessageIs(router):
 		p.Router = router
 		return typed.UnmarshalTo(router)
-	case f.GetName() == corsFilter:
+	case f.GetName() == corsFilter, f.GetName() == xds.LimitsFilterName:
 	case f.GetName() == xds.AffinityFilter, f.GetName() == xds.PickerFilterName: // of policies that no mesh has
 	case p.Plugin == nil:
 		p.Before = append(p.Before, f)

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/clients"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
@@ -21,6 +22,7 @@ import (
 type configuration struct {
 	*config.Resolved
 	secrets    map[string]xds.SecretValue
+	clients    *clients.File // nil without a keys file
 	remembered remembered
 }
 
@@ -76,6 +78,9 @@ func changed(before, after *configuration) []string {
 		if was, ok := before.secrets[name]; ok && !reflect.DeepEqual(was, after.secrets[name]) {
 			all = append(all, "the value of secrets["+name+"]")
 		}
+	}
+	if !reflect.DeepEqual(before.clients, after.clients) {
+		all = append(all, "the clients of clients.keys_file")
 	}
 	if len(all) == 0 {
 		return []string{"nothing"}
@@ -133,14 +138,29 @@ func (s *Server) read() (*configuration, error) {
 	}
 	next := &configuration{Resolved: resolved, remembered: s.remembered}
 	s.watchFiles(next, false)
-	next.secrets, err = readSecrets(c, s.options.RefuseSecrets)
+	if next.secrets, err = readSecrets(c, s.options.RefuseSecrets); err != nil {
+		return nil, err
+	}
+	next.clients, err = ReadClients(c)
 	return next, err
+}
+
+// ReadClients reads the keys file of a configuration. Without one the result is nil.
+func ReadClients(c *config.Config) (*clients.File, error) {
+	if c.Clients.KeysFile == "" {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	f, err := clients.Load(c.Clients.KeysFile)
+	if err != nil {
+		return nil, &config.Error{Field: "clients.keys_file", Reason: err.Error()}
+	}
+	return f, nil
 }
 
 // secretFiles returns the files of the secrets that are used. When one of them changes, the whole configuration is read
 // again.
 func (c *configuration) secretFiles() []string {
-	var files []string
+	files := []string{c.Config.Clients.KeysFile}
 	for _, secret := range c.Config.Secrets {
 		if !c.Config.Uses(secret.Name) {
 			continue
@@ -273,5 +293,6 @@ func (s *Server) xdsOptions(c *configuration) xds.Options {
 		}
 		servers[p.Name] = all
 	}
-	return xds.Options{ModulePath: s.modulePath(), CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets}
+	return xds.Options{ModulePath: s.modulePath(), CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets,
+		Clients: c.clients, Deputy: s.options.Deputy}
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/clients"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
@@ -45,6 +46,8 @@ type Options struct {
 	// the configuration. Exactly one of the two must be set.
 	ConfigFile string
 	Config     *config.Config
+	// Deputy is the hash of the key of the program's own responses service, or zero. No keys file has it.
+	Deputy clients.Hash
 	// Adjust applies a program's flags to each configuration that is read. It may be nil.
 	Adjust func(*config.Config) error
 	// StateDir is the folder for the last good snapshot. If it is empty, the snapshot is not saved.

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/clients"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
@@ -48,6 +49,10 @@ type Options struct {
 	// Servers are the present servers of each pool, by the pool's name. If it is nil, the servers are those in the
 	// configuration, Envoy looks their names up itself, and a pool with a servers file is an error.
 	Servers map[string][]Server
+	// Clients is the content of the keys file. It must be set if the configuration names one. Deputy is the hash of the key
+	// of a responses service that the file does not know, or zero.
+	Clients *clients.File
+	Deputy  clients.Hash
 	// Secrets are the values of the configuration's secrets, by name, for Envoys that get them over SDS. If it is nil,
 	// Envoy reads the files and the environment itself.
 	Secrets map[string]SecretValue

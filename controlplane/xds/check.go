@@ -68,7 +68,7 @@ func (r *Resources) Check() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(clusters)) {
 		if !clusters[name] && !isPickerCluster(name) && name != UnroutedCluster && name != contract.TapCluster &&
-			name != TracingCluster && !slices.Contains(r.Prefill, name) {
+			name != LimitsCluster && name != TracingCluster && !slices.Contains(r.Prefill, name) {
 			return fmt.Errorf("xds: no route leads to cluster %s", name)
 		}
 	}

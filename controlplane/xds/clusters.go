@@ -45,6 +45,9 @@ func (b *builder) clusters() []*clusterv3.Cluster {
 	if b.config.Tap.URL != "" {
 		clusters = append(clusters, b.cluster(contract.TapCluster, singleServer(b.resolved.Tap), speech{}))
 	}
+	if b.config.Limits.Kept() == config.LimitsService {
+		clusters = append(clusters, b.limitsCluster())
+	}
 	if b.config.Tracing.Enabled() {
 		clusters = append(clusters, b.tracingCluster())
 	}

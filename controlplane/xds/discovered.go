@@ -84,7 +84,7 @@ func Endpoints(c *config.Resolved, o Options) (map[string][]types.Resource, erro
 // isDiscovered reports whether Envoy discovers the configuration of a filter by the filter's name.
 func isDiscovered(f *hcmv3.HttpFilter) bool {
 	typed := f.GetTypedConfig()
-	return typed.MessageIs(&wasmfilterv3.Wasm{}) || typed.MessageIs(&procv3.ExternalProcessor{})
+	return f.GetName() == LimitsFilterName || typed.MessageIs(&wasmfilterv3.Wasm{}) || typed.MessageIs(&procv3.ExternalProcessor{})
 }
 
 func discoveredFilter(f *hcmv3.HttpFilter) *corev3.TypedExtensionConfig {
@@ -110,8 +110,12 @@ func splitListener(l *listenerv3.Listener) (
 			continue
 		}
 		filters = append(filters, discoveredFilter(f))
+		urls := []string{f.GetTypedConfig().GetTypeUrl()}
+		if f.GetName() == LimitsFilterName {
+			urls = limitsTypes()
+		}
 		f.ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
-			ConfigSource: filterSource(), TypeUrls: []string{f.GetTypedConfig().GetTypeUrl()},
+			ConfigSource: filterSource(), TypeUrls: urls,
 		}}
 	}
 	packed := &anypb.Any{}

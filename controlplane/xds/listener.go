@@ -129,6 +129,7 @@ func (b *builder) httpFilters() []*hcmv3.HttpFilter {
 		{Name: corsFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&corsv3.Cors{})}},
 		b.healthFilter(),
 		{Name: FilterName, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(b.wasm())}},
+		b.limitsFilter(), // before a server is chosen
 		b.affinityFilter(),
 		// Only routes turn it on, so the listener stays the same when a pool begins to use sessions.
 		{Name: sessionFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&sessionv3.StatefulSession{})}},

@@ -70,5 +70,5 @@ func (b *builder) filterJSON() []byte {
 			}
 		}
 		return all
-	})
+	}, b.clients())
 }

@@ -33,6 +33,8 @@ type LocalReply struct {
 	message, kind, code string
 	// status replaces Envoy's status unless it is 0.
 	status int
+	// keepsBody reports whether the reply's own body stays.
+	keepsBody bool
 	// Headers are added to the reply.
 	Headers [][2]string
 }
@@ -97,6 +99,15 @@ func localReplies(c *config.Config) []LocalReply {
 			Details: []string{"overload"},
 			message: "The gateway has no memory to spare for another request. Try again.",
 			kind:    contract.ServerErrorType, code: contract.CodeGatewayOverloaded, Headers: [][2]string{{"retry-after", "1"}},
+		},
+		{
+			// A rate limit service has said why. If it has not, the filter does.
+			Details: []string{"request_rate_limited", "local_rate_limited"}, keepsBody: true,
+		},
+		{
+			Details: []string{"rate_limiter_error"},
+			message: "The gateway cannot check its clients' limits at the moment. Try again later.",
+			kind:    contract.ServerErrorType, code: contract.CodeServerUnavailable,
 		},
 		{
 			Statuses: []int{408, 504},
@@ -216,6 +227,14 @@ func (b *builder) localReplies() *hcmv3.LocalReplyConfig {
 
 func (r *LocalReply) format() *corev3.SubstitutionFormatString {
 	body, contentType := r.Body()
+	if r.keepsBody {
+		return &corev3.SubstitutionFormatString{
+			Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: &corev3.DataSource{
+				Specifier: &corev3.DataSource_InlineString{InlineString: "%LOCAL_REPLY_BODY%"},
+			}},
+			ContentType: contentType,
+		}
+	}
 	return &corev3.SubstitutionFormatString{
 		Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: &corev3.DataSource{
 			Specifier: &corev3.DataSource_InlineString{InlineString: strings.ReplaceAll(body, "%", "%%")},

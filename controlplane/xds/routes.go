@@ -10,6 +10,7 @@ import (
 	previousv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
 	prioritiesv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/priority/previous_priorities/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -96,10 +97,22 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 	routes = append(routes, directResponse("not found", prefix("/"), http.StatusNotFound, notFoundBody))
 	host := &routev3.VirtualHost{
 		Name: RouteName, Domains: []string{"*"}, Routes: routes, RequestBodyBufferLimit: b.routeBufferLimit(),
-		TypedPerFilterConfig: b.cors(),
+		TypedPerFilterConfig: b.hostFilters(),
 	}
 	b.enablePickers(host)
 	return &routev3.RouteConfiguration{Name: RouteName, VirtualHosts: []*routev3.VirtualHost{host}}
+}
+
+// hostFilters returns what filters are told for all routes.
+func (b *builder) hostFilters() map[string]*anypb.Any {
+	all := b.cors()
+	if limits := b.localLimits(); limits != nil {
+		if all == nil {
+			all = map[string]*anypb.Any{}
+		}
+		all[LimitsFilterName] = b.any(limits)
+	}
+	return all
 }
 
 // poolRoute returns a route to the model's servers, for requests to a path whose internal header is chosen.
@@ -115,6 +128,7 @@ func (b *builder) poolRoute(name string, m *config.Model, path, chosen string) *
 	}
 	r.GetRoute().RetryPolicy = b.poolRetryPolicy(b.pool(m))
 	b.keepSession(r, b.pool(m))
+	b.keepLimits(r)
 	b.askPicker(r, b.pool(m))
 	return r
 }

@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"slices"
 	"time"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -33,7 +34,9 @@ func (b *builder) serviceRoutes() []*routev3.Route {
 	}
 	routes = append(routes, forward)
 	for _, r := range routes {
-		r.RequestHeadersToRemove = []string{contract.PoolHeader}
+		// The service learns which client asks. Only the filter can set that.
+		r.RequestHeadersToRemove = slices.DeleteFunc(contract.InternalHeaders(),
+			func(name string) bool { return name == contract.ClientHeader })
 	}
 	return routes
 }

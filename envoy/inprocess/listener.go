@@ -153,6 +153,7 @@ func (l *listener) readFilters(filters []*hcmv3.HttpFilter) error {
 			}
 		case f.GetName() == "envoy.filters.http.router", f.GetName() == "envoy.filters.http.stateful_session", f.GetName() == "envoy.filters.http.cors",
 			f.GetName() == xds.AffinityFilter, f.GetName() == xds.PickerFilterName:
+		case f.GetName() == xds.LimitsFilterName: // without limits on the routes it does nothing
 		case f.GetName() == xds.HealthFilter: // Envoy's admin interface controls it
 		case f.GetDisabled(): // only a route could turn it on, and none that does is accepted
 		default:

@@ -1,6 +1,7 @@
 package inprocess
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
+
+var errLimits = errors.New("limits need Envoy: leave limits out of the configuration, or use --host envoy")
 
 // route is one entry of the route table.
 type route struct {
@@ -46,6 +49,9 @@ func readRoutes(c *routev3.RouteConfiguration) (func(*wasmhost.Headers) *wasmhos
 		return nil, fmt.Errorf("routes: one virtual host for every domain is expected")
 	}
 	host := hosts[0]
+	if host.GetTypedPerFilterConfig()[xds.LimitsFilterName] != nil {
+		return nil, errLimits
+	}
 	if len(host.GetTypedPerFilterConfig()) > 0 {
 		return nil, fmt.Errorf("CORS needs Envoy: leave cors_origins out, " +
 			"or use --host envoy")
@@ -92,6 +98,9 @@ func readRoute(r *routev3.Route) (*route, error) {
 	}
 	perFilter := maps.Clone(r.GetTypedPerFilterConfig())
 	delete(perFilter, xds.HealthFilter)
+	if perFilter[xds.LimitsFilterName] != nil {
+		return nil, errLimits
+	}
 	if len(perFilter) > 0 || len(r.GetRoute().GetHashPolicy()) > 0 {
 		return nil, fmt.Errorf("sessions need Envoy: write another policy, or use --host envoy")
 	}

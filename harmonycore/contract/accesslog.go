@@ -33,9 +33,12 @@ const (
 	LogUnusedTokens     = "unused_tokens"
 )
 
-// UsedTokensState is the property with the tokens that a request has used, for the settlement of its reservation. It is
-// not a field of the access log.
-const UsedTokensState = LogStatePrefix + "used_tokens"
+// UsedTokensState is the property with the tokens that a request has used, for the settlement of its reservation. Its
+// name begins with [LogStatePrefix] too. It is not a field of the access log.
+const UsedTokensState = "used_tokens"
+
+// ReservationState is the property with the name of the reservation. It is not a field of the access log.
+const ReservationState = "reservation"
 
 // LogFields returns the names of all fields.
 func LogFields() []string {

@@ -26,6 +26,7 @@ type Report struct {
 	// Reserves reports whether tokens were reserved for the request. ReservedTokens is how many, and UsedTokens how many
 	// the request has used of them, or more.
 	Reserves                   bool
+	Reservation                string // its name
 	ReservedTokens, UsedTokens int
 	// ClientKey is an id of the client's key, if the operator wants it in logs: the beginning of a hash of the key.
 	ClientKey string

@@ -39,7 +39,7 @@ func (e *Exchange) reserve(model *Model, prompt, answer int, h Host) {
 	}
 	tokens := prompt + answer
 	e.reservation = reservation{made: true, prompt: prompt}
-	e.report.Reserves, e.report.ReservedTokens = true, tokens
+	e.report.Reserves, e.report.ReservedTokens, e.report.Reservation = true, tokens, h.ID
 	e.tell(contract.ModelHeader, model.Name)
 	e.tell(contract.ReservationHeader, h.ID)
 	e.tell(contract.ReserveHeader, strconv.Itoa(tokens))

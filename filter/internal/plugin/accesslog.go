@@ -15,7 +15,8 @@ func (v *vm) describe(r *exchange.Report) {
 	v.describeRequest(r)
 	v.describePrefill(r)
 	if r.Reserves {
-		v.setCount(contract.UsedTokensState, uint64(r.UsedTokens))
+		v.setCount(contract.LogStatePrefix+contract.UsedTokensState, uint64(r.UsedTokens))
+		setState(contract.LogStatePrefix+contract.ReservationState, r.Reservation)
 		v.setCount(contract.LogStatePrefix+contract.LogReservedTokens, uint64(r.ReservedTokens))
 		unused := strconv.Itoa(r.ReservedTokens - r.UsedTokens) // below 0 where an estimate was too low
 		setState(contract.LogStatePrefix+contract.LogUnusedTokens, unused)

@@ -1,0 +1,153 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+// Clients determines how clients are told apart (docs/keys.md). Without a file and a header they are not.
+type Clients struct {
+	// KeysFile is a file with the clients, the hashes of their keys, and their limits. It is read again whenever it
+	// changes.
+	KeysFile string `yaml:"keys_file"`
+	// Header is the header in which what is in front of Envoy names the client. Keys are not checked then. Clients must
+	// not be able to set it.
+	Header string `yaml:"header"`
+	// Required reports whether requests of no known client are refused.
+	Required bool `yaml:"required"`
+}
+
+// On reports whether clients are told apart.
+func (c *Clients) On() bool { return c.KeysFile != "" || c.Header != "" }
+
+// ByKey reports whether clients are told apart by their keys.
+func (c *Clients) ByKey() bool { return c.KeysFile != "" && c.Header == "" }
+
+// Limits determines who holds clients to the limits of [Clients.KeysFile]. The zero value holds them to the largest
+// context alone.
+type Limits struct {
+	// Mode is "service" or "local". Empty: service if there is an URL, or nobody. Local: each Envoy by itself.
+	Mode string `yaml:"mode" jsonschema:"enum=service,enum=local"`
+	// URL is the address of the rate limit service (harmony limits), such as http://10.0.0.9:9005.
+	URL string `yaml:"url"`
+	// OnFailure is "allow" or "refuse": what becomes of requests while the service does not answer. Empty: allow.
+	OnFailure string `yaml:"on_failure" jsonschema:"enum=allow,enum=refuse"`
+	// Timeout is how long a request waits for the service's answer. 0 is the default.
+	Timeout Duration `yaml:"timeout"`
+}
+
+// The values of [Limits.Mode] and of [Limits.OnFailure].
+const (
+	LimitsService = "service"
+	LimitsLocal   = "local"
+	LimitsAllow   = "allow"
+	LimitsRefuse  = "refuse"
+)
+
+// DefaultLimitsTimeout is the default of [Limits.Timeout].
+const DefaultLimitsTimeout = 500 * time.Millisecond
+
+// Kept returns who keeps the limits: [LimitsService], [LimitsLocal], or "" for nobody.
+func (l *Limits) Kept() string {
+	if l.Mode == "" && l.URL != "" {
+		return LimitsService
+	}
+	return l.Mode
+}
+
+// filterClients returns what the filter is told about clients, without the file's content.
+func (c *Config) filterClients() contract.Clients {
+	if !c.Clients.On() {
+		return contract.Clients{}
+	}
+	f := contract.Clients{By: contract.ClientsByKey, Required: c.Clients.Required, Reserve: c.Limits.Kept() != ""}
+	if c.Clients.Header != "" {
+		f.By, f.Header = contract.ClientsByHeader, strings.ToLower(c.Clients.Header)
+	}
+	if c.Passthrough != "" {
+		f.Paths = c.PassthroughPaths
+	}
+	return f
+}
+
+func (c *Config) checkClients() *Error {
+	h := c.Clients.Header
+	fail := func(field, format string, args ...any) *Error {
+		return &Error{Field: field, Reason: fmt.Sprintf(format, args...)}
+	}
+	switch lower := strings.ToLower(h); {
+	case h != "" && !httpguts.ValidHeaderFieldName(h):
+		return fail("clients.header", "%q is not the name of a header", h)
+	case strings.Contains(h, "_"):
+		return fail("clients.header", "%q has an underscore, and requests with such headers are refused; use dashes", h)
+	case contract.IsInternalHeader(lower), lower == "authorization", lower == "host":
+		return fail("clients.header", "%s has another meaning; let what is in front set one of its own", h)
+	}
+	if c.Clients.ByKey() {
+		for i := range c.Models {
+			if c.Models[i].ForwardAuthorization {
+				return failModel(i)("forward_authorization", "would send clients' keys for this gateway to servers; leave it out, "+
+					"or leave clients.keys_file out")
+			}
+		}
+	}
+	return nil
+}
+
+// checkLimits checks who keeps limits.
+func (c *Config) checkLimits(r *Resolved) *Error {
+	l := &c.Limits
+	fail := func(field, format string, args ...any) *Error {
+		return &Error{Field: "limits." + field, Reason: fmt.Sprintf(format, args...)}
+	}
+	switch l.Kept() {
+	case "":
+		if l.OnFailure != "" || l.Timeout != 0 {
+			return fail("url", "is missing; write the address of harmony limits, such as http://127.0.0.1:9005")
+		}
+		return nil
+	case LimitsService, LimitsLocal:
+	default:
+		return fail("mode", "%q is not known; write service or local", l.Mode)
+	}
+	switch {
+	case c.Clients.KeysFile == "":
+		return fail("mode", "has no limits to keep; write them in a file, and name it as clients.keys_file")
+	case c.Mode == contract.ModeReduced:
+		return fail("mode", "cannot be kept where mode is reduced, because headers are sent on before the prompt is counted")
+	case l.OnFailure != "" && l.OnFailure != LimitsAllow && l.OnFailure != LimitsRefuse:
+		return fail("on_failure", "%q is not known; write allow or refuse", l.OnFailure)
+	case time.Duration(l.Timeout) > time.Minute:
+		return fail("timeout", "%v is too long for each request to wait; use at most 1m", &l.Timeout)
+	}
+	for i := range c.Pools {
+		if c.Pools[i].Prefill.Pool != "" {
+			return fail("mode", "cannot be kept for the pool %s: its prefill servers read a prompt before Envoy asks for limits; "+
+				"leave prefill out, or limits", c.Pools[i].Name)
+		}
+	}
+	if l.Kept() == LimitsLocal {
+		if l.URL != "" || l.OnFailure != "" || l.Timeout != 0 {
+			return fail("mode", "local asks no service; leave url, on_failure and timeout out")
+		}
+		return nil
+	}
+	if u, err := url.Parse(l.URL); l.URL == "" || err != nil || u.Scheme == "" {
+		return fail("url", "%q is not the address of a rate limit service; write such as http://127.0.0.1:9005", l.URL)
+	}
+	var err error
+	if r.Limits, err = ParseURL(l.URL); err != nil {
+		return fail("url", "%v", err)
+	}
+	if owner, ok := r.owners[r.Limits.withoutScheme()]; ok {
+		return fail("url", "%s is also a server of %s, which keeps no limits; run harmony limits, and write its address",
+			l.URL, owner)
+	}
+	return nil
+}

@@ -168,23 +168,36 @@ func (s *stream) complete(rest []byte) bool {
 		edited("append to the request body", proxywasm.AppendHttpRequestBody(rest))
 }
 
-// leavePrefill ends the call of a stream that is gone, with a result. The host cannot cancel the call, but the server
-// may. The SDK gives nobody the answer to it.
+// leavePrefill ends the call of a stream that is gone, with a result. The SDK gives nobody the answer to it, and the host
+// cannot cancel it. The server may, so the timer asks it to.
 func (s *stream) leavePrefill(result string) {
-	p := s.call
+	p, v := s.call, s.plugin.vm
 	if p == nil {
 		return
 	}
 	s.call = nil
-	s.plugin.vm.readers.done(p.Destination, result != exchange.PrefillFailed, now())
-	if result == exchange.PrefillDone || p.AbortPath == "" {
-		return
+	v.readers.done(p.Destination, result != exchange.PrefillFailed, now())
+	if result != exchange.PrefillDone && p.AbortPath != "" && len(v.aborts) < maxAborts {
+		v.aborts = append(v.aborts, p)
 	}
-	headers := [][2]string{{":method", "POST"}, {":path", p.AbortPath}, {":authority", p.Destination},
-		{"content-type", "application/json"}, {contract.DestinationHeader, p.Destination}}
-	// If the server cannot be reached, it does not work on the call either.
-	_, _ = proxywasm.DispatchHttpCall(p.Cluster, headers, p.AbortBody, nil, abortMS, func(int, int, int) {})
 }
 
-// abortMS is how long a server may take to abort a call, in milliseconds.
-const abortMS = 5_000
+const (
+	// maxAborts is how many calls wait for the timer to abort them. What is beyond ends by its time limit.
+	maxAborts = 4096
+	// abortMS is how long a server may take to abort a call, in milliseconds.
+	abortMS = 5_000
+)
+
+// sendAborts asks the servers of calls that nobody waits for to abort them. A server that was asked at once might not
+// have the call yet, and could not tell it from one that has ended.
+func (v *vm) sendAborts() {
+	for i, p := range v.aborts {
+		v.aborts[i] = nil
+		headers := [][2]string{{":method", "POST"}, {":path", p.AbortPath}, {":authority", p.Destination},
+			{"content-type", "application/json"}, {contract.DestinationHeader, p.Destination}}
+		// If the server cannot be reached, it does not work on the call either.
+		_, _ = proxywasm.DispatchHttpCall(p.Cluster, headers, p.AbortBody, nil, abortMS, func(int, int, int) {})
+	}
+	v.aborts = v.aborts[:0]
+}

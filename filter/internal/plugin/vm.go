@@ -50,8 +50,10 @@ type vm struct {
 	tapKey  string
 	tappers []*tapper
 	blocks  blocks
-	// readers are the servers that read prompts. chooses is [vm.bootstrap], made once.
+	// readers are the servers that read prompts, and aborts the calls of them that are to be aborted. chooses is
+	// [vm.bootstrap], made once.
 	readers readers
+	aborts  []*exchange.Prefill
 	chooses func(servers []string) (at int, room uint64)
 	// digits is memory for the numbers of the access log.
 	digits [20]byte
@@ -196,6 +198,7 @@ func (p *plugin) OnTick() {
 	p.vm.held.makeRoom(p.heldLimit)
 	p.refuseUnshown(at)
 	p.vm.readers.forget(at)
+	p.vm.sendAborts()
 	for i := len(p.streams) - 1; i >= 0; i-- {
 		if i >= len(p.streams) {
 			continue // an action has ended streams

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/clients"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/envoy"
 )
@@ -36,7 +37,13 @@ func Resources(s Setup) (*xds.Resources, error) {
 	if err != nil {
 		return nil, err
 	}
-	return xds.Build(c, xds.Options{ModulePath: module})
+	var known *clients.File
+	if file := s.Config.Clients.KeysFile; file != "" {
+		if known, err = clients.Load(file); err != nil {
+			return nil, err
+		}
+	}
+	return xds.Build(c, xds.Options{ModulePath: module, Clients: known})
 }
 
 // anyPort lets the system choose a port.

@@ -207,11 +207,11 @@ func TestSecretsBeyondLoopback(t *testing.T) {
 func TestDiscoveryBootstrap(t *testing.T) {
 	var out, failed bytes.Buffer
 	if code := run(t.Context(), []string{"controlplane", "bootstrap", "--node", "edge-7", "--control-plane",
-		"10.0.0.5:18000"}, &out, &failed); code != 0 {
+		"10.0.0.5:18000", "--group", "canary"}, &out, &failed); code != 0 {
 		t.Fatalf("status %d, %s", code, &failed)
 	}
-	for _, want := range []string{`"id": "edge-7"`, `"address": "10.0.0.5"`, `"api_type": "DELTA_GRPC"`,
-		`"dns_lookup_family": "V4_PREFERRED"`} {
+	for _, want := range []string{`"id": "edge-7"`, `"harmony.group": "canary"`, `"address": "10.0.0.5"`,
+		`"api_type": "DELTA_GRPC"`, `"dns_lookup_family": "V4_PREFERRED"`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %s in\n%s", want, &out)
 		}

@@ -32,6 +32,8 @@ type Envoy struct {
 type TypeState struct {
 	// Version is the last version of which the Envoy held all resources. "" means none.
 	Version string `json:"version"`
+	// Wanted is the version that the Envoy should have.
+	Wanted string `json:"-"`
 	// Current reports whether the Envoy holds all resources of the present version.
 	Current bool `json:"current"`
 	// Refused is the version that was refused last. It is "" if no refused resource is still one that the Envoy should
@@ -83,6 +85,9 @@ func (st *stream) state() Envoy {
 func (s *subscription) state(c *collection) TypeState {
 	t := TypeState{Version: s.version, Current: c != nil &&
 		s.hasAll(c), Refusals: s.refusals, Acknowledged: s.acknowledged}
+	if c != nil {
+		t.Wanted = c.version
+	}
 	if t.Current {
 		t.Version = c.version
 	}

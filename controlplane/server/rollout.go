@@ -195,7 +195,7 @@ func (s *Server) members() []rollout.Member {
 		e := &envoys[i]
 		state := e.Types[extensions]
 		m := rollout.Member{ID: e.ID, Group: e.Group, Accepted: state.Current}
-		if state.Refused != "" {
+		if state.Refused != "" && state.Refused == state.Wanted { // else it has refused an earlier one
 			m.Refused = state.Error
 		}
 		all = append(all, m)

@@ -227,6 +227,14 @@ func TestRolloutRefused(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	have(t, envoys, "1", 2)
+	for _, e := range envoys { // one of them has refused what it has now; that is not the next filter's fault
+		e.refuses("")
+	}
+	p.begins("5", "")
+	have(t, envoys, "5", 1)
+	if r := p.Status().Rollout; r.State == rollout.TakenBack {
+		t.Errorf("%+v", r)
+	}
 	if got := p.metric(`harmony_controlplane_rollouts_total{result="taken_back"}`); got != "1" {
 		t.Errorf("the metric is %q", got)
 	}

@@ -68,10 +68,11 @@ func (p *plane) run() {
 	p.await("all Envoys are current", func(server.Status) bool { return true })
 }
 
-// addEnvoy starts one more Envoy.
-func (p *plane) addEnvoy() {
+// addEnvoy starts one more Envoy, with more options of its bootstrap.
+func (p *plane) addEnvoy(options ...string) {
 	p.Helper()
-	one, address := lab.StartEdge(p.T, lab.EdgeBootstrap(p.T, p.xds, fmt.Sprintf("edge-%d", len(p.envoys)+1)))
+	one, address := lab.StartEdge(p.T, lab.EdgeBootstrap(p.T, p.xds, fmt.Sprintf("edge-%d", len(p.envoys)+1),
+		options...))
 	p.envoys, p.urls = append(p.envoys, one), append(p.urls, "http://"+address)
 }
 

@@ -17,22 +17,26 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/internal/filterfile"
+	"github.com/harmonyedge/harmonyedge/internal/filterfile/stub"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // rolloutStreams is how many streams run over a rollout.
 const rolloutStreams = 100
 
-// startRollout starts a control plane with three Envoys, and streams on them that go on until release is called.
+// startRollout starts a control plane with three Envoys, the last of which is the group canary, and streams on them
+// that go on until release is called.
 func startRollout(t *testing.T) (p *plane, streams *longStreams, release func()) {
 	t.Helper()
 	const words, rate = 30, 20
 	gpu, url := lab.RunSim(t, sim.Options{Script: longScript(rolloutStreams, words), TokensPerSecond: rate,
 		HoldAfter: 2 * words, MaxRunning: 2 * rolloutStreams})
-	p = preparePlane(t, planeSettings{servers: []string{url}, envoys: 3})
+	p = preparePlane(t, planeSettings{servers: []string{url}, envoys: 2})
 	p.wasm = filepath.Join(p.folder, "filter.wasm")
 	copyFilter(t, p.wasm)
 	p.run()
+	p.addEnvoy("--group", "canary")
+	p.await("three Envoys are current", func(server.Status) bool { return true })
 	clients := make([]streamClient, rolloutStreams)
 	for i := range clients {
 		clients[i] = streamClient{lab.HTTP2(t), p.urls[i%len(p.urls)]}
@@ -100,6 +104,12 @@ func TestRolloutOfABadFilter(t *testing.T) {
 	writeFilter(t, bad, stamped)
 	stop := p.load()
 
+	none := filepath.Join(p.folder, "none.wasm") // passes for a filter here, and for no Envoy
+	writeFilter(t, none, stub.Filter("none"))
+	if said := p.rollout("--filter", none, "--for", "2m", "--wait"); said.ExitCode(t) != 1 ||
+		!strings.Contains(said.Stdout.String(), "refuses it") {
+		t.Errorf("a filter that Envoys refuse: %s%s", &said.Stdout, &said.Stderr)
+	}
 	begin := time.Now()
 	said := p.rollout("--filter", bad, "--share", "10%", "--for", "2m", "--wait")
 	took := time.Since(begin).Round(time.Second)
@@ -140,14 +150,16 @@ func TestRolloutOfAGoodFilter(t *testing.T) {
 	good := filepath.Join(p.folder, "good.wasm")
 	version := newFilter(t, good)
 	stop := p.load()
-	if said := p.rollout("--filter", good, "--for", "6s", "--requests", "30"); said.ExitCode(t) != 0 {
+	if said := p.rollout("--filter", good, "--group", "canary", "--for", "6s", "--requests", "30"); said.ExitCode(t) != 0 {
 		t.Fatalf("%s%s", &said.Stdout, &said.Stderr)
 	}
 	if said := p.rollout("--filter", good); said.ExitCode(t) != 1 ||
 		!strings.Contains(said.Stderr.String(), "is under way") {
 		t.Errorf("a second one: %s%s", &said.Stdout, &said.Stderr)
 	}
-	p.await("one Envoy has it", func(s server.Status) bool { return s.Rollout.Accepted == 1 })
+	p.await("the canary has it", func(s server.Status) bool {
+		return s.Rollout.Accepted == 1 && s.Envoys[2].Chosen && s.Envoys[2].Group == "canary"
+	})
 	p.end(syscall.SIGTERM)
 	p.start()
 	p.await("one Envoy has it after a restart", func(s server.Status) bool {

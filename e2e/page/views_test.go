@@ -14,6 +14,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/controlplane/rollout"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/e2e/page/fake"
@@ -54,6 +55,29 @@ func TestFleet(t *testing.T) {
 	if text := eval[string](b, `document.body.innerText`); strings.Contains(text, "Address already in use") {
 		t.Error("a refusal that is over is still shown")
 	}
+}
+
+// TestFleetRollout sees how a rollout goes, and that one is taken back.
+func TestFleetRollout(t *testing.T) {
+	t.Parallel()
+	s := fake.Well(time.Now())
+	s.Envoys[1].Chosen, s.Envoys[1].Group = true, "canary"
+	s.Rollout = &server.Rollout{State: rollout.Watching, Filter: rollout.Filter{Version: "0.2.0"}, Step: 1,
+		Steps: []rollout.Step{{Group: "canary", Share: 1}, {Share: 0.5}, {Share: 1}}, Reason: "watched for 9m more",
+		Envoys: 1, Accepted: 1, Started: time.Now(), Since: time.Now()}
+	f := newFleet(t, s)
+	b := open(t, f.serve(t), "/#/fleet")
+	for _, text := range []string{"All well", "group canary", "with the rollout's filter",
+		"0.2.0: step 1 of 3 (100 % of group canary), 1 of 1 Envoys have it: watched for 9m more"} {
+		b.see(text)
+	}
+	back := fake.Well(time.Now())
+	back.Rollout = &server.Rollout{State: rollout.TakenBack, Filter: rollout.Filter{Version: "0.2.0"}, Step: 1,
+		Steps: s.Rollout.Steps, Reason: "vm_failures: 7 of 69", Ended: time.Now().Add(-2 * time.Minute)}
+	f.status.Store(&back)
+	b.see("A rollout is taken back")
+	b.see("0.2.0: taken back 2 min")
+	b.see("ago: vm_failures: 7 of 69")
 }
 
 // TestFleetDown sees a pool without a ready server.

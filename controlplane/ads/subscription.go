@@ -103,8 +103,12 @@ func (s *subscription) pending(c *collection, wait deferrals) []string {
 		if _, named := s.names[name]; !named && !s.wildcard || s.sent[name] == r.GetVersion() {
 			continue
 		}
-		if _, update := s.accepted[name]; update && wait.updates {
+		held, update := s.accepted[name]
+		if update && wait.updates {
 			continue
+		}
+		if no, refused := s.refused[name]; refused && onlyWeigh(no, r.GetVersion()) && meaning(held) != meaning(no) {
+			continue // it was not refused for its weights, so others do not mend it
 		}
 		names = append(names, name)
 	}

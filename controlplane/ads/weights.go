@@ -20,6 +20,9 @@ func meaning(version string) string {
 	return before
 }
 
+// onlyWeigh reports whether two versions differ in weights alone.
+func onlyWeigh(one, other string) bool { return one != other && meaning(one) == meaning(other) }
+
 // weighted reports whether an endpoint has a weight.
 func weighted(a *endpointv3.ClusterLoadAssignment) bool {
 	for _, locality := range a.GetEndpoints() {

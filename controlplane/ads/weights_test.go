@@ -99,6 +99,29 @@ func TestRefusedWeights(t *testing.T) {
 	eventually(t, s, "accepted", func(all []Envoy) bool { return all[0].Types["endpoints"].Refused == "" })
 }
 
+// TestWeightsOfRefusedEndpoints checks that endpoints that an Envoy refuses are not sent again for other weights.
+func TestWeightsOfRefusedEndpoints(t *testing.T) {
+	s, address := serveResources(t, weighing(t, 1, 100))
+	c := connect(t, address, "one")
+	c.start(weighing(t, 1, 100))
+	eventually(t, s, "current", current(1))
+	set(t, s, weighing(t, 99999, 100))
+	c.nack(c.receive(resource.EndpointType), "no such port")
+	eventually(t, s, "refused", func(all []Envoy) bool { return all[0].Types["endpoints"].Refused != "" })
+	for _, weight := range []uint32{50, 71} {
+		if _, err := s.Set(weighing(t, 99999, weight)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.expectNothing()
+	if e := s.Envoys()[0]; e.Current || e.Types["endpoints"].Refused == "" {
+		t.Errorf("got %+v", e)
+	}
+	set(t, s, weighing(t, 2, 71))
+	c.expectAndAck(resource.EndpointType, "a")
+	eventually(t, s, "current", current(1))
+}
+
 // TestWeightsAfterReconnect checks that an Envoy that holds other weights is sent the present ones, and is current.
 func TestWeightsAfterReconnect(t *testing.T) {
 	earlier, err := newSnapshot(weighing(t, 1, 100), nil)

@@ -22,8 +22,6 @@ const (
 	turn  = 0.75
 	// few is how many requests more or less do not matter. So idle servers do not trade weights for every request.
 	few = 4
-	// waitingCounts is how many running requests one that waits counts for: the server cannot take it now.
-	waitingCounts = 2
 	// From cacheFull on, a KV cache is so full that new requests make it preempt others. A full one counts cacheCounts
 	// times its requests, and so does a server that preempts more than preempting requests a second.
 	cacheFull   = 0.9
@@ -47,14 +45,28 @@ type Weight struct {
 	Reason string
 }
 
+// Basis is what weights depend on beside [Server.Share].
+type Basis uint8
+
+// The bases.
+const (
+	// ByShare is nothing else.
+	ByShare Basis = iota
+	// ByLoad is the load.
+	ByLoad
+	// ByEarlierLoad is the load at the last call: no weight moves.
+	ByEarlierLoad
+)
+
 // Weigher gives servers weights. K names a server. The zero value is ready.
 type Weigher[K comparable] struct {
 	levels map[K]int // below or above middle; a server that is not in it is there
 }
 
 // Weigh returns the weights of the servers of a pool, in their order. A weight changes only when the load of a server
-// has moved a whole step away from it. byLoad is false for a pool whose servers differ by Share alone.
-func (w *Weigher[K]) Weigh(now time.Time, servers []Server[K], byLoad bool) []Weight {
+// has moved a whole step away from it, and by one step at a time: the next load shows what it does. by says what the
+// weights depend on.
+func (w *Weigher[K]) Weigh(now time.Time, servers []Server[K], by Basis) []Weight {
 	if w.levels == nil {
 		w.levels = map[K]int{}
 	}
@@ -62,7 +74,7 @@ func (w *Weigher[K]) Weigh(now time.Time, servers []Server[K], byLoad bool) []We
 	var known []float64
 	for i := range servers {
 		requests[i] = -1
-		if l := &servers[i].Load; byLoad && l.Known(now) {
+		if l := &servers[i].Load; by != ByShare && l.Known(now) {
 			requests[i] = counted(l)
 			known = append(known, requests[i])
 		}
@@ -73,11 +85,13 @@ func (w *Weigher[K]) Weigh(now time.Time, servers []Server[K], byLoad bool) []We
 		s := &servers[i]
 		level, reason := 0, ""
 		switch {
-		case !byLoad:
+		case by == ByShare:
 		case requests[i] < 0:
 			reason = "its load is unknown"
 		default:
-			level = w.levelOf(s.Key, requests[i], center)
+			if level = w.levels[s.Key]; by == ByLoad {
+				level = nextLevel(level, requests[i], center)
+			}
 			if level != 0 {
 				reason = fmt.Sprintf("its load is %.0f, and the middle of the pool %.0f", requests[i], center)
 			}
@@ -97,15 +111,15 @@ func (w *Weigher[K]) Weigh(now time.Time, servers []Server[K], byLoad bool) []We
 	return all
 }
 
-// levelOf returns the level of a server with so many requests.
-func (w *Weigher[K]) levelOf(key K, requests, center float64) int {
-	level := w.levels[key]
+// nextLevel returns the level of a server with so many requests, which had a level before.
+func nextLevel(level int, requests, center float64) int {
 	wanted := -2 * math.Log2((requests+few)/(center+few))
 	away := math.Abs(wanted - float64(level))
 	if level == 0 && away < leave || level != 0 && away < turn {
 		return level
 	}
-	return max(-middle, min(int(math.Round(wanted)), len(weights)-1-middle))
+	next := max(-middle, min(int(math.Round(wanted)), len(weights)-1-middle))
+	return max(level-1, min(next, level+1))
 }
 
 // Forget forgets the servers that keep returns false for.
@@ -119,7 +133,7 @@ func (w *Weigher[K]) Forget(keep func(K) bool) {
 
 // counted returns how many requests a server's load counts for.
 func counted(l *Load) float64 {
-	n := max(l.Running, 0) + waitingCounts*max(l.Waiting, 0)
+	n := max(l.Running, 0) + max(l.Waiting, 0)
 	if l.Preemptions > preempting {
 		return n * cacheCounts
 	}

@@ -49,8 +49,18 @@ func TestWeigh(t *testing.T) {
 		"none":                      {nil, nil},
 	} {
 		var w Weigher[int]
-		if got := values(w.Weigh(start, servers(tt.running...), true)); !slices.Equal(got, tt.want) {
-			t.Errorf("%s: got %d, want %d", name, got, tt.want)
+		last := values(w.Weigh(start, servers(tt.running...), ByLoad))
+		for range len(weights) {
+			next := values(w.Weigh(start, servers(tt.running...), ByLoad))
+			for i := range next {
+				if was, is := slices.Index(weights[:], last[i]), slices.Index(weights[:], next[i]); is < was-1 || is > was+1 {
+					t.Errorf("%s: a weight goes from %d to %d", name, last[i], next[i])
+				}
+			}
+			last = next
+		}
+		if !slices.Equal(last, tt.want) {
+			t.Errorf("%s: got %d, want %d", name, last, tt.want)
 		}
 	}
 }
@@ -60,7 +70,7 @@ func TestReasons(t *testing.T) {
 	var w Weigher[int]
 	all := servers(10, 10, 90, -1, 90)
 	all[1].Share, all[4].Share = 0.5, 0.1
-	got := w.Weigh(start, all, true)
+	got := w.Weigh(start, all, ByLoad)
 	for i, want := range []string{"", "it is new: 50 % of its share", "its load is 90, and the middle of the pool 50",
 		"its load is unknown", "it is new: 10 % of its share; its load is 90"} {
 		if !strings.HasPrefix(got[i].Reason, want) || want == "" && got[i].Value == Middle && got[i].Reason != "" {
@@ -68,10 +78,10 @@ func TestReasons(t *testing.T) {
 		}
 	}
 	// A stale load is unknown. A pool without weights by load says nothing of it.
-	if got := w.Weigh(start.Add(StaleAfter), servers(10, 90), true); got[1].Reason != "its load is unknown" {
+	if got := w.Weigh(start.Add(StaleAfter), servers(10, 90), ByLoad); got[1].Reason != "its load is unknown" {
 		t.Errorf("got %+v", got)
 	}
-	if got := w.Weigh(start, servers(10, 90), false); got[1] != (Weight{Value: Middle}) {
+	if got := w.Weigh(start, servers(10, 90), ByShare); got[1] != (Weight{Value: Middle}) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -83,8 +93,8 @@ func TestCounted(t *testing.T) {
 		want float64
 	}{
 		{Load{Running: 10, Waiting: 0, Cache: 0.5, Preemptions: 0}, 10},
-		{Load{Running: 10, Waiting: 5, Cache: -1, Preemptions: -1}, 20},
-		{Load{Running: -1, Waiting: 5, Cache: -1, Preemptions: -1}, 10},
+		{Load{Running: 10, Waiting: 5, Cache: -1, Preemptions: -1}, 15},
+		{Load{Running: -1, Waiting: 5, Cache: -1, Preemptions: -1}, 5},
 		{Load{Running: 10, Waiting: 0, Cache: 0.9, Preemptions: 0}, 10},
 		{Load{Running: 10, Waiting: 0, Cache: 1, Preemptions: 0}, 15},
 		{Load{Running: 10, Waiting: 0, Cache: 1e9, Preemptions: 0}, 15},
@@ -106,7 +116,7 @@ func TestHysteresis(t *testing.T) {
 		if i%2 == 0 {
 			load = 31
 		}
-		got := w.Weigh(start, servers(20, 20, 20, load), true)[3].Value
+		got := w.Weigh(start, servers(20, 20, 20, load), ByLoad)[3].Value
 		if got != last {
 			changes++
 		}
@@ -116,19 +126,29 @@ func TestHysteresis(t *testing.T) {
 		t.Errorf("the weight changed %d times", changes)
 	}
 	// It comes back only when the load is the middle's again.
-	w.Weigh(start, servers(20, 20, 20, 40), true)
-	if got := w.Weigh(start, servers(20, 20, 20, 24), true)[3].Value; got != 71 {
+	w.Weigh(start, servers(20, 20, 20, 40), ByLoad)
+	if got := w.Weigh(start, servers(20, 20, 20, 24), ByLoad)[3].Value; got != 71 {
 		t.Errorf("between both: %d", got)
 	}
-	if got := w.Weigh(start, servers(20, 20, 20, 20.1), true)[3].Value; got != Middle {
+	if got := w.Weigh(start, servers(20, 20, 20, 20.1), ByLoad)[3].Value; got != Middle {
 		t.Errorf("like the others: %d", got)
+	}
+}
+
+// TestHold checks that no weight moves for a change that is none of loads, and that a new server has the middle's.
+func TestHold(t *testing.T) {
+	var w Weigher[int]
+	before := values(w.Weigh(start, servers(20, 20, 20, 90), ByLoad))
+	got := values(w.Weigh(start, servers(20, 20, 20, 200, 200), ByEarlierLoad))
+	if want := append(before, Middle); before[3] != 71 || !slices.Equal(got, want) {
+		t.Errorf("got %d, want %d", got, want)
 	}
 }
 
 // TestForget checks that servers that have gone leave nothing behind.
 func TestForget(t *testing.T) {
 	var w Weigher[int]
-	w.Weigh(start, servers(10, 10, 90), true)
+	w.Weigh(start, servers(10, 10, 90), ByLoad)
 	if len(w.levels) == 0 {
 		t.Fatal("no server differs")
 	}
@@ -183,7 +203,7 @@ func TestChangesPerMinute(t *testing.T) {
 			continue
 		}
 		before := changed
-		for i, got := range w.Weigh(now, all, true) {
+		for i, got := range w.Weigh(now, all, ByLoad) {
 			if got.Value != last[i] && last[i] != 0 {
 				changed++
 			}
@@ -224,6 +244,6 @@ func BenchmarkWeigh(b *testing.B) {
 	var w Weigher[int]
 	b.ReportAllocs()
 	for b.Loop() {
-		w.Weigh(start, all, true)
+		w.Weigh(start, all, ByLoad)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/clients"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/load"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
@@ -212,7 +213,7 @@ func (s *Server) apply(ctx context.Context, next *configuration) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	s.weigh(next, s.pools.Servers(), time.Now())
+	s.weigh(next, s.pools.Servers(), load.ByEarlierLoad)
 	if r, err = s.build(next); err == nil {
 		_, err = s.push(ctx, r, false)
 	}
@@ -244,7 +245,7 @@ func (s *Server) pushServers(ctx context.Context) {
 	if s.current == nil {
 		return
 	}
-	s.weigh(s.current, s.pools.Servers(), time.Now())
+	s.weigh(s.current, s.pools.Servers(), load.ByEarlierLoad)
 	changed, err := xds.Endpoints(s.current.Resolved, s.xdsOptions(s.current))
 	if err == nil {
 		all := maps.Clone(s.latest)

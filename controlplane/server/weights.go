@@ -46,9 +46,10 @@ type weighing struct {
 // warms reports whether new servers of a pool get a growing weight. Of other policies Envoy itself starts them slowly.
 func warms(p *config.ResolvedPool) bool { return p.Hashes() && p.SlowStart > 0 }
 
-// weigh derives the weights of all servers anew. It returns the pools in which one has changed.
-func (s *Server) weigh(c *configuration, states map[string]pools.PoolState, now time.Time) map[string]bool {
-	w := &s.weighing
+// weigh derives the weights of all servers anew, and returns the pools in which one has changed. by is [load.ByLoad], or
+// [load.ByEarlierLoad] for a change of servers alone.
+func (s *Server) weigh(c *configuration, states map[string]pools.PoolState, by load.Basis) map[string]bool {
+	w, now := &s.weighing, time.Now()
 	next := weights{servers: map[serverKey]load.Weight{}, pools: map[string]bool{}}
 	usable := map[string]map[netip.AddrPort]bool{}
 	since := map[serverKey]time.Time{}
@@ -80,7 +81,11 @@ func (s *Server) weigh(c *configuration, states map[string]pools.PoolState, now 
 			continue
 		}
 		next.pools[p.Name] = true
-		for j, one := range w.weigher.Weigh(now, all, p.Load.Weights) {
+		basis := by
+		if !p.Load.Weights {
+			basis = load.ByShare
+		}
+		for j, one := range w.weigher.Weigh(now, all, basis) {
 			next.servers[all[j].Key] = one
 		}
 	}
@@ -147,7 +152,7 @@ func (s *Server) pushWeights() {
 	if c == nil {
 		return
 	}
-	changed := s.weigh(c, s.pools.Servers(), time.Now())
+	changed := s.weigh(c, s.pools.Servers(), load.ByLoad)
 	if len(changed) == 0 {
 		return
 	}

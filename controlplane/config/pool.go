@@ -253,6 +253,10 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 	if field, reason := p.Affinity.check(p); reason != "" {
 		return fail(field, "%s", reason)
 	}
+	if c.Mode == contract.ModeReduced && p.Policy == PolicyPrefix && p.Session.Header == "" {
+		return fail(".policy", "in mode reduced a server is chosen before a request's body is read; name a session.header, or "+
+			"write mode: full")
+	}
 	if p.Capacity < 0 || p.Capacity > maxCapacity {
 		return fail(".capacity", "%d is out of range; write how many requests one server works on at once, or 0 for no limit",
 			p.Capacity)

@@ -25,7 +25,7 @@ func (b *builder) keepSession(r *routev3.Route, p *config.ResolvedPool) {
 	case p.Policy == config.PolicyPrefix, p.Policy == config.PolicyPicker && p.Picker.Fallback == config.PolicyPrefix:
 		r.GetRoute().HashPolicy = []*routev3.RouteAction_HashPolicy{{
 			PolicySpecifier: &routev3.RouteAction_HashPolicy_FilterState_{
-				FilterState: &routev3.RouteAction_HashPolicy_FilterState{Key: affinityState},
+				FilterState: &routev3.RouteAction_HashPolicy_FilterState{Key: AffinityState},
 			},
 		}}
 		return
@@ -55,8 +55,8 @@ func (b *builder) keepSession(r *routev3.Route, p *config.ResolvedPool) {
 	}
 }
 
-// affinityState is the name of the state in which Envoy keeps what [contract.AffinityHeader] said.
-const affinityState = "harmony.affinity"
+// AffinityState is the name of the state in which Envoy keeps what [contract.AffinityHeader] said.
+const AffinityState = "harmony.affinity"
 
 // AffinityFilter is the name of the filter that keeps it.
 const AffinityFilter = "envoy.filters.http.set_filter_state"
@@ -67,7 +67,7 @@ const AffinityFilter = "envoy.filters.http.set_filter_state"
 func (b *builder) affinityFilter() *hcmv3.HttpFilter {
 	return &hcmv3.HttpFilter{Name: AffinityFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{
 		TypedConfig: b.any(&statefilterv3.Config{OnRequestHeaders: []*statev3.FilterStateValue{{
-			Key:        &statev3.FilterStateValue_ObjectKey{ObjectKey: affinityState},
+			Key:        &statev3.FilterStateValue_ObjectKey{ObjectKey: AffinityState},
 			FactoryKey: "envoy.hashable_string",
 			Value: &statev3.FilterStateValue_FormatString{FormatString: &corev3.SubstitutionFormatString{
 				Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: &corev3.DataSource{

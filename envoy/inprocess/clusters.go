@@ -12,6 +12,7 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	maglevv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/maglev/v3"
 	overridev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/override_host/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	upstreamhttpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
@@ -33,7 +34,10 @@ func readClusters(r *xds.Resources) ([]proxy.Cluster, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", c.GetName(), err)
 		}
-		if slices.Contains(r.Prefill, c.GetName()) && isPinned(c) {
+		if isPinned(c) {
+			if !slices.Contains(r.Prefill, c.GetName()) {
+				return nil, errPicker
+			}
 			one.Pinned = contract.DestinationHeader
 		}
 		out = append(out, one)
@@ -43,6 +47,15 @@ func readClusters(r *xds.Resources) ([]proxy.Cluster, error) {
 
 func readCluster(c *clusterv3.Cluster) (proxy.Cluster, error) {
 	out := proxy.Cluster{Name: c.GetName()}
+	for _, policy := range c.GetLoadBalancingPolicy().GetPolicies() {
+		m := &maglevv3.Maglev{}
+		if typed := policy.GetTypedExtensionConfig().GetTypedConfig(); typed.MessageIs(m) {
+			if err := typed.UnmarshalTo(m); err != nil {
+				return out, err
+			}
+			out.MaxLoad = int(m.GetConsistentHashingLbConfig().GetHashBalanceFactor().GetValue())
+		}
+	}
 	for _, locality := range c.GetLoadAssignment().GetEndpoints() {
 		if locality.GetPriority() > 0 {
 			return out, errors.New("spares need Envoy: leave spares out, or use --host envoy")

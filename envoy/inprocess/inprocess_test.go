@@ -155,9 +155,13 @@ func TestEnvoysOwn(t *testing.T) {
 		"TLS for clients needs Envoy": func(c *config.Config) {
 			c.Listeners = []config.Listener{{Name: "a", Address: "127.0.0.1:0", TLS: "edge"}}
 		},
-		"sessions need Envoy": func(c *config.Config) {
-			c.Pools[0].Policy, c.Pools[0].Session = config.PolicySession, config.Session{Header: "x-session-id"}
+		"sessions by cookie need Envoy": func(c *config.Config) {
+			c.Pools[0].Policy, c.Pools[0].Session = config.PolicySession, config.Session{Cookie: "session"}
 		},
+		"pickers need Envoy": func(c *config.Config) {
+			c.Pools[0].Policy, c.Pools[0].Picker.URL = config.PolicyPicker, "http://h:9002"
+		},
+		"pickers need Envoy: write": func(c *config.Config) { c.Pools[0].Policy = config.PolicyPicker },
 		"authorization needs Envoy": func(c *config.Config) { c.Pools[0].Authorization = "token" },
 		"capacity needs Envoy":      func(c *config.Config) { c.Pools[0].Capacity = 8 },
 		"spares need Envoy":         func(c *config.Config) { c.Pools[0].Spares = []string{"q"} },

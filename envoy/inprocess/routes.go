@@ -11,6 +11,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 var errLimits = errors.New("limits need Envoy: leave limits out of the configuration, or use --host envoy")
@@ -42,6 +43,8 @@ func (r *route) matches(h *wasmhost.Headers) bool {
 	return true
 }
 
+var errPicker = errors.New("pickers need Envoy: write another policy, or use --host envoy")
+
 // readRoutes returns a function that chooses a route. It supports a table with one virtual host for all domains.
 func readRoutes(c *routev3.RouteConfiguration) (func(*wasmhost.Headers) *wasmhost.Route, error) {
 	hosts := c.GetVirtualHosts()
@@ -51,6 +54,9 @@ func readRoutes(c *routev3.RouteConfiguration) (func(*wasmhost.Headers) *wasmhos
 	host := hosts[0]
 	if host.GetTypedPerFilterConfig()[xds.LimitsFilterName] != nil {
 		return nil, errLimits
+	}
+	if _, picks := host.GetTypedPerFilterConfig()[xds.PickerFilterName]; picks {
+		return nil, errPicker
 	}
 	if len(host.GetTypedPerFilterConfig()) > 0 {
 		return nil, fmt.Errorf("CORS needs Envoy: leave cors_origins out, " +
@@ -101,8 +107,14 @@ func readRoute(r *routev3.Route) (*route, error) {
 	if perFilter[xds.LimitsFilterName] != nil {
 		return nil, errLimits
 	}
-	if len(perFilter) > 0 || len(r.GetRoute().GetHashPolicy()) > 0 {
-		return nil, fmt.Errorf("sessions need Envoy: write another policy, or use --host envoy")
+	for _, h := range r.GetRoute().GetHashPolicy() {
+		out.to.HashHeader = h.GetHeader().GetHeaderName()
+		if h.GetFilterState().GetKey() == xds.AffinityState {
+			out.to.HashHeader = contract.AffinityHeader // a filter of Envoy's own keeps it there
+		}
+	}
+	if len(perFilter) > 0 || len(r.GetRoute().GetHashPolicy()) > 1 {
+		return nil, fmt.Errorf("sessions by cookie need Envoy: write another policy, or use --host envoy")
 	}
 	switch action := r.GetAction().(type) {
 	case *routev3.Route_Route:

@@ -45,7 +45,9 @@ type Event struct {
 	End bool
 	// Cluster is where a request's headers go. HostRewrite reports whether the server receives its own name as host:
 	// [Route.HostRewrite].
-	Cluster     string
+	Cluster string
+	// Hashed is the value of [Route.HashHeader], or empty.
+	Hashed      string
 	HostRewrite bool
 	// ForwardHost is [Route.ForwardHost], and IdleTimeout [Route.IdleTimeout].
 	ForwardHost bool

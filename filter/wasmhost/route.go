@@ -20,6 +20,8 @@ type Route struct {
 	WebSocket bool
 	// RemoveRequestHeaders are removed before the request goes to the cluster.
 	RemoveRequestHeaders []string
+	// HashHeader is the name of the header by whose value a server is chosen, also where the route removes it. Empty: none.
+	HashHeader string
 	// SetResponseHeaders are set on every response, direct ones included.
 	SetResponseHeaders []Field
 	// HostRewrite sends a server its own name as host in place of the client's: auto_host_rewrite.

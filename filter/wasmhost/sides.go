@@ -268,11 +268,15 @@ func (d *direction) sendHeaders(end bool) {
 		return
 	}
 	h := d.headers.Clone()
+	hashed := ""
+	if route.HashHeader != "" {
+		hashed = h.Get(route.HashHeader)
+	}
 	for _, name := range route.RemoveRequestHeaders {
 		h.Remove(name)
 	}
 	s.sentTo, s.serverBusy, d.sent = route, true, end
-	s.emit(Event{To: ToServer, Kind: HeadersKind, Headers: h, End: end, Cluster: route.Cluster,
+	s.emit(Event{To: ToServer, Kind: HeadersKind, Headers: h, End: end, Cluster: route.Cluster, Hashed: hashed,
 		HostRewrite: route.HostRewrite, ForwardHost: route.ForwardHost, IdleTimeout: route.IdleTimeout, Timeout: route.Timeout})
 }
 

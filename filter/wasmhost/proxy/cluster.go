@@ -22,6 +22,9 @@ type Cluster struct {
 	HTTP2 bool
 	// IdleTimeout is how long a connection may be unused before it is closed.
 	IdleTimeout time.Duration
+	// MaxLoad is how many requests a server may have, in percent of the average, before others take those that are sent by
+	// hash: hash_balance_factor. 0 is no bound.
+	MaxLoad int
 	// SingleUse closes a connection after one request: max_requests_per_connection: 1.
 	SingleUse bool
 	// Pinned is the name of a header that names the server of each callout as host:port. A callout to any other server
@@ -140,14 +143,18 @@ func (c *cluster) pinnedTo(address string) *cluster {
 	return &one
 }
 
-// send sends a request to a server of the cluster. If the connection fails, it tries the next server: no server has
+// send sends a request to a server of the cluster, to the same one as others with the same text in hashed, if there is
+// one. If the connection fails, it tries the next server: no server has
 // begun to work on the request. The caller must call release when it has read the response.
-func (c *cluster) send(ctx context.Context, make func(*endpoint) *http.Request) (
+func (c *cluster) send(ctx context.Context, hashed string, make func(*endpoint) *http.Request) (
 	response *http.Response, release func(), err error) {
 	var tried []*endpoint
 	err = errNoServer
 	for range c.retries + 1 {
 		e := c.pick(tried)
+		if hashed != "" {
+			e = c.pickHashed(hashed, tried)
+		}
 		if e == nil {
 			if len(tried) == 0 || len(c.endpoints) > 1 {
 				break

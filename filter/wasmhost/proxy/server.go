@@ -127,7 +127,7 @@ func (s *serverSide) run(ctx context.Context, e wasmhost.Event, whole []byte) {
 	defer s.cancel()
 	x := s.exchange
 	c := x.proxy.clusters[e.Cluster]
-	response, release, err := c.send(ctx, func(to *endpoint) *http.Request {
+	response, release, err := c.send(ctx, e.Hashed, func(to *endpoint) *http.Request {
 		x.stream.UpstreamAddress(to.Address)
 		return s.request(e, whole, to)
 	})

@@ -58,10 +58,10 @@ func (a Affinity) withDefaults() Affinity {
 func (c *Config) routing(m *Model) contract.Routing {
 	p := findPool(c.Pools, m.Pool)
 	if p == nil || !p.byAffinity() && !p.Asked() {
-		return contract.Routing{}
+		return contract.Routing{Destination: p != nil && p.PickedInFront()}
 	}
 	a := p.Affinity.withDefaults()
-	r := contract.Routing{BlockSize: a.BlockSize}
+	r := contract.Routing{BlockSize: a.BlockSize, Destination: p.PickedInFront()}
 	if p.byAffinity() {
 		r.Affinity, r.SessionHeader, r.Blocks = true, strings.ToLower(p.Session.Header), a.Blocks
 	}

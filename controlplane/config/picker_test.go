@@ -27,7 +27,7 @@ func TestPicker(t *testing.T) {
 		p.Picker.Fallback != PolicyLeastRequest {
 		t.Errorf("a picker with a URL: %+v", p)
 	}
-	if in := string(r.FilterJSON); strings.Count(in, `"block_hashes":512`) != 1 || strings.Contains(in, "affinity") {
+	if in := string(r.FilterJSON); strings.Count(in, `"block_hashes":512`) != 1 || strings.Count(in, `"destination":true`) != 1 || strings.Contains(in, "affinity") {
 		t.Errorf("the filter gets %s", in)
 	}
 	if q.Asked() || !q.PickedInFront() {

@@ -14,6 +14,9 @@ type Routing struct {
 	Blocks int
 	// BlockHashes is how many of a prompt's first blocks [BlocksHeader] names. 0 leaves the header out.
 	BlockHashes int
+	// Destination reports whether the [DestinationHeader] of a request is kept: whoever is in front of the proxy sets it,
+	// and removes it from clients' requests.
+	Destination bool
 }
 
 // The defaults and the ranges of [Routing]. The block's size is that of vLLM's cache.
@@ -36,5 +39,6 @@ func (r *Routing) Fields() []Field {
 		number("block_size", &r.BlockSize, 0, 0, MaxBlockSize),
 		number("blocks", &r.Blocks, 0, 0, MaxBlocks),
 		number("block_hashes", &r.BlockHashes, 0, 0, MaxBlockHashes),
+		flag("destination", &r.Destination, false),
 	}
 }

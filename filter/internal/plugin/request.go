@@ -117,8 +117,8 @@ func (p *plugin) removeInternalHeaders() (headers [][2]string, tapped, ok bool) 
 	}
 	for _, h := range headers {
 		isTap := h[0] == tap.KeyHeader
-		if !isTap && !contract.IsInternalHeader(h[0]) {
-			continue
+		if !isTap && !contract.IsInternalHeader(h[0]) || p.keepsDestination && h[0] == contract.DestinationHeader {
+			continue // redirect decides on the last one
 		}
 		if !check("remove request header", proxywasm.RemoveHttpRequestHeader(h[0])) {
 			return nil, false, false
@@ -126,6 +126,17 @@ func (p *plugin) removeInternalHeaders() (headers [][2]string, tapped, ok bool) 
 		tapped = tapped || isTap && p.tap != nil && p.tap.opens(h[1])
 	}
 	return headers, tapped, true
+}
+
+// keepsDestinationTo reports whether requests to a pool keep their [contract.DestinationHeader].
+func (p *plugin) keepsDestinationTo(pool string) bool {
+	for i := range p.models {
+		m := &p.models[i]
+		if m.Routing.Destination && (m.Pool == pool || contract.UntranslatedRoute(m.Pool) == pool) {
+			return true
+		}
+	}
+	return false
 }
 
 // readClientHeaders passes the request's headers to the exchange. Headers for the gateway are removed only when the
@@ -281,6 +292,10 @@ func (s *stream) tell(headers []exchange.Header) bool {
 func (s *stream) redirect(pool, path, without string, rewritten bool) bool {
 	edited := s.plugin.edited
 	ok := edited("set "+contract.PoolHeader, proxywasm.ReplaceHttpRequestHeader(contract.PoolHeader, pool))
+	if s.plugin.keepsDestination && !s.plugin.keepsDestinationTo(pool) {
+		ok = ok && edited("remove "+contract.DestinationHeader,
+			proxywasm.RemoveHttpRequestHeader(contract.DestinationHeader))
+	}
 	if path == "" {
 		return ok
 	}

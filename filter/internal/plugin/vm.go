@@ -112,6 +112,8 @@ type plugin struct {
 	// models are the configured models. tap sends what is seen of tapped requests. It is nil if none is ever tapped.
 	models []contract.Model
 	tap    *tapper
+	// keepsDestination reports whether a model's requests keep their [contract.DestinationHeader].
+	keepsDestination bool
 }
 
 // tickMS is the interval, in milliseconds, at which the filter looks for stalled streams and measures the heap.
@@ -138,6 +140,9 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	}
 	share(configuredKey)
 	p.gateway, p.models = exchange.New(options), c.Models
+	for i := range p.models {
+		p.keepsDestination = p.keepsDestination || p.models[i].Routing.Destination
+	}
 	p.memoryLimit = uint64(c.MemoryLimit)
 	p.heldLimit = max(c.MemoryLimit, c.BodyLimit) // one request can always be received
 	arenaLimit = max(arenaLimit, c.BodyLimit+arenaSlack)

@@ -154,7 +154,9 @@ func (b *builder) localLimits() *localv3.LocalRateLimit {
 		return nil
 	}
 	all := &localv3.LocalRateLimit{
-		StatPrefix: "harmony", FilterEnabled: always(), FilterEnforced: always(),
+		// A bucket for everybody must be there. It has enough for everybody.
+		TokenBucket: bucket(math.MaxUint32, time.Second),
+		StatPrefix:  "harmony", FilterEnabled: always(), FilterEnforced: always(),
 		Status:                  &typev3.HttpStatus{Code: typev3.StatusCode(http.StatusTooManyRequests)},
 		EnableXRatelimitHeaders: descriptorv3.XRateLimitHeadersRFCVersion_DRAFT_VERSION_03,
 		EnableRetryAfterHeader:  true,
@@ -214,10 +216,14 @@ func (b *builder) addLocal(to *localv3.LocalRateLimit, client, model string, l *
 			entries = append(entries, &descriptorv3.RateLimitDescriptor_Entry{Key: contract.LimitsModel, Value: model})
 		}
 		to.Descriptors = append(to.Descriptors, &descriptorv3.LocalRateLimitDescriptor{
-			Entries: entries, TokenBucket: &typev3.TokenBucket{
-				MaxTokens: uint32(n), TokensPerFill: wrapperspb.UInt32(uint32(n)), FillInterval: durationpb.New(w.window)},
+			Entries: entries, TokenBucket: bucket(uint32(n), w.window),
 		})
 	}
+}
+
+// bucket returns a bucket that fills up in a time.
+func bucket(n uint32, window time.Duration) *typev3.TokenBucket {
+	return &typev3.TokenBucket{MaxTokens: n, TokensPerFill: wrapperspb.UInt32(n), FillInterval: durationpb.New(window)}
 }
 
 func fixed(key, value string) *routev3.RateLimit_Action {

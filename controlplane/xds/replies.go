@@ -102,7 +102,12 @@ func localReplies(c *config.Config) []LocalReply {
 		},
 		{
 			// A rate limit service has said why. If it has not, the filter does.
-			Details: []string{"request_rate_limited", "local_rate_limited"}, keepsBody: true,
+			Details: []string{"request_rate_limited"}, keepsBody: true,
+		},
+		{
+			Details: []string{"local_rate_limited"},
+			message: "Rate limit reached for requests or tokens. Try again later, or ask for fewer tokens.",
+			kind:    contract.RateLimitError, code: contract.CodeRateLimitExceeded,
 		},
 		{
 			Details: []string{"rate_limiter_error"},

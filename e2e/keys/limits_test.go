@@ -196,16 +196,18 @@ func TestReservations(t *testing.T) {
 	if got := s.take(t, 2); got[1]["hits"] != 0 {
 		t.Errorf("without a server: %v", got)
 	}
-	h.Stop() // writes its log
 	wantBooks(t, c.AccessLog)
 }
 
 // wantBooks fails the test unless the log tells of each reservation what is left of it.
 func wantBooks(t *testing.T, path string) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	const all = 10
+	var data []byte
+	for end := time.Now().Add(lab.Patience); strings.Count(string(data), "\n") < all; time.Sleep(50 * time.Millisecond) {
+		if data, _ = os.ReadFile(path); time.Now().After(end) {
+			t.Fatalf("the log has not %d lines: %s", all, data)
+		}
 	}
 	reserved := 0
 	for line := range strings.Lines(string(data)) {

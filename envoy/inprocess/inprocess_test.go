@@ -9,6 +9,7 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/clients"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
@@ -20,7 +21,7 @@ func build(c *config.Config) (*xds.Resources, error) {
 	if err != nil {
 		return nil, err
 	}
-	return xds.Build(resolved, xds.Options{ModulePath: "/filter.wasm"})
+	return xds.Build(resolved, xds.Options{ModulePath: "/filter.wasm", Clients: &clients.File{}})
 }
 
 func resources(t *testing.T) *xds.Resources {
@@ -164,7 +165,10 @@ func TestEnvoysOwn(t *testing.T) {
 		"pickers need Envoy: write": func(c *config.Config) { c.Pools[0].Policy = config.PolicyPicker },
 		"authorization needs Envoy": func(c *config.Config) { c.Pools[0].Authorization = "token" },
 		"capacity needs Envoy":      func(c *config.Config) { c.Pools[0].Capacity = 8 },
-		"spares need Envoy":         func(c *config.Config) { c.Pools[0].Spares = []string{"q"} },
+		"limits need Envoy": func(c *config.Config) {
+			c.Clients.KeysFile, c.Limits.URL = "keys.yaml", "http://l:1"
+		},
+		"spares need Envoy": func(c *config.Config) { c.Pools[0].Spares = []string{"q"} },
 	} {
 		c := config.Default()
 		m := config.DefaultModel("m")

@@ -127,7 +127,7 @@ type guarded struct{ x *Exchange }
 
 func (g *guarded) head() RequestHead {
 	g.x.passThrough()
-	return RequestHead{Internal: g.x.marks()}
+	return RequestHead{}
 }
 
 func (g *guarded) request([]byte, Host) RequestAction { return g.x.passThrough() }

@@ -17,6 +17,7 @@ import (
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	exprv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/rate_limit_descriptors/expr/v3"
+	previousv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -61,6 +62,7 @@ func (b *builder) limits() proto.Message {
 	service := grpcService(UnroutedCluster, nil)
 	if l.Kept() == config.LimitsService {
 		service = grpcService(LimitsCluster, &b.resolved.Limits)
+		service.RetryPolicy = b.askAgain()
 	}
 	return &ratelimitv3.RateLimit{
 		Domain: contract.LimitsDomain, StatPrefix: "harmony",
@@ -70,6 +72,23 @@ func (b *builder) limits() proto.Message {
 		RateLimitService: &ratelimitconfigv3.RateLimitServiceConfig{
 			GrpcService: service, TransportApiVersion: corev3.ApiVersion_V3,
 		},
+	}
+}
+
+// askAgain returns when Envoy asks another replica of the service, so that a replica which ends takes no reservation and
+// no settlement with it. The service counts each once, however often it is asked. Envoy itself would wait for up to a
+// second before it asks again.
+func (b *builder) askAgain() *corev3.RetryPolicy {
+	return &corev3.RetryPolicy{
+		RetryOn: "connect-failure,refused-stream,reset,unavailable", NumRetries: wrapperspb.UInt32(3),
+		RetryBackOff: &corev3.BackoffStrategy{BaseInterval: durationpb.New(10 * time.Millisecond),
+			MaxInterval: durationpb.New(100 * time.Millisecond)},
+		RetryHostPredicate: []*corev3.RetryPolicy_RetryHostPredicate{{
+			Name: "envoy.retry_host_predicates.previous_hosts",
+			ConfigType: &corev3.RetryPolicy_RetryHostPredicate_TypedConfig{
+				TypedConfig: b.any(&previousv3.PreviousHostsPredicate{})},
+		}},
+		HostSelectionRetryMaxAttempts: 3,
 	}
 }
 

@@ -36,6 +36,9 @@ type Limits struct {
 	Mode string `yaml:"mode" jsonschema:"enum=service,enum=local"`
 	// URL is the address of the rate limit service (harmony limits), such as http://10.0.0.9:9005.
 	URL string `yaml:"url"`
+	// URLs are the addresses of its replicas, which share one Redis, in the place of URL. A name with several addresses is
+	// as good.
+	URLs []string `yaml:"urls"`
 	// OnFailure is "allow" or "refuse": what becomes of requests while the service does not answer. Empty: allow.
 	OnFailure string `yaml:"on_failure" jsonschema:"enum=allow,enum=refuse"`
 	// Timeout is how long a request waits for the service's answer. 0 is the default.
@@ -55,10 +58,47 @@ const DefaultLimitsTimeout = 500 * time.Millisecond
 
 // Kept returns who keeps the limits: [LimitsService], [LimitsLocal], or "" for nobody.
 func (l *Limits) Kept() string {
-	if l.Mode == "" && l.URL != "" {
+	if l.Mode == "" && (l.URL != "" || len(l.URLs) > 0) {
 		return LimitsService
 	}
 	return l.Mode
+}
+
+// maxReplicas is how many replicas of a rate limit service Envoys may know.
+const maxReplicas = 32
+
+// resolve returns the addresses of the service.
+func (l *Limits) resolve(r *Resolved) *Error {
+	fail := func(field, format string, args ...any) *Error {
+		return &Error{Field: "limits." + field, Reason: fmt.Sprintf(format, args...)}
+	}
+	urls, field := l.URLs, func(i int) string { return fmt.Sprintf("urls[%d]", i) }
+	switch {
+	case l.URL != "" && len(urls) > 0:
+		return fail("urls", "is given beside limits.url; write all replicas into urls")
+	case len(urls) > maxReplicas:
+		return fail("urls", "has %d replicas; %d is the limit", len(urls), maxReplicas)
+	case len(urls) == 0:
+		urls, field = []string{l.URL}, func(int) string { return "url" }
+	}
+	for i, text := range urls {
+		if u, err := url.Parse(text); text == "" || err != nil || u.Scheme == "" {
+			return fail(field(i), "%q is not the address of a rate limit service; write such as http://127.0.0.1:9005", text)
+		}
+		e, err := ParseURL(text)
+		if err != nil {
+			return fail(field(i), "%v", err)
+		}
+		if owner, ok := r.owners[e.withoutScheme()]; ok {
+			return fail(field(i), "%s is also a server of %s, which keeps no limits; run harmony limits, and write its address",
+				text, owner)
+		}
+		if len(r.Limits) > 0 && e.TLS != r.Limits[0].TLS {
+			return fail(field(i), "%s and %s cannot both be asked; write either http:// or https:// for all", urls[0], text)
+		}
+		r.Limits = append(r.Limits, e)
+	}
+	return nil
 }
 
 // filterClients returns what the filter is told about clients, without the file's content.
@@ -133,21 +173,10 @@ func (c *Config) checkLimits(r *Resolved) *Error {
 		}
 	}
 	if l.Kept() == LimitsLocal {
-		if l.URL != "" || l.OnFailure != "" || l.Timeout != 0 {
-			return fail("mode", "local asks no service; leave url, on_failure and timeout out")
+		if l.URL != "" || len(l.URLs) > 0 || l.OnFailure != "" || l.Timeout != 0 {
+			return fail("mode", "local asks no service; leave url, urls, on_failure and timeout out")
 		}
 		return nil
 	}
-	if u, err := url.Parse(l.URL); l.URL == "" || err != nil || u.Scheme == "" {
-		return fail("url", "%q is not the address of a rate limit service; write such as http://127.0.0.1:9005", l.URL)
-	}
-	var err error
-	if r.Limits, err = ParseURL(l.URL); err != nil {
-		return fail("url", "%v", err)
-	}
-	if owner, ok := r.owners[r.Limits.withoutScheme()]; ok {
-		return fail("url", "%s is also a server of %s, which keeps no limits; run harmony limits, and write its address",
-			l.URL, owner)
-	}
-	return nil
+	return l.resolve(r)
 }

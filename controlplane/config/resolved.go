@@ -19,7 +19,7 @@ type Resolved struct {
 	// Tap is the recorder of [Config.Tap], or zero.
 	Tap Endpoint
 	// Limits is the rate limit service of [Config.Limits], or zero.
-	Limits Endpoint
+	Limits []Endpoint
 	// Collector is that of [Config.Tracing]. It is zero if there is none.
 	Collector Collector
 	// FilterJSON is the filter's part, in the form that the filter reads. It lacks the addresses and the clients that

@@ -61,7 +61,7 @@ func (b *builder) limits() proto.Message {
 	}
 	service := grpcService(UnroutedCluster, nil)
 	if l.Kept() == config.LimitsService {
-		service = grpcService(LimitsCluster, &b.resolved.Limits)
+		service = grpcService(LimitsCluster, &b.resolved.Limits[0])
 		service.RetryPolicy = b.askAgain()
 	}
 	return &ratelimitv3.RateLimit{
@@ -94,7 +94,11 @@ func (b *builder) askAgain() *corev3.RetryPolicy {
 
 // limitsCluster returns the cluster of the rate limit service.
 func (b *builder) limitsCluster() *clusterv3.Cluster {
-	c := b.cluster(LimitsCluster, singleServer(b.resolved.Limits), speech{http2: true})
+	var replicas group
+	for _, e := range b.resolved.Limits {
+		replicas.servers = append(replicas.servers, Server{Endpoint: e})
+	}
+	c := b.cluster(LimitsCluster, []group{replicas}, speech{http2: true})
 	c.HealthChecks = []*corev3.HealthCheck{{
 		Timeout: durationpb.New(pickerCheck), Interval: durationpb.New(pickerCheck),
 		NoTrafficInterval: durationpb.New(pickerCheck),

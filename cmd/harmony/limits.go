@@ -27,7 +27,7 @@ one configuration with limits.url. Envoys reserve a request's tokens here before
 when the stream has ended.
 
   harmony limits --keys keys.yaml
-  harmony limits --keys keys.yaml --listen 0.0.0.0:18003 --redis redis://10.0.0.7:6379/0
+  harmony limits --keys keys.yaml --listen 0.0.0.0:9005 --redis redis://10.0.0.7:6379/0
 
 Without --redis the numbers are in this program alone: run one, and all begin at zero when it starts again. Any number
 of these may share one Redis. Its password comes from the environment variable ` + redisledger.PasswordVariable + `.
@@ -40,8 +40,8 @@ Exit status: 0 after an interrupt, 1 when something failed, 2 when the command l
 
 const (
 	// defaultLimits is where harmony limits serves Envoys, and defaultLimitsStatus where it serves its status.
-	defaultLimits       = "127.0.0.1:18003"
-	defaultLimitsStatus = "127.0.0.1:18004"
+	defaultLimits       = "127.0.0.1:9005"
+	defaultLimitsStatus = "127.0.0.1:9006"
 	// drainOfLimits is how long what was asked before an interrupt may take.
 	drainOfLimits = 5 * time.Second
 )
@@ -74,7 +74,7 @@ func limitsCommand() *cobra.Command {
 
 func (f *limitsFlags) run(cmd *cobra.Command) error {
 	if f.keys == "" {
-		return usageError{errors.New("no keys file is given; write --keys FILE (see docs/keys.md)")}
+		return usageError{errors.New("no keys file is given; write --keys FILE (docs/keys.md)")}
 	}
 	if f.slot < config.Duration(time.Second) || time.Duration(f.slot) > ledger.OpenLifetime {
 		return usageError{fmt.Errorf("--slot-lifetime is out of range; write 1s to %s", ledger.OpenLifetime)}

@@ -25,10 +25,16 @@ type proxy struct {
 	log     string // the path of its access log
 }
 
-// ended returns how many requests it got.
+// requests returns how many requests it got.
 func (p *proxy) requests(t *testing.T) int64 {
 	t.Helper()
-	stats, err := p.envoy.Get(t.Context(), "/stats?filter=^http.clients.downstream_rq_total$")
+	return requestsOf(t, p.envoy, "clients")
+}
+
+// requestsOf returns how many requests a listener of an Envoy got.
+func requestsOf(t *testing.T, e *envoy.Process, listener string) int64 {
+	t.Helper()
+	stats, err := e.Get(t.Context(), "/stats?filter=^http."+listener+".downstream_rq_total$")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,203 @@
+//go:build e2e
+
+package books
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/clients"
+	"github.com/harmonyedge/harmonyedge/controlplane/limits/ledger"
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/sim"
+)
+
+// fleet is two Envoys of a control plane with the shipped filter, and the replicas that they ask.
+type fleet struct {
+	redis     *lab.Redis
+	replicas  []*replica
+	servers   []*sim.Server
+	envoys    []*envoy.Process
+	addresses []string
+	log       string // the access log of both
+}
+
+// keyOf returns the key of a client.
+func keyOf(client string) string { return "sk-harmony-" + client }
+
+// startFleet starts a fleet. limits are the settings of limits beside the replicas' addresses.
+func startFleet(t *testing.T, keys map[string]string, limits string) *fleet {
+	t.Helper()
+	f := &fleet{redis: lab.StartRedis(t), log: filepath.Join(t.TempDir(), "access.log")}
+	var text strings.Builder
+	text.WriteString("clients:\n")
+	for name, limits := range keys {
+		fmt.Fprintf(&text, "- {name: %s, hashes: [%q], limits: {%s}}\n", name, clients.HashOf(keyOf(name)), limits)
+	}
+	file := writeKeys(t, text.String())
+	var urls, servers []string
+	for range 2 {
+		r := startReplica(t, file, "--redis", f.redis.URL, "--slot-lifetime", "20s")
+		f.replicas, urls = append(f.replicas, r), append(urls, "http://"+r.address)
+	}
+	for range 4 {
+		s, url := lab.RunSim(t, sim.Options{TokensPerSecond: 400})
+		f.servers, servers = append(f.servers, s), append(servers, "vllm="+url)
+	}
+	xds := lab.FreeAddress(t)
+	config := lab.WriteConfig(t, fmt.Sprintf("listen: 127.0.0.1:0\naccess_log: %s\nclients: {keys_file: %s}\n"+
+		"limits: {urls: [%s]%s}\nmodels: [{name: %s, servers: ['%s']}]\n", f.log, file, strings.Join(urls, ", "), limits,
+		lab.Model, strings.Join(servers, "', '")))
+	lab.RunHarmony(t, nil, "controlplane", "--config", config, "--listen", xds, "--status", lab.FreeAddress(t),
+		"--state", "none", "--wasm", lab.Tool(t, "HARMONY_WASM")).Announced(t, `serving Envoys on (\S+)`)
+	for i := range 2 {
+		one, address := lab.StartEdge(t, lab.EdgeBootstrap(t, xds, fmt.Sprint("edge-", i)))
+		f.envoys, f.addresses = append(f.envoys, one), append(f.addresses, address)
+	}
+	return f
+}
+
+// post sends a request for an answer of some tokens.
+func (f *fleet) post(ctx context.Context, envoy int, client string, words, tokens int) (*http.Response, error) {
+	body := fmt.Sprintf(`{"model":%q,"stream":true,"max_tokens":%d,"messages":[{"role":"user","content":%q}]}`, lab.Model,
+		tokens, strings.Repeat("word ", words))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+f.addresses[envoy]+lab.ChatPath,
+		strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+keyOf(client))
+	return http.DefaultClient.Do(req)
+}
+
+// TestGateway is TestBooks with the shipped filter: it says what is reserved and used. Servers die, too.
+func TestGateway(t *testing.T) {
+	f := startFleet(t, map[string]string{"strict": "tokens_per_minute: 20000, concurrency: 2", "a": "", "b": ""}, "")
+	var sent, left atomic.Int64
+	var group sync.WaitGroup
+	for c := range bookedClients {
+		client := []string{"a", "b", "strict", "a"}[c%4]
+		random := rand.New(rand.NewPCG(uint64(c), 2))
+		group.Go(func() {
+			for i := range bookedRequests / bookedClients {
+				switch sent.Add(1) {
+				case bookedRequests / 4:
+					f.servers[0].Close()
+				case bookedRequests / 2:
+					f.replicas[0].Kill(t)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				leaves := random.IntN(6) == 0
+				if leaves {
+					time.AfterFunc(time.Duration(random.IntN(60_000))*time.Microsecond, cancel)
+				}
+				resp, err := f.post(ctx, (c+i)%2, client, random.IntN(60), 1+random.IntN(40))
+				if err == nil {
+					_, err = io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+				}
+				if leaves && err != nil {
+					left.Add(1)
+				}
+				cancel()
+			}
+		})
+	}
+	group.Wait()
+	var books ledger.Book
+	until(t, "nothing is open", func() bool {
+		books = f.replicas[1].books(t).Sum
+		return books.OpenRequests == 0
+	})
+	w := f.witness(t)
+	t.Logf("%d requests on two Envoys: %d clients have left, %d were refused, %d failed in other ways", sent.Load(),
+		left.Load(), w.refused, w.failed)
+	t.Logf("reserved %d + beyond it %d + without it %d = used %d + refunded %d + lost %d (of %d requests)", books.Reserved,
+		books.Overrun, books.Unreserved, books.Used, books.Refunded, books.Lost, books.LostRequests)
+	t.Logf("used, says the ledger: %d; used, say the access logs: %d reserved and not given back, %d of prompts and answers",
+		books.Used, w.used, w.tokens)
+	if books.Used != w.used {
+		t.Error("the ledger and the access logs do not agree")
+	}
+	if w.tokens != w.used {
+		t.Error("the access logs' tokens are not what was used")
+	}
+	if w.lines < bookedRequests*9/10 || left.Load() == 0 || w.refused == 0 {
+		t.Errorf("the run has not what it is for: %+v, %d left", w, left.Load())
+	}
+	if books.LostRequests > w.unasked {
+		t.Errorf("%d reservations are lost, and only %d clients left before the answer", books.LostRequests, w.unasked)
+	}
+}
+
+// told is what the access log tells.
+type told struct {
+	lines, refused, failed, unasked int64
+	// used is what was reserved without what was given back, and tokens those of prompts and answers.
+	used, tokens int64
+}
+
+// witness reads the access log when all lines are there.
+func (f *fleet) witness(t *testing.T) (w told) {
+	t.Helper()
+	until(t, "the access log has all lines", func() bool {
+		w = told{}
+		var got int64
+		for _, e := range f.envoys {
+			got += requestsOf(t, e, "harmony")
+		}
+		file, err := os.Open(f.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		for lines := bufio.NewScanner(file); lines.Scan(); {
+			w.add(t, lines.Bytes())
+		}
+		return w.lines == got
+	})
+	return w
+}
+
+func (w *told) add(t *testing.T, line []byte) {
+	t.Helper()
+	var fields map[string]any
+	if err := json.Unmarshal(line, &fields); err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	number := func(name string) int64 {
+		n, _ := fields[name].(float64)
+		return int64(n)
+	}
+	upstream, _ := fields["upstream"].(string)
+	flags, _ := fields["flags"].(string)
+	status := number("status")
+	w.lines++
+	switch {
+	case status == 429:
+		w.refused++
+	case upstream == "" && strings.Contains(flags, "DC"):
+		w.unasked++
+		return
+	case status != 200:
+		w.failed++
+	}
+	w.used += number("reserved_tokens") - number("unused_tokens")
+	if status == 200 || status == 0 {
+		w.tokens += number("prompt_tokens") + number("completion_tokens")
+	}
+}

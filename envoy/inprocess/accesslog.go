@@ -101,6 +101,8 @@ func logValue(command string) (func(*wasmhost.Stream, *wasmhost.StreamInfo) any,
 		return value, nil
 	}
 	switch name {
+	case "DYNAMIC_METADATA": // of filters that only Envoy has
+		return func(*wasmhost.Stream, *wasmhost.StreamInfo) any { return nil }, nil
 	case "REQ":
 		if argument == "" || strings.ContainsRune(argument, '?') {
 			return nil, unsupported

@@ -209,7 +209,8 @@ func (s *Server) checkDivided(c *completion) *refusal {
 	}
 	switch b := c.bootstrap; {
 	case b.Room == nil:
-		return badRequest("", fmt.Sprintf("Disaggregated request received without bootstrap room id. req.rid='%s'", c.RequestID))
+		return badRequest("",
+			fmt.Sprintf("Disaggregated request received without bootstrap room id. req.rid='%s'", c.RequestID))
 	case b.Host == nil || b.Port == nil:
 		return badRequest("", "Disaggregated request received without bootstrap host or port.")
 	case c.choices() > 1:
@@ -337,8 +338,8 @@ func (j *job) keepForDecode() *transferParams {
 	for i := range blocks {
 		blocks[i] = i + 1
 	}
-	return &transferParams{DoRemotePrefill: true, BlockIDs: [][]int{blocks}, EngineID: &engine, RequestID: &key, Host: &host,
-		Port: &port, TPSize: 1, Tokens: len(j.c.ids)}
+	return &transferParams{DoRemotePrefill: true, BlockIDs: [][]int{blocks}, EngineID: &engine, RequestID: &key,
+		Host: &host, Port: &port, TPSize: 1, Tokens: len(j.c.ids)}
 }
 
 // abortable makes a request of SGLang's abortable by its id. The caller calls the function when the request has ended.

@@ -88,8 +88,8 @@ func (p *ResolvedPool) checkPrefillSettings(kind *contract.Kind) (field, reason 
 	case set.BootstrapPort < 0 || set.BootstrapPort > 65535:
 		return ".bootstrap_port", fmt.Sprintf("%d is not a port", set.BootstrapPort)
 	case set.BootstrapPort != 0 && !bootstrap:
-		return ".bootstrap_port", "is for SGLang; servers of the kind " + kind.Name + " tell each other where they are; leave " +
-			"it out"
+		return ".bootstrap_port", "is for SGLang; servers of the kind " + kind.Name + " tell each other where they are; " +
+			"leave it out"
 	case set.MinTokens < 0 || set.MinTokens > contract.MaxContextLength:
 		return ".min_tokens", "is out of range; write how many tokens a prompt must have, or 0 for all prompts"
 	case set.MinTokens != 0 && bootstrap:
@@ -117,8 +117,8 @@ func (p *ResolvedPool) cannotUse(other *ResolvedPool) string {
 	case len(other.Spares) > 0:
 		return other.Name + " has spares, whose servers would not be set up for it; leave spares out"
 	case other.Policy != PolicyLeastRequest && other.Policy != PolicyRoundRobin:
-		return other.Name + " has the policy " + other.Policy + ", which knows clients' requests only; write least_request or " +
-			"round_robin"
+		return other.Name + " has the policy " + other.Policy + ", which knows clients' requests only; write " +
+			"least_request or round_robin"
 	}
 	for _, e := range other.Endpoints {
 		for _, mine := range p.Endpoints {

@@ -40,8 +40,9 @@ func (b *builder) prefillClusters() []string {
 	return all
 }
 
-// pinned returns the policy of a pool whose server the filter has chosen. If that server is not in the cluster any more,
-// the call must fail: the server that writes the answer waits for the chosen one, and another would wait for ever.
+// pinned returns the policy of a pool whose server the filter has chosen. If that server is not in the cluster any
+// more, the call must fail: the server that writes the answer waits for the chosen one, and another would wait for
+// ever.
 func (b *builder) pinned() *overridev3.OverrideHost {
 	return &overridev3.OverrideHost{
 		OverrideHostSources: []*overridev3.OverrideHost_OverrideHostSource{{Header: contract.DestinationHeader}},

@@ -46,8 +46,8 @@ func TestLargePrompts(t *testing.T) {
 	})
 }
 
-// TestRudeReaders: readers that never answer, that answer without an end, and that answer more than anybody can hold. The
-// writer reads the prompt then, in bounded time.
+// TestRudeReaders: readers that never answer, that answer without an end, and that answer more than anybody can hold.
+// The writer reads the prompt then, in bounded time.
 func TestRudeReaders(t *testing.T) {
 	for name, answer := range map[string]func(net.Conn){
 		"silent": func(c net.Conn) { time.Sleep(time.Minute) },

@@ -11,14 +11,14 @@ import (
 // Prefill is a call of a server that reads the prompt of a request for the server that writes its answer
 // (docs/prefill.md). [Exchange.PrefillBody] is its body, and [Exchange.Prefilled] takes its answer.
 type Prefill struct {
-	// Cluster is the proxy's name of the servers. Destination is the address of the one that gets the call, or empty if any
-	// does.
+	// Cluster is the proxy's name of the servers. Destination is the address of the one that gets the call, or empty if
+	// any does.
 	Cluster, Destination string
 	Path                 string
 	// TimeoutMS limits the call, in milliseconds. 0 is no limit.
 	TimeoutMS int
-	// Awaited reports whether the request is held until [Exchange.Prefilled] has completed its body. Otherwise it goes on at
-	// once.
+	// Awaited reports whether the request is held until [Exchange.Prefilled] has completed its body. Otherwise it goes on
+	// at once.
 	Awaited bool
 	// AbortPath and AbortBody are a request to the same server that aborts the call. They are empty where the servers take
 	// none.
@@ -122,7 +122,8 @@ func (g *generation) divide(model *Model, r *backend.Request, scratch *Scratch, 
 	}
 	d := &divided{model: model, asked: r, body: scratch}
 	d.call = &Prefill{
-		Cluster: settings.Cluster, Path: model.ServerPath(model.Kind.Facts().Path), TimeoutMS: g.x.gateway.options.StallTimeoutMS,
+		Cluster: settings.Cluster, Path: model.ServerPath(model.Kind.Facts().Path),
+		TimeoutMS: g.x.gateway.options.StallTimeoutMS,
 	}
 	if model.Kind.Facts().Prefill == contract.PrefillBootstrap {
 		if len(settings.Servers) == 0 {
@@ -205,8 +206,8 @@ func (e *Exchange) Prefilled(a PrefillAnswer) PrefillAction {
 	return PrefillAction{Resume: true, Rest: d.rest}
 }
 
-// prefilledBeside takes the answer of a server that reads the prompt while the other one already waits for it. If it has
-// failed, the other one would wait for long.
+// prefilledBeside takes the answer of a server that reads the prompt while the other one already waits for it. If it
+// has failed, the other one would wait for long.
 func (g *generation) prefilledBeside(a PrefillAnswer) PrefillAction {
 	failure := backend.PrefillError(g.kind, a.Status, a.Body)
 	if failure == nil {

@@ -95,8 +95,8 @@ func (s *stream) prefill(p *exchange.Prefill, size int) types.Action {
 	if id, err := proxywasm.GetHttpRequestHeader("x-request-id"); err == nil && id != "" {
 		headers = append(headers, [2]string{"x-request-id", id})
 	}
-	_, err := proxywasm.DispatchHttpCall(p.Cluster, headers, s.exchange.PrefillBody(), nil, uint32(p.TimeoutMS), s.prefilled)
-	if err != nil {
+	body := s.exchange.PrefillBody()
+	if _, err := proxywasm.DispatchHttpCall(p.Cluster, headers, body, nil, uint32(p.TimeoutMS), s.prefilled); err != nil {
 		// The cluster does not exist, or has no server.
 		action := s.prefillEnded(exchange.PrefillAnswer{Status: 503})
 		switch {
@@ -168,8 +168,8 @@ func (s *stream) complete(rest []byte) bool {
 		edited("append to the request body", proxywasm.AppendHttpRequestBody(rest))
 }
 
-// leavePrefill ends the call of a stream that is gone, with a result. The SDK gives nobody the answer to it, and the host
-// cannot cancel it. The server may, so the timer asks it to.
+// leavePrefill ends the call of a stream that is gone, with a result. The SDK gives nobody the answer to it, and the
+// host cannot cancel it. The server may, so the timer asks it to.
 func (s *stream) leavePrefill(result string) {
 	p, v := s.call, s.plugin.vm
 	if p == nil {

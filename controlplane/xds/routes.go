@@ -194,6 +194,9 @@ func (b *builder) routeBufferLimit() *wrapperspb.UInt64Value {
 		const members = 4 * config.MaxObject // those of the operator's, and those that say what is wanted of the answer
 		limit = max(limit, 2*uint64(b.config.BodyLimit)+members)
 	}
+	if slices.ContainsFunc(b.resolved.Pools, func(p config.ResolvedPool) bool { return p.Prefill.Pool != "" }) {
+		limit += contract.MaxPrefillAnswer
+	}
 	return wrapperspb.UInt64(limit)
 }
 

@@ -37,6 +37,10 @@ const (
 // DefaultBootstrapPort is SGLang's own default (--disaggregation-bootstrap-port).
 const DefaultBootstrapPort = 8998
 
+// MaxPrefillAnswer is how much is read of the answer of a server that reads a prompt, in bytes. vLLM's names each block
+// of the prompt, which takes some bytes for 16 tokens. A part of it goes to the other server behind the request's body.
+const MaxPrefillAnswer = 1 << 20
+
 // PoolClusterPrefix begins the name of a pool's cluster where the control plane configures the proxy.
 const PoolClusterPrefix = "harmony-pool-"
 

@@ -84,10 +84,6 @@ func (p *PrefillReport) role() string {
 	return RoleDivided
 }
 
-// MaxPrefillAnswer is how much of the answer to a call a host hands over, in bytes. vLLM's names each block of the
-// prompt, which are some bytes for 16 tokens.
-const MaxPrefillAnswer = 1 << 20
-
 // divided is the part of a generation whose prompt another server reads.
 type divided struct {
 	model *Model

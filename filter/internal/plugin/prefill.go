@@ -122,7 +122,7 @@ func (s *stream) prefilled(_, size, _ int) {
 	}
 	s.plugin.vm.heap.relieveFor(size)
 	s.plugin.vm.heap.busy = true
-	answer := exchange.PrefillAnswer{TooLarge: size > exchange.MaxPrefillAnswer}
+	answer := exchange.PrefillAnswer{TooLarge: size > contract.MaxPrefillAnswer}
 	if headers, err := readCalloutHeaders(); err == nil {
 		status, _ := find(headers, ":status")
 		answer.Status, _ = strconv.Atoi(status)
@@ -130,7 +130,7 @@ func (s *stream) prefilled(_, size, _ int) {
 		answer.RetryAfter = strings.Clone(retry)
 	}
 	if size > 0 {
-		body, err := readCalloutBody(min(size, exchange.MaxPrefillAnswer))
+		body, err := readCalloutBody(min(size, contract.MaxPrefillAnswer))
 		if check("read the answer of a prefill server", err) {
 			answer.Body = body
 		}

@@ -68,6 +68,9 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 		}
 	}
 	j.gen = generate(s.tok, c, c.applyThinkingBudget(s.tok, generated), atEnd)
+	if s.batching != nil && !s.batching.fits(j) {
+		return nil, badRequest("prompt", "The cache of this server does not hold the prompt and its answer.")
+	}
 	if s.batching == nil {
 		j.cached = s.cache.read(j.salt(), c.ids)
 	}

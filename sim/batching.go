@@ -36,6 +36,9 @@ func newBatching(s *Server) *batching {
 	})}
 }
 
+// fits reports whether the cache can hold a request with its whole answer. One that does not fit would never end.
+func (b *batching) fits(j *job) bool { return b.engine.Fits(len(j.c.ids) + len(j.gen.ids)) }
+
 // enter gives the engine the requests of a job.
 func (b *batching) enter(j *job) *place {
 	p := &place{changed: make(chan struct{}, 1)}

@@ -223,6 +223,22 @@ func check(t *testing.T, s *Scheduler) {
 	}
 }
 
+// TestManyWaiting has far more requests than fit into the batch.
+func TestManyWaiting(t *testing.T) {
+	s := New(Options{Blocks: 100, MaxRunning: 4})
+	const many = 100_000
+	for i := range many {
+		s.Add(NewRequest("", DefaultBlockSize, ids(uint32(i%7), 40), ids(9, 1)))
+	}
+	drain(t, s)
+	if n := s.Counts().Generated; n != many {
+		t.Errorf("%d answers, want %d", n, many)
+	}
+	if s.Fits(99*DefaultBlockSize+1) || !s.Fits(99*DefaultBlockSize) {
+		t.Error("as many tokens fit as there are in all blocks but one")
+	}
+}
+
 // TestRead reads prompts without a scheduler.
 func TestRead(t *testing.T) {
 	b := NewBlocks(100)

@@ -197,7 +197,8 @@ func (s *Scheduler) admit(r *Request, budget int) int {
 	if !r.entered {
 		r.entered, r.Cached = true, r.computed
 	}
-	s.waiting = slices.Delete(s.waiting, 0, 1)
+	s.waiting[0] = nil
+	s.waiting = s.waiting[1:]
 	s.running = append(s.running, r)
 	return n
 }

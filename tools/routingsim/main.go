@@ -25,7 +25,6 @@ import (
 // options are the flags.
 type options struct {
 	servers, seeds int
-	blocks         int
 	length         time.Duration
 	out            string
 	engine         batch.Options
@@ -123,16 +122,17 @@ time of its own, with no proxy and no filter. [The same workloads with real Envo
 - **perfect picker** knows each server's cache and load: it stands for the best that is possible without knowing the
   future.
 
-A server's cache has %d blocks. A step of it takes %v, and a second more for %.0f tokens of prompts that are not in the
-cache, or %.0f tokens of answers.
+A server's cache has %d blocks. A step of it takes %v, and a second more for %.0f tokens of prompts that are not in
+the cache, or %.0f tokens of answers.
 
 What it decides:
 
 - **The user's first message ends what counts.** All prompts of a conversation then have one key. Without that end the
   longer keys of chats and agents change from turn to turn.
 - **64 blocks.** Up to 8 blocks are little more than Harmony's own system message, which all prompts share. From 16 to 64
-  the results are alike, and more blocks tell applications apart whose instructions begin alike. At 128 blocks the
-  shorter system prompts end, and every conversation has a key of its own: tenants and bursts lose 10 points.
+  the results are alike, and more blocks tell applications apart whose instructions begin alike. Beyond 64 the shorter
+  system prompts end before the blocks do, and every conversation has a key of its own: with 256 blocks tenants and
+  bursts lose 10 points and more.
 - **125 %%.** Without a bound a popular prefix has its server alone, and waits for minutes. With 100 %% servers are even,
   but prompts lose their caches for small differences. 125 %% keeps the requests in flight within 1.3 × of least request's.
 - **Agents of few kinds** overflow at 64 blocks, and who overflows does not come back. With 256 blocks or more, or with a

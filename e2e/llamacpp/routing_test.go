@@ -23,7 +23,7 @@ func pool(t *testing.T, policy string) *hosts.Host {
 models:
   - { name: %s, pool: pool, server_model: puppet }
 pools:
-  - { name: pool, kind: llamacpp, servers: ["%s", "%s"], policy: %s }
+  - { name: pool, kind: llamacpp, servers: ["%s", "%s"], policy: %s, health: { path: none } }
 `, lab.Model, one.URL, two.URL, policy))
 	if err != nil {
 		t.Fatal(err)
@@ -57,11 +57,11 @@ func TestRouting(t *testing.T) {
 		t.Logf("%s: %v tokens of prompts in each turn, of which %v were cached", policy, prompts, all)
 	}
 	for turn := 1; turn < turns; turn++ {
-		if got := cached[config.PolicyPrefix][turn]; got < prompts[turn]*3/4 {
+		if got := cached[config.PolicyPrefix][turn]; got < prompts[turn]/2 {
 			t.Errorf("prefix, turn %d: %d of %d tokens cached", turn, got, prompts[turn])
 		}
 	}
-	if got := cached[config.PolicyRoundRobin][1]; got > prompts[1]/2 {
+	if got := cached[config.PolicyRoundRobin][1]; got > prompts[1]/4 {
 		t.Errorf("round_robin, turn 1: %d of %d tokens cached: nothing could be seen of a policy", got, prompts[1])
 	}
 }
@@ -71,10 +71,11 @@ func take(t *testing.T, url string, who, turn int) (prompt, cached int) {
 	t.Helper()
 	type message map[string]string
 	messages := []message{{"role": "system", "content": strings.Repeat(fmt.Sprintf("You are number %d. ", who), 150)}}
-	for i := range turn {
+	for i := range turn + 1 {
 		messages = append(messages, message{"role": "user", "content": fmt.Sprintf("This is question %d.", i)},
 			message{"role": "assistant", "content": "Hello!"})
 	}
+	// The script is at the end of each prompt, so that it is in none of the next turns.
 	script, err := Text(hello, GenerationPrompt)
 	if err != nil {
 		t.Fatal(err)

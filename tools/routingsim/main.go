@@ -62,12 +62,15 @@ func prefix(name string, blocks int, within bool, bound int) variant {
 var (
 	manyBlocks = []int{4, 8, 16, 32, 64, 128, 256, 1024}
 	bounds     = []int{0, 100, 110, 125, 150, 200, 300}
+	// weights are how many cached tokens a request in flight outweighs, for a picker.
+	weights = []int{50, 100, 200, 400, 800}
 )
 
 // The settings that are kept while another one is varied.
 const (
 	usualBlocks = 64
 	usualBound  = 125
+	usualWeight = 200
 )
 
 func policies() []variant {
@@ -76,7 +79,7 @@ func policies() []variant {
 		{"least request", func() policy { return &leastRequest{rand.New(rand.NewPCG(1, 1))} }},
 		{"session", func() policy { return &hashed{bySession, 0} }},
 		prefix("prefix", usualBlocks, true, usualBound),
-		{"perfect picker", func() policy { return perfect{200} }},
+		{"perfect picker", func() policy { return perfect{usualWeight} }},
 	}
 }
 
@@ -120,7 +123,7 @@ time of its own, with no proxy and no filter. [The same workloads with real Envo
 - **bound N %%** has another bound: a server with more than its part of all requests, by so much, is passed over.
 - **one of N keys of a prefix** divides the conversations that begin alike among N servers.
 - **perfect picker** knows each server's cache and load: it stands for the best that is possible without knowing the
-  future.
+  future. A request in flight outweighs %d cached tokens, or N: **perfect picker, N**.
 
 A server's cache has %d blocks. A step of it takes %v, and a second more for %.0f tokens of prompts that are not in
 the cache, or %.0f tokens of answers.
@@ -138,7 +141,7 @@ What it decides:
 - **Agents of few kinds** overflow at 64 blocks, and who overflows does not come back. With 256 blocks or more, or with a
   `+"`prompt_cache_key`"+` for each conversation, they stay.
 
-`, o.seeds, o.length, o.servers, usualBlocks, batch.DefaultBlockSize, usualBound, o.engine.Blocks, o.engine.StepTime,
+`, o.seeds, o.length, o.servers, usualBlocks, batch.DefaultBlockSize, usualBound, usualWeight, o.engine.Blocks, o.engine.StepTime,
 		o.engine.PrefillRate, o.engine.DecodeRate)
 }
 
@@ -169,6 +172,9 @@ func (o *options) write(out io.Writer, all []*prepared) {
 	for _, n := range []int{2, 4, 8} {
 		add(variant{fmt.Sprintf("one of %d keys of a prefix", n),
 			func() policy { return &hashed{split(usualBlocks, n), usualBound} }})
+	}
+	for _, n := range weights {
+		add(variant{fmt.Sprintf("perfect picker, %d", n), func() policy { return perfect{n} }})
 	}
 	for _, b := range bounds {
 		title := fmt.Sprintf("bound %d %%", b)

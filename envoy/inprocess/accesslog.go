@@ -109,8 +109,6 @@ func logValue(command string) (func(*wasmhost.Stream, *wasmhost.StreamInfo) any,
 		}
 		header := strings.ToLower(argument)
 		return func(s *wasmhost.Stream, _ *wasmhost.StreamInfo) any { return textOrNull(s.RequestHeader(header)) }, nil
-	case "DYNAMIC_METADATA": // what a picker says, and here is none
-		return func(*wasmhost.Stream, *wasmhost.StreamInfo) any { return nil }, nil
 	case "FILTER_STATE":
 		property, isPlain := strings.CutSuffix(argument, ":PLAIN")
 		property, isFilters := strings.CutPrefix(property, "wasm.")

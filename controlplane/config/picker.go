@@ -20,7 +20,7 @@ type Picker struct {
 	// Timeout is how long a request waits for the picker. All pools have the same. 0 is the default.
 	Timeout Duration `yaml:"timeout"`
 	// OnFailure is "fallback" or "refuse": what becomes of a request for which the picker names no server of the pool.
-	// Empty: fallback.
+	// Empty: fallback, or refuse with send: bodies.
 	OnFailure string `yaml:"on_failure" jsonschema:"enum=fallback,enum=refuse"`
 	// Fallback is the policy that chooses then: "least_request", "round_robin" or "prefix". Empty: least_request.
 	Fallback string `yaml:"fallback" jsonschema:"enum=least_request,enum=round_robin,enum=prefix"`
@@ -61,6 +61,9 @@ func (p *Pool) PickedInFront() bool { return p.Policy == PolicyPicker && p.Picke
 func (p Picker) withDefaults() Picker {
 	p.Send = cmp.Or(p.Send, SendHeaders)
 	p.Timeout = cmp.Or(p.Timeout, Duration(DefaultPickerTimeout))
+	if p.OnFailure == "" && p.Send == SendBodies {
+		p.OnFailure = OnFailureRefuse
+	}
 	p.OnFailure = cmp.Or(p.OnFailure, OnFailureFallback)
 	p.Fallback = cmp.Or(p.Fallback, PolicyLeastRequest)
 	p.Blocks = cmp.Or(p.Blocks, DefaultPickerBlocks)
@@ -105,7 +108,11 @@ func (p *Picker) check(policy, mode string) (field, reason string) {
 	if !oneOf(p.OnFailure, "", OnFailureFallback, OnFailureRefuse) {
 		return ".picker.on_failure", fmt.Sprintf("%q is not known; write fallback or refuse", p.OnFailure)
 	}
-	if p.OnFailure == OnFailureRefuse && p.Fallback != "" {
+	if p.Send == SendBodies && p.OnFailure == OnFailureFallback {
+		return ".picker.on_failure", "cannot be fallback with send: bodies: a request whose body a picker has begun to read " +
+			"cannot go on without it; write refuse"
+	}
+	if p.withDefaults().OnFailure == OnFailureRefuse && p.Fallback != "" {
 		return ".picker.fallback", "chooses nothing with on_failure: refuse; leave one of them out"
 	}
 	if !oneOf(p.Fallback, "", PolicyLeastRequest, PolicyRoundRobin, PolicyPrefix) {

@@ -41,14 +41,16 @@ func TestPicker(t *testing.T) {
 func TestPickerRefusals(t *testing.T) {
 	const picked = "{name: p, servers: ['http://h:1'], policy: picker, picker: {url: 'http://epp:9002', timeout: 1s}}"
 	for pool, want := range map[string]string{
-		"policy: session, picker: {url: 'http://epp:9002'}":     "pools[1].picker: is for the policy picker",
-		"policy: picker, picker: {timeout: 1s}":                 "pools[1].picker.timeout: is for a picker with a url",
-		"policy: picker, picker: {send: bodies}":                "pools[1].picker.send: is for a picker with a url",
-		"policy: picker, picker: {url: epp}":                    `pools[1].picker.url: "epp" is not a URL`,
-		"policy: picker, picker: {url: 'http://epp/x'}":         "has the path /x",
-		"policy: picker, picker: {url: 'http://h:1'}":           "pools[1].picker.url: http://h:1 is a server of the pool p",
-		"policy: picker, picker: {url: 'http://e', send: all}":  `pools[1].picker.send: "all" is not known`,
-		"policy: picker, picker: {on_failure: open}":            `pools[1].picker.on_failure: "open" is not known`,
+		"policy: session, picker: {url: 'http://epp:9002'}":    "pools[1].picker: is for the policy picker",
+		"policy: picker, picker: {timeout: 1s}":                "pools[1].picker.timeout: is for a picker with a url",
+		"policy: picker, picker: {send: bodies}":               "pools[1].picker.send: is for a picker with a url",
+		"policy: picker, picker: {url: epp}":                   `pools[1].picker.url: "epp" is not a URL`,
+		"policy: picker, picker: {url: 'http://epp/x'}":        "has the path /x",
+		"policy: picker, picker: {url: 'http://h:1'}":          "pools[1].picker.url: http://h:1 is a server of the pool p",
+		"policy: picker, picker: {url: 'http://e', send: all}": `pools[1].picker.send: "all" is not known`,
+		"policy: picker, picker: {on_failure: open}":           `pools[1].picker.on_failure: "open" is not known`,
+		"policy: picker, picker: {url: 'http://e', send: bodies, on_failure: fallback}": "pools[1].picker.on_failure: cannot " +
+			"be fallback with send: bodies",
 		"policy: picker, picker: {fallback: random}":            `pools[1].picker.fallback: "random" is not known`,
 		"policy: picker, picker: {blocks: 5}":                   "pools[1].picker.blocks: is for a picker with a url",
 		"policy: picker, picker: {url: 'http://e', blocks: -1}": "pools[1].picker.blocks: -1 is out of range",

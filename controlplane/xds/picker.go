@@ -16,6 +16,7 @@ import (
 	subsetv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/subset/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/type/metadata/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -51,6 +52,7 @@ func (b *builder) pickerFilter() *hcmv3.HttpFilter {
 			GrpcService: grpcService(UnroutedCluster, nil), // each route names its own
 			// A picker that fails never fails a request, and cuts no answer: the cluster's policy chooses.
 			FailureModeAllow: true,
+			StatusOnError:    &typev3.HttpStatus{Code: typev3.StatusCode_ServiceUnavailable},
 			ProcessingMode:   silent(),
 			MessageTimeout:   durationpb.New(b.pickerTimeout()),
 			// A picker names servers. It changes nothing else.
@@ -128,6 +130,8 @@ func (b *builder) askPicker(r *routev3.Route, p *config.ResolvedPool) {
 		Override: &procv3.ExtProcPerRoute_Overrides{Overrides: &procv3.ExtProcOverrides{
 			GrpcService:    grpcService(pickerCluster(p.PickerEndpoint), &p.PickerEndpoint),
 			ProcessingMode: pickerMode(p.Picker.Send),
+			// Of a body that the picker has begun to read, nobody has the rest.
+			FailureModeAllow: wrapperspb.Bool(p.Picker.Send != config.SendBodies),
 			// A request's headers could be anybody's. The pool that a picker chooses from is the route's word.
 			GrpcInitialMetadata: []*corev3.HeaderValue{{Key: protocol.PoolKey, Value: p.Name}},
 		}},

@@ -81,6 +81,11 @@ func localReplies(c *config.Config) []LocalReply {
 			kind:    contract.ServerErrorType, code: contract.CodeServerUnavailable, status: http.StatusServiceUnavailable,
 		},
 		{
+			Prefixes: []string{"ext_proc_error"},
+			message:  "The gateway cannot find out which inference server to use. Try again later.",
+			kind:     contract.ServerErrorType, code: contract.CodeServerUnavailable, status: http.StatusServiceUnavailable,
+		},
+		{
 			Details: []string{"wasm_fail_stream"},
 			message: "The gateway is restarting a worker. Try again.",
 			kind:    contract.ServerErrorType, code: contract.CodeServerError,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	procv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
@@ -23,7 +24,7 @@ import (
 // parts, and sets more headers than it should.
 type extension struct {
 	procv3.UnimplementedExternalProcessorServer
-	choice  string
+	choice  atomic.Pointer[string]
 	bodies  atomic.Int64 // bytes
 	secrets atomic.Int64 // headers with credentials
 	fail    atomic.Bool  // it breaks off after the headers
@@ -74,7 +75,7 @@ func (e *extension) answers(body []byte) []*procv3.ProcessingResponse {
 		RequestHeaders: &procv3.HeadersResponse{Response: &procv3.CommonResponse{
 			ClearRouteCache: true,
 			HeaderMutation: &procv3.HeaderMutation{SetHeaders: []*corev3.HeaderValueOption{
-				set(contract.DestinationHeader, e.choice), set("x-from-picker", "1"),
+				set(contract.DestinationHeader, *e.choice.Load()), set("x-from-picker", "1"),
 				set(contract.PoolHeader, "another"), set("authorization", "Bearer forged")}},
 		}}}}}
 	const part = 62_000
@@ -93,8 +94,16 @@ func (e *extension) answers(body []byte) []*procv3.ProcessingResponse {
 // TestBodies: a picker that reads bodies, as the Inference Extension's own, chooses the server. It gets no credentials,
 // and changes nothing else. If it breaks off, the request is answered all the same, or fails: it is never sent in part.
 func TestBodies(t *testing.T) {
-	servers, urls := sims(t, 3, sim.Options{})
-	e := &extension{choice: strings.TrimPrefix(urls[1], "http://")}
+	script := sim.NewScript(sim.Line{Tokens: lab.Tokens(lab.SixWords)})
+	servers, urls := sims(t, 2, sim.Options{})
+	slow, slowURL := lab.RunSim(t, sim.Options{Script: script, HoldAfter: 2})
+	servers, urls = append(servers, slow), append(urls, slowURL)
+	e := &extension{}
+	choose := func(i int) {
+		address := strings.TrimPrefix(urls[i], "http://")
+		e.choice.Store(&address)
+	}
+	choose(1)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -124,11 +133,30 @@ func TestBodies(t *testing.T) {
 	if e.secrets.Load() != 0 || e.bodies.Load() < 120_000 {
 		t.Errorf("the picker has got %d headers with credentials and %d bytes", e.secrets.Load(), e.bodies.Load())
 	}
+	choose(2)
+	running := begin(slow, client, host.URL)
 	e.fail.Store(true)
-	a := post(client, host.URL, lab.ChatBody("gpt-oss-120b", strings.Repeat("word ", 60_000)), nil)
-	t.Logf("after the picker broke off: %d %s", a.Status, a.Body)
-	g.Stop()
-	if a := post(client, host.URL, lab.ChatBody("gpt-oss-120b", "Hi"), nil); a.Status != 200 {
-		t.Errorf("without a picker: got %d %s", a.Status, a.Body)
+	for _, words := range []int{1, 60_000} {
+		lab.WantRefused(t, post(client, host.URL, lab.ChatBody("gpt-oss-120b", strings.Repeat("word ", words)), nil), 503,
+			"server_unavailable")
 	}
+	g.Stop()
+	lab.WantRefused(t, post(client, host.URL, lab.ChatBody("gpt-oss-120b", "Hi"), nil), 503, "server_unavailable")
+	slow.Release()
+	if a := <-running; a.Status != 200 || a.Err != nil {
+		t.Errorf("the picker died while an answer ran: got %d %s %v", a.Status, a.Body, a.Err)
+	}
+	if counts := servedBy(servers); counts[1] != 2 || counts[2] != 1 || counts[0] != 0 {
+		t.Errorf("the servers have got %v requests", counts)
+	}
+}
+
+// begin sends a request, and returns when the server has it.
+func begin(server *sim.Server, client *http.Client, base string) <-chan lab.Answer {
+	answer, before := make(chan lab.Answer, 1), len(lab.Completions(server))
+	go func() { answer <- post(client, base, lab.ChatBody("gpt-oss-120b", "Hi"), nil) }()
+	for len(lab.Completions(server)) == before {
+		time.Sleep(time.Millisecond)
+	}
+	return answer
 }

@@ -113,7 +113,7 @@ func (g *gateway) pick(ctx context.Context, o options, text string, l net.Listen
 		return errors.Join(err, l.Close())
 	}
 	log := slog.New(slog.DiscardHandler)
-	p := picker.New(picker.Options{BlocksPerServer: o.server.CacheBlocks - 1})
+	p := picker.New(picker.Options{BlocksPerServer: o.server.CacheBlocks - 1, Balance: o.balance})
 	fed, served, ready := make(chan error, 1), make(chan error, 1), make(chan struct{})
 	g.ended = append(g.ended, fed, served)
 	go func() {

@@ -28,6 +28,7 @@ type options struct {
 	workloads, policies string
 	out, python, oracle string
 	servers, together   int
+	balance             int
 	seed                uint64
 	length              time.Duration
 	server              sim.Options
@@ -39,6 +40,7 @@ func main() {
 	flag.StringVar(&o.policies, "policies", ".", "measure only policies whose name matches this `expression`")
 	flag.IntVar(&o.servers, "servers", 8, "`servers` of the pool")
 	flag.IntVar(&o.together, "together", 2, "how `many` policies play a workload at the same time")
+	flag.IntVar(&o.balance, "max-load", 0, "the picker's --max-load, in `percent`; 0 is its default")
 	flag.Uint64Var(&o.seed, "seed", 1, "`number` from which the workloads are made")
 	flag.DurationVar(&o.length, "length", 30*time.Second, "how `long` new conversations come")
 	flag.IntVar(&o.server.CacheBlocks, "blocks", 12288, "`blocks` in a server's cache")

@@ -65,7 +65,7 @@ func (b *bench) group(body *bytes.Buffer, m *measured, p panel, number, left, y 
 		widest = 100
 		fmt.Fprintf(body, "<text x=\"10\" y=\"%d\" class=\"group\">%s</text>\n", y-6, html.EscapeString(m.Name))
 	}
-	top := y
+	top, oracle := y, percent(m.oracle.Hits, m.oracle.Queried)/100*(panelWidth-40)
 	for i, policy := range b.policies {
 		r := m.results[policy.name]
 		value := p.of(m, &r)
@@ -75,12 +75,15 @@ func (b *bench) group(body *bytes.Buffer, m *measured, p panel, number, left, y 
 		length := value / widest * (panelWidth - 40)
 		fmt.Fprintf(body, "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", left, y+3, length,
 			rowHeight-4, colors[i%len(colors)])
-		fmt.Fprintf(body, "<text x=\"%.1f\" y=\"%d\">"+p.show+"</text>\n", float64(left)+length+5, y+14, value)
+		end := length
+		if number == 0 {
+			end = max(end, oracle) // the line would cross the figure
+		}
+		fmt.Fprintf(body, "<text x=\"%.1f\" y=\"%d\">"+p.show+"</text>\n", float64(left)+end+5, y+14, value)
 		y += rowHeight
 	}
 	if number == 0 {
-		x := float64(left) + percent(m.oracle.Hits, m.oracle.Queried)/100*(panelWidth-40)
-		fmt.Fprintf(body, "<path d=\"M%.1f %dV%d\" class=\"oracle\"/>\n", x, top, y)
+		fmt.Fprintf(body, "<path d=\"M%.1f %dV%d\" class=\"oracle\"/>\n", float64(left)+oracle, top, y)
 	}
 	return y
 }

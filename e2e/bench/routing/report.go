@@ -16,8 +16,8 @@ func (b *bench) write(out io.Writer) {
 
 `+"`make bench-routing`"+` has written this page on %s, on %s, which
 other programs used too. One Envoy with the filter had %d simulated servers in a pool, and played each workload once with
-each policy. A server's cache has %d blocks of 16 tokens. A step of it takes %v, and a second more for %.0f tokens of
-prompts that are not in the cache, or %.0f tokens of answers. New conversations came for %v.
+each policy, %d policies at a time. A server's cache has %d blocks of 16 tokens. A step of it takes %v, and a second
+more for %.0f tokens of prompts that are not in the cache, or %.0f tokens of answers. New conversations came for %v.
 
 - **Hit rate**: the part of all prompts' tokens that the servers had in their caches.
 - **Of the oracle**: the hit rate beside that of [a separate program](../../tools/routingsim/oracle.py), which has one
@@ -29,8 +29,8 @@ How many blocks of a prompt should count, and how much load a server may have, [
 
 ![Hit rate, time to first token and spread of load of each policy](routing.svg)
 
-`, time.Now().UTC().Format(time.DateOnly), lab.Machine(), o.servers, o.server.CacheBlocks, o.server.StepTime,
-		o.server.PrefillRate, o.server.DecodeRate, o.length)
+`, time.Now().UTC().Format(time.DateOnly), lab.Machine(), o.servers, o.together, o.server.CacheBlocks,
+		o.server.StepTime, o.server.PrefillRate, o.server.DecodeRate, o.length)
 	for _, m := range b.measured {
 		b.writeWorkload(out, m)
 	}
@@ -38,8 +38,8 @@ How many blocks of a prompt should count, and how much load a server may have, [
 }
 
 func (b *bench) writeWorkload(out io.Writer, m *measured) {
-	fmt.Fprintf(out, "## %s\n\n%s. %d requests of %d tokens on average. The oracle has %.1f %% of them, and %.1f %% with a "+
-		"cache without bounds.\n\n", capital(m.Name), capital(m.About), m.Requests(), m.tokens/m.Requests(),
+	fmt.Fprintf(out, "## %s\n\n%s.\n\n%d requests of %d tokens on average. The oracle has %.1f %% of the tokens, "+
+		"and %.1f %% with a cache without bounds.\n\n", capital(m.Name), capital(m.About), m.Requests(), m.tokens/m.Requests(),
 		percent(m.oracle.Hits, m.oracle.Queried), percent(m.oracle.Unbounded, m.oracle.Queried))
 	var rows [][]string
 	for _, p := range b.policies {

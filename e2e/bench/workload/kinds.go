@@ -27,10 +27,10 @@ var kinds = []struct {
 	make        func(g *generator, n func(float64) int) []*Conversation
 }{
 	{"chats", "people talk for 3 to 8 turns with one assistant, whose system prompt is short", chats},
-	{"tenants", "100 applications with system prompts of 1,000 to 4,000 tokens, the first with a fifth of all requests; " +
-		"1 to 3 turns", tenants},
-	{"agents", "agents of 4 kinds, with tools and instructions of 2,000 tokens, take 8 to 20 steps, and each adds a " +
-		"tool's result to the history", agents},
+	{"tenants",
+		"100 applications with system prompts of 1,000 to 4,000 tokens, one with a fifth of all requests; 1 to 3 turns",
+		tenants},
+	{"agents", "agents of 4 kinds with instructions of 2,000 tokens take 8 to 20 steps, each with a tool's result", agents},
 	{"one tenant", "one application with a system prompt of 4,000 tokens, and questions of one turn", oneTenant},
 	{"burst", "the tenants, and at a third of the time 32 new ones that ask 6 times each within a tenth of the time", burst},
 }

@@ -58,9 +58,10 @@ func instrumented(t *testing.T) string {
 // collector is the function that runs TinyGo's collector, which is part of it.
 const collector = "(*github.com/harmonyedge/harmonyedge/filter/internal/plugin.heap).collect"
 
-// newGateway starts the filter before a server of a kind, with a recorder of what tapped says, or without one.
-func newGateway(t *testing.T, wasm, kind, tapped string, profile bool) *gateway {
+// newGateway starts the filter for a load.
+func newGateway(t *testing.T, wasm string, l *load, profile bool) *gateway {
 	t.Helper()
+	kind, tapped := l.kind, l.tapped
 	g := &gateway{t: t, tapped: tapped != "", kind: contract.KindNamed(kind), answers: map[string][]string{},
 		counter: &wasmcount.Counter{Allocator: "runtime.alloc", Collector: collector, Profile: profile}}
 	var lines []sim.Line
@@ -78,8 +79,12 @@ func newGateway(t *testing.T, wasm, kind, tapped string, profile bool) *gateway 
 			filtertest.Environment(map[string]string{contract.TapKeyVariable: "a key of these counts"}),
 			filtertest.OnCallout(func(c *filtertest.Callout) { c.Respond(http.StatusOK, "") }))
 	}
-	g.host = filtertest.New(t, wasm, `{"schema":1,`+settings+`"models":[{"name":"`+lab.Model+`","server":"`+kind+`"}]}`,
-		options...)
+	routing := ""
+	if l.alike {
+		routing = `,"policy":"prefix","routing":{"affinity":true}`
+	}
+	g.host = filtertest.New(t, wasm, `{"schema":1,`+settings+`"models":[{"name":"`+lab.Model+`","server":"`+kind+`"`+
+		routing+`}]}`, options...)
 	if err := g.counter.Check(); err != nil {
 		t.Fatal(err)
 	}

@@ -147,7 +147,7 @@ func TestHeap(t *testing.T) {
 	out := heapHead
 	for _, l := range heapLoads() {
 		t.Run(l.name, func(t *testing.T) {
-			g := newGateway(t, wasm, contract.VLLM, "", false)
+			g := newGateway(t, wasm, &load{kind: contract.VLLM}, false)
 			l.run(g)
 			counts := g.counter.Counts()
 			got := [4]uint64{uint64(g.counter.Memory()) >> 10, counts.Collections, g.counter.LongestCollection(),

@@ -49,7 +49,7 @@ func TestInstructions(t *testing.T) {
 	out := head
 	for _, l := range loads() {
 		t.Run(l.name, func(t *testing.T) {
-			g := newGateway(t, wasm, l.kind, l.tapped, false)
+			g := newGateway(t, wasm, &l, false)
 			l.run(g)
 			got := g.sum.Div(l.times)
 			out += fmt.Sprintf("| %s | %s | %s | %s |\n", l.name, grouped(got.Instructions), grouped(got.HostCalls),
@@ -121,7 +121,7 @@ func TestProfile(t *testing.T) {
 	}
 	for _, l := range drawn {
 		t.Run(l.name, func(t *testing.T) {
-			g := newGateway(t, wasm, l.kind, l.tapped, true)
+			g := newGateway(t, wasm, &l, true)
 			l.run(g)
 			words := regexp.MustCompile(`[a-z0-9]+`).FindAllString(strings.ToLower(l.name), -1)
 			path := filepath.Join(folder, strings.Join(words, "-")+".svg")

@@ -19,6 +19,8 @@ type load struct {
 	// times is how often it is done. The table has the average.
 	times uint64
 	run   func(g *gateway)
+	// alike reports whether the pool's policy is prefix.
+	alike bool
 }
 
 const (
@@ -49,30 +51,39 @@ var (
 
 // loads returns all loads, in the order of the table.
 func loads() []load {
-	all := []load{{"a VM starts", contract.VLLM, "", 1,
-		func(g *gateway) { g.sum, *g.counter.Root() = g.start, g.startProfile }}}
+	all := []load{{name: "a VM starts", kind: contract.VLLM, times: 1,
+		run: func(g *gateway) { g.sum, *g.counter.Root() = g.start, g.startProfile }}}
+	add := func(name, kind, tapped string, times uint64, run func(*gateway)) {
+		all = append(all, load{name: name, kind: kind, tapped: tapped, times: times, run: run})
+	}
 	for _, a := range []api{chat, responses} {
 		name := a.name + ", a small request: "
-		all = append(all, load{name + "until it is sent", contract.VLLM, "", smallRequests, small(a, true, false)},
-			load{name + "its whole answer", contract.VLLM, "", smallRequests, small(a, false, false)},
-			load{name + "its answer, streamed", contract.VLLM, "", smallRequests, small(a, false, true)})
+		add(name+"until it is sent", contract.VLLM, "", smallRequests, small(a, true, false))
+		add(name+"its whole answer", contract.VLLM, "", smallRequests, small(a, false, false))
+		add(name+"its answer, streamed", contract.VLLM, "", smallRequests, small(a, false, true))
 	}
 	for _, n := range []int{1000, 10_000} {
-		all = append(all, load{fmt.Sprintf("Chat, a prompt of %d tokens: until it is sent", n), contract.VLLM, "", 1, prompt(n)})
+		add(fmt.Sprintf("Chat, a prompt of %d tokens: until it is sent", n), contract.VLLM, "", 1, prompt(n))
 	}
-	all = append(all, load{"channel events, 1000 chunks, `vllm`", contract.VLLM, "", 1, stream(events)})
+	add("channel events, 1000 chunks, `vllm`", contract.VLLM, "", 1, stream(events))
 	for _, kind := range contract.ServerKinds() {
 		for _, a := range []api{chat, responses} {
-			all = append(all, load{a.name + ", 1000 chunks, `" + kind + "`", kind, "", 1, stream(a)})
+			add(a.name+", 1000 chunks, `"+kind+"`", kind, "", 1, stream(a))
 		}
 	}
 	for _, tapped := range []string{contract.TapNone, contract.TapSummary, contract.TapEverything} {
 		name := ", a recorder of `" + tapped + "`"
-		all = append(all,
-			load{"Chat, a small request: until it is sent" + name, contract.VLLM, tapped, smallRequests, small(chat, true, false)},
-			load{"Chat, a small request: its answer, streamed" + name, contract.VLLM, tapped, smallRequests,
-				small(chat, false, true)},
-			load{"Chat, 1000 chunks" + name, contract.VLLM, tapped, 1, stream(chat)})
+		add("Chat, a small request: until it is sent"+name, contract.VLLM, tapped, smallRequests, small(chat, true, false))
+		add("Chat, a small request: its answer, streamed"+name, contract.VLLM, tapped, smallRequests, small(chat, false, true))
+		add("Chat, 1000 chunks"+name, contract.VLLM, tapped, 1, stream(chat))
+	}
+	for _, alike := range []load{
+		{name: "Chat, a small request", times: smallRequests, run: small(chat, true, false)},
+		{name: "Chat, a prompt of 1000 tokens", times: 1, run: prompt(1000)},
+		{name: "Chat, a prompt of 10000 tokens", times: 1, run: prompt(10_000)},
+	} {
+		alike.name, alike.kind, alike.alike = alike.name+": until it is sent, policy `prefix`", contract.VLLM, true
+		all = append(all, alike)
 	}
 	return all
 }

@@ -25,6 +25,12 @@ func Seed(model string) Hash { return AppendText(origin, model) }
 // those of a single call, so AppendIDs(AppendIDs(h, a), b) differs from AppendIDs(h, ab).
 func AppendIDs(h Hash, ids []uint32) Hash {
 	n := len(ids)
+	for len(ids) >= 8 { // one check of the bounds for eight ids
+		p := (*[8]uint32)(ids)
+		h = h.mix(uint64(p[0]) | uint64(p[1])<<32).mix(uint64(p[2]) | uint64(p[3])<<32)
+		h = h.mix(uint64(p[4]) | uint64(p[5])<<32).mix(uint64(p[6]) | uint64(p[7])<<32)
+		ids = ids[8:]
+	}
 	for len(ids) >= 2 {
 		h = h.mix(uint64(ids[0]) | uint64(ids[1])<<32)
 		ids = ids[2:]
@@ -73,14 +79,13 @@ func Prefix(seed Hash, ids []uint32, user uint32, size, limit int) Hash {
 func Stable(ids []uint32, user uint32, limit int) int {
 	limit = min(limit, len(ids))
 	inUser := false
-	for i := range limit {
-		switch ids[i] {
-		case tokenizer.Start:
+	for i, id := range ids[:limit] {
+		switch {
+		case id < tokenizer.FirstSpecial: // nearly all
+		case id == tokenizer.Start:
 			inUser = i+1 < len(ids) && ids[i+1] == user
-		case tokenizer.End:
-			if inUser {
-				return i + 1
-			}
+		case id == tokenizer.End && inUser:
+			return i + 1
 		}
 	}
 	return limit

@@ -32,8 +32,8 @@ func chainStays(t *testing.T, host string) {
 	}
 	file := filepath.Join(t.TempDir(), "harmony.yaml")
 	text := fmt.Sprintf("responses_service: { store: %s }\nmodels: [{ name: %s, pool: gpus }]\n"+
-		"pools: [{ name: gpus, policy: prefix, health: { path: none }, servers: [%s] }]\n",
-		filepath.Join(t.TempDir(), "responses.db"), lab.Model, strings.Join(urls, ", "))
+		"pools: [{ name: gpus, policy: prefix, health: { path: none }, servers: ['%s'] }]\n",
+		filepath.Join(t.TempDir(), "responses.db"), lab.Model, strings.Join(urls, "', '"))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

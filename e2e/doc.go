@@ -3,6 +3,7 @@
 //
 //	suite fields faults routing limits   the gateway
 //	prefill                              requests that two servers share
+//	books                                the rate limit service: its books balance, and what it costs
 //	telemetry secrets monitoring         its metrics and logs, what must not be in them; dashboard and alerts
 //	controlplane up                      the program
 //	page                                 its page, in a browser

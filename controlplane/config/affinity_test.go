@@ -6,7 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// TestRouting: the filter is told all that counts, whatever its own defaults are. Without the policy it is told nothing.
+// TestRouting: the filter is told all that counts, whatever its own defaults are, and nothing without the policy.
 func TestRouting(t *testing.T) {
 	for settings, want := range map[string]contract.Routing{
 		"policy: prefix": {Affinity: true, BlockSize: 16, Blocks: 64},
@@ -15,7 +15,8 @@ func TestRouting(t *testing.T) {
 		"policy: session, session: {header: X-Session}": {},
 		"policy: least_request":                         {},
 	} {
-		c, err := Parse("test", []byte("models: [{name: m, pool: p}]\npools: [{name: p, servers: ['http://h:1'], "+settings+"}]\n"))
+		text := "models: [{name: m, pool: p}]\npools: [{name: p, servers: ['http://h:1'], " + settings + "}]\n"
+		c, err := Parse("test", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}

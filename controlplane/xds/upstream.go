@@ -30,8 +30,8 @@ func (b *builder) removedByRoutes(p *config.ResolvedPool) []string {
 	return slices.DeleteFunc(contract.InternalHeaders(), func(name string) bool { return slices.Contains(kept, name) })
 }
 
-// upstreamFilters returns a cluster's own filters, which end with the codec. They run after a server is chosen, at every
-// attempt, whatever route or call has led to the cluster. They remove the headers by which the server was chosen: a
+// upstreamFilters returns a cluster's own filters, which end with the codec. They run after a server is chosen, at
+// every attempt, whatever route or call has led to the cluster. They remove the headers by which the server was chosen: a
 // retry has them no longer.
 func (b *builder) upstreamFilters(p *config.ResolvedPool) []*hcmv3.HttpFilter {
 	filters := b.injectCredential(p)

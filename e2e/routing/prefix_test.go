@@ -77,7 +77,8 @@ func conversation(name string, turns int) string {
 // conversations with it, and they stay together at their next server.
 func TestPrefix(t *testing.T) {
 	const conversations = 60
-	f := newFarm(t, lab.RunEnvoy, 5, config.Pool{Health: config.Health{Interval: config.Duration(100 * time.Millisecond)}}, sim.Options{})
+	checked := config.Pool{Health: config.Health{Interval: config.Duration(100 * time.Millisecond)}}
+	f := newFarm(t, lab.RunEnvoy, 5, checked, sim.Options{})
 	homes, used := map[string]int{}, map[int]int{}
 	for i := range conversations {
 		name := fmt.Sprint("matter ", i)

@@ -68,14 +68,14 @@ func AppendBlocks(dst []Hash, seed Hash, ids []uint32, size, limit int) []Hash {
 	return dst
 }
 
-// Prefix returns the hash of the part of a prompt that stays the same over a conversation: its first blocks of size ids,
-// at most limit of them, but nothing after the first message of the user. user is the id of the user's role.
+// Prefix returns the hash of the part of a prompt that stays the same over a conversation: its first blocks of size
+// ids, at most limit of them, but nothing after the first message of the user. user is the id of the user's role.
 func Prefix(seed Hash, ids []uint32, user uint32, size, limit int) Hash {
 	return AppendIDs(seed, ids[:Stable(ids, user, size*limit)])
 }
 
-// Stable returns how many of a prompt's ids stay the same over a conversation, at most limit: those up to the end of the
-// first message of the user. user is the id of the user's role in a header.
+// Stable returns how many of a prompt's ids stay the same over a conversation, at most limit: those up to the end of
+// the first message of the user. user is the id of the user's role in a header.
 func Stable(ids []uint32, user uint32, limit int) int {
 	limit = min(limit, len(ids))
 	inUser := false

@@ -32,7 +32,8 @@ func sessionHeaders(models []Model) []string {
 // noteSession notes a header that names a session. If it comes more than once, the first counts.
 func (e *Exchange) noteSession(name, value string) {
 	for _, header := range e.gateway.sessionHeaders {
-		if header == name && value != "" && !slices.ContainsFunc(e.sessions, func(s session) bool { return s.header == name }) {
+		known := slices.ContainsFunc(e.sessions, func(s session) bool { return s.header == name })
+		if header == name && value != "" && !known {
 			e.sessions = append(e.sessions, session{header, affinity.AppendText(0, value)})
 		}
 	}

@@ -224,6 +224,10 @@ test-examples: wasm dist/brackets-filter.wasm ## The tests of examples/filtertes
 	cd examples/filtertest && go vet ./... && go test -count=1 -timeout 120s ./...
 	cd examples/adapter && go vet ./... && go test -count=1 -timeout 120s ./...
 
+.PHONY: test-inference-extension
+test-inference-extension: ## The scorer for the Inference Extension's picker, in that picker (a module of its own; it compiles Kubernetes' client for minutes)
+	cd examples/inference-extension && go vet ./... && go test -count=1 -timeout 300s ./... && go build -o /dev/null .
+
 .PHONY: test-alerts
 test-alerts: tool-prometheus ## promtool on examples/monitoring: the alerts fire when they should, and only then
 	@cd examples/monitoring && for do in "check config prometheus.yml" "test rules alerts_test.yaml alerts_days_test.yaml"; do \

@@ -28,6 +28,7 @@ stage differential "100,000 streams and 30,000 conversations against openai-harm
 stage test-go-get "the last commit as a library, from a file proxy"
 stage test-tinygo "the core's tests as WebAssembly, compiled by TinyGo"
 stage test-examples "filtertest on a filter of another SDK, and on this one; a filter with an adapter of its own"
+stage test-inference-extension "the scorer of examples/inference-extension in the picker of the Inference Extension $(sed -n 's#^\tsigs.k8s.io/gateway-api-inference-extension ##p' examples/inference-extension/go.mod)"
 stage test-alerts "the alert rules by promtool: each fires when it should, and only then"
 stage guide "docs/testing-filters.md, to the letter"
 stage e2e "native at every cut, wazero and Envoy $(version), whole and one byte at a time, both modes; openai-python $(pinned openai openai), strict"

@@ -19,6 +19,12 @@ import (
 	"sigs.k8s.io/gateway-api-inference-extension/pkg/epp/datalayer"
 	fwkdl "sigs.k8s.io/gateway-api-inference-extension/pkg/epp/framework/interface/datalayer"
 	"sigs.k8s.io/gateway-api-inference-extension/pkg/epp/framework/interface/plugin"
+	extractormetrics "sigs.k8s.io/gateway-api-inference-extension/pkg/epp/framework/plugins/datalayer/extractor/metrics"
+	sourcemetrics "sigs.k8s.io/gateway-api-inference-extension/pkg/epp/framework/plugins/datalayer/source/metrics"
+	"sigs.k8s.io/gateway-api-inference-extension/pkg/epp/framework/plugins/flowcontrol/fairness"
+	"sigs.k8s.io/gateway-api-inference-extension/pkg/epp/framework/plugins/flowcontrol/ordering"
+	"sigs.k8s.io/gateway-api-inference-extension/pkg/epp/framework/plugins/flowcontrol/saturationdetector/utilization"
+	"sigs.k8s.io/gateway-api-inference-extension/pkg/epp/framework/plugins/flowcontrol/usagelimits"
 	"sigs.k8s.io/gateway-api-inference-extension/pkg/epp/framework/plugins/requesthandling/parsers/passthrough"
 	"sigs.k8s.io/gateway-api-inference-extension/pkg/epp/framework/plugins/scheduling/picker"
 	"sigs.k8s.io/gateway-api-inference-extension/pkg/epp/framework/plugins/scheduling/profile"
@@ -63,12 +69,23 @@ func TestInPicker(t *testing.T) {
 
 func startPicker(t *testing.T) procv3.ExternalProcessorClient {
 	t.Helper()
-	plugin.Register(Type, Factory)
-	plugin.Register(queuedepth.QueueScorerType, queuedepth.QueueScorerFactory)
-	plugin.Register(kvcacheutilization.KvCacheUtilizationScorerType, kvcacheutilization.KvCacheUtilizationScorerFactory)
-	plugin.Register(picker.MaxScorePickerType, picker.MaxScorePickerFactory)
-	plugin.Register(profile.SingleProfileHandlerType, profile.SingleProfileHandlerFactory)
-	plugin.Register(passthrough.PassthroughParserType, passthrough.PassthroughParserPluginFactory)
+	// The ones in config.yaml, and after them those that the picker adds by itself.
+	for name, factory := range map[string]plugin.FactoryFunc{
+		Type:                                            Factory,
+		queuedepth.QueueScorerType:                      queuedepth.QueueScorerFactory,
+		picker.MaxScorePickerType:                       picker.MaxScorePickerFactory,
+		passthrough.PassthroughParserType:               passthrough.PassthroughParserPluginFactory,
+		profile.SingleProfileHandlerType:                profile.SingleProfileHandlerFactory,
+		ordering.FCFSOrderingPolicyType:                 ordering.FCFSOrderingPolicyFactory,
+		utilization.UtilizationDetectorType:             utilization.UtilizationDetectorFactory,
+		fairness.GlobalStrictFairnessPolicyType:         fairness.GlobalStrictFairnessPolicyFactory,
+		usagelimits.StaticUsageLimitPolicyType:          usagelimits.StaticPolicyFactory,
+		sourcemetrics.MetricsDataSourceType:             sourcemetrics.MetricsDataSourceFactory,
+		extractormetrics.MetricsExtractorType:           extractormetrics.CoreMetricsExtractorFactory,
+		kvcacheutilization.KvCacheUtilizationScorerType: kvcacheutilization.KvCacheUtilizationScorerFactory,
+	} {
+		plugin.Register(name, factory)
+	}
 	raw, err := os.ReadFile("../config.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ type Options struct {
 	// MaxBlocks is how many blocks are kept for all servers together, at 40 bytes each. The default is 4 million.
 	MaxBlocks int
 	// Balance is how many of a pool's requests a server may have at once, in percent of the mean of the pool's servers.
-	// The default is 125.
+	// The default is 200: the cost of a request balances most of the load already (docs/bench/routing-blocks.md).
 	Balance int
 }
 
@@ -26,7 +26,7 @@ type Options struct {
 const (
 	DefaultBlocksPerServer = 1 << 16
 	DefaultMaxBlocks       = 4 << 20
-	DefaultBalance         = 125
+	DefaultBalance         = 200
 )
 
 const (

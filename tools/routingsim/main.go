@@ -128,6 +128,8 @@ time of its own, with no proxy and no filter. [The same workloads with real Envo
 A server's cache has %d blocks. A step of it takes %v, and a second more for %.0f tokens of prompts that are not in
 the cache, or %.0f tokens of answers.
 
+The columns are those of that page: the hit rate, the time to the first token, and how uneven the servers are.
+
 What it decides:
 
 - **The user's first message ends what counts.** All prompts of a conversation then have one key. Without that end the
@@ -183,8 +185,7 @@ func (o *options) write(out io.Writer, all []*prepared) {
 		}
 		add(prefix(title, usualBlocks, true, b))
 	}
-	lab.WriteTable(out, []string{"policy", "hit rate, %", "TTFT p50, ms", "p95, ms", "p99, ms", "in flight, max ÷ mean",
-		"at a moment", "work, max ÷ mean"}, rows)
+	lab.WriteTable(out, []string{"policy", "hits, %", "p50, ms", "p95, ms", "p99, ms", "in flight", "at a moment", "work"}, rows)
 }
 
 func (o *options) row(v variant, all []*prepared) []string {

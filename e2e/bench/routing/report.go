@@ -19,9 +19,10 @@ other programs used too. One Envoy with the filter had %d simulated servers in a
 each policy, %d policies at a time. A server's cache has %d blocks of 16 tokens. A step of it takes %v, and a second
 more for %.0f tokens of prompts that are not in the cache, or %.0f tokens of answers. New conversations came for %v.
 
-- **Hit rate**: the part of all prompts' tokens that the servers had in their caches.
+- **Hits**: the part of all prompts' tokens that the servers had in their caches.
 - **Of the oracle**: the hit rate beside that of [a separate program](../../tools/routingsim/oracle.py), which has one
   cache of all servers' size and knows the future.
+- **p50, p95, p99**: of the time to the first token.
 - **In flight**: the requests at the server that had the most on average over time, beside the mean of the servers.
   **At a moment**: the same at each moment, then averaged. **Work**: the same for the time that steps took.
 
@@ -48,8 +49,8 @@ func (b *bench) writeWorkload(out io.Writer, m *measured) {
 			ms(r.at(0.50)), ms(r.at(0.95)), ms(r.at(0.99)), fmt.Sprintf("%.2f", maxOverMean(r.occupied)),
 			fmt.Sprintf("%.2f", mean(r.moments)), fmt.Sprintf("%.2f", maxOverMean(r.work)), fmt.Sprint(r.preemptions)})
 	}
-	lab.WriteTable(out, []string{"policy", "hit rate, %", "of the oracle", "TTFT p50, ms", "p95, ms", "p99, ms",
-		"in flight, max ÷ mean", "at a moment", "work, max ÷ mean", "preemptions"}, rows)
+	lab.WriteTable(out, []string{"policy", "hits, %", "of the oracle", "p50, ms", "p95, ms", "p99, ms", "in flight",
+		"at a moment", "work", "preemptions"}, rows)
 }
 
 // The targets of prefix: its hit rate beside the oracle's, and its spread of load beside least request's.

@@ -2,6 +2,7 @@
 // servers. They need the tag e2e and what `make e2e` builds and installs.
 //
 //	suite fields faults routing limits   the gateway
+//	keys                                 clients' keys, and what is reserved for their requests
 //	prefill                              requests that two servers share
 //	books                                the rate limit service: its books balance, and what it costs
 //	telemetry secrets monitoring         its metrics and logs, what must not be in them; dashboard and alerts

@@ -240,9 +240,12 @@ dist/brackets-filter.wasm: $(WASM_SOURCES) $(wildcard examples/adapter/*.go exam
 guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an empty folder
 	@tools/test-guide.sh
 
+# How many packages of end-to-end tests run at once. Most of their time they wait.
+E2E_PARALLEL ?= 1
+
 .PHONY: e2e
 e2e: build dist/probe.wasm dist/panic-filter.wasm dist/failing-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## End to end: native and the shipped filter in Envoy, real clients
-	$(E2E_ENV) go test -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
+	$(E2E_ENV) go test -count=1 -p $(E2E_PARALLEL) -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
 
 .PHONY: books
 books: build tool-envoy tool-redis ## 10,000 requests on two Envoys and two replicas of the rate limit service: the books balance to the token

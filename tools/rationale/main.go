@@ -22,7 +22,7 @@ import (
 // chapters are the files in docs/rationale, in the order of the index.
 var chapters = []string{
 	"shape", "edge", "requests", "prompts", "answers", "streams", "memory", "hosts", "controlplane", "work",
-	"release", "service", "tools", "conversations", "sight",
+	"release", "service", "tools", "conversations", "sight", "routing",
 }
 
 const intro = `# Rationale

@@ -252,8 +252,8 @@ books: build tool-envoy tool-redis ## 10,000 requests on two Envoys and two repl
 	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e -v -run '^(TestBooks|TestGateway)$$' ./e2e/books
 
 .PHONY: bench-limits
-bench-limits: build tool-envoy tool-redis ## What keys and limits add to a request, in processor time and time to the first byte
-	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e -v -run '^TestCost$$' ./e2e/books
+bench-limits: build tool-envoy tool-redis ## What routing, keys and limits add to a request, in processor time and time to the first byte
+	$(E2E_ENV) HARMONY_COST=1 go test -count=1 -timeout 20m -tags e2e -v -run '^TestCost$$' ./e2e/books
 
 .PHONY: mesh
 mesh: build tool-envoy tool-istio tool-envoy-gateway ## The behaviour suite on gateways that Istio and Envoy Gateway program, with a table: dist/mesh.tsv

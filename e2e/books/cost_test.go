@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,54 +20,72 @@ import (
 )
 
 const (
-	costRounds   = 3
-	costRequests = 1500 // of a round
-	costAtOnce   = 4
+	costRounds = 3
+	costAtOnce = 4
 )
+
+// costRequests is how many requests a round has. HARMONY_COST makes them enough for figures that say something.
+var costRequests = 100
 
 // setup is one way to run a gateway.
 type setup struct {
-	name    string
-	edge    *envoy.Process
-	address string
-	service *replica // nil if nobody is asked
-	cpu     time.Duration
-	asked   time.Duration // the service's processor time
-	first   []time.Duration
+	name     string
+	settings string
+	edge     *envoy.Process
+	address  string
+	service  *replica // nil if nobody is asked
+	cpu      time.Duration
+	asked    time.Duration // the service's processor time
+	first    []time.Duration
 }
 
-// TestCost prints what keys and limits add to a request, side by side: the rounds take turns.
+// TestCost prints what routing, keys and limits add to a request, side by side: the rounds take turns.
 func TestCost(t *testing.T) {
+	if os.Getenv("HARMONY_COST") != "" {
+		costRequests = 1500
+	}
 	_, url := lab.RunSim(t, sim.Options{})
 	file := writeKeys(t, fmt.Sprintf("clients: [{name: a, hashes: [%q], limits: {requests_per_minute: 1000000, "+
 		"tokens_per_minute: 1000000000, tokens_per_day: 1000000000000, concurrency: 1000}}]\n", clients.HashOf(keyOf("a"))))
 	keys := fmt.Sprintf("clients: {keys_file: %s}\n", file)
 	memory, redis := startReplica(t, file), startReplica(t, file, "--redis", lab.StartRedis(t).URL)
 	asking := func(r *replica) string { return keys + fmt.Sprintf("limits: {url: 'http://%s'}\n", r.address) }
-	setups := []*setup{{name: "off"}, {name: "keys"}, {name: "limits, in memory", service: memory},
-		{name: "limits, in Redis", service: redis}}
-	for i, settings := range []string{"", keys, asking(memory), asking(redis)} {
-		setups[i].start(t, url, settings)
+	pooled := func(policy string) string {
+		return fmt.Sprintf("pools: [{name: p, servers: ['%s'], %s}]\nmodels: [{name: %s, pool: p}]\n", url, policy, lab.Model)
+	}
+	off := pooled("policy: least_request")
+	asked := lab.FreeAddress(t)
+	prefix, picker := pooled("policy: prefix"), pooled("policy: picker, picker: {url: 'http://"+asked+"', timeout: 5s}")
+	lab.RunHarmony(t, nil, "picker", "--config", lab.WriteConfig(t, "listen: 127.0.0.1:0\n"+picker), "--listen", asked,
+		"--status", lab.FreeAddress(t)).Announced(t, `serving Envoys on (\S+)`)
+	setups := []*setup{
+		{name: "off", settings: off}, {name: "policy prefix", settings: prefix}, {name: "policy picker", settings: picker},
+		{name: "keys", settings: keys + off},
+		{name: "limits, in memory", settings: asking(memory) + off, service: memory},
+		{name: "limits, in Redis", settings: asking(redis) + off, service: redis},
+		{name: "prefix and limits", settings: asking(memory) + prefix, service: memory},
+	}
+	for _, s := range setups {
+		s.start(t)
 	}
 	for round := range costRounds + 1 {
 		for _, s := range setups {
 			s.round(t, round > 0) // the first one warms
 		}
 	}
-	const n = costRounds * costRequests
+	n := costRounds * costRequests
 	t.Logf("%-18s %16s %18s %12s %12s", "", "Envoy's CPU, µs", "service's CPU, µs", "TTFB p50, µs", "p95, µs")
 	for _, s := range setups {
 		slices.Sort(s.first)
-		t.Logf("%-18s %16d %18d %12d %12d", s.name, s.cpu.Microseconds()/n, s.asked.Microseconds()/n,
+		t.Logf("%-18s %16d %18d %12d %12d", s.name, int(s.cpu.Microseconds())/n, int(s.asked.Microseconds())/n,
 			s.first[n/2].Microseconds(), s.first[n*95/100].Microseconds())
 	}
 }
 
-func (s *setup) start(t *testing.T, server, settings string) {
+func (s *setup) start(t *testing.T) {
 	t.Helper()
 	xds := lab.FreeAddress(t)
-	config := lab.WriteConfig(t, fmt.Sprintf("listen: 127.0.0.1:0\n%smodels: [{name: %s, servers: ['vllm=%s']}]\n", settings,
-		lab.Model, server))
+	config := lab.WriteConfig(t, "listen: 127.0.0.1:0\n"+s.settings)
 	lab.RunHarmony(t, nil, "controlplane", "--config", config, "--listen", xds, "--status", lab.FreeAddress(t),
 		"--state", "none", "--wasm", lab.Tool(t, "HARMONY_WASM")).Announced(t, `serving Envoys on (\S+)`)
 	s.edge, s.address = lab.StartEdge(t, lab.EdgeBootstrap(t, xds, "edge"))

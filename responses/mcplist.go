@@ -93,7 +93,8 @@ func (t *turn) listed(label string) ([]toolserver.Tool, bool) {
 			}
 			tools := make([]toolserver.Tool, len(item.Tools))
 			for j, l := range item.Tools {
-				tools[j] = toolserver.Tool{Name: l.Name, InputSchema: l.Schema, ReadOnly: l.Annotations != nil && l.Annotations.ReadOnly}
+				tools[j] = toolserver.Tool{Name: l.Name, InputSchema: l.Schema,
+					ReadOnly: l.Annotations != nil && l.Annotations.ReadOnly}
 				if l.Description != nil {
 					tools[j].Description = *l.Description
 				}

@@ -36,7 +36,8 @@ func TestVLLMDivided(t *testing.T) {
 			Params json.RawMessage `json:"kv_transfer_params"`
 		}
 		if err := json.Unmarshal([]byte(answer), &found); err != nil || status != 200 || prefill.Kept() != 1 ||
-			!strings.Contains(string(found.Params), `"do_remote_prefill":true,"do_remote_decode":false,"remote_block_ids":[[1,`) {
+			!strings.Contains(string(found.Params),
+				`"do_remote_prefill":true,"do_remote_decode":false,"remote_block_ids":[[1,`) {
 			t.Fatalf("%s: %d %s, %v", kind, status, answer, err)
 		}
 		sent := bodies[1] + `"kv_transfer_params":` + string(found.Params) + "}"

@@ -82,7 +82,8 @@ func bootstrapCommand() *cobra.Command {
 	c.Flags().StringVar(&d.ControlPlane, "control-plane", defaultXDS,
 		"`ADDRESS` of harmony controlplane, as Envoy reaches it")
 	c.Flags().StringVar(&d.Node, "node", hostname, "`NAME` of this Envoy, as the control plane's status shows it")
-	c.Flags().StringVar(&d.Group, "group", "", "`NAME` of the group of Envoys that this one belongs to, for harmony rollout")
+	c.Flags().StringVar(&d.Group, "group", "",
+		"`NAME` of the group of Envoys that this one belongs to, for harmony rollout")
 	c.Flags().StringVar(&d.CAFile, "ca", "", "`FILE` of the certificates that the control plane is checked against, "+
 		"for TLS (default: clear text)")
 	c.Flags().StringVar(&d.CertificateFile, "certificate", "",

@@ -67,7 +67,8 @@ func newKeyCommand() *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().BoolVar(&deputy, "deputy", false, "let the client send requests of other clients, as the responses service does")
+	c.Flags().BoolVar(&deputy, "deputy", false,
+		"let the client send requests of other clients, as the responses service does")
 	return c
 }
 

@@ -66,7 +66,8 @@ func TestPicker(t *testing.T) {
 	ended := make(chan int, 1)
 	var failed bytes.Buffer
 	go func() {
-		ended <- run(ctx, []string{"picker", "--config", file, "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0"}, write, &failed)
+		ended <- run(ctx, []string{"picker", "--config", file, "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0"},
+			write, &failed)
 		write.Close()
 	}()
 	head := make([]byte, 4096)

@@ -129,7 +129,8 @@ Also served: the kind's pages, such as /v1/models, /health and /metrics. HTTP/1.
 
 // addBatchFlags adds the flags of an engine that computes its requests in batches.
 func addBatchFlags(f *pflag.FlagSet, o *sim.Options) {
-	f.IntVar(&o.CacheBlocks, "cache-blocks", 0, "compute requests in batches, with a cache of so many `blocks`; 0 does not")
+	f.IntVar(&o.CacheBlocks, "cache-blocks", 0,
+		"compute requests in batches, with a cache of so many `blocks`; 0 does not")
 	f.IntVar(&o.BlockSize, "block-size", 0, "`tokens` in a block of the cache; 0 is the kind's own")
 	f.Float64Var(&o.PrefillRate, "prefill-rate", 0, "`tokens` a second of prompts that are not in the cache, with "+
 		"--cache-blocks; 0 takes no time")

@@ -114,8 +114,9 @@ func New(o Options) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Server{
-		log: o.Log, services: o.Services, vary: o.Vary, answered: o.Answered, changed: make(chan struct{}, 1), streams: map[*stream]struct{}{},
-		counts: map[string]Count{}, maxInFlight: o.MaxInFlight, slotTime: slotTime,
+		log: o.Log, services: o.Services, vary: o.Vary, answered: o.Answered, changed: make(chan struct{}, 1),
+		streams: map[*stream]struct{}{},
+		counts:  map[string]Count{}, maxInFlight: o.MaxInFlight, slotTime: slotTime,
 		answerTimeout: answerTimeout,
 		maxEnvoys:     cmp.Or(o.MaxEnvoys, DefaultMaxEnvoys), firstRequestTimeout: firstRequestTimeout,
 	}

@@ -67,7 +67,8 @@ func (s *Server) Envoys() []Envoy {
 
 func (st *stream) state() Envoy {
 	e := Envoy{
-		ID: st.node.GetId(), Cluster: st.node.GetCluster(), Version: version(st.node), Group: group(st.node), Chosen: st.chosen, Address: st.address,
+		ID: st.node.GetId(), Cluster: st.node.GetCluster(), Version: version(st.node), Group: group(st.node),
+		Chosen: st.chosen, Address: st.address,
 		Connected: st.connected, Types: make(map[string]TypeState, len(st.types)), Current: st.server.snapshot != nil,
 	}
 	for t, s := range st.types {

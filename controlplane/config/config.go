@@ -167,7 +167,8 @@ func (c *Config) Filter() *contract.Config {
 		ReasoningRatioAlert: c.ReasoningRatioAlert,
 		Seal: contract.Seal{LifetimeS: contract.DefaultSealLifetimeS,
 			TenantHeader: strings.ToLower(c.Seal.TenantHeader)},
-		ResponsesService: c.ResponsesService.filter(), Tap: c.Tap.filter(), Clients: c.filterClients(), Tracing: c.Tracing.Enabled(),
+		ResponsesService: c.ResponsesService.filter(), Tap: c.Tap.filter(), Clients: c.filterClients(),
+		Tracing:  c.Tracing.Enabled(),
 		Settings: c.Settings,
 	}
 	if d := time.Duration(c.Seal.Lifetime); d > 0 {
@@ -181,8 +182,9 @@ func (c *Config) Filter() *contract.Config {
 
 func (c *Config) filterModel(m *Model) contract.Model {
 	return contract.Model{
-		Name: m.Name, Pool: m.Route(), PoolName: m.PoolName(), Policy: c.policy(m), Server: c.kind(m), ServerModel: cmp.Or(m.ServerModel, m.Name),
-		APIPath: c.apiPath(m), Routing: c.routing(m), Prefill: c.filterPrefill(m), ModelSettings: m.ModelSettings,
+		Name: m.Name, Pool: m.Route(), PoolName: m.PoolName(), Policy: c.policy(m), Server: c.kind(m),
+		ServerModel: cmp.Or(m.ServerModel, m.Name),
+		APIPath:     c.apiPath(m), Routing: c.routing(m), Prefill: c.filterPrefill(m), ModelSettings: m.ModelSettings,
 	}
 }
 

@@ -64,8 +64,9 @@ func TestPrefillRefusals(t *testing.T) {
 			"answers cannot read prompts themselves (--disaggregation-mode decode)"},
 		{divided("sglang", ", on_failure: decode", ""), "pools[1].prefill.on_failure: decode is for vLLM"},
 		{divided("vllm", ", on_failure: retry", ""), `pools[1].prefill.on_failure: "retry" is not known; write decode or`},
-		{divided("vllm", "", ", translate: 10%"), "models[0].pool: the prefill of writers is for translated requests; leave " +
-			"translate out"},
+		{divided("vllm", "", ", translate: 10%"),
+			"models[0].pool: the prefill of writers is for translated requests; leave " +
+				"translate out"},
 		{divided("vllm", "", ", raw_prompts: allow"), "models[0].pool: the prefill of writers is for translated requests; " +
 			"leave raw_prompts out"},
 		{divided("vllm", "", ", forward_authorization: true"), "models[0].forward_authorization: cannot be used with the " +

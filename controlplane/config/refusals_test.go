@@ -127,14 +127,17 @@ func TestRefusals(t *testing.T) {
 			"pools[0].spares[0]: q has servers with the path /b, and those of p have /v1; name a pool with the same path"},
 		{pooled("kind: sglang\n  servers: [http://h:1/v1]"), "has the path /v1; remove it"},
 		{onChat("extra_body: {top_p: 1, stream: true}"), "h.yaml:4: models[0].extra_body.stream: is written by the gateway"},
-		{onPrompts("extra_body: {top_p: 1, stream: true}"), "h.yaml:4: models[0].extra_body.stream: cannot be a default: The " +
-			"gateway sets it itself. Leave it out."},
+		{onPrompts("extra_body: {top_p: 1, stream: true}"),
+			"h.yaml:4: models[0].extra_body.stream: cannot be a default: The " +
+				"gateway sets it itself. Leave it out."},
 		{onPrompts("extra_body: {top_p: much}"), "h.yaml:4: models[0].extra_body.top_p: cannot be a default: "},
-		{onChat("sampling_overrides: {top_p: 1, model: m}"), "h.yaml:4: models[0].sampling_overrides.model: cannot be set for " +
-			"all clients: The gateway sets it itself. Leave it out."},
+		{onChat("sampling_overrides: {top_p: 1, model: m}"),
+			"h.yaml:4: models[0].sampling_overrides.model: cannot be set for " +
+				"all clients: The gateway sets it itself. Leave it out."},
 		{onChat("sampling_overrides: {guided: 1, mm: 1}"), "h.yaml:4: models[0].sampling_overrides.guided: "},
-		{onPrompts("sampling_overrides: {top_p: 1, mm: 1}"), "h.yaml:4: models[0].sampling_overrides.mm: cannot be set for all " +
-			"clients: It is no parameter of sampling."},
+		{onPrompts("sampling_overrides: {top_p: 1, mm: 1}"),
+			"h.yaml:4: models[0].sampling_overrides.mm: cannot be set for all " +
+				"clients: It is no parameter of sampling."},
 		{onPrompts("sampling_overrides: {temperature: 9}"), "h.yaml:4: models[0].sampling_overrides.temperature: "},
 		{model("extra_body: {a: " + strings.Repeat("[", 32) + strings.Repeat("]", 32) + "}"),
 			"models[0].extra_body: is nested too deeply; use at most 32 levels"},
@@ -207,7 +210,8 @@ func TestRefusals(t *testing.T) {
 		{pooled("servers: [vllm=http://h:1]"), "h.yaml:3: pools[0].servers[0]: \"vllm=http://h:1\" is not a URL"},
 		{pooled("servers: [http://h:1, http://H:1]"), "pools[0].servers[1]: http://H:1 is listed twice"},
 		{pooled("service: {port: http}"), "h.yaml:3: pools[0].service.name: is empty"},
-		{pooled("service: {name: vllm.models.svc}"), "pools[0].service.name: \"vllm.models.svc\" is not the name of a Service"},
+		{pooled("service: {name: vllm.models.svc}"),
+			"pools[0].service.name: \"vllm.models.svc\" is not the name of a Service"},
 		{pooled("service: {name: vllm, namespace: M}"), "pools[0].service.namespace: \"M\" is not the name of a namespace"},
 		{pooled("service: {name: vllm, port: 70000}"), "pools[0].service.port: \"70000\" is not a port"},
 		{pooled("service: {name: vllm, port: 0}"), "pools[0].service.port: \"0\" is not a port"},
@@ -223,8 +227,10 @@ func TestRefusals(t *testing.T) {
 		{pooled("servers: [http://h:1]\n  policy: session\n  session: {cookie: a b}"),
 			"pools[0].session.cookie: \"a b\" is not the name of a cookie"},
 		{pooled("servers: [http://h:1]\n  policy: prefix\n  session: {cookie: c}"), "pools[0].session.cookie: is for"},
-		{pooled("servers: [http://h:1]\n  policy: prefix\n  session: {header: a b}"), "pools[0].session.header: \"a b\" is not"},
-		{pooled("servers: [http://h:1]\n  affinity: {blocks: 4}"), "pools[0].affinity: is for the policies prefix and picker"},
+		{pooled("servers: [http://h:1]\n  policy: prefix\n  session: {header: a b}"),
+			"pools[0].session.header: \"a b\" is not"},
+		{pooled("servers: [http://h:1]\n  affinity: {blocks: 4}"),
+			"pools[0].affinity: is for the policies prefix and picker"},
 		{pooled("servers: [http://h:1]\n  policy: prefix\n  affinity: {blocks: 65537}"),
 			"pools[0].affinity.blocks: 65537 is out of range"},
 		{pooled("servers: [http://h:1]\n  policy: prefix\n  affinity: {block_size: -1}"),

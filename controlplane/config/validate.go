@@ -238,8 +238,9 @@ func (c *Config) checkNames() *Error {
 		m := &c.Models[i]
 		named = append(named, contract.Named{Name: m.Name, Aliases: m.Aliases})
 		if j := slices.Index(m.Aliases, "*"); j >= 0 && c.Passthrough != "" {
-			return failModel(i)(fmt.Sprintf("aliases[%d]", j), "* stands for every name, and none would be left for passthrough; "+
-				"write a longer one, or leave passthrough out")
+			return failModel(i)(fmt.Sprintf("aliases[%d]", j),
+				"* stands for every name, and none would be left for passthrough; "+
+					"write a longer one, or leave passthrough out")
 		}
 	}
 	e := contract.CheckNames(named)

@@ -29,7 +29,8 @@ func TestLoad(t *testing.T) {
 			"trtllm_num_requests_waiting{model_name=\"m\"} 1.0\ntrtllm_kv_cache_utilization{model_name=\"m\"} 0.1\n",
 			Load{Running: 4, Waiting: 1, Cache: 0.1}},
 		"no numbers": {VLLM, "vllm:num_requests_running NaN\nvllm:num_requests_running\nvllm:num_requests_waiting{ 1\n" +
-			"vllm:num_requests_waiting -1\nvllm:num_requests_waiting 1e300\n{} 1\n\n", Load{Running: -1, Waiting: -1, Cache: -1}},
+			"vllm:num_requests_waiting -1\nvllm:num_requests_waiting 1e300\n{} 1\n\n", Load{Running: -1, Waiting: -1,
+			Cache: -1}},
 		"a page of HTML": {VLLM, "<html>", Load{Running: -1, Waiting: -1, Cache: -1}},
 	} {
 		all := Named(tt.program).Load.Read([]byte(tt.metrics))

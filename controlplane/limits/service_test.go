@@ -148,7 +148,8 @@ func TestOddDescriptors(t *testing.T) {
 	other.Domain = "other"
 	for name, q := range map[string]*rlsv3.RateLimitRequest{
 		"another domain": other, "no descriptor": {Domain: "harmony"}, "another descriptor": question("other", "a", 99),
-		"a settlement without an id": question("settle", "", 7), "a reservation without an id": question("reservation", "", 7),
+		"a settlement without an id": question("settle", "", 7), "a reservation without an id": question("reservation",
+			"", 7),
 	} {
 		a, err := s.ShouldRateLimit(t.Context(), q)
 		if err != nil || a.OverallCode != rlsv3.RateLimitResponse_OK || len(a.Statuses) != len(q.Descriptors) {

@@ -14,7 +14,8 @@ func Needs(c *config.Config, gateway, namespace string) string {
 	for i := range c.Pools {
 		p := &c.Pools[i]
 		if p.ServersFile != "" {
-			fmt.Fprintf(&b, "The servers of the pool %s are those in %s now. Write the objects again when they change.\n", p.Name,
+			fmt.Fprintf(&b, "The servers of the pool %s are those in %s now. Write the objects again when they change.\n",
+				p.Name,
 				p.ServersFile)
 		}
 		if p.Load.Weights {

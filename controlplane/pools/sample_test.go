@@ -67,8 +67,9 @@ func TestSampleRude(t *testing.T) {
 		answer http.HandlerFunc
 		want   string // of the problem
 	}{
-		"404":           {contract.VLLM, replies(404, page), "answers 404 to GET /metrics"},
-		"a redirect":    {contract.VLLM, http.RedirectHandler("/x", http.StatusFound).ServeHTTP, "answers 302 to GET /metrics"},
+		"404": {contract.VLLM, replies(404, page), "answers 404 to GET /metrics"},
+		"a redirect": {contract.VLLM, http.RedirectHandler("/x", http.StatusFound).ServeHTTP,
+			"answers 302 to GET /metrics"},
 		"nothing of it": {contract.VLLM, replies(200, "a 1\n"), "does not tell its load at /metrics"},
 		"an empty page": {contract.VLLM, replies(200, ""), "does not tell its load at /metrics"},
 		"no HTTP":       {contract.VLLM, repliesRaw("hello\r\n\r\n"), "it answers, but not in HTTP"},

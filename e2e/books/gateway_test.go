@@ -60,7 +60,8 @@ func startFleet(t *testing.T, keys map[string]string, limits string) *fleet {
 	}
 	xds := lab.FreeAddress(t)
 	config := lab.WriteConfig(t, fmt.Sprintf("listen: 127.0.0.1:0\naccess_log: %s\nclients: {keys_file: %s}\n"+
-		"limits: {urls: ['%s'], timeout: 5s%s}\nmodels: [{name: %s, servers: ['%s']}]\n", f.log, file, strings.Join(urls, "', '"), limits,
+		"limits: {urls: ['%s'], timeout: 5s%s}\nmodels: [{name: %s, servers: ['%s']}]\n", f.log, file,
+		strings.Join(urls, "', '"), limits,
 		lab.Model, strings.Join(servers, "', '")))
 	lab.RunHarmony(t, nil, "controlplane", "--config", config, "--listen", xds, "--status", lab.FreeAddress(t),
 		"--state", "none", "--wasm", lab.Tool(t, "HARMONY_WASM")).Announced(t, `serving Envoys on (\S+)`)

@@ -60,7 +60,8 @@ func whoIsLetIn(t *testing.T, run lab.RunProxy) {
 			{}, {"Authorization": {"Bearer wrong"}}, {"Authorization": {"Bearer " + clients.HashOf(keyA).String()}},
 			{contract.ClientHeader: {"a"}}, {contract.BehalfHeader: {"a"}},
 		} {
-			lab.WantRefused(t, lab.Do(client, r.method, h.URL+r.path, headers, strings.NewReader(r.body)), 401, "invalid_api_key")
+			lab.WantRefused(t, lab.Do(client, r.method, h.URL+r.path, headers, strings.NewReader(r.body)), 401,
+				"invalid_api_key")
 		}
 		for _, headers := range []http.Header{
 			{"Authorization": {"Bearer " + keyA}}, {"Api-Key": {keyB}}, {"X-Api-Key": {keyB}, "Authorization": {"Bearer wrong"}},
@@ -185,7 +186,8 @@ func TestService(t *testing.T) {
 	_, base := lab.StartUp(t, "--config", config, "--store", filepath.Join(t.TempDir(), "store.db"))
 	client := lab.HTTP1(t)
 	ask := func(method, path, key, body string) lab.Answer {
-		return lab.Do(client, method, base+path, http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}},
+		return lab.Do(client, method, base+path, http.Header{"Authorization": {"Bearer " + key},
+			"Content-Type": {"application/json"}},
 			strings.NewReader(body))
 	}
 	id := func(a lab.Answer) string {
@@ -207,7 +209,8 @@ func TestService(t *testing.T) {
 		`{"model":"gpt-oss-120b","input":"Hi","previous_response_id":"`+stored+`"}`), 400, "previous_response_not_found")
 	id(ask(http.MethodPost, contract.ResponsesPath, keyA,
 		`{"model":"gpt-oss-120b","input":"Hi","previous_response_id":"`+stored+`"}`))
-	late := id(ask(http.MethodPost, contract.ResponsesPath, keyB, `{"model":"gpt-oss-120b","input":"Hi","background":true}`))
+	late := id(ask(http.MethodPost, contract.ResponsesPath, keyB,
+		`{"model":"gpt-oss-120b","input":"Hi","background":true}`))
 	for end := time.Now().Add(lab.Patience); ; {
 		a := ask(http.MethodGet, contract.ResponsesPath+"/"+late, keyB, "")
 		if strings.Contains(a.Body, `"status":"completed"`) {

@@ -91,7 +91,8 @@ func servedBy(servers []*sim.Server) []int {
 
 // tenant returns a conversation of a tenant whose system prompt is longer than a block, in its n-th turn.
 func tenant(name string, turns int) string {
-	messages := []string{fmt.Sprintf(`{"role":"system","content":%s}`, lab.Quote(strings.Repeat("You work for "+name+". ", 60)))}
+	messages := []string{fmt.Sprintf(`{"role":"system","content":%s}`,
+		lab.Quote(strings.Repeat("You work for "+name+". ", 60)))}
 	for i := range turns {
 		messages = append(messages, fmt.Sprintf(`{"role":"user","content":"Question %d"}`, i))
 	}
@@ -276,7 +277,8 @@ func TestSilentPicker(t *testing.T) {
 		}
 	}()
 	_, urls := sims(t, 2, sim.Options{})
-	host := lab.RunEnvoy(t, pickedOf(config.Picker{URL: "http://" + l.Addr().String(), Timeout: config.Duration(300 * time.Millisecond)}, urls...))
+	host := lab.RunEnvoy(t, pickedOf(config.Picker{URL: "http://" + l.Addr().String(),
+		Timeout: config.Duration(300 * time.Millisecond)}, urls...))
 	begin := time.Now()
 	if a := lab.AskChat(lab.HTTP1(t), host.URL); a.Status != 200 {
 		t.Fatalf("got %+v", a)

@@ -54,18 +54,25 @@ func TestReadersFail(t *testing.T) {
 			status          int
 			code            string
 		}{
-			"vllm, dead":                   {kind: contract.VLLM, dead: true, status: 200},
-			"vllm, dead, refused":          {contract.VLLM, contract.PrefillRefuse, sim.Fault{}, true, 503, "server_unavailable"},
-			"vllm, overloaded":             {kind: contract.VLLM, fault: sim.Fault{Kind: sim.FaultStatus, Status: 503}, status: 200},
-			"vllm, drops":                  {kind: contract.VLLMGenerate, fault: sim.Fault{Kind: sim.FaultDrop}, status: 200},
-			"vllm, half an answer":         {kind: contract.VLLM, fault: sim.Fault{Kind: sim.FaultNoFinish}, status: 200},
-			"vllm, garbage":                {kind: contract.VLLM, fault: sim.Fault{Kind: sim.FaultGarbage}, status: 200},
-			"vllm, a refusal":              {kind: contract.VLLM, fault: sim.Fault{Kind: sim.FaultStatus, Status: 400}, status: 400, code: "invalid_request"},
-			"vllm, an error with a 200":    {contract.VLLM, contract.PrefillRefuse, sim.Fault{Kind: sim.FaultError200}, false, 500, "server_error"},
-			"sglang, dead":                 {kind: contract.SGLang, dead: true, status: 503, code: "server_unavailable"},
-			"sglang, overloaded":           {kind: contract.SGLang, fault: sim.Fault{Kind: sim.FaultStatus, Status: 429}, status: 429, code: "rate_limit_exceeded"},
-			"sglang, drops":                {kind: contract.SGLangCompletions, fault: sim.Fault{Kind: sim.FaultDrop}, status: 503, code: "server_unavailable"},
-			"sglang, an error in a stream": {kind: contract.SGLang, fault: sim.Fault{Kind: sim.FaultError200}, status: 500, code: "server_error"},
+			"vllm, dead": {kind: contract.VLLM, dead: true, status: 200},
+			"vllm, dead, refused": {contract.VLLM, contract.PrefillRefuse, sim.Fault{}, true, 503,
+				"server_unavailable"},
+			"vllm, overloaded": {kind: contract.VLLM, fault: sim.Fault{Kind: sim.FaultStatus, Status: 503},
+				status: 200},
+			"vllm, drops":          {kind: contract.VLLMGenerate, fault: sim.Fault{Kind: sim.FaultDrop}, status: 200},
+			"vllm, half an answer": {kind: contract.VLLM, fault: sim.Fault{Kind: sim.FaultNoFinish}, status: 200},
+			"vllm, garbage":        {kind: contract.VLLM, fault: sim.Fault{Kind: sim.FaultGarbage}, status: 200},
+			"vllm, a refusal": {kind: contract.VLLM, fault: sim.Fault{Kind: sim.FaultStatus, Status: 400},
+				status: 400, code: "invalid_request"},
+			"vllm, an error with a 200": {contract.VLLM, contract.PrefillRefuse, sim.Fault{Kind: sim.FaultError200},
+				false, 500, "server_error"},
+			"sglang, dead": {kind: contract.SGLang, dead: true, status: 503, code: "server_unavailable"},
+			"sglang, overloaded": {kind: contract.SGLang, fault: sim.Fault{Kind: sim.FaultStatus, Status: 429},
+				status: 429, code: "rate_limit_exceeded"},
+			"sglang, drops": {kind: contract.SGLangCompletions, fault: sim.Fault{Kind: sim.FaultDrop},
+				status: 503, code: "server_unavailable"},
+			"sglang, an error in a stream": {kind: contract.SGLang, fault: sim.Fault{Kind: sim.FaultError200},
+				status: 500, code: "server_error"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				p := runPools(t, tt.kind, 1, 1, sim.Options{}, sim.Options{Fault: tt.fault})

@@ -44,7 +44,8 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatalf("got %+v\nwant %+v", got, want)
 	}
 	want.Mode, want.Models, want.ResponsesService = contract.ModeReduced, want.Models[:1], contract.ResponsesService{}
-	want.Tap.All, want.Clients = contract.TapNone, contract.Clients{By: contract.ClientsByHeader, Header: "x-a", Required: true}
+	want.Tap.All, want.Clients = contract.TapNone, contract.Clients{By: contract.ClientsByHeader, Header: "x-a",
+		Required: true}
 	want.Models[0].Translate = contract.TranslateAll
 	if got, err := Parse(AppendJSON(nil, want)); err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v, %v\nwant %+v", got, err, want)

@@ -194,7 +194,8 @@ func (m *ModelSettings) Fields() []Field {
 		word("relay", &m.Relay, RelayOff, RelayOff, RelayFinish, RelayRetry),
 		texts("aliases", &m.Aliases, validAlias, "must be printable ASCII without spaces, with one star at most").
 			advise("is not a name; write one such as openai/gpt-oss-120b, or one with a *, such as openai/*"),
-		valid(text("translate", &m.Translate, TranslateAll), validShare, `must be "all", a share such as "10%", or "observe"`).
+		valid(text("translate", &m.Translate, TranslateAll), validShare,
+			`must be "all", a share such as "10%", or "observe"`).
 			advise(`is not known; write all, a share such as 10%, or observe`),
 		valid(text("speaks", &m.Speaks, SpeaksAuto), validSpeaks,
 			`must be "auto", "harmony", "chat", "marker" or begin with "x-"`).

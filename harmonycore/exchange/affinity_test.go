@@ -75,7 +75,8 @@ func TestAffinity(t *testing.T) {
 		if again != key {
 			t.Errorf("%s: one key has %s and %s", kind, key, again)
 		}
-		session, _, by := told(t, g, contract.ChatPath, turns(0, `"prompt_cache_key":"k",`), "x-session", "a", "x-session", "b")
+		session, _, by := told(t, g, contract.ChatPath, turns(0, `"prompt_cache_key":"k",`), "x-session", "a",
+			"x-session", "b")
 		if session == key || by != contract.RoutedBySession {
 			t.Errorf("%s: with a session %s by %s", kind, session, by)
 		}

@@ -119,7 +119,8 @@ func TestPrefillFails(t *testing.T) {
 		{"params of another kind", nil, PrefillAnswer{Status: 200, Body: []byte(`{"kv_transfer_params":[1]}`)}, 0, "", ""},
 		{"no JSON", nil, PrefillAnswer{Status: 200, Body: []byte(`{"kv_transfer_params":{}`)}, 0, "", ""},
 		{"too large", nil, PrefillAnswer{Status: 200, TooLarge: true, Body: []byte(`{"kv_transfer_params":{}}`)}, 0, "", ""},
-		{"too long a prompt", nil, PrefillAnswer{Status: 400, Body: []byte(long)}, 400, "context_length_exceeded", "too long"},
+		{"too long a prompt", nil, PrefillAnswer{Status: 400, Body: []byte(long)}, 400, "context_length_exceeded",
+			"too long"},
 		{"refused", refuse, PrefillAnswer{Status: 503, RetryAfter: "7", Body: []byte(`{"error":{"message":"busy"}}`)}, 503,
 			"server_overloaded", "The prompt was not read: busy"},
 		{"refused, late", refuse, PrefillAnswer{Status: 504, Body: []byte("upstream request timeout")}, 504,
@@ -256,7 +257,8 @@ func TestPrefillRefusals(t *testing.T) {
 		body   string
 		want   string
 	}{
-		{"choices", contract.VLLM, nil, bootstrapping(), `{"model":"gpt-oss-120b","n":2,"messages":[{"role":"user","content":"a"}]}`,
+		{"choices", contract.VLLM, nil, bootstrapping(),
+			`{"model":"gpt-oss-120b","n":2,"messages":[{"role":"user","content":"a"}]}`,
 			`"param":"n","code":"choices_not_supported"`},
 		{"no servers", contract.SGLang, func(p *contract.Prefill) { p.Servers = nil }, bootstrapping(), chatBody(true),
 			`"code":"server_unavailable"`},

@@ -185,7 +185,8 @@ func (o *options) write(out io.Writer, all []*prepared) {
 		}
 		add(prefix(title, usualBlocks, true, b))
 	}
-	lab.WriteTable(out, []string{"policy", "hits, %", "p50, ms", "p95, ms", "p99, ms", "in flight", "at a moment", "work"}, rows)
+	lab.WriteTable(out, []string{"policy", "hits, %", "p50, ms", "p95, ms", "p99, ms", "in flight", "at a moment",
+		"work"}, rows)
 }
 
 func (o *options) row(v variant, all []*prepared) []string {

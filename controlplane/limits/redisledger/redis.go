@@ -179,12 +179,14 @@ func (l *Ledger) run(ctx context.Context, script *redis.Script, client, id, mode
 	if l.o.Now != nil {
 		now = inMicros(l.o.Now().Sub(epoch))
 	}
-	args := []any{now, inMicros(l.o.SlotLifetime), ledger.OpenLifetime.Milliseconds(), ledger.SettledLifetime.Milliseconds(),
+	args := []any{now, inMicros(l.o.SlotLifetime), ledger.OpenLifetime.Milliseconds(),
+		ledger.SettledLifetime.Milliseconds(),
 		booksLifetime.Milliseconds(), id, model, tokens}
 	for _, limit := range limits {
 		args = append(args, limit.Model, string(limit.Resource), limit.Max, inMicros(limit.Window))
 	}
-	cmd := script.Run(ctx, l.client, []string{of + "buckets", of + "open", of + "running", of + "books", of + "request:" + id},
+	cmd := script.Run(ctx, l.client, []string{of + "buckets", of + "open", of + "running", of + "books",
+		of + "request:" + id},
 		args...)
 	if err := cmd.Err(); err != nil && !errors.Is(err, context.Canceled) {
 		cmd.SetErr(fmt.Errorf("Redis: %w", err))

@@ -20,7 +20,8 @@ func main() {
 	flag.IntVar(&o.factor, "factor", 10, "how many times as many the larger configuration has")
 	flag.IntVar(&o.rounds, "rounds", 15, "changes of each kind")
 	flag.IntVar(&o.lines, "lines", 10_000, "lines of the servers file")
-	flag.IntVar(&o.loadModels, "load-models", 500, "models, each with a pool of its own, whose servers' loads are followed")
+	flag.IntVar(&o.loadModels, "load-models", 500,
+		"models, each with a pool of its own, whose servers' loads are followed")
 	flag.IntVar(&o.loadServers, "load-servers", 20, "servers of each of these pools")
 	flag.DurationVar(&o.loadTime, "load-time", 2*time.Minute, "how long their loads are followed; 0 is not at all")
 	flag.IntVar(&o.page, "page", 16<<10, "bytes of each server's page of metrics")

@@ -50,7 +50,8 @@ func run(o options) error {
 	fmt.Printf("%d Envoys, %d servers with %d slots, %.0f %% of the capacity used, %s each. Answers take a second, or two "+
 		"from a slow server. The load of a server is its running and waiting requests.\n\n", o.envoys, o.servers, o.slots,
 		100*o.utilization, o.duration)
-	fmt.Printf("%-28s %-14s %-8s %9s %9s %9s %12s %9s\n", "servers", "policy", "weights", "p50", "p95", "p99", "max ÷ mean",
+	fmt.Printf("%-28s %-14s %-8s %9s %9s %9s %12s %9s\n", "servers", "policy", "weights", "p50", "p95", "p99",
+		"max ÷ mean",
 		"requests")
 	for _, s := range []scene{
 		{"all alike", none, none}, {"two are half as fast", firstTwo, none}, {"others use half of two", none, firstTwo},

@@ -30,7 +30,8 @@ var kinds = []struct {
 	{"tenants",
 		"100 applications with system prompts of 1,000 to 4,000 tokens, one with a fifth of all requests; 1 to 3 turns",
 		tenants},
-	{"agents", "agents of 4 kinds with instructions of 2,000 tokens take 8 to 20 steps, each with a tool's result", agents},
+	{"agents", "agents of 4 kinds with instructions of 2,000 tokens take 8 to 20 steps, each with a tool's result",
+		agents},
 	{"one tenant", "one application with a system prompt of 4,000 tokens, and questions of one turn", oneTenant},
 	{"burst", "the tenants, and at a third of the time 32 new ones that ask 6 times each within a tenth of the time", burst},
 }

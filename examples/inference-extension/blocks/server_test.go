@@ -101,7 +101,8 @@ func startPicker(t *testing.T) procv3.ExternalProcessorClient {
 	}
 	var pods cluster
 	for _, name := range []string{"a", "b", "c"} {
-		pods = append(pods, fwkdl.NewEndpoint(&fwkdl.EndpointMetadata{Address: "10.0.0." + string('1'+name[0]-'a'), Port: "8000",
+		pods = append(pods, fwkdl.NewEndpoint(&fwkdl.EndpointMetadata{Address: "10.0.0." + string('1'+name[0]-'a'),
+			Port:           "8000",
 			NamespacedName: types.NamespacedName{Namespace: "models", Name: name}}, fwkdl.NewMetrics()))
 	}
 	control := requestcontrol.NewConfig()

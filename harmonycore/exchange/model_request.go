@@ -15,6 +15,8 @@ type modelRequest struct {
 	context int
 	// size is the size of the request's body, in bytes.
 	size int
+	// demand is what the body asks for, as servers may read it.
+	demand demand
 	// unread reports whether nothing more of the body can be read: there is not the memory, or it has too many values.
 	unread bool
 	// byPrompt reports whether the prompt decides which requests go to the same server.
@@ -57,7 +59,8 @@ func (e *Exchange) open(body []byte, h Host, kind reading) (*modelRequest, Reque
 	if model.Answers.TokenIDs {
 		ids = request.TokenIDValues()
 	}
-	a := &modelRequest{x: e, model: model, body: request, size: len(body), context: e.contextOf(model)}
+	a := &modelRequest{x: e, model: model, body: request, size: len(body), context: e.contextOf(model),
+		demand: demandOf(e.report.API, request)}
 	passes := kind.mayPass && model.TranslatedShare() == 0
 	if failure := request.Bounded(kind.freeValues(model) + ids); failure != nil {
 		if !passes {

@@ -48,31 +48,41 @@ func (e *Exchange) reserve(model *Model, prompt, answer int, h Host) {
 // estimate returns about how many tokens a prompt has that the gateway does not render.
 func (a *modelRequest) estimate() int { return harmony.EstimateTokens(a.size) }
 
-// fitsEstimate refuses what is certain to be more than the client may have, where the gateway does not count tokens.
+// fitsEstimate refuses what is about more than the client may have, where the gateway does not count tokens.
 func (a *modelRequest) fitsEstimate(param string) *openai.Error {
-	if a.context == a.model.ContextLength || a.estimate()+max(a.maxTokens(), 1) <= a.context {
+	d := &a.demand
+	answer := max(d.answer, 1)
+	if answer == contract.MaxContextLength {
+		answer = 1 // it is not known
+	}
+	if a.context == a.model.ContextLength || a.estimate()/max(d.prompts, 1)+answer <= a.context {
 		return nil
 	}
 	return errContextLength(param, a.context)
 }
 
-func (a *modelRequest) maxTokens() int {
-	if a.body == nil {
-		return 0
-	}
-	return a.body.MaxTokens
-}
+// maxReserve is the most tokens that one request reserves.
+const maxReserve = 1 << 30
 
 // reserveEstimate is reserve for a prompt that the gateway does not render.
 func (a *modelRequest) reserveEstimate(h Host) {
-	prompt, answer, choices := min(a.estimate(), a.context), a.maxTokens(), 1
-	if rest := a.context - prompt; answer == 0 || answer > rest {
+	d := &a.demand
+	prompts, choices := int64(max(d.prompts, 1)), int64(max(d.choices, 1))
+	prompt := min(int64(a.estimate()), prompts*int64(a.context), maxReserve)
+	rest := int64(a.context)
+	if prompts == 1 {
+		rest -= prompt // of several prompts, nobody knows which is how long
+	}
+	answer := int64(d.answer)
+	if answer == 0 || answer > rest {
 		answer = rest
 	}
-	if a.body != nil {
-		choices = min(max(a.body.Choices, 1), contract.MaxChoices)
+	if all := prompts * choices; answer > 0 && all > maxReserve/answer {
+		answer = maxReserve
+	} else {
+		answer *= all
 	}
-	a.x.reserve(a.model, prompt, answer*choices, h)
+	a.x.reserve(a.model, int(prompt), int(min(answer, maxReserve-prompt)), h)
 }
 
 // settle determines what the request has used of its reservation.

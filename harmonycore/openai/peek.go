@@ -20,9 +20,10 @@ type Body struct {
 	ModelInOtherCase bool
 	// Streams reports whether the request asks for its answer as a stream.
 	Streams bool
-	// MaxTokens is the number of tokens that the request asks for at most in each choice, and Choices that of choices. Both
-	// are 0 if the request does not say. They are not checked: a decoder does that.
-	MaxTokens, Choices int
+	// MaxTokens and MaxOutputTokens are the number of tokens that the request asks for at most in each choice, by the names
+	// of Chat Completions and by that of Responses, and Choices is that of choices. They are 0 if the request does not say,
+	// and never less than what any server may read. They are not checked: a decoder does that.
+	MaxTokens, MaxOutputTokens, Choices int
 	// Values is the number of JSON values in the body, the body itself included.
 	Values int
 	root   value
@@ -195,16 +196,29 @@ func (b *Body) readTop() *Error {
 
 // noteNumber notes a member that says how long the answer may be.
 func (b *Body) noteNumber(key string, v value) {
-	to := &b.MaxTokens
+	var to *int
 	switch key {
 	case "n":
 		to = &b.Choices
-	case "max_tokens", "max_completion_tokens", "max_output_tokens":
+	case "max_tokens", "max_completion_tokens":
+		to = &b.MaxTokens
+	case "max_output_tokens":
+		to = &b.MaxOutputTokens
 	default:
 		return
 	}
-	if v.kind == rawjson.Number {
-		n, _ := strconv.Atoi(rawjson.View(v.raw))
-		*to = max(*to, min(max(n, 0), contract.MaxContextLength))
+	*to = max(*to, AtMost(v.kind, v.raw))
+}
+
+// AtMost returns the number that a value stands for, at most [contract.MaxContextLength], and 0 for null. Anything but
+// a whole number counts as that maximum: some servers read "5", 5.0 or -1 as a number of their own.
+func AtMost(kind rawjson.Kind, text []byte) int {
+	if kind == rawjson.Null {
+		return 0
 	}
+	n, err := strconv.Atoi(rawjson.View(text))
+	if kind != rawjson.Number || err != nil || n < 0 {
+		return contract.MaxContextLength
+	}
+	return min(n, contract.MaxContextLength)
 }

@@ -37,7 +37,7 @@ type PrefillAnswer struct {
 
 // PrefillAction is the decision on the answer to a call. The zero action does nothing.
 type PrefillAction struct {
-	// Resume sends the held request on, with Rest after the body that it has.
+	// Resume sends the held request on, with Rest after the body that it has. Rest is valid until the next call.
 	Resume bool
 	Rest   []byte
 	// Reply answers the client in place of the server that writes the answer.
@@ -90,9 +90,8 @@ type divided struct {
 	call  *Prefill
 	// asked is the request whose prompt is to be read, until the host has the call's body.
 	asked *backend.Request
-	// body has what [Exchange.PrefillBody] returns.
+	// body has what [Exchange.PrefillBody] returns, and then the Rest of [PrefillAction].
 	body *Scratch
-	rest []byte
 	// awaited reports whether the request is held.
 	awaited bool
 }
@@ -198,8 +197,8 @@ func (e *Exchange) Prefilled(a PrefillAnswer) PrefillAction {
 		}
 		return g.prefillFailed(failure, a.RetryAfter)
 	}
-	d.rest = backend.AppendTransferParams(d.rest[:0], params)
-	return PrefillAction{Resume: true, Rest: d.rest}
+	d.body.body = backend.AppendTransferParams(d.body.body[:0], params)
+	return PrefillAction{Resume: true, Rest: d.body.body}
 }
 
 // prefilledBeside takes the answer of a server that reads the prompt while the other one already waits for it. If it

@@ -274,3 +274,13 @@ func TestPrefillRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestPrefillKeepsNothing: what a prefill server answers, up to a megabyte, is not kept for as long as the answer runs.
+func TestPrefillKeepsNothing(t *testing.T) {
+	h := bootstrapping()
+	x, _, _, _ := asked(t, dividing(contract.VLLM, nil), h, chatBody(true))
+	done := x.Prefilled(PrefillAnswer{Status: 200, Body: []byte(`{"kv_transfer_params":` + remote + `}`)})
+	if len(done.Rest) == 0 || &done.Rest[0] != &h.Scratch.body[0] {
+		t.Errorf("the rest of the body lies in memory of its own: %+v", done)
+	}
+}

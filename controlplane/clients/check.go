@@ -73,16 +73,16 @@ func (c *Client) check(field string) *Error {
 
 func (l *Limits) check(field string) *Error {
 	for _, one := range []struct {
-		name  string
-		value int
+		name       string
+		value, max int
 	}{
-		{"requests_per_minute", l.RequestsPerMinute}, {"requests_per_day", l.RequestsPerDay},
-		{"tokens_per_minute", l.TokensPerMinute}, {"tokens_per_day", l.TokensPerDay},
-		{"concurrency", l.Concurrency}, {"context", l.Context},
+		{"requests_per_minute", l.RequestsPerMinute, MaxLimit}, {"requests_per_day", l.RequestsPerDay, MaxLimit},
+		{"tokens_per_minute", l.TokensPerMinute, MaxLimit}, {"tokens_per_day", l.TokensPerDay, MaxLimit},
+		{"concurrency", l.Concurrency, MaxLimit}, {"context", l.Context, contract.MaxClientContext},
 	} {
-		if one.value < 0 || one.value > MaxLimit {
+		if one.value < 0 || one.value > one.max {
 			return &Error{Field: field + "." + one.name,
-				Reason: fmt.Sprintf("%d is out of range; use 1 to %d, or leave it out for no limit", one.value, MaxLimit)}
+				Reason: fmt.Sprintf("%d is out of range; use 1 to %d, or leave it out for no limit", one.value, one.max)}
 		}
 	}
 	return nil

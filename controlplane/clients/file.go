@@ -54,7 +54,7 @@ type Limits struct {
 	Context int `yaml:"context"`
 }
 
-// MaxLimit is the greatest value of a limit.
+// MaxLimit is the greatest value of a limit, but for Context: that is [contract.MaxClientContext].
 const MaxLimit = 1_000_000_000_000
 
 // Counted reports whether a rate limit service has something to count: any limit but Context, which the filter holds

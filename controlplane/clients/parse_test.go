@@ -71,6 +71,8 @@ func TestRefusals(t *testing.T) {
 			"k: clients[1].hashes[0]: is a hash of a already"},
 		{"clients: [{name: anonymous, hashes: ['" + hashA + "']}]", "k: clients[0].hashes: anonymous is"},
 		{"clients: [{name: a, limits: {context: -1}}]", "k: clients[0].limits.context: -1 is out of range"},
+		{"clients: [{name: a, limits: {context: 2000000000}}]",
+			"k: clients[0].limits.context: 2000000000 is out of range; use 1 to 1073741824"},
 		{"clients: [{name: a, models: [{name: m, tokens_per_day: 2000000000000}]}]",
 			"k: clients[0].models[0].tokens_per_day: 2000000000000 is out of range"},
 		{"clients: [{name: a, models: [{tokens_per_day: 2}]}]", "k: clients[0].models[0].name: is not a model's name"},

@@ -41,6 +41,9 @@ const (
 // BehalfHeader is the header in which a deputy names the client whose request it sends.
 const BehalfHeader = "x-harmony-on-behalf-of"
 
+// MaxClientContext is the greatest value of [Clients.Context]. The filter's numbers have 32 bits.
+const MaxClientContext = 1 << 30
+
 // MaxCountedClients is how many clients have metrics of their own. The others are counted together.
 const MaxCountedClients = 100
 
@@ -54,7 +57,7 @@ func (c *Clients) Fields() []Field {
 		flag("required", &c.Required, true),
 		texts("keys", &c.Keys, validKey, "must be 64 hexadecimal digits, a space and a client's name"),
 		texts("deputies", &c.Deputies, ValidClient, "must be a client's name"),
-		number("context", &c.Context, 0, 0, 1<<30),
+		number("context", &c.Context, 0, 0, MaxClientContext),
 		texts("contexts", &c.Contexts, validContext, "must be a client's name, a space and a number of tokens"),
 		texts("counted", &c.Counted, ValidClient, "must be a client's name"),
 		texts("paths", &c.Paths, func(s string) bool { return strings.HasPrefix(s, "/") }, "must begin with a slash"),
@@ -81,7 +84,7 @@ func validContext(s string) bool {
 	name, rest, _ := strings.Cut(s, " ")
 	tokens, _, _ := strings.Cut(rest, " ")
 	n, err := strconv.Atoi(tokens)
-	return ValidClient(name) && err == nil && n >= 0
+	return ValidClient(name) && err == nil && n >= 0 && n <= MaxClientContext
 }
 
 // Unsorted reports whether the keys or the contexts are not in ascending order.

@@ -220,6 +220,20 @@ func (b *builder) localLimits() *localv3.LocalRateLimit {
 	return all
 }
 
+// countLater keeps the requests of a route out of the limits that each Envoy keeps by itself: they come back as requests
+// to a model, and would count twice.
+func (b *builder) countLater(r *routev3.Route) {
+	if b.config.Limits.Kept() != config.LimitsLocal {
+		return
+	}
+	if r.TypedPerFilterConfig == nil {
+		r.TypedPerFilterConfig = map[string]*anypb.Any{}
+	}
+	// It is not enabled. Envoy requires a bucket of a route all the same.
+	r.TypedPerFilterConfig[LimitsFilterName] = b.any(&localv3.LocalRateLimit{StatPrefix: "harmony",
+		TokenBucket: bucket(math.MaxUint32, time.Second)})
+}
+
 func (b *builder) addLocal(to *localv3.LocalRateLimit, client, model string, l *clients.Limits) {
 	if l.Concurrency > 0 {
 		b.fail(&config.Error{Field: "limits.mode", Reason: "local cannot keep the concurrency of the client " + client +

@@ -37,6 +37,7 @@ func (b *builder) serviceRoutes() []*routev3.Route {
 		// The service learns which client asks. Only the filter can set that.
 		r.RequestHeadersToRemove = slices.DeleteFunc(contract.InternalHeaders(),
 			func(name string) bool { return name == contract.ClientHeader })
+		b.countLater(r)
 	}
 	return routes
 }

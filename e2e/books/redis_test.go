@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/harmonyedge/harmonyedge/controlplane/limits/ledger"
 	"github.com/harmonyedge/harmonyedge/controlplane/limits/ledger/ledgertest"
 	"github.com/harmonyedge/harmonyedge/controlplane/limits/redisledger"
@@ -26,4 +28,41 @@ func TestRedisLedger(t *testing.T) {
 		t.Cleanup(func() { l.Close() })
 		return l
 	})
+}
+
+// No key stays for ever, also of a client of which nothing more is heard while its request runs.
+func TestRedisKeysEnd(t *testing.T) {
+	server := lab.StartRedis(t)
+	l, err := redisledger.Open(server.URL, "", ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	limits := []ledger.Limit{{Resource: ledger.Tokens, Max: 1000, Window: ledger.Minute},
+		{Resource: ledger.Concurrency, Max: 5}}
+	for _, id := range []string{"runs", "ends"} {
+		if _, err := l.Reserve(t.Context(), ledger.Reservation{ID: id, Client: "c", Model: "m", Tokens: 10,
+			Limits: limits}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Settle(t.Context(), ledger.Settlement{ID: "ends", Client: "c", Model: "m", Tokens: 5,
+		Limits: limits}); err != nil {
+		t.Fatal(err)
+	}
+	options, err := redis.ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := redis.NewClient(options)
+	defer all.Close()
+	keys, err := all.Keys(t.Context(), "*").Result()
+	if err != nil || len(keys) != 6 {
+		t.Fatalf("there are %q, %v", keys, err)
+	}
+	for _, key := range keys {
+		if left, err := all.PTTL(t.Context(), key).Result(); err != nil || left <= 0 {
+			t.Errorf("%s has %v left, %v", key, left, err)
+		}
+	}
 }

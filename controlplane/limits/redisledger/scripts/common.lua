@@ -6,6 +6,8 @@
 -- running  hash: model, or "" -> the number of its requests that run
 -- books    hash: "sum|model" -> tokens, or requests
 -- record   string: a reservation, packed; or "settled"
+--
+-- All of them end some time after the last is heard of a client: names of clients may be anybody's.
 local buckets, open, running, books, record = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 -- Times are microseconds since 2026: a float has fractions of them.
@@ -90,6 +92,8 @@ local function occupy(of, n)
       redis.call('HDEL', running, field)
     end
   end
+  redis.call('PEXPIRE', running, booksLifetime)
+  redis.call('PEXPIRE', open, booksLifetime)
 end
 
 local function runningNow(of)

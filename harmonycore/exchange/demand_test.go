@@ -60,7 +60,7 @@ func TestEstimatedReservations(t *testing.T) {
 		{contract.CompletionsPath, `"prompt":"x","max_tokens":7.0`, func(int) int { return context }},
 		{contract.CompletionsPath, `"prompt":"x","max_tokens":1,"max_tokens":"9"`, func(int) int { return context }},
 		{contract.CompletionsPath, `"prompt":["x","y"],"max_tokens":7,"n":300`, func(p int) int { return p + 2*300*7 }},
-		{contract.CompletionsPath, `"prompt":"x","n":4000000000`, func(int) int { return maxReserve }},
+		{contract.CompletionsPath, `"prompt":"x","n":4000000000`, func(int) int { return 1_000_000_000 }},
 		{contract.ChatPath, `"messages":[{"role":"user","content":"x"}],"max_tokens":7`, func(p int) int { return p + 7 }},
 		{contract.ChatPath, `"messages":[{"role":"user","content":"x"}],"max_output_tokens":7`,
 			func(int) int { return context }},
@@ -87,5 +87,18 @@ func TestEstimatedReservations(t *testing.T) {
 	a := x.Request([]byte(`{"model":"`+testModel+`","prompt":"`+strings.Repeat("x", 600)+`"}`), Host{Now: testNow, ID: testID})
 	if a.Reply == nil || !strings.Contains(string(a.Reply.Body), contract.CodeContextLengthExceeded) {
 		t.Errorf("too long a prompt: %+v", a)
+	}
+}
+
+// TestUsedIsBounded: a server that tells absurd numbers does not keep the settlement from being read.
+func TestUsedIsBounded(t *testing.T) {
+	for _, tt := range []struct{ prompt, completion, want int }{
+		{1 << 30, 1 << 30, maxReserve}, {5, 6, 11}, {5, -9, 0},
+	} {
+		x := &Exchange{reservation: reservation{made: true, answered: true, served: true}}
+		r := Report{Translated: true, PromptTokens: tt.prompt, CompletionTokens: tt.completion}
+		if x.settle(&r); r.UsedTokens != tt.want {
+			t.Errorf("%+v: used %d", tt, r.UsedTokens)
+		}
 	}
 }

@@ -61,8 +61,8 @@ func (a *modelRequest) fitsEstimate(param string) *openai.Error {
 	return errContextLength(param, a.context)
 }
 
-// maxReserve is the most tokens that one request reserves.
-const maxReserve = 1 << 30
+// maxReserve is the most tokens that one request reserves, or has used. Envoy takes no greater number of hits.
+const maxReserve = 1_000_000_000
 
 // reserveEstimate is reserve for a prompt that the gateway does not render.
 func (a *modelRequest) reserveEstimate(h Host) {
@@ -93,9 +93,10 @@ func (e *Exchange) settle(r *Report) {
 	case s.refused || s.answered && !s.served:
 		r.UsedTokens = 0
 	case r.Translated:
-		r.UsedTokens = cmp.Or(r.PromptTokens, s.prompt) + r.CompletionTokens
+		used := int64(cmp.Or(r.PromptTokens, s.prompt)) + int64(r.CompletionTokens) // as a server may have told them
+		r.UsedTokens = int(max(min(used, maxReserve), 0))
 	case r.ServersTokens > 0:
-		r.UsedTokens = r.ServersTokens
+		r.UsedTokens = min(r.ServersTokens, maxReserve)
 	default:
 		r.UsedTokens = r.ReservedTokens // nobody has counted
 	}

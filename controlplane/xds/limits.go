@@ -113,10 +113,7 @@ func (b *builder) keepLimits(r *routev3.Route) {
 	if b.config.Limits.Kept() != config.LimitsService {
 		return
 	}
-	if r.TypedPerFilterConfig == nil {
-		r.TypedPerFilterConfig = map[string]*anypb.Any{}
-	}
-	r.TypedPerFilterConfig[LimitsFilterName] = b.any(&ratelimitv3.RateLimitPerRoute{RateLimits: []*routev3.RateLimit{
+	b.configure(r, LimitsFilterName, &ratelimitv3.RateLimitPerRoute{RateLimits: []*routev3.RateLimit{
 		{
 			Actions: []*routev3.RateLimit_Action{
 				fromHeader(contract.LimitsClient, contract.ClientHeader),
@@ -226,11 +223,8 @@ func (b *builder) countLater(r *routev3.Route) {
 	if b.config.Limits.Kept() != config.LimitsLocal {
 		return
 	}
-	if r.TypedPerFilterConfig == nil {
-		r.TypedPerFilterConfig = map[string]*anypb.Any{}
-	}
 	// It is not enabled. Envoy requires a bucket of a route all the same.
-	r.TypedPerFilterConfig[LimitsFilterName] = b.any(&localv3.LocalRateLimit{StatPrefix: "harmony",
+	b.configure(r, LimitsFilterName, &localv3.LocalRateLimit{StatPrefix: "harmony",
 		TokenBucket: bucket(math.MaxUint32, time.Second)})
 }
 

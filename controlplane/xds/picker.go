@@ -123,10 +123,7 @@ func (b *builder) askPicker(r *routev3.Route, p *config.ResolvedPool) {
 	if !p.Asked() {
 		return
 	}
-	if r.TypedPerFilterConfig == nil {
-		r.TypedPerFilterConfig = map[string]*anypb.Any{}
-	}
-	r.TypedPerFilterConfig[PickerFilterName] = b.any(&procv3.ExtProcPerRoute{
+	b.configure(r, PickerFilterName, &procv3.ExtProcPerRoute{
 		Override: &procv3.ExtProcPerRoute_Overrides{Overrides: &procv3.ExtProcOverrides{
 			GrpcService:    grpcService(pickerCluster(p.PickerEndpoint), &p.PickerEndpoint),
 			ProcessingMode: pickerMode(p.Picker.Send),

@@ -10,6 +10,7 @@ import (
 	previousv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
 	prioritiesv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/priority/previous_priorities/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -131,6 +132,14 @@ func (b *builder) poolRoute(name string, m *config.Model, path, chosen string) *
 	b.keepLimits(r)
 	b.askPicker(r, b.pool(m))
 	return r
+}
+
+// configure tells a filter about the requests of a route, beside what others are told.
+func (b *builder) configure(r *routev3.Route, filter string, settings proto.Message) {
+	if r.TypedPerFilterConfig == nil {
+		r.TypedPerFilterConfig = map[string]*anypb.Any{}
+	}
+	r.TypedPerFilterConfig[filter] = b.any(settings)
 }
 
 // poolMatch matches the requests to a path whose internal header is chosen.

@@ -9,7 +9,6 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	cookiev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/stateful_session/cookie/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/type/http/v3"
-	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -39,20 +38,18 @@ func (b *builder) keepSession(r *routev3.Route, p *config.ResolvedPool) {
 		}}
 		return
 	}
-	r.TypedPerFilterConfig = map[string]*anypb.Any{
-		sessionFilter: b.any(&sessionv3.StatefulSessionPerRoute{
-			Override: &sessionv3.StatefulSessionPerRoute_StatefulSession{StatefulSession: &sessionv3.StatefulSession{
-				SessionState: &corev3.TypedExtensionConfig{
-					Name: "envoy.http.stateful_session.cookie",
-					TypedConfig: b.any(&cookiev3.CookieBasedSessionState{
-						// Envoy itself adds HttpOnly.
-						Cookie: &httpv3.Cookie{Name: p.Session.Cookie, Path: "/",
-							Attributes: []*httpv3.CookieAttribute{{Name: "SameSite", Value: "Lax"}}},
-					}),
-				},
-			}},
-		}),
-	}
+	b.configure(r, sessionFilter, &sessionv3.StatefulSessionPerRoute{
+		Override: &sessionv3.StatefulSessionPerRoute_StatefulSession{StatefulSession: &sessionv3.StatefulSession{
+			SessionState: &corev3.TypedExtensionConfig{
+				Name: "envoy.http.stateful_session.cookie",
+				TypedConfig: b.any(&cookiev3.CookieBasedSessionState{
+					// Envoy itself adds HttpOnly.
+					Cookie: &httpv3.Cookie{Name: p.Session.Cookie, Path: "/",
+						Attributes: []*httpv3.CookieAttribute{{Name: "SameSite", Value: "Lax"}}},
+				}),
+			},
+		}},
+	})
 }
 
 // AffinityState is the name of the state in which Envoy keeps what [contract.AffinityHeader] said.

@@ -1,3 +1,7 @@
+-- A request that was refused is settled too, with nothing. Clients can send very many of those, so they are remembered
+-- only for as long as a reservation may be late.
+local late = 10000
+
 local text = redis.call('GET', record)
 if text == 'settled' then
   return 0
@@ -17,6 +21,9 @@ else
   chargeTokens(use)
   count('unreserved', model, use)
   count('used', model, use)
+  if use == 0 then
+    settledLifetime = late
+  end
 end
 redis.call('SET', record, 'settled', 'PX', settledLifetime)
 return 1

@@ -47,8 +47,8 @@ func TestSettingsTogether(t *testing.T) {
 		{"policy: picker, picker: {url: 'http://10.0.0.8:9002', fallback: prefix}",
 			[]string{PickerFilterName, LimitsFilterName}, true},
 	} {
-		r := routesOf(t, limits+"models: [{name: m, pool: p}]\npools: [{name: p, kind: vllm, servers: ['http://10.0.0.1:8000'], "+
-			tt.pool+"}]")["pool m"]
+		r := routesOf(t, limits+"models: [{name: m, pool: p}]\n"+
+			"pools: [{name: p, kind: vllm, servers: ['http://10.0.0.1:8000'], "+tt.pool+"}]")["pool m"]
 		if len(r.TypedPerFilterConfig) != len(tt.want) || tt.hashed != (len(r.GetRoute().GetHashPolicy()) == 1) {
 			t.Errorf("%s: the route has %v, %v", tt.pool, r.TypedPerFilterConfig, r.GetRoute().GetHashPolicy())
 		}
@@ -62,8 +62,8 @@ func TestSettingsTogether(t *testing.T) {
 
 // TestLocalLimitsCountOnce: a request to the responses service comes back as one to a model, and counts there alone.
 func TestLocalLimitsCountOnce(t *testing.T) {
-	routes := routesOf(t, "clients: {keys_file: k}\nlimits: {mode: local}\nresponses_service: {url: 'http://10.0.0.7:9004'}\n"+
-		"models: [{name: m, servers: ['vllm=http://10.0.0.1:8000']}]")
+	routes := routesOf(t, "clients: {keys_file: k}\nlimits: {mode: local}\n"+
+		"responses_service: {url: 'http://10.0.0.7:9004'}\nmodels: [{name: m, servers: ['vllm=http://10.0.0.1:8000']}]")
 	own := &localv3.LocalRateLimit{}
 	if err := routes["responses service"].TypedPerFilterConfig[LimitsFilterName].UnmarshalTo(own); err != nil {
 		t.Fatal(err)

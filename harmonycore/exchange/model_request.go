@@ -16,7 +16,7 @@ type modelRequest struct {
 	// size is the size of the request's body, in bytes.
 	size int
 	// demand is what the body asks for, as servers may read it.
-	demand demand
+	demand openai.Demand
 	// unread reports whether nothing more of the body can be read: there is not the memory, or it has too many values.
 	unread bool
 	// byPrompt reports whether the prompt decides which requests go to the same server.
@@ -60,7 +60,7 @@ func (e *Exchange) open(body []byte, h Host, kind reading) (*modelRequest, Reque
 		ids = request.TokenIDValues()
 	}
 	a := &modelRequest{x: e, model: model, body: request, size: len(body), context: e.contextOf(model),
-		demand: demandOf(e.report.API, request)}
+		demand: request.Demand(e.report.API == apiResponses)}
 	passes := kind.mayPass && model.TranslatedShare() == 0
 	if failure := request.Bounded(kind.freeValues(model) + ids); failure != nil {
 		if !passes {

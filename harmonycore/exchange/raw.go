@@ -94,7 +94,7 @@ func (r *rawPrompt) request(body []byte, h Host) RequestAction {
 	}
 	a := modelRequest{x: x, model: model, body: request, size: len(body), context: x.contextOf(model)}
 	if x.gateway.options.Clients.By != "" {
-		a.demand = rawDemand(r.path, body)
+		a.demand = openai.RawDemand(r.path, body)
 	}
 	if failure := a.fitsEstimate("prompt"); failure != nil {
 		return x.refuse(failure)

@@ -51,11 +51,11 @@ func (a *modelRequest) estimate() int { return harmony.EstimateTokens(a.size) }
 // fitsEstimate refuses what is about more than the client may have, where the gateway does not count tokens.
 func (a *modelRequest) fitsEstimate(param string) *openai.Error {
 	d := &a.demand
-	answer := max(d.answer, 1)
+	answer := max(d.Answer, 1)
 	if answer == contract.MaxContextLength {
 		answer = 1 // it is not known
 	}
-	if a.context == a.model.ContextLength || a.estimate()/max(d.prompts, 1)+answer <= a.context {
+	if a.context == a.model.ContextLength || a.estimate()/max(d.Prompts, 1)+answer <= a.context {
 		return nil
 	}
 	return errContextLength(param, a.context)
@@ -67,13 +67,13 @@ const maxReserve = 1_000_000_000
 // reserveEstimate is reserve for a prompt that the gateway does not render.
 func (a *modelRequest) reserveEstimate(h Host) {
 	d := &a.demand
-	prompts, choices := int64(max(d.prompts, 1)), int64(max(d.choices, 1))
+	prompts, choices := int64(max(d.Prompts, 1)), int64(max(d.Choices, 1))
 	prompt := min(int64(a.estimate()), prompts*int64(a.context), maxReserve)
 	rest := int64(a.context)
 	if prompts == 1 {
 		rest -= prompt // of several prompts, nobody knows which is how long
 	}
-	answer := int64(d.answer)
+	answer := int64(d.Answer)
 	if answer == 0 || answer > rest {
 		answer = rest
 	}

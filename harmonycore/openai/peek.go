@@ -20,13 +20,13 @@ type Body struct {
 	ModelInOtherCase bool
 	// Streams reports whether the request asks for its answer as a stream.
 	Streams bool
-	// MaxTokens and MaxOutputTokens are the number of tokens that the request asks for at most in each choice, by the names
-	// of Chat Completions and by that of Responses, and Choices is that of choices. They are 0 if the request does not say,
-	// and never less than what any server may read. They are not checked: a decoder does that.
-	MaxTokens, MaxOutputTokens, Choices int
 	// Values is the number of JSON values in the body, the body itself included.
 	Values int
 	root   value
+	// maxTokens and maxOutputTokens are the number of tokens that the request asks for at most in each choice, by the names
+	// of Chat Completions and by that of Responses, and choices is that of choices. They are 0 if the request does not say,
+	// and never less than what any server may read.
+	maxTokens, maxOutputTokens, choices int
 	// cacheKey is the prompt_cache_key as it is spelled in the body.
 	cacheKey []byte
 	// tokenized reports whether the body is a [TokenizeRequest] whose add_generation_prompt has been read.
@@ -192,33 +192,4 @@ func (b *Body) readTop() *Error {
 		return Invalid("model", "Invalid 'model': empty string. Expected the name of a model.")
 	}
 	return nil
-}
-
-// noteNumber notes a member that says how long the answer may be.
-func (b *Body) noteNumber(key string, v value) {
-	var to *int
-	switch key {
-	case "n":
-		to = &b.Choices
-	case "max_tokens", "max_completion_tokens":
-		to = &b.MaxTokens
-	case "max_output_tokens":
-		to = &b.MaxOutputTokens
-	default:
-		return
-	}
-	*to = max(*to, AtMost(v.kind, v.raw))
-}
-
-// AtMost returns the number that a value stands for, at most [contract.MaxContextLength], and 0 for null. Anything but
-// a whole number counts as that maximum: some servers read "5", 5.0 or -1 as a number of their own.
-func AtMost(kind rawjson.Kind, text []byte) int {
-	if kind == rawjson.Null {
-		return 0
-	}
-	n, err := strconv.Atoi(rawjson.View(text))
-	if kind != rawjson.Number || err != nil || n < 0 {
-		return contract.MaxContextLength
-	}
-	return min(n, contract.MaxContextLength)
 }

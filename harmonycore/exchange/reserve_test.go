@@ -8,39 +8,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// TestRawDemand: what nobody counts later is reserved for the most that a server may read in the body.
-func TestRawDemand(t *testing.T) {
-	for _, tt := range []struct {
-		path, body string
-		want       demand
-	}{
-		{contract.CompletionsPath, `{"prompt":"x","max_tokens":7,"n":3}`, demand{prompts: 1, choices: 3, answer: 7}},
-		{contract.CompletionsPath, `{"prompt":"x","max_output_tokens":1}`, demand{prompts: 1, choices: 1}},
-		{contract.CompletionsPath, `{"prompt":["a","b",[1,2]],"max_tokens":7}`, demand{prompts: 3, choices: 1, answer: 7}},
-		{contract.CompletionsPath, `{"prompt":[1,2,3],"max_tokens":7}`, demand{prompts: 1, choices: 1, answer: 7}},
-		{contract.CompletionsPath, `{"max_tokens":1,"max\u005ftokens":9,"best_of":2}`,
-			demand{prompts: 1, choices: 2, answer: 9}},
-		{contract.CompletionPath, `{"prompt":"x","max_tokens":1}`, demand{prompts: 1, choices: 1}},
-		{contract.CompletionPath, `{"prompt":"x","n_predict":-1}`,
-			demand{prompts: 1, choices: 1, answer: contract.MaxContextLength}},
-		{contract.GeneratePath, `{"text":"x","max_tokens":1,"max_new_tokens":1,"sampling_params":{"max_new_tokens":900}}`,
-			demand{prompts: 1, choices: 1, answer: 900}},
-		{contract.GeneratePath, `{"text":["x","y"],"sampling_params":[{"max_new_tokens":5,"n":2},{"max_new_tokens":6}]}`,
-			demand{prompts: 2, choices: 2, answer: 6}},
-		{contract.GeneratePath, `{"text":["x","y"],"sampling_params":[{"max_new_tokens":5},{}]}`,
-			demand{prompts: 2, choices: 1}},
-		{contract.GeneratePath, `{"text":"x"}`, demand{prompts: 1, choices: 1}},
-		{contract.InferenceGeneratePath, `{"token_ids":[1],"sampling_params":{"max_tokens":8}}`,
-			demand{prompts: 1, choices: 1, answer: 8}},
-		{"/api/generate", `{"prompt":"x","":5}`, demand{prompts: 1, choices: 1}},
-	} {
-		got := rawDemand(tt.path, []byte(tt.body))
-		if got.unsaid = false; got != tt.want {
-			t.Errorf("%s %s: got %+v, want %+v", tt.path, tt.body, got, tt.want)
-		}
-	}
-}
-
 // TestEstimatedReservations: no spelling of the numbers reserves less than a server may generate, and no number is too
 // large to be counted.
 func TestEstimatedReservations(t *testing.T) {

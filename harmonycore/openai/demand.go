@@ -1,32 +1,33 @@
-package exchange
+package openai
 
 import (
+	"strconv"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// demand is what a request asks for whose prompt the gateway does not render.
-type demand struct {
-	// prompts is how many prompts it has, choices how many answers it wants to each, and answer how many tokens each answer
+// Demand is what a request asks for whose prompt the gateway does not render, as servers may read it.
+type Demand struct {
+	// Prompts is how many prompts it has, Choices how many answers it wants to each, and Answer how many tokens each answer
 	// may have at most, or 0 if that is not said, at least not of all.
-	prompts, choices, answer int
+	Prompts, Choices, Answer int
 	unsaid                   bool
 }
 
-// demandOf returns the demand of a request to the API. The other API's name of a number does not count: servers would
-// not read it.
-func demandOf(api string, b *openai.Body) demand {
-	d := demand{prompts: 1, choices: max(b.Choices, 1), answer: b.MaxTokens}
-	if api == apiResponses {
-		d.answer = b.MaxOutputTokens
+// Demand returns the demand of a request to an API. The other API's name of a number does not count: servers would not
+// read it.
+func (b *Body) Demand(ofResponses bool) Demand {
+	d := Demand{Prompts: 1, Choices: max(b.choices, 1), Answer: b.maxTokens}
+	if ofResponses {
+		d.Answer = b.maxOutputTokens
 	}
 	return d
 }
 
-// rawDemand returns the demand of a request with prompts of the client's own. body is a valid JSON object.
-func rawDemand(path string, body []byte) demand {
-	d := demand{prompts: 1, choices: 1}
+// RawDemand returns the demand of a request with prompts of the client's own. body is a valid JSON object.
+func RawDemand(path string, body []byte) Demand {
+	d := Demand{Prompts: 1, Choices: 1}
 	in, name := rawLimit(path)
 	if in == "" {
 		d.note(body, name)
@@ -36,7 +37,7 @@ func rawDemand(path string, body []byte) demand {
 	for members.Next() {
 		switch key := rawjson.View(members.Key); key {
 		case "prompt", "text", "input_ids", "token_ids", "input_embeds", "prompt_embeds":
-			d.prompts = max(d.prompts, promptsIn(members.Value))
+			d.Prompts = max(d.Prompts, promptsIn(members.Value))
 		default:
 			if in == "" || key != in {
 				continue
@@ -52,7 +53,7 @@ func rawDemand(path string, body []byte) demand {
 		}
 	}
 	if !said || d.unsaid {
-		d.answer = 0
+		d.Answer = 0
 	}
 	return d
 }
@@ -75,19 +76,19 @@ func rawLimit(path string) (in, name string) {
 }
 
 // note notes the numbers of an object. Of several objects the greatest numbers count.
-func (d *demand) note(object []byte, name string) {
+func (d *Demand) note(object []byte, name string) {
 	answer, said := 0, false
 	members := rawjson.Members(object)
 	for members.Next() {
 		switch key := rawjson.View(members.Key); {
 		case key == "n" || key == "best_of":
-			d.choices = max(d.choices, openai.AtMost(members.Kind, members.Value))
+			d.Choices = max(d.Choices, atMost(members.Kind, members.Value))
 		case key == name && name != "":
-			answer = max(answer, openai.AtMost(members.Kind, members.Value))
+			answer = max(answer, atMost(members.Kind, members.Value))
 			said = said || members.Kind != rawjson.Null
 		}
 	}
-	d.answer, d.unsaid = max(d.answer, answer), d.unsaid || !said
+	d.Answer, d.unsaid = max(d.Answer, answer), d.unsaid || !said
 }
 
 // promptsIn returns how many prompts a value has. The ids in an array are one prompt together.
@@ -100,4 +101,33 @@ func promptsIn(value []byte) int {
 		}
 	}
 	return max(n, 1)
+}
+
+// noteNumber notes a member that says how long the answer may be.
+func (b *Body) noteNumber(key string, v value) {
+	var to *int
+	switch key {
+	case "n":
+		to = &b.choices
+	case "max_tokens", "max_completion_tokens":
+		to = &b.maxTokens
+	case "max_output_tokens":
+		to = &b.maxOutputTokens
+	default:
+		return
+	}
+	*to = max(*to, atMost(v.kind, v.raw))
+}
+
+// atMost returns the number that a value stands for, at most [contract.MaxContextLength], and 0 for null. Anything but
+// a whole number counts as that maximum: some servers read "5", 5.0 or -1 as a number of their own.
+func atMost(kind rawjson.Kind, text []byte) int {
+	if kind == rawjson.Null {
+		return 0
+	}
+	n, err := strconv.Atoi(rawjson.View(text))
+	if kind != rawjson.Number || err != nil || n < 0 {
+		return contract.MaxContextLength
+	}
+	return min(n, contract.MaxContextLength)
 }

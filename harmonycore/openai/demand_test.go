@@ -1,0 +1,40 @@
+package openai
+
+import (
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+// TestRawDemand: what nobody counts later is reserved for the most that a server may read in the body.
+func TestRawDemand(t *testing.T) {
+	for _, tt := range []struct {
+		path, body string
+		want       Demand
+	}{
+		{contract.CompletionsPath, `{"prompt":"x","max_tokens":7,"n":3}`, Demand{Prompts: 1, Choices: 3, Answer: 7}},
+		{contract.CompletionsPath, `{"prompt":"x","max_output_tokens":1}`, Demand{Prompts: 1, Choices: 1}},
+		{contract.CompletionsPath, `{"prompt":["a","b",[1,2]],"max_tokens":7}`, Demand{Prompts: 3, Choices: 1, Answer: 7}},
+		{contract.CompletionsPath, `{"prompt":[1,2,3],"max_tokens":7}`, Demand{Prompts: 1, Choices: 1, Answer: 7}},
+		{contract.CompletionsPath, `{"max_tokens":1,"max\u005ftokens":9,"best_of":2}`,
+			Demand{Prompts: 1, Choices: 2, Answer: 9}},
+		{contract.CompletionPath, `{"prompt":"x","max_tokens":1}`, Demand{Prompts: 1, Choices: 1}},
+		{contract.CompletionPath, `{"prompt":"x","n_predict":-1}`,
+			Demand{Prompts: 1, Choices: 1, Answer: contract.MaxContextLength}},
+		{contract.GeneratePath, `{"text":"x","max_tokens":1,"max_new_tokens":1,"sampling_params":{"max_new_tokens":900}}`,
+			Demand{Prompts: 1, Choices: 1, Answer: 900}},
+		{contract.GeneratePath, `{"text":["x","y"],"sampling_params":[{"max_new_tokens":5,"n":2},{"max_new_tokens":6}]}`,
+			Demand{Prompts: 2, Choices: 2, Answer: 6}},
+		{contract.GeneratePath, `{"text":["x","y"],"sampling_params":[{"max_new_tokens":5},{}]}`,
+			Demand{Prompts: 2, Choices: 1}},
+		{contract.GeneratePath, `{"text":"x"}`, Demand{Prompts: 1, Choices: 1}},
+		{contract.InferenceGeneratePath, `{"token_ids":[1],"sampling_params":{"max_tokens":8}}`,
+			Demand{Prompts: 1, Choices: 1, Answer: 8}},
+		{"/api/generate", `{"prompt":"x","":5}`, Demand{Prompts: 1, Choices: 1}},
+	} {
+		got := RawDemand(tt.path, []byte(tt.body))
+		if got.unsaid = false; got != tt.want {
+			t.Errorf("%s %s: got %+v, want %+v", tt.path, tt.body, got, tt.want)
+		}
+	}
+}

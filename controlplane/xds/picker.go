@@ -37,8 +37,9 @@ const (
 	pickerCheck = time.Second
 )
 
-// secretHeaders are headers that a picker does not get.
-var secretHeaders = []string{"authorization", "proxy-authorization", "cookie", "api-key", "x-api-key"}
+// secretHeaders are headers that a picker does not get: clients' keys, and who they are.
+var secretHeaders = []string{"authorization", "proxy-authorization", "cookie", "api-key", "x-api-key",
+	contract.ClientHeader, contract.ReservationHeader, contract.ReserveHeader}
 
 // pickerFilter returns the filter that asks pickers. Only the virtual host turns it on, so the listener stays the same
 // when a pool begins to have a picker.

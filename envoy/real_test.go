@@ -23,6 +23,7 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/clients"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -51,7 +52,7 @@ func bootstrap(t *testing.T, c *config.Config, caFile string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := xds.Build(resolved, xds.Options{ModulePath: "/none", CAFile: caFile})
+	r, err := xds.Build(resolved, xds.Options{ModulePath: "/none", CAFile: caFile, Clients: &clients.File{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -169,6 +169,8 @@ func TestRealEnvoyAcceptsEveryInput(t *testing.T) {
 		for i := range c.Secrets {
 			if s := &c.Secrets[i]; s.IsCertificate() {
 				s.Certificate, s.Key = caFile, keyFile
+			} else if s.File != "" {
+				s.File = keyFile // Envoy wants a file that is there
 			}
 		}
 		accepts(t, path, filepath.Join(folder, filepath.Base(input)+".json"), bootstrap(t, c, caFile))

@@ -42,22 +42,7 @@ func (s *Server) serveControl(ctx context.Context) error {
 	}
 	server := &http.Server{Handler: s.controlHandler(ctx), ReadHeaderTimeout: headerTimeout, ReadTimeout: commandTimeout,
 		WriteTimeout: commandTimeout}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(s.options.Control) }()
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-	defer cancel()
-	if server.Shutdown(limited) != nil {
-		_ = server.Close()
-	}
-	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return serveUntil(ctx, server, s.options.Control)
 }
 
 // RolloutPath is the path of rollouts at the socket for commands: POST begins one, with the filter as the body.

@@ -26,8 +26,13 @@ func (s *Server) serveHTTP(ctx context.Context) error {
 	// Viewers' streams end with ctx, because a shutdown waits for them.
 	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: headerTimeout,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
+	return serveUntil(ctx, server, s.options.HTTP)
+}
+
+// serveUntil serves a listener until ctx ends. Then requests have [closeTimeout] to end.
+func serveUntil(ctx context.Context, server *http.Server, l net.Listener) error {
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(s.options.HTTP) }()
+	go func() { failed <- server.Serve(l) }()
 	select {
 	case err := <-failed:
 		return err

@@ -2,13 +2,13 @@ package clients
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
 // The largest keys file, and the most clients and hashes in it. All hashes are in every worker of every proxy.
@@ -19,29 +19,7 @@ const (
 )
 
 // Error is an error in a keys file. It never repeats what could be a key.
-type Error struct {
-	// File and Line are the place. Line is 0 if it is not known.
-	File string
-	Line int
-	// Field is the path of the setting, such as clients[0].name, or empty.
-	Field  string
-	Reason string
-}
-
-// Error implements error.
-func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.File)
-	if e.Line > 0 {
-		fmt.Fprintf(&b, ":%d", e.Line)
-	}
-	b.WriteString(": ")
-	if e.Field != "" {
-		b.WriteString(e.Field + ": ")
-	}
-	b.WriteString(e.Reason)
-	return b.String()
-}
+type Error = config.Error
 
 // Load reads a keys file.
 func Load(path string) (*File, error) {

@@ -4,16 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
@@ -90,16 +85,9 @@ func (f *limitsFlags) run(cmd *cobra.Command) error {
 		return usageError{err}
 	}
 	defer rules.Close()
-	l, err := listenOn(f.listen, "--listen")
+	l, status, err := listenTwice(f.listen, f.status, &f.tls)
 	if err != nil {
 		return err
-	}
-	if l, err = f.tls.wrap(l); err != nil {
-		return usageError{err}
-	}
-	status, err := listenOn(f.status, "--status")
-	if err != nil {
-		return errors.Join(err, l.Close())
 	}
 	service := limits.New(limits.Options{Ledger: books, Rules: rules, Log: log})
 	defer service.Close()
@@ -109,7 +97,9 @@ func (f *limitsFlags) run(cmd *cobra.Command) error {
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	defer serveLimitsStatus(service, status, log).Close()
+	mux := statusMux(service.Metrics())
+	service.AddStatus(mux)
+	defer serveStatus(status, mux, log).Close()
 	fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nready: http://%s/ready\nmetrics: http://%[2]s/metrics\nbooks: "+
 		"http://%[2]s/books\n", l.Addr(), status.Addr())
 	return service.Serve(ctx, l, drainOfLimits)
@@ -126,21 +116,4 @@ func (f *limitsFlags) openLedger() (l ledger.Ledger, done func(), err error) {
 		return nil, nil, fmt.Errorf("--redis: %w", err)
 	}
 	return r, func() { _ = r.Close() }, nil // the program ends
-}
-
-// serveLimitsStatus serves the status of a service until it is closed.
-func serveLimitsStatus(s *limits.Service, l net.Listener, log *slog.Logger) *http.Server {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(s.Metrics(), collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	s.AddStatus(mux)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Warn("the status is not served", "error", err)
-		}
-	}()
-	return server
 }

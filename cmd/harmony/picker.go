@@ -5,16 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/picker"
@@ -88,16 +83,9 @@ func (f *pickerFlags) run(cmd *cobra.Command) error {
 		return usageError{fmt.Errorf("--max-load %d is out of range; write 100 to 1000", f.o.Balance)}
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-	l, err := listenOn(f.listen, "--listen")
+	l, status, err := listenTwice(f.listen, f.status, &f.tls)
 	if err != nil {
 		return err
-	}
-	if l, err = f.tls.wrap(l); err != nil {
-		return usageError{err}
-	}
-	status, err := listenOn(f.status, "--status")
-	if err != nil {
-		return errors.Join(err, l.Close())
 	}
 	if reachable(l.Addr()) && !f.tls.on() {
 		log.Warn("Envoys are served in clear text; see --certificate", "listen", l.Addr().String())
@@ -107,7 +95,7 @@ func (f *pickerFlags) run(cmd *cobra.Command) error {
 	p := picker.New(f.o)
 	s := picker.NewService(p, log)
 	ready := make(chan struct{})
-	defer servePickerStatus(s, status, ready, log).Close()
+	defer serveStatus(status, pickerStatus(s, ready), log).Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	fed := make(chan error, 1)
@@ -128,13 +116,9 @@ func (f *pickerFlags) run(cmd *cobra.Command) error {
 	return errors.Join(err, asUsage(<-fed))
 }
 
-// servePickerStatus serves the status of a picker until it is closed.
-func servePickerStatus(s *picker.Service, l net.Listener, ready <-chan struct{}, log *slog.Logger) *http.Server {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(s.Collector(), collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+// pickerStatus serves the metrics and the servers of a picker, and whether it knows servers yet.
+func pickerStatus(s *picker.Service, ready <-chan struct{}) http.Handler {
+	mux := statusMux(s.Collector())
 	mux.Handle("GET /status", s.StatusHandler())
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, _ *http.Request) {
 		select {
@@ -144,11 +128,5 @@ func servePickerStatus(s *picker.Service, l net.Listener, ready <-chan struct{},
 			http.Error(w, "no servers are known yet", http.StatusServiceUnavailable)
 		}
 	})
-	h := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() {
-		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Warn("the status is not served", "error", err)
-		}
-	}()
-	return h
+	return mux
 }

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// listenTwice opens the listeners of the flags --listen, for Envoys, and --status.
+func listenTwice(listen, status string, tls *serverTLS) (forEnvoys, forStatus net.Listener, err error) {
+	l, err := listenOn(listen, "--listen")
+	if err != nil {
+		return nil, nil, err
+	}
+	if l, err = tls.wrap(l); err != nil {
+		return nil, nil, usageError{err}
+	}
+	forStatus, err = listenOn(status, "--status")
+	if err != nil {
+		return nil, nil, errors.Join(err, l.Close())
+	}
+	return l, forStatus, nil
+}
+
+// statusMux returns a mux with the metrics of a part of the program, and those of the Go runtime and the process.
+func statusMux(c prometheus.Collector) *http.ServeMux {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(c, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	return mux
+}
+
+// serveStatus serves the status of a program until the server is closed. The program goes on without it.
+func serveStatus(l net.Listener, h http.Handler, log *slog.Logger) *http.Server {
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			log.Warn("the status is not served", "error", err)
+		}
+	}()
+	return s
+}

@@ -27,8 +27,8 @@ func keysCommand() *cobra.Command {
 	return c
 }
 
-const newKeyLong = `Makes a key for a client, and prints it and the entry for the keys file. The key is in no file: only its hash is,
-from which nobody finds the key. A second key of the same client is one more line under hashes.
+const newKeyLong = `Makes a key for a client, and prints it and the entry for the keys file. The file has only the key's hash, and the
+key cannot be found from it. A client may have several keys: each is one more line under hashes.
 
 Standard output has the entry. The key is on standard error, so that the entry can be appended to the file:
 

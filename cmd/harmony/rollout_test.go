@@ -48,7 +48,8 @@ func TestRolloutUsage(t *testing.T) {
 	}
 }
 
-// TestControlSocket: nobody else can open it, a killed process' one is replaced, a live one is not, nor another file.
+// TestControlSocket: only its owner can open it. What a killed process has left is replaced. A socket in use, and a file
+// of another kind, are not.
 func TestControlSocket(t *testing.T) {
 	folder, err := os.MkdirTemp("", "control") // short enough for a socket
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // restOfLines is how long the last lines of a watched recorder may take to be written.
 const restOfLines = time.Second
 
-// startWatching begins to print what a recorder records. The caller closes the recorder, and then calls end: it waits
-// for the last lines, though no longer than [restOfLines], because nobody may read them.
+// startWatching begins to print what a recorder records. The caller closes the recorder, and then calls end. It waits
+// for the last lines, and at most for [restOfLines]: perhaps nobody reads them.
 func startWatching(r *record.Recorder, out io.Writer, o watch.Options) (end func()) {
 	watched := make(chan struct{})
 	go func() {

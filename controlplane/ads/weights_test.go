@@ -23,8 +23,8 @@ func weighing(t *testing.T, port, weight uint32) Resources {
 	return r
 }
 
-// TestWeights checks that weights are sent, and that nothing else shows it: the Envoy is current before it has accepted
-// them, no version changes, and nobody hears of its answer.
+// TestWeights checks that weights are sent, and that nothing else shows it. The Envoy is current before it has accepted
+// them. No version changes. Its answer is not reported.
 func TestWeights(t *testing.T) {
 	answers := make(chan Answer, 100)
 	s := New(Options{Answered: func(a Answer) { answers <- a }})

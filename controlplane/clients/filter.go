@@ -8,7 +8,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// Fill adds what the file says to what the filter is told about clients.
+// Fill adds the file's clients to the filter's configuration.
 func (f *File) Fill(to *contract.Clients) {
 	to.Context = f.Defaults.Context
 	for i := range f.Clients {

@@ -217,13 +217,13 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request, rec *Reques
 		s.refuseCompletion(w, rec, c, refused)
 		return
 	}
+	ctx, end := s.abortable(r.Context(), c.RequestID)
+	defer end()
 	j, refused := s.accept(r.Header, c, rec)
 	if refused != nil {
 		s.refuseCompletion(w, rec, c, refused)
 		return
 	}
-	ctx, end := s.abortable(r.Context(), c.RequestID)
-	defer end()
 	j.serve(w, r.WithContext(ctx))
 }
 

@@ -78,7 +78,7 @@ func TestMetrics(t *testing.T) {
 	await(t, func() bool {
 		all = series(t, f.s)
 		return all["responses_total{status=completed}"] == 3 && all["requests_in_flight{}"] == 0 &&
-			all["requests_total{route=POST /v1/responses,status=200}"] == 3
+			all["background{state=running}"] == 0 && all["requests_total{route=POST /v1/responses,status=200}"] == 3
 	})
 	for name, want := range map[string]float64{
 		"requests_total{route=GET /v1/responses/{id},status=404}": 1,

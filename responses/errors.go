@@ -100,8 +100,12 @@ func (s *Service) failure(err error, param string, notFound *openai.Error) *open
 
 func writeError(w http.ResponseWriter, e *openai.Error) {
 	w.Header().Set("content-type", "application/json")
-	if e.Status == http.StatusServiceUnavailable {
-		w.Header().Set("retry-after", "1")
+	retry := e.RetryAfter
+	if retry == "" && e.Status == http.StatusServiceUnavailable {
+		retry = "1"
+	}
+	if retry != "" {
+		w.Header().Set("retry-after", retry)
 	}
 	w.WriteHeader(e.Status)
 	w.Write(e.AppendJSON(nil))

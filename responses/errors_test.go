@@ -51,11 +51,16 @@ func TestFailure(t *testing.T) {
 }
 
 func TestWriteError(t *testing.T) {
-	for status, retry := range map[int]string{400: "", 404: "", 500: "", 503: "1"} {
+	for e, retry := range map[openai.Error]string{
+		{Status: 400}: "", {Status: 404}: "", {Status: 500}: "", {Status: 503}: "1",
+		{Status: 503, RetryAfter: "9"}: "9", {Status: 429, RetryAfter: "20"}: "20",
+	} {
 		w := httptest.NewRecorder()
-		writeError(w, &openai.Error{Status: status, Type: "t", Message: "m"})
-		if w.Code != status || w.Header().Get("retry-after") != retry || w.Header().Get("content-type") != "application/json" {
-			t.Errorf("%d: %d %v", status, w.Code, w.Header())
+		e.Type, e.Message = "t", "m"
+		writeError(w, &e)
+		if w.Code != e.Status || w.Header().Get("retry-after") != retry ||
+			w.Header().Get("content-type") != "application/json" {
+			t.Errorf("%d: %d %v", e.Status, w.Code, w.Header())
 		}
 		sameJSON(t, w.Body.Bytes(), `{"error":{"message":"m","type":"t","param":null,"code":null}}`)
 	}

@@ -91,7 +91,8 @@ func (s *Service) unreachable(err error) *openai.Error {
 // refused returns the error that the gateway answered.
 func refused(response *http.Response) *openai.Error {
 	e := &openai.Error{Status: response.StatusCode, Type: contract.ServerErrorType, Code: contract.CodeServerError,
-		Message: fmt.Sprintf("The gateway answered %d.", response.StatusCode)}
+		Message:    fmt.Sprintf("The gateway answered %d.", response.StatusCode),
+		RetryAfter: response.Header.Get("retry-after")}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxErrorSize))
 	var known struct {
 		Error struct{ Message, Type, Param, Code *string } `json:"error"`

@@ -111,8 +111,9 @@ func TestRefused(t *testing.T) {
 		`upstream`:               {Type: "server_error", Code: "server_error", Message: "The gateway answered 429."},
 		``:                       {Type: "server_error", Code: "server_error", Message: "The gateway answered 429."},
 	} {
-		got := refused(&http.Response{StatusCode: 429, Body: io.NopCloser(strings.NewReader(body))})
-		if want.Status = 429; *got != want {
+		got := refused(&http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {"7"}},
+			Body: io.NopCloser(strings.NewReader(body))})
+		if want.Status, want.RetryAfter = 429, "7"; *got != want {
 			t.Errorf("%s: %+v", body, *got)
 		}
 	}

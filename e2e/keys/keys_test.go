@@ -177,12 +177,12 @@ func TestChangedFile(t *testing.T) {
 	}
 }
 
-// TestService: the responses service asks for its client, whose responses nobody else sees.
+// TestService: the responses service asks for its client, whose responses nobody else sees, and whose limits count.
 func TestService(t *testing.T) {
 	_, url := lab.RunSim(t, sim.Options{})
 	log := filepath.Join(t.TempDir(), "access.log")
-	config := lab.WriteConfig(t, fmt.Sprintf("access_log: %s\nclients: {keys_file: %s}\nmodels:\n- name: gpt-oss-120b\n"+
-		"  servers: ['vllm=%s']\n", log, writeKeys(t, ""), url))
+	config := lab.WriteConfig(t, fmt.Sprintf("access_log: %s\nclients: {keys_file: %s}\nlimits: {mode: local}\n"+
+		"models:\n- name: gpt-oss-120b\n  servers: ['vllm=%s']\n", log, writeKeys(t, "requests_per_minute: 2"), url))
 	_, base := lab.StartUp(t, "--config", config, "--store", filepath.Join(t.TempDir(), "store.db"))
 	client := lab.HTTP1(t)
 	ask := func(method, path, key, body string) lab.Answer {
@@ -209,6 +209,11 @@ func TestService(t *testing.T) {
 		`{"model":"gpt-oss-120b","input":"Hi","previous_response_id":"`+stored+`"}`), 400, "previous_response_not_found")
 	id(ask(http.MethodPost, contract.ResponsesPath, keyA,
 		`{"model":"gpt-oss-120b","input":"Hi","previous_response_id":"`+stored+`"}`))
+	third := ask(http.MethodPost, contract.ResponsesPath, keyA, `{"model":"gpt-oss-120b","input":"Hi"}`)
+	lab.WantRefused(t, third, 429, "rate_limit_exceeded")
+	if third.Header.Get("retry-after") == "" {
+		t.Errorf("nothing says when to ask again: %v", third.Header)
+	}
 	late := id(ask(http.MethodPost, contract.ResponsesPath, keyB,
 		`{"model":"gpt-oss-120b","input":"Hi","background":true}`))
 	for end := time.Now().Add(lab.Patience); ; {
@@ -225,8 +230,11 @@ func TestService(t *testing.T) {
 		asked := map[string]int{}
 		data, _ := os.ReadFile(log)
 		for line := range strings.Lines(string(data)) {
-			var r struct{ Client, Server string }
-			if json.Unmarshal([]byte(line), &r) == nil && r.Server == "vllm" {
+			var r struct {
+				Client, Server string
+				Status         int
+			}
+			if json.Unmarshal([]byte(line), &r) == nil && r.Server == "vllm" && r.Status == 200 {
 				asked[r.Client]++
 			}
 		}

@@ -12,6 +12,8 @@ type Error struct {
 	Code    string
 	Param   string
 	Message string
+	// RetryAfter is the value of the header retry-after, or empty.
+	RetryAfter string
 }
 
 // Error implements [error].

@@ -124,8 +124,8 @@ var (
 	fires = map[string]string{"HarmonyPoolDown": "gone", "HarmonyServerUnreachable": "gone",
 		"HarmonyNoServerForEnvoy": "gone", "HarmonyPoolFull": "gpus", "HarmonyRecoveriesUp": ""}
 	silent = []string{"HarmonyServerWithoutModel", "HarmonyConfigurationNotInForce", "HarmonyFilterNotInForce",
-		"HarmonyEnvoyRefuses", "HarmonyNoEnvoy", "HarmonyVMReloads", "HarmonyVMHeapFull", "HarmonyEnvoyHeapFull",
-		"HarmonyConnectionsFull", "HarmonyNotScraped", "HarmonyResponsesStoreDown"}
+		"HarmonyEnvoyRefuses", "HarmonyRolloutTakenBack", "HarmonyNoEnvoy", "HarmonyVMReloads", "HarmonyVMHeapFull",
+		"HarmonyEnvoyHeapFull", "HarmonyConnectionsFull", "HarmonyNotScraped", "HarmonyResponsesStoreDown"}
 )
 
 // checkAlerts checks that Prometheus evaluates the rules, that what they read is there, and for which pools they fire.

@@ -209,9 +209,13 @@ func TestSampleKept(t *testing.T) {
 	}
 }
 
-// TestManySamples checks that 2,000 servers are asked for their load every second, and says what that costs.
+// TestManySamples checks that 2,000 servers are asked for their load every second, and says what that costs. With -short
+// there are 300: the race detector makes an answer so slow that a busy machine forgets loads before it has all.
 func TestManySamples(t *testing.T) {
-	const n = 2000
+	n := 2000
+	if testing.Short() {
+		n = 300
+	}
 	page := "# HELP\nvllm:num_requests_running{engine=\"0\"} 3.0\nvllm:num_requests_waiting{engine=\"0\"} 0.0\n"
 	for len(page) < 20<<10 {
 		page += "vllm:inter_token_latency_seconds_bucket{engine=\"0\",le=\"0.025\",model_name=\"m\"} 812.0\n"

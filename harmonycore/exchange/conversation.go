@@ -63,6 +63,7 @@ func (g *generation) readConversation(a *modelRequest, read reader, h Host) (*tr
 	if failure != nil {
 		return nil, failure
 	}
+	a.overrideDemand()
 	if failure := a.fitsEstimate(g.param()); failure != nil {
 		return nil, failure
 	}

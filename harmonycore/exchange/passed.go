@@ -32,6 +32,7 @@ type passed struct {
 // passChat sends a Chat request on with the model's name, the operator's defaults and the roles that the servers know.
 func (e *Exchange) passChat(a *modelRequest, body []byte, h Host) RequestAction {
 	failure := e.checkPassed(a.model)
+	a.overrideDemand()
 	if failure == nil {
 		failure = a.fitsEstimate(paramMessages)
 	}

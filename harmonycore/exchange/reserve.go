@@ -48,6 +48,11 @@ func (e *Exchange) reserve(model *Model, prompt, answer int, h Host) {
 // estimate returns about how many tokens a prompt has that the gateway does not render.
 func (a *modelRequest) estimate() int { return harmony.EstimateTokens(a.size) }
 
+// overrideDemand makes the operator's limit of an answer count in the place of the client's, as for the model's servers.
+func (a *modelRequest) overrideDemand() {
+	a.demand.Answer = cmp.Or(a.model.overrides.MaxTokens(), a.demand.Answer)
+}
+
 // fitsEstimate refuses what is about more than the client may have, where the gateway does not count tokens.
 func (a *modelRequest) fitsEstimate(param string) *openai.Error {
 	d := &a.demand

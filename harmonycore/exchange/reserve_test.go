@@ -57,6 +57,34 @@ func TestEstimatedReservations(t *testing.T) {
 	}
 }
 
+// TestOverriddenReservations: the operator's limit of an answer is reserved in the place of the client's, where the
+// model's servers get it.
+func TestOverriddenReservations(t *testing.T) {
+	for path, body := range map[string]string{
+		contract.ChatPath:      `"messages":[{"role":"user","content":"x"}],"max_tokens":7`,
+		contract.ResponsesPath: `"input":"x","max_output_tokens":20`,
+	} {
+		g := testGateway(func(o *Options) {
+			keyed(o)
+			m := contract.DefaultModel(testModel)
+			m.Server, m.ServerModel, m.SamplingOverrides = contract.Chat, "m", `{"max_tokens":50}`
+			o.Models = []contract.Model{m}
+		})
+		x := g.Begin("POST", path)
+		x.Header("authorization", "Bearer key-b")
+		body = `{"model":"` + testModel + `",` + body + `}`
+		a := x.Request([]byte(body), Host{Now: testNow, ID: testID})
+		if a.Forward == nil || !strings.Contains(string(a.Forward.Body), `"max_tokens":50`) {
+			t.Errorf("%s: %+v %s", path, a, a.Reply.Body)
+			continue
+		}
+		want := fmt.Sprint((len(body)+3)/4 + 50)
+		if got := internalOf(a.Forward.Internal, contract.ReserveHeader); got != want {
+			t.Errorf("%s: %s are reserved, want %s", path, got, want)
+		}
+	}
+}
+
 // TestUsedIsBounded: a server that tells absurd numbers does not keep the settlement from being read.
 func TestUsedIsBounded(t *testing.T) {
 	for _, tt := range []struct{ prompt, completion, want int }{

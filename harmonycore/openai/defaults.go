@@ -105,6 +105,14 @@ func notOfServers(name string, kind *contract.Kind) *Error {
 // Rest returns the members that are not sampling parameters, each as ,"name":value.
 func (d *Defaults) Rest() []byte { return d.rest }
 
+// MaxTokens returns how many tokens an answer may have at most, or 0 if that is left open.
+func (d *Defaults) MaxTokens() int {
+	if d == nil {
+		return 0
+	}
+	return d.sampling.MaxTokens
+}
+
 // Override sets the parameters in place of the client's. What it leaves open stays the client's.
 func (d *Defaults) Override(s *Sampling) {
 	if d == nil {

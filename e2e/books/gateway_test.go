@@ -55,7 +55,7 @@ func startFleet(t *testing.T, keys map[string]string, limits string) *fleet {
 		f.replicas, urls = append(f.replicas, r), append(urls, "http://"+r.address)
 	}
 	for range 4 {
-		s, url := lab.RunSim(t, sim.Options{TokensPerSecond: 2000})
+		s, url := lab.RunSim(t, sim.Options{TokensPerSecond: 2000, Keep: bookedRequests})
 		f.servers, servers = append(f.servers, s), append(servers, "vllm="+url)
 	}
 	xds := lab.FreeAddress(t)
@@ -138,6 +138,7 @@ func TestGateway(t *testing.T) {
 	if w.tokens != w.used {
 		t.Error("the access logs' tokens are not what was used")
 	}
+	f.checkServers(t, &w)
 	if w.lines < bookedRequests*9/10 || left.Load() == 0 || w.refused == 0 {
 		t.Errorf("the run has not what it is for: %+v, %d left", w, left.Load())
 	}
@@ -153,13 +154,15 @@ type told struct {
 	unserved int64
 	// used is what was reserved without what was given back, and tokens those of prompts and answers.
 	used, tokens int64
+	// answers are what was counted of each request that a server has accepted, by its id.
+	answers map[string]counted
 }
 
 // witness reads the access log when all lines are there.
 func (f *fleet) witness(t *testing.T) (w told) {
 	t.Helper()
 	until(t, "the access log has all lines", func() bool {
-		w = told{}
+		w = told{answers: map[string]counted{}}
 		var got int64
 		for _, e := range f.envoys {
 			got += requestsOf(t, e, "harmony")
@@ -205,6 +208,9 @@ func (w *told) add(t *testing.T, line []byte) {
 	switch {
 	case status == 200 || used != 0:
 		w.tokens += tokens
+		id, _ := fields["request_id"].(string)
+		w.answers[id] = counted{prompt: number("prompt_tokens"), completion: number("completion_tokens"),
+			whole: flags == "-" && fields["finish"] != nil}
 	case status != 429:
 		w.unserved++
 	}

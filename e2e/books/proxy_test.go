@@ -100,7 +100,7 @@ static_resources:
             typed_config:
               "@type": type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit
               domain: harmony
-              timeout: 5s # a settlement that takes longer is lost
+              timeout: 20s # a settlement that takes longer is lost
               rate_limit_service:
                 transport_api_version: V3
                 grpc_service:

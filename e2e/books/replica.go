@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/limits"
+	"github.com/harmonyedge/harmonyedge/controlplane/limits/ledger"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
@@ -27,6 +29,22 @@ func startReplica(t *testing.T, keys string, options ...string) *replica {
 	r.address = r.Announced(t, `serving Envoys on (\S+)`)
 	r.status = r.Announced(t, `ready: (\S+)/ready`)
 	return r
+}
+
+// awaitBooks returns the sum of the books when nothing is open, and so much was used. It waits for long: what has no
+// reservation comes unannounced.
+func (r *replica) awaitBooks(t *testing.T, used int64) ledger.Book {
+	t.Helper()
+	for end := time.Now().Add(lab.Patience); ; time.Sleep(20 * time.Millisecond) {
+		b := r.books(t).Sum
+		if b.OpenRequests == 0 && b.Used == used {
+			return b
+		}
+		if time.Now().After(end) {
+			t.Errorf("the access logs say that %d were used, and the ledger has %+v", used, b)
+			return b
+		}
+	}
 }
 
 // books returns what the replica says of all clients. Each of its books balances.

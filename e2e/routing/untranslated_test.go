@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"strings"
 	"sync"
@@ -49,14 +48,8 @@ const ownResponse = `{"object":"response", "status":"completed","output":[{"type
 func runBothAPIs(t *testing.T) *bothAPIs {
 	t.Helper()
 	b := &bothAPIs{}
-	var simulated string
-	b.gpu, simulated = lab.RunSim(t, sim.Options{})
-	target, err := url.Parse(simulated)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rest := httputil.NewSingleHostReverseProxy(target)
-	rest.FlushInterval = -1
+	b.gpu, _ = lab.RunSim(t, sim.Options{})
+	rest := b.gpu.Handler()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != lab.ChatPath && r.URL.Path != lab.ResponsesPath {
 			rest.ServeHTTP(w, r)

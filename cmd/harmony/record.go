@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/inspect/record"
@@ -40,6 +42,7 @@ const defaultRecorder = "127.0.0.1:9903"
 // recordCommand returns the command "harmony record".
 func recordCommand() *cobra.Command {
 	var listen string
+	var size config.Size
 	var verbose bool
 	var layout layoutFlags
 	c := &cobra.Command{
@@ -58,14 +61,22 @@ func recordCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			return runRecorder(cmd, listen, args[0], watch.Options{Width: o.Width, Color: o.Color, Transcripts: verbose})
+			return runRecorder(cmd, listen, args[0], size, watch.Options{Width: o.Width, Color: o.Color, Transcripts: verbose})
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&listen, "listen", defaultRecorder, "`ADDRESS` for the Envoys; port 0 takes a free one")
+	addRecordSize(f, "max-size", &size)
 	f.BoolVarP(&verbose, "verbose", "v", false, "print what the models write too")
 	layout.add(f)
 	return c
+}
+
+// addRecordSize adds the flag that bounds a folder of records.
+func addRecordSize(flags *pflag.FlagSet, name string, size *config.Size) {
+	*size = record.DefaultFolderLimit
+	flags.Var(size, name, "how much the records in the folder may take together, as a `SIZE` such as 2GiB; the oldest "+
+		"are removed; 0 for no bound")
 }
 
 func oneFolder(c *cobra.Command, args []string) error {
@@ -79,14 +90,14 @@ func oneFolder(c *cobra.Command, args []string) error {
 }
 
 // runRecorder records until an interrupt.
-func runRecorder(cmd *cobra.Command, listen, folder string, o watch.Options) error {
+func runRecorder(cmd *cobra.Command, listen, folder string, size config.Size, o watch.Options) error {
 	key := os.Getenv(contract.TapKeyVariable)
 	if len(key) < contract.MinTapKey {
 		return usageError{fmt.Errorf("the environment variable %s has no key of at least %d characters; make one with "+
 			"openssl rand -hex 16, and give it to the Envoys too", contract.TapKeyVariable, contract.MinTapKey)}
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-	r, err := record.New(record.Options{Tokenizer: o200k.Tokenizer(), Folder: folder, Log: log})
+	r, err := record.New(record.Options{Tokenizer: o200k.Tokenizer(), Folder: folder, FolderLimit: int64(size), Log: log})
 	if err != nil {
 		return usageError{err}
 	}

@@ -27,12 +27,14 @@ import (
 // playground asks.
 type sightFlags struct {
 	record         string
+	recordSize     config.Size
 	watch, verbose bool
 }
 
 func (f *sightFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.record, "record", "", "keep each request, its prompt and answer included, as a file in `FOLDER`; "+
 		"harmony inspect explain reads it")
+	addRecordSize(flags, "record-max-size", &f.recordSize)
 	flags.BoolVar(&f.watch, "watch", false, "print a line for each request: model, tokens, times, how it ended, repairs")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "with --watch: print what the model writes, as it comes")
 }
@@ -87,7 +89,8 @@ func (u *up) startSight(f *sightFlags) (*upSight, error) {
 		return nil, errors.Join(err, admin.Close())
 	}
 	s := &upSight{key: rand.Text(), listener: admin, past: history.New(history.Options{})}
-	s.recorder, err = record.New(record.Options{Tokenizer: o200k.Tokenizer(), Folder: f.record, Log: u.eventLog()})
+	s.recorder, err = record.New(record.Options{Tokenizer: o200k.Tokenizer(), Folder: f.record,
+		FolderLimit: int64(f.recordSize), Log: u.eventLog()})
 	if err != nil {
 		return nil, usageError{errors.Join(err, admin.Close(), l.Close())}
 	}

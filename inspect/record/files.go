@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,9 +16,23 @@ import (
 type files struct {
 	folder string
 	log    *slog.Logger
+	// limit is how many bytes the files may have together, or 0 for no bound, and used is how many they have. maxFiles is
+	// [MaxFiles], but in tests.
+	limit, used int64
+	maxFiles    int
+	// ended are the files that nobody writes any more, the oldest first.
+	ended []endedFile
 	// err is the last error, or nil if the last attempt went well. It is logged when it begins.
 	err error
 }
+
+// endedFile is a file that may be removed.
+type endedFile struct {
+	name string
+	size int64
+}
+
+var errFull = errors.New("the requests that are being recorded have filled the folder up to its limit")
 
 // checkFolder makes a folder if there is none, and returns an error if no file can be made in it.
 func checkFolder(folder string) error {
@@ -31,11 +46,62 @@ func checkFolder(folder string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
+// countEarlier counts the records that are in the folder already. Other files in it do not count, and stay.
+func (s *files) countEarlier() error {
+	if s.folder == "" || s.limit == 0 {
+		return nil
+	}
+	all, err := os.ReadDir(s.folder) // in the order of the names, so of their times
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		info, err := one.Info()
+		if err != nil || !info.Mode().IsRegular() || !isRecord(one.Name()) {
+			continue // it was removed, or is no record
+		}
+		s.ended = append(s.ended, endedFile{one.Name(), info.Size()})
+		s.used += info.Size()
+	}
+	return s.makeRoom(0)
+}
+
+// isRecord reports whether a file's name is one that create gives.
+func isRecord(name string) bool {
+	began, rest, _ := strings.Cut(name, "-")
+	_, err := time.Parse(timeInName, began)
+	id, ok := strings.CutSuffix(rest, ending)
+	return err == nil && ok && id != ""
+}
+
+// makeRoom removes the oldest records until n more bytes fit.
+func (s *files) makeRoom(n int64) error {
+	for s.limit > 0 && (s.used+n > s.limit || len(s.ended) > s.maxFiles) {
+		if len(s.ended) == 0 {
+			return errFull
+		}
+		oldest := s.ended[0]
+		s.ended = s.ended[1:]
+		if err := os.Remove(filepath.Join(s.folder, oldest.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err // it still takes its room
+		}
+		s.used -= oldest.size
+	}
+	return nil
+}
+
 // file is the file of a record.
 type file struct {
-	f *os.File
-	w *bufio.Writer
+	f    *os.File
+	w    *bufio.Writer
+	size int64
 }
+
+// The name of a record's file is the time at which its request began, and its id.
+const (
+	timeInName = "20060102T150405.000Z"
+	ending     = ".jsonl"
+)
 
 // maxNamesakes is how many files of one id may begin in the same millisecond.
 const maxNamesakes = 100
@@ -45,9 +111,9 @@ func (s *files) create(began time.Time, id string) *file {
 	if s.folder == "" {
 		return nil
 	}
-	name := filepath.Join(s.folder, began.Format("20060102T150405.000Z")+"-"+id)
+	name := filepath.Join(s.folder, began.Format(timeInName)+"-"+id)
 	for n := 1; ; n++ {
-		f, err := os.OpenFile(name+suffix(n)+".jsonl", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		f, err := os.OpenFile(name+suffix(n)+ending, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrExist) && n < maxNamesakes {
 			continue
 		}
@@ -67,10 +133,16 @@ func suffix(n int) string {
 }
 
 func (s *files) write(e *entry, text []byte) {
-	if e.file != nil {
-		_, err := e.file.w.Write(text)
-		s.check(e, err)
+	if e.file == nil {
+		return
 	}
+	err := s.makeRoom(int64(len(text)))
+	if err == nil {
+		e.file.size += int64(len(text))
+		s.used += int64(len(text))
+		_, err = e.file.w.Write(text)
+	}
+	s.check(e, err)
 }
 
 func (s *files) flush(e *entry) {
@@ -83,16 +155,24 @@ func (s *files) close(e *entry) {
 	s.flush(e)
 	if e.file != nil {
 		s.note(e.file.f.Close())
-		e.file = nil
+		s.end(e)
 	}
+}
+
+// end gives up the file of an entry, which is closed.
+func (s *files) end(e *entry) {
+	if s.limit > 0 {
+		s.ended = append(s.ended, endedFile{filepath.Base(e.file.f.Name()), e.file.size})
+	}
+	e.file = nil
 }
 
 // check gives a file up that cannot be written.
 func (s *files) check(e *entry, err error) {
 	s.note(err)
 	if err != nil {
-		_ = e.file.f.Close() // the first error is what counts
-		e.file = nil
+		_ = errors.Join(e.file.w.Flush(), e.file.f.Close()) // the first error is what counts
+		s.end(e)
 	}
 }
 

@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -23,6 +24,12 @@ const (
 	MaxRunning = 1024
 	// MaxRecord is the size of the lines of one record, in bytes. Lines beyond it are counted, and only the end is kept.
 	MaxRecord = 32 << 20
+	// MinFolderLimit is the least [Options.FolderLimit], in bytes: two of the largest records.
+	MinFolderLimit = 2 * MaxRecord
+	// MaxFiles is how many records a folder with a bound has at most.
+	MaxFiles = 100_000
+	// DefaultFolderLimit is what programs give [Options.FolderLimit] unless they are told otherwise, in bytes.
+	DefaultFolderLimit = 10 << 30
 	// MaxBody is how much of a request's body is kept, in bytes.
 	MaxBody = 16 << 20
 	// MaxSilence is how long a request may send no frame before its record ends.
@@ -35,6 +42,9 @@ type Options struct {
 	Tokenizer *tokenizer.Tokenizer
 	// Folder gets a file for each request. It is made if there is none. Empty: no files.
 	Folder string
+	// FolderLimit is how many bytes the records in Folder may have together, those of earlier runs too. There may be
+	// [MaxFiles] then. The oldest are removed. 0 means no bound. Less than [MinFolderLimit] is an error.
+	FolderLimit int64
 	// Keep is how many ended records stay in memory, and KeepBytes how much memory all records may take together, in
 	// bytes. 0 means the defaults. The oldest go first.
 	Keep, KeepBytes int
@@ -82,14 +92,19 @@ func New(o Options) (*Recorder, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.FolderLimit != 0 && o.FolderLimit < MinFolderLimit {
+		return nil, fmt.Errorf("the records may have %d bytes together; they need %d MiB at least, or 0 for no bound",
+			o.FolderLimit, MinFolderLimit>>20)
+	}
+	f := files{folder: o.Folder, limit: o.FolderLimit, maxFiles: MaxFiles, log: o.Log}
 	if o.Folder != "" {
-		if err := checkFolder(o.Folder); err != nil {
+		if err := errors.Join(checkFolder(o.Folder), f.countEarlier()); err != nil {
 			return nil, fmt.Errorf("the folder of records: %w", err)
 		}
 	}
 	return &Recorder{
 		options: o, running: map[source]*entry{}, byID: map[string]*entry{}, subscribers: map[*subscriber]bool{},
-		files: files{folder: o.Folder, log: o.Log}, maxRecord: MaxRecord,
+		files: f, maxRecord: MaxRecord,
 	}, nil
 }
 

@@ -115,6 +115,9 @@ func (q faultAsk) body(r faultRow) string {
 		lab.Model, q.stream, limit, r.item.name)
 }
 
+// tableStall is longer than a busy machine keeps any of the requests waiting.
+const tableStall = 3 * time.Second
+
 // TestFaultTable: docs/faults.md says what each fault of a server, at each place, is to the clients of both APIs and
 // what is counted of it, and so it is on every host, over HTTP/1.1 and HTTP/2. -update writes the table.
 func TestFaultTable(t *testing.T) {
@@ -126,7 +129,7 @@ func TestFaultTable(t *testing.T) {
 	_, url := lab.RunSim(t, sim.Options{AllowHeaders: true, Script: sim.NewScript(lines...)})
 	configure := func() *config.Config {
 		c := lab.OneModel(url)
-		c.StallTimeout = config.Duration(lab.StallTimeout)
+		c.StallTimeout = config.Duration(tableStall)
 		c.Models[0].StructuredOutputs = contract.NoStructure // the answers would not keep to the local shell's
 		return c
 	}
@@ -191,12 +194,14 @@ func askFaults(url, protocol string, client *http.Client, rows []faultRow) map[s
 	seen := map[string]faultSeen{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	room := make(chan struct{}, 24) // the stalled ones take a second each
+	room := make(chan struct{}, 12) // those that the server is silent about only wait, all of them at once
 	for i, row := range rows {
 		for _, q := range faultAsks {
 			all.Go(func() {
-				room <- struct{}{}
-				defer func() { <-room }()
+				if !strings.HasPrefix(row.server, "is silent") {
+					room <- struct{}{}
+					defer func() { <-room }()
+				}
 				id := fmt.Sprintf("%02d %s %s %s stream=%t", i, row.server, row.where, q.path, q.stream)
 				header := http.Header{"X-Request-Id": {strings.ReplaceAll(id, " ", "_")}}
 				if row.fault != "" {

@@ -87,8 +87,8 @@ func TestPlayground(t *testing.T) {
 			} else {
 				b.lane("commentary", said)
 			}
-			got := eval[[]string](b, `[...document.querySelectorAll("#view-playground .lane[data-first]")]
-				.sort((a, b) => a.dataset.first - b.dataset.first).map((lane) => lane.dataset.lane)`)
+			got := eval[[]string](b, `[...document.querySelectorAll("#view-playground .lane[data-order]")]
+				.sort((a, b) => a.dataset.order - b.dataset.order).map((lane) => lane.dataset.lane)`)
 			if strings.Join(got, " ") != strings.Join(want, " ") {
 				t.Errorf("the lanes are filled in the order %v, want %v", got, want)
 			}

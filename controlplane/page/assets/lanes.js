@@ -143,13 +143,14 @@ export class Lanes {
   clear() {
     this.calls = new Map();
     this.active = "";
+    this.begun = 0; // lanes
     for (const lane of Object.values(this.lanes)) {
       lane.first = null;
       lane.last = null;
       lane.pieces = 0;
       lane.text?.clear();
       lane.element.dataset.state = "empty";
-      delete lane.element.dataset.first;
+      delete lane.element.dataset.order;
       setText(lane.facts, "");
     }
     this.lanes.calls.box.replaceChildren();
@@ -191,7 +192,10 @@ export class Lanes {
 
   came(name, at) {
     const lane = this.lanes[name];
-    lane.first ??= at;
+    if (lane.first === null) {
+      lane.first = at;
+      lane.element.dataset.order = ++this.begun;
+    }
     lane.last = at;
     lane.pieces++;
     this.active = name;
@@ -217,7 +221,6 @@ export class Lanes {
       lane.text?.flush();
       if (lane.first === null) continue;
       lane.element.dataset.state = name === this.active ? "active" : "filled";
-      lane.element.dataset.first = lane.first; // when it was begun
       const amount = name === "calls" ? plural(this.calls.size, "call") : plural(lane.text.length, "character");
       const first = milliseconds(lane.first);
       const time = lane.last > lane.first ? `${first} – ${milliseconds(lane.last)}` : first;

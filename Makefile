@@ -241,7 +241,7 @@ guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an em
 	@tools/test-guide.sh
 
 # How many packages of end-to-end tests run at once. Most of their time they wait.
-E2E_PARALLEL ?= 1
+E2E_PARALLEL ?= 2
 
 .PHONY: e2e
 e2e: build dist/probe.wasm dist/panic-filter.wasm dist/failing-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## End to end: native and the shipped filter in Envoy, real clients

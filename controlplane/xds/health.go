@@ -38,6 +38,6 @@ func (b *builder) healthFilter() *hcmv3.HttpFilter {
 func (b *builder) healthRoute() *routev3.Route {
 	r := directResponse("health", exactPath(healthPath), http.StatusOK, healthBody)
 	// An empty configuration turns the filter on.
-	r.TypedPerFilterConfig = map[string]*anypb.Any{HealthFilter: b.any(&routev3.FilterConfig{Config: &anypb.Any{}})}
+	b.configure(r, HealthFilter, &routev3.FilterConfig{Config: &anypb.Any{}})
 	return r
 }

@@ -134,7 +134,7 @@ func (b *builder) poolRoute(name string, m *config.Model, path, chosen string) *
 	return r
 }
 
-// configure tells a filter about the requests of a route, beside what others are told.
+// configure sets what a filter does with the requests of a route. The settings of other filters stay.
 func (b *builder) configure(r *routev3.Route, filter string, settings proto.Message) {
 	if r.TypedPerFilterConfig == nil {
 		r.TypedPerFilterConfig = map[string]*anypb.Any{}

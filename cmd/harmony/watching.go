@@ -13,7 +13,7 @@ import (
 const restOfLines = time.Second
 
 // startWatching begins to print what a recorder records. The caller closes the recorder, and then calls end. It waits
-// for the last lines, and at most for [restOfLines]: perhaps nobody reads them.
+// until the last lines are written, and at most for [restOfLines], because the reader of out may have stopped.
 func startWatching(r *record.Recorder, out io.Writer, o watch.Options) (end func()) {
 	watched := make(chan struct{})
 	go func() {

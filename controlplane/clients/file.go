@@ -40,7 +40,7 @@ type ModelLimits struct {
 	Limits `yaml:",inline"`
 }
 
-// Limits are the most that a client may use. 0 is no limit.
+// Limits say how much a client may use. 0 means that there is no limit.
 type Limits struct {
 	// RequestsPerMinute and RequestsPerDay count requests that were let through.
 	RequestsPerMinute int `yaml:"requests_per_minute"`

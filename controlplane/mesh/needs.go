@@ -15,8 +15,7 @@ func Needs(c *config.Config, gateway, namespace string) string {
 		p := &c.Pools[i]
 		if p.ServersFile != "" {
 			fmt.Fprintf(&b, "The servers of the pool %s are those in %s now. Write the objects again when they change.\n",
-				p.Name,
-				p.ServersFile)
+				p.Name, p.ServersFile)
 		}
 		if p.Load.Weights {
 			fmt.Fprintf(&b, "The servers of the pool %s have no weights by load here: no control plane follows their load.\n",

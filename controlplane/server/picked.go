@@ -124,8 +124,7 @@ func (f *feed) load() error {
 	}
 	if len(all) == 0 {
 		return config.Locate(&config.Error{Field: "pools",
-			Reason: "no pool has policy: picker with a url; there is nothing " +
-				"to choose here"}, f.o.ConfigFile)
+			Reason: "no pool has policy: picker with a url; there is nothing to choose here"}, f.o.ConfigFile)
 	}
 	if err := f.pools.Set(all); err != nil {
 		return asConfigError(err)

@@ -213,8 +213,7 @@ func PoolsAlone(c *config.Resolved, states map[string]pools.PoolState) []Pool {
 
 func newPool(p *config.ResolvedPool, problem string) Pool {
 	one := Pool{Name: p.Name, Models: []string{}, Policy: p.Policy, Problem: problem, Servers: []PoolServer{},
-		Spares: p.Spares,
-		Role:   p.Role(), Prefill: p.Prefill.Pool, PrefillFor: p.PrefillFor}
+		Spares: p.Spares, Role: p.Role(), Prefill: p.Prefill.Pool, PrefillFor: p.PrefillFor}
 	for _, m := range p.Models {
 		one.Models = append(one.Models, m.Name)
 	}

@@ -200,8 +200,8 @@ func (b *builder) localLimits() *localv3.LocalRateLimit {
 	}
 	if b.config.Clients.Header != "" && f.Defaults.Counted() {
 		b.fail(&config.Error{Field: "limits.mode",
-			Reason: "local cannot keep the keys file's defaults for clients that only " +
-				"clients.header names; list them, leave the defaults out, or run harmony limits"})
+			Reason: "local cannot keep the keys file's defaults for clients that only clients.header names; list them, " +
+				"leave the defaults out, or run harmony limits"})
 	}
 	for i := range f.Clients {
 		c := &f.Clients[i]
@@ -240,8 +240,7 @@ func (b *builder) addLocal(to *localv3.LocalRateLimit, client, model string, l *
 		}
 		if n > math.MaxUint32 {
 			b.fail(&config.Error{Field: "limits.mode",
-				Reason: fmt.Sprintf("local cannot count to %d, which is %s of the client %s",
-					n, w.name, client)})
+				Reason: fmt.Sprintf("local cannot count to %d, which is %s of the client %s", n, w.name, client)})
 		}
 		entries := []*descriptorv3.RateLimitDescriptor_Entry{
 			{Key: contract.LimitsClient, Value: client}, {Key: limitKey, Value: w.name}}

@@ -66,7 +66,6 @@ func TestBooks(t *testing.T) {
 	}
 	group.Wait()
 
-	// A reservation whose settlement never comes is lost after the lifetime of its slot.
 	w := witness(t, proxies)
 	books := replicas[1].awaitBooks(t, w.used)
 	t.Logf("%d requests, of which %d clients have left and %d were refused", sent.Load(), left.Load(), w.refused)

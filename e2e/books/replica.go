@@ -31,8 +31,8 @@ func startReplica(t *testing.T, keys string, options ...string) *replica {
 	return r
 }
 
-// awaitBooks returns the sum of the books when nothing is open, and so much was used. It waits for long: what has no
-// reservation comes unannounced.
+// awaitBooks returns the sum of the books when nothing is open, and so much was used. A reservation whose settlement
+// never comes is lost after the lifetime of its slot. A settlement without a reservation may come late.
 func (r *replica) awaitBooks(t *testing.T, used int64) ledger.Book {
 	t.Helper()
 	for end := time.Now().Add(lab.Patience); ; time.Sleep(20 * time.Millisecond) {

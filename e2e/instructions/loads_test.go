@@ -74,8 +74,8 @@ func loads() []load {
 	for _, tapped := range []string{contract.TapNone, contract.TapSummary, contract.TapEverything} {
 		name := ", a recorder of `" + tapped + "`"
 		add("Chat, a small request: until it is sent"+name, contract.VLLM, tapped, smallRequests, small(chat, true, false))
-		add("Chat, a small request: its answer, streamed"+name, contract.VLLM, tapped, smallRequests, small(chat,
-			false, true))
+		add("Chat, a small request: its answer, streamed"+name, contract.VLLM, tapped, smallRequests,
+			small(chat, false, true))
 		add("Chat, 1000 chunks"+name, contract.VLLM, tapped, 1, stream(chat))
 	}
 	for _, alike := range []load{

@@ -177,7 +177,8 @@ func TestChangedFile(t *testing.T) {
 	}
 }
 
-// TestService: the responses service asks for its client, whose responses nobody else sees, and whose limits count.
+// TestService: the responses service asks as its client. No other client sees the responses, and its limits
+// count.
 func TestService(t *testing.T) {
 	_, url := lab.RunSim(t, sim.Options{})
 	log := filepath.Join(t.TempDir(), "access.log")

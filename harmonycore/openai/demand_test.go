@@ -6,7 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// TestRawDemand: what nobody counts later is reserved for the most that a server may read in the body.
+// TestRawDemand: a request whose tokens are not counted later reserves the most that a server may read in its body.
 func TestRawDemand(t *testing.T) {
 	for _, tt := range []struct {
 		path, body string

@@ -186,8 +186,7 @@ func (l *Ledger) run(ctx context.Context, script *redis.Script, client, id, mode
 		args = append(args, limit.Model, string(limit.Resource), limit.Max, inMicros(limit.Window))
 	}
 	cmd := script.Run(ctx, l.client, []string{of + "buckets", of + "open", of + "running", of + "books",
-		of + "request:" + id},
-		args...)
+		of + "request:" + id}, args...)
 	if err := cmd.Err(); err != nil && !errors.Is(err, context.Canceled) {
 		cmd.SetErr(fmt.Errorf("Redis: %w", err))
 	}

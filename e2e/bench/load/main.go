@@ -51,8 +51,7 @@ func run(o options) error {
 		"from a slow server. The load of a server is its running and waiting requests.\n\n", o.envoys, o.servers, o.slots,
 		100*o.utilization, o.duration)
 	fmt.Printf("%-28s %-14s %-8s %9s %9s %9s %12s %9s\n", "servers", "policy", "weights", "p50", "p95", "p99",
-		"max ÷ mean",
-		"requests")
+		"max ÷ mean", "requests")
 	for _, s := range []scene{
 		{"all alike", none, none}, {"two are half as fast", firstTwo, none}, {"others use half of two", none, firstTwo},
 	} {

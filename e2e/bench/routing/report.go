@@ -41,8 +41,7 @@ How many blocks of a prompt should count, and how much load a server may have, [
 func (b *bench) writeWorkload(out io.Writer, m *measured) {
 	fmt.Fprintf(out, "## %s\n\n%s.\n\n%d requests of %d tokens on average. The oracle has %.1f %% of the tokens, "+
 		"and %.1f %% with a cache without bounds.\n\n", capital(m.Name), capital(m.About), m.Requests(),
-		m.tokens/m.Requests(),
-		percent(m.oracle.Hits, m.oracle.Queried), percent(m.oracle.Unbounded, m.oracle.Queried))
+		m.tokens/m.Requests(), percent(m.oracle.Hits, m.oracle.Queried), percent(m.oracle.Unbounded, m.oracle.Queried))
 	var rows [][]string
 	for _, p := range b.policies {
 		r := m.results[p.name]

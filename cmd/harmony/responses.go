@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"sync"
@@ -117,13 +116,7 @@ func runResponses(cmd *cobra.Command, c *config.Config, statusAt string, drain t
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	probe := &http.Server{Handler: statusOf(s), ReadHeaderTimeout: 5 * time.Second}
-	defer probe.Close()
-	go func() {
-		if err := probe.Serve(status); !errors.Is(err, http.ErrServerClosed) {
-			log.Warn("the status is not served", "error", err)
-		}
-	}()
+	defer serveStatus(status, statusOf(s), log).Close()
 	fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nready: http://%s/ready\nmetrics: http://%[2]s/metrics\n",
 		l.Addr(), status.Addr())
 	return storeError(s.Serve(ctx, l, drain))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -25,7 +26,8 @@ const statusLong = `Prints the state of a control plane: its configuration, what
 and the pools with their servers.
 
 Exit status: 0 when the configuration and the filter's file are in force, every Envoy has accepted everything, and every
-pool that models need has a server that is reachable and ready; else 1, also when no control plane answers.`
+pool that models need has a server that is reachable and ready, and no server has a smaller context than context_length
+says; else 1, also when no control plane answers.`
 
 const statusTimeout = 10 * time.Second
 
@@ -129,7 +131,7 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		fmt.Fprintf(t, "\tLOAD")
 	}
 	fmt.Fprintf(t, "\n")
-	var down []string
+	var down, warned []string
 	for _, p := range s.Pools {
 		name, models, policy := p.Name, strings.Join(p.Models, ", "), p.Policy
 		switch {
@@ -160,6 +162,13 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 			fmt.Fprintf(t, "\tDOWN for %s: no server is reachable and ready%s\n", ago(p.Down), spareNote(&p))
 			down = append(down, p.Name)
 		}
+		for _, text := range p.Warnings {
+			fmt.Fprintf(t, "\tWARNING: %s\n", text)
+			warned = append(warned, text)
+		}
+		for _, model := range slices.Sorted(maps.Keys(p.Contexts)) {
+			fmt.Fprintf(t, "\t%s has a context of %d tokens, the smallest of its servers'\n", model, p.Contexts[model])
+		}
 		if p.Problem != "" {
 			fmt.Fprintf(t, "\tPROBLEM: %s\n", p.Problem)
 		}
@@ -176,6 +185,8 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		return fmt.Errorf("%d of %d Envoys have not accepted everything", outdated, len(s.Envoys))
 	case len(down) > 0:
 		return fmt.Errorf("no server is reachable and ready in %s", strings.Join(down, ", "))
+	case len(warned) > 0:
+		return errors.New(warned[0])
 	}
 	return nil
 }

@@ -80,6 +80,13 @@ func TestStatus(t *testing.T) {
 				"vLLM 0.33.0, context: 131072 tokens, vocabulary: same",
 			"DOWN for 0s: no server is reachable and ready; requests go to idle",
 		}},
+		"a context that a server lacks": {func(s *server.Status) {
+			s.Pools[0].Warnings = []string{"context_length of a is 131072, and http://gpu:1 has a context of 4096 tokens"}
+			s.Pools[0].Contexts = map[string]int{"b": 4096}
+		}, exitFailed, []string{"WARNING: context_length of a is 131072, and http://gpu:1 has a context of 4096 tokens",
+			"b has a context of 4096 tokens, the smallest of its servers'"}},
+		"a context by the servers": {func(s *server.Status) { s.Pools[0].Contexts = map[string]int{"b": 4096} }, 0,
+			[]string{"b has a context of 4096 tokens, the smallest of its servers'"}},
 		"a load": {func(s *server.Status) {
 			running, waiting, cache, preemptions, none := 12.0, 3.0, 0.925, 1.5, 0.0
 			one := s.Pools[0].Servers[0]

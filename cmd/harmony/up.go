@@ -125,13 +125,16 @@ var logLevels = []string{"trace", "debug", "info", "warning", "error", "critical
 type up struct {
 	config *config.Config
 	// file is the path of the configuration, or "". adjust applies the flags to a configuration.
-	file           string
-	adjust         func(*config.Config) error
-	module         filterSource
-	logLevel       string
-	stats          netip.AddrPort // where Envoy serves its statistics; invalid: only at its admin interface
-	drainTime      time.Duration
-	service        *upService // nil if there is none
+	file      string
+	adjust    func(*config.Config) error
+	module    filterSource
+	logLevel  string
+	stats     netip.AddrPort // where Envoy serves its statistics; invalid: only at its admin interface
+	drainTime time.Duration
+	service   *upService // nil if there is none
+	// contexts are the contexts of models by their servers, in tokens, which the filter in this program has got at its
+	// start. With the host envoy the map is nil: the control plane follows the servers.
+	contexts       map[string]int
 	sight          *upSight
 	stdout, stderr io.Writer
 }
@@ -151,7 +154,7 @@ func (u *up) resources() (*xds.Resources, error) {
 		return nil, usageError{err}
 	}
 	r, err := xds.Build(c, xds.Options{ModulePath: module, CAFile: systemCAFile(), Clients: known,
-		Deputy: u.service.deputy()})
+		Deputy: u.service.deputy(), Contexts: u.contexts})
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -48,7 +48,7 @@ func (f *upFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.serverModel, "server-model", "",
 		"`NAME` that the servers know the model by (default: the model's own)")
 	flags.IntVar(&f.contextLength, "context-length", contract.DefaultContextLength,
-		"the models' whole context, in `TOKENS`")
+		"the models' whole context, in `TOKENS`; without it a smaller context of the servers counts")
 	flags.BoolVar(&f.forwardAuth, "forward-authorization", false, "forward clients' authorization header to the servers")
 	flags.BoolVar(&f.acceptText, "accept-text-prompts", false,
 		"accept servers of --backend that take prompts as text: docs/servers.md")
@@ -152,7 +152,7 @@ func (f *upFlags) setModels(c *config.Config, flags *pflag.FlagSet) error {
 				return fmt.Errorf("--context-length %d is out of range; write the model's whole context in tokens, such as %d",
 					f.contextLength, contract.DefaultContextLength)
 			}
-			m.ContextLength = f.contextLength
+			m.ContextLength, m.ContextSet = f.contextLength, true
 		}
 		if flags.Changed("forward-authorization") {
 			m.ForwardAuthorization = f.forwardAuth

@@ -91,6 +91,15 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	if err := u.portsFree(); err != nil {
 		return err
 	}
+	resolved, err := u.config.Resolve()
+	if err != nil {
+		return usageError{err}
+	}
+	watcher, watchErr := u.watchServers(resolved, 0)
+	if watchErr == nil {
+		defer watcher.Close()
+		u.contexts = toldContexts(ctx, resolved, watcher)
+	}
 	r, err := u.resources()
 	if err != nil {
 		return err
@@ -106,15 +115,8 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 		return err
 	}
 	defer u.service.stop()
-	resolved, err := u.config.Resolve()
-	if err != nil {
-		return usageError{err}
-	}
-	watcher, err := u.watchServers(resolved, 0)
-	if err != nil {
-		fmt.Fprintln(u.stderr, "warning: the servers are not watched:", err)
-	} else {
-		defer watcher.Close()
+	if watchErr != nil {
+		fmt.Fprintln(u.stderr, "warning: the servers are not watched:", watchErr)
 	}
 	u.showWazero(s, resolved, watcher)
 	u.printReady(s.Address(), fmt.Sprintf("the filter runs in this program, without Envoy, in %s\npage: %s",

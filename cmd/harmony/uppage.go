@@ -85,7 +85,7 @@ func (u *up) showWazero(s *inprocess.Server, c *config.Resolved, watcher *pools.
 		if watcher != nil {
 			states = watcher.Servers()
 		}
-		one.Pools = server.PoolsAlone(c, states)
+		one.Pools = server.PoolsAlone(c, states, u.contexts)
 		return one
 	}
 	statistics := http.NewServeMux()

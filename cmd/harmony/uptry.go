@@ -100,8 +100,27 @@ func (u *up) describe(m *config.Model, configured config.Server, s *pools.Server
 			"tokenizer; until then it reads every request as other words\n", e, s.VocabularyExample)
 	}
 	if s.Context > 0 && s.Context < m.ContextLength && !takesConversations(configured.Kind) {
-		fmt.Fprintf(u.stderr, "warning: %s has a context of %d tokens, and that of %s is %d: %s\n", e, s.Context, m.Name,
-			m.ContextLength, u.hint(m, "context-length", strconv.Itoa(s.Context)))
+		u.describeContext(m, e, s.Context)
+	}
+}
+
+// describeContext prints that a server has a smaller context than the model's default, or than the operator has set.
+func (u *up) describeContext(m *config.Model, e config.Endpoint, context int) {
+	inForce := m.ContextLength
+	if n, known := u.contexts[m.Name]; known {
+		inForce = min(n, inForce)
+	}
+	switch {
+	case m.ContextSet:
+		fmt.Fprintf(u.stderr, "warning: %s has a context of %d tokens, and that of %s is %d: it refuses requests without "+
+			"max_tokens; %s\n", e, context, m.Name, m.ContextLength, u.hint(m, "context-length", strconv.Itoa(context)))
+	case u.contexts != nil && context < inForce:
+		fmt.Fprintf(u.stderr, "warning: %s has a context of %d tokens, and did not answer when harmony up began: it refuses "+
+			"requests to %s without max_tokens; %s, or start harmony up again\n", e, context, m.Name,
+			u.hint(m, "context-length", strconv.Itoa(context)))
+	case u.contexts == nil || context == inForce:
+		fmt.Fprintf(u.stderr, "note: prompt and answer of a request to %s may have %d tokens together, as %s has no more\n",
+			m.Name, context, e)
 	}
 }
 
@@ -165,6 +184,43 @@ func (u *up) watchServers(c *config.Resolved, interval time.Duration) (*pools.Wa
 		return nil, err
 	}
 	return w, nil
+}
+
+// contextWait is how long harmony up waits for the servers' contexts before it starts the filter in this program.
+const contextWait = time.Second
+
+// toldContexts returns the smallest contexts of the models' servers that answer at once.
+func toldContexts(ctx context.Context, c *config.Resolved, w *pools.Watcher) map[string]int {
+	late := time.NewTimer(contextWait)
+	defer late.Stop()
+	for {
+		states := w.Servers()
+		if !unasked(states) {
+			return server.SmallestContexts(c, states)
+		}
+		select {
+		case <-w.Changed():
+		case <-late.C:
+			return server.SmallestContexts(c, w.Servers())
+		case <-ctx.Done():
+			return server.SmallestContexts(c, w.Servers())
+		}
+	}
+}
+
+// unasked reports whether there is a server that has not answered yet, or has a name that has not been looked up.
+func unasked(states map[string]pools.PoolState) bool {
+	for _, p := range states {
+		for i := range p.Servers {
+			if p.Servers[i].Reason == pools.NotAsked {
+				return true
+			}
+		}
+		if len(p.Unresolved) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // eventLog is for the events of a control plane. Those of its normal work matter only with many Envoys.

@@ -85,11 +85,29 @@ func TestUpSaysWhatItsServersAre(t *testing.T) {
 				"every request as other words"}},
 		"a small context": {sim.Options{MaxModelLen: 4096}, func(*up) {}, []string{
 			"note: URL is vLLM " + sim.Version + ", context: 4096 tokens, vocabulary: same",
-			"warning: URL has a context of 4096 tokens, and that of gpt-oss-120b is 131072: add --context-length 4096"}},
-		"a small context, with a file": {sim.Options{MaxModelLen: 4096}, func(u *up) { u.file = "h.yaml" }, []string{
-			"note: URL is vLLM " + sim.Version + ", context: 4096 tokens, vocabulary: same",
-			"warning: URL has a context of 4096 tokens, and that of gpt-oss-120b is 131072: set context_length: 4096 of the " +
-				"model gpt-oss-120b in h.yaml"}},
+			"note: prompt and answer of a request to gpt-oss-120b may have 4096 tokens together, as URL has no more"}},
+		"a smaller context than is set": {sim.Options{MaxModelLen: 4096},
+			func(u *up) { u.config.Models[0].ContextSet = true }, []string{
+				"note: URL is vLLM " + sim.Version + ", context: 4096 tokens, vocabulary: same",
+				"warning: URL has a context of 4096 tokens, and that of gpt-oss-120b is 131072: it refuses requests without " +
+					"max_tokens; add --context-length 4096"}},
+		"a smaller context than is set in a file": {sim.Options{MaxModelLen: 4096},
+			func(u *up) { u.file, u.config.Models[0].ContextSet = "h.yaml", true }, []string{
+				"note: URL is vLLM " + sim.Version + ", context: 4096 tokens, vocabulary: same",
+				"warning: URL has a context of 4096 tokens, and that of gpt-oss-120b is 131072: it refuses requests without " +
+					"max_tokens; set context_length: 4096 of the model gpt-oss-120b in h.yaml"}},
+		"a small context, known at the start": {sim.Options{MaxModelLen: 4096},
+			func(u *up) { u.contexts = map[string]int{"gpt-oss-120b": 4096} }, []string{
+				"note: URL is vLLM " + sim.Version + ", context: 4096 tokens, vocabulary: same",
+				"note: prompt and answer of a request to gpt-oss-120b may have 4096 tokens together, as URL has no more"}},
+		"a small context, beside a smaller one": {sim.Options{MaxModelLen: 4096},
+			func(u *up) { u.contexts = map[string]int{"gpt-oss-120b": 2048} }, []string{
+				"note: URL is vLLM " + sim.Version + ", context: 4096 tokens, vocabulary: same"}},
+		"a small context, not known at the start": {sim.Options{MaxModelLen: 4096},
+			func(u *up) { u.contexts = map[string]int{} }, []string{
+				"note: URL is vLLM " + sim.Version + ", context: 4096 tokens, vocabulary: same",
+				"warning: URL has a context of 4096 tokens, and did not answer when harmony up began: it refuses requests to " +
+					"gpt-oss-120b without max_tokens; add --context-length 4096, or start harmony up again"}},
 		"another kind": {sim.Options{Kind: sim.SGLang}, func(*up) {}, []string{
 			"note: URL is SGLang " + sim.SGLangVersion + ", context: 131072 tokens, vocabulary: same",
 			"warning: URL is SGLang, and its kind is vllm: write sglang=URL, or ask harmony probe"}},

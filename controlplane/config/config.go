@@ -101,7 +101,10 @@ type Model struct {
 	// ForwardAuthorization sends clients' authorization headers to the servers. Otherwise the servers do not get them.
 	ForwardAuthorization bool `yaml:"forward_authorization"`
 	// ServerModel is the model's name at its servers. Empty: Name.
-	ServerModel            string `yaml:"server_model"`
+	ServerModel string `yaml:"server_model"`
+	// ContextSet reports whether the operator has set the context. Otherwise the smallest of the servers' counts
+	// (docs/pools.md#context).
+	ContextSet             bool `yaml:"-"`
 	contract.ModelSettings `yaml:",inline"`
 }
 

@@ -19,9 +19,11 @@ func DefaultModel(name string, servers ...string) Model {
 func (m *Model) UnmarshalYAML(decode func(any) error) error {
 	type plain Model
 	*m = DefaultModel("")
+	m.ContextLength = 0
 	if err := decode((*plain)(m)); err != nil {
 		return err
 	}
+	m.ContextSet = m.ContextLength != 0
 	contract.FillZeros(m.ModelSettings.Fields())
 	return nil
 }

@@ -172,13 +172,26 @@ func (c *Config) filterPrefill(m *Model) contract.Prefill {
 }
 
 // FilterJSONWith is [Resolved.FilterJSON] with the present addresses of the prefill servers that the filter chooses
-// itself, and with clients. addresses returns those of a pool as host:port. clients adds the clients of the keys file. It
-// is nil if there is none. If the filter chooses no server either, the result is FilterJSON.
-func (r *Resolved) FilterJSONWith(addresses func(pool string) []string, clients func(*contract.Clients)) []byte {
+// itself, with clients, and with contexts. addresses returns those of a pool as host:port. clients adds the clients of
+// the keys file. It is nil if there is none. contexts has the contexts in tokens, by model, that count instead of the
+// default. If nothing is added, the result is FilterJSON.
+func (r *Resolved) FilterJSONWith(addresses func(pool string) []string, clients func(*contract.Clients),
+	contexts map[string]int) []byte {
 	var f *contract.Config
 	if clients != nil {
 		f = r.Config.Filter()
 		clients(&f.Clients)
+	}
+	for i := range r.Config.Models {
+		m := &r.Config.Models[i]
+		n := contexts[m.Name]
+		if n <= 0 || n >= m.ContextLength || m.ContextSet {
+			continue
+		}
+		if f == nil {
+			f = r.Config.Filter()
+		}
+		f.Models[i].ContextLength = n
 	}
 	for i := range r.Config.Models {
 		m := &r.Config.Models[i]

@@ -58,6 +58,9 @@ func (s *Server) set(i *identity) {
 func (w *Watcher) updateIdentity(m *member, found *identity, list *engine.Facts, err error) {
 	switch {
 	case found != nil:
+		if m.Context != found.facts.Context {
+			notify(w.changed)
+		}
 		m.set(found)
 		if !found.complete {
 			return

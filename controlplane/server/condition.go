@@ -65,6 +65,8 @@ func (c *condition) usable() bool { return c.state == pools.Ready || c.state == 
 type conditions struct {
 	servers map[serverKey]condition
 	down    map[string]time.Time // by pool, since when it has no usable server
+	// warnings are those about servers' contexts, by pool.
+	warnings map[string][]string
 }
 
 type serverKey struct {
@@ -80,12 +82,17 @@ func (s *Server) updateConditions() {
 	}
 	states, reports := s.pools.Servers(), s.reach.Reports()
 	before := s.conditions
-	now := conditions{servers: map[serverKey]condition{}, down: map[string]time.Time{}}
+	now := conditions{servers: map[serverKey]condition{}, down: map[string]time.Time{},
+		warnings: map[string][]string{}}
 	groups := make([]reach.Group, 0, len(c.Pools))
 	for i := range c.Pools {
 		p := &c.Pools[i]
 		fit, _ := c.serversOf(p, states[p.Name])
 		groups = append(groups, groupOf(p, fit))
+		if now.warnings[p.Name] = contextWarnings(c.Resolved, p, fit); len(now.warnings[p.Name]) == 0 {
+			delete(now.warnings, p.Name)
+		}
+		s.logContextWarnings(p.Name, before.warnings[p.Name], now.warnings[p.Name])
 		usable := 0
 		var reasons []string
 		for j := range fit {

@@ -214,6 +214,7 @@ func (s *Server) apply(ctx context.Context, next *configuration) error {
 		return ctx.Err()
 	}
 	s.weigh(next, s.pools.Servers(), load.ByEarlierLoad)
+	s.updateContexts(next)
 	if r, err = s.build(next); err == nil {
 		_, err = s.push(ctx, r, false)
 	}
@@ -246,10 +247,8 @@ func (s *Server) pushServers(ctx context.Context) {
 		return
 	}
 	s.weigh(s.current, s.pools.Servers(), load.ByEarlierLoad)
-	changed, err := xds.Endpoints(s.current.Resolved, s.xdsOptions(s.current))
+	all, err := s.changed()
 	if err == nil {
-		all := maps.Clone(s.latest)
-		maps.Copy(all, changed)
 		_, err = s.push(ctx, all, false)
 	}
 	s.updateConditions()
@@ -259,6 +258,35 @@ func (s *Server) pushServers(ctx context.Context) {
 	if err != nil {
 		s.log.Error("a change of the pools' servers is not sent to Envoys; they keep the servers that they have", "error",
 			err)
+	}
+}
+
+// changed returns Envoy's resources after a change of the pools' servers. Most changes leave all other resources as they
+// are.
+func (s *Server) changed() (ads.Resources, error) {
+	if s.updateContexts(s.current) {
+		return s.build(s.current)
+	}
+	changed, err := xds.Endpoints(s.current.Resolved, s.xdsOptions(s.current))
+	if err != nil {
+		return nil, err
+	}
+	all := maps.Clone(s.latest)
+	maps.Copy(all, changed)
+	return all, nil
+}
+
+// pushContexts sends Envoys the models' contexts if they have changed without a change of the servers.
+func (s *Server) pushContexts(ctx context.Context) {
+	if s.current == nil {
+		return
+	}
+	now := s.contextsNow(s.current)
+	for i := range s.current.Config.Models {
+		if m := &s.current.Config.Models[i]; now.of(m) != s.contexts.of(m) {
+			s.pushServers(ctx)
+			return
+		}
 	}
 }
 
@@ -295,5 +323,5 @@ func (s *Server) xdsOptions(c *configuration) xds.Options {
 		servers[p.Name] = all
 	}
 	return xds.Options{ModulePath: s.modulePath(), CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets,
-		Clients: c.clients, Deputy: s.options.Deputy}
+		Contexts: s.contexts.tokens(), Clients: c.clients, Deputy: s.options.Deputy}
 }

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -13,6 +14,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/load"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
 // remembered is what the last snapshot of an earlier run shows of the servers. It is used for what this run does not
@@ -37,6 +39,21 @@ func remember(r ads.Resources) remembered {
 		}
 	}
 	return m
+}
+
+// rememberContexts returns the contexts of models that a snapshot has, as if their servers had just gone.
+func rememberContexts(r ads.Resources) contexts {
+	all := contexts{}
+	for _, one := range r[resource.ExtensionConfigType] {
+		typed, ok := one.(*corev3.TypedExtensionConfig)
+		if !ok || typed.GetName() != xds.FilterName {
+			continue
+		}
+		for name, tokens := range config.ContextsIn(xds.FilterJSON(typed)) {
+			all[name] = heldContext{tokens: tokens, seen: time.Now()}
+		}
+	}
+	return all
 }
 
 func (m remembered) add(e *endpointv3.LbEndpoint) {

@@ -91,6 +91,9 @@ type Options struct {
 	Reach reach.Options
 	// WeightInterval is the shortest time between two pushes of servers' weights. 0 means 5s.
 	WeightInterval time.Duration
+	// ContextHold is how long the smallest context of a model's servers stays in force after its server has gone. 0 means
+	// 10m.
+	ContextHold time.Duration
 }
 
 // Server is a control plane. [New] makes one, and [Server.Run] runs it.
@@ -134,6 +137,7 @@ type Server struct {
 	pushed          time.Time      // when latest was pushed
 	conditions      conditions     // conditions of the servers and pools at the last update
 	weights         weights        // only the goroutine of Run changes it
+	contexts        contexts       // only the goroutine of Run changes it
 	saved           bool           // latest is the last good snapshot of an earlier run
 	unacceptedSince time.Time      // the first push that not all Envoys have accepted; zero if they all have
 }
@@ -265,6 +269,7 @@ func (s *Server) loop(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-weights.C:
+			s.pushContexts(ctx)
 			s.pushWeights()
 		case c := <-s.commands:
 			c.done <- c.do(ctx)
@@ -317,7 +322,7 @@ func (s *Server) restore() {
 		s.log.Error("the last good snapshot cannot be served", "error", err)
 		return
 	}
-	s.remembered = remember(r)
+	s.remembered, s.contexts = remember(r), rememberContexts(r)
 	s.log.Info("the last good snapshot is served until the configuration is built", "versions", s.ads.Versions())
 }
 

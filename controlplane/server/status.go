@@ -69,8 +69,12 @@ type Pool struct {
 	Models []string `json:"models"`
 	Policy string   `json:"policy"`
 	// Problem is why the servers may differ from those in the configuration.
-	Problem string       `json:"problem,omitempty"`
-	Servers []PoolServer `json:"servers"`
+	Problem string `json:"problem,omitempty"`
+	// Warnings say which servers do not fit the configuration, so that some requests fail.
+	Warnings []string `json:"warnings,omitempty"`
+	// Contexts are the contexts of models in tokens, by model, as far as servers make them smaller than the default.
+	Contexts map[string]int `json:"contexts,omitempty"`
+	Servers  []PoolServer   `json:"servers"`
 	// Down is since when no server of the pool has been reachable and ready. It is zero if one is, or if no model needs
 	// the pool.
 	Down time.Time `json:"down,omitzero"`
@@ -117,7 +121,7 @@ type Reached struct {
 // Status returns the present state.
 func (s *Server) Status() Status {
 	s.mu.Lock()
-	c, conditions, weights := s.current, s.conditions, s.weights
+	c, conditions, weights, contexts := s.current, s.conditions, s.weights, s.contexts
 	status := Status{
 		Version: s.options.Version, Started: s.started,
 		Configuration: Configuration{File: s.options.ConfigFile, Loaded: s.loaded},
@@ -133,7 +137,7 @@ func (s *Server) Status() Status {
 	s.mu.Unlock()
 	status.Snapshot.Versions = s.ads.Versions()
 	status.Envoys = s.ads.Envoys()
-	status.Pools = s.poolsOf(c, conditions, &weights)
+	status.Pools = s.poolsOf(c, conditions, &weights, contexts)
 	status.Rollout = s.rolloutStatus(status.Envoys)
 	if s.options.Control != nil {
 		status.Control = s.options.Control.Addr().String()
@@ -156,7 +160,7 @@ func (s *Server) filterStatus() Filter {
 }
 
 // poolsOf returns the state of the pools of a configuration, with their present servers.
-func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weights) []Pool {
+func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weights, contexts contexts) []Pool {
 	if c == nil {
 		return []Pool{}
 	}
@@ -167,6 +171,8 @@ func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weigh
 		fit, problem := c.serversOf(p, states[p.Name])
 		one := newPool(p, problem)
 		one.Down = conditions.down[p.Name]
+		one.Warnings = contextWarnings(c.Resolved, p, fit)
+		one.Contexts = contexts.limitsOf(c.Config, p)
 		for j := range fit {
 			server := &fit[j]
 			// Derived again, because a reason may change without a change of state.
@@ -185,14 +191,17 @@ func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weigh
 }
 
 // PoolsAlone returns the state of the pools of a configuration as [Status] has it, for a program without Envoys and
-// without a control plane. states are those of a [pools.Watcher].
-func PoolsAlone(c *config.Resolved, states map[string]pools.PoolState) []Pool {
+// without a control plane. states are those of a [pools.Watcher], and inForce the contexts that the filter has, as
+// [SmallestContexts] has returned them.
+func PoolsAlone(c *config.Resolved, states map[string]pools.PoolState, inForce map[string]int) []Pool {
+	limits := contexts(nil).update(inForce, time.Now(), 0)
 	alone := &configuration{Resolved: c}
 	all := make([]Pool, 0, len(c.Pools))
 	for i := range c.Pools {
 		p := &c.Pools[i]
 		fit, problem := alone.serversOf(p, states[p.Name])
 		one := newPool(p, problem)
+		one.Warnings, one.Contexts = contextWarnings(c, p, fit), limits.limitsOf(c.Config, p)
 		usable := false
 		var down time.Time
 		for j := range fit {

@@ -49,6 +49,8 @@ type Options struct {
 	// Servers are the present servers of each pool, by the pool's name. If it is nil, the servers are those in the
 	// configuration, Envoy looks their names up itself, and a pool with a servers file is an error.
 	Servers map[string][]Server
+	// Contexts are the smallest contexts of the servers in tokens, by model. They count where the configuration sets none.
+	Contexts map[string]int
 	// Clients is the content of the keys file. It must be set if the configuration names one. Deputy is the hash of the key
 	// of a responses service that the file does not know, or zero.
 	Clients *clients.File

@@ -51,3 +51,13 @@ func (b *builder) wasm() *wasmfilterv3.Wasm {
 	}
 	return &wasmfilterv3.Wasm{Config: plugin}
 }
+
+// FilterJSON returns the filter's JSON in the configuration that Envoys discover, or nil if there is none.
+func FilterJSON(c *corev3.TypedExtensionConfig) []byte {
+	var wasm wasmfilterv3.Wasm
+	var text wrapperspb.StringValue
+	if c.GetTypedConfig().UnmarshalTo(&wasm) != nil || wasm.GetConfig().GetConfiguration().UnmarshalTo(&text) != nil {
+		return nil
+	}
+	return []byte(text.GetValue())
+}

@@ -50,7 +50,8 @@ func (b *builder) pinned() *overridev3.OverrideHost {
 	}
 }
 
-// filterJSON returns the filter's configuration, with the present servers of the pools whose servers it chooses.
+// filterJSON returns the filter's configuration, with the present servers of the pools whose servers it chooses, and
+// with the servers' contexts.
 func (b *builder) filterJSON() []byte {
 	return b.resolved.FilterJSONWith(func(pool string) []string {
 		p := b.resolved.Pool(pool)
@@ -71,5 +72,5 @@ func (b *builder) filterJSON() []byte {
 			}
 		}
 		return all
-	}, b.clients())
+	}, b.clients(), b.options.Contexts)
 }

@@ -1,0 +1,184 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+)
+
+// contextEngine is a server that lists the model m with a context. While it is away, it answers 503.
+type contextEngine struct {
+	*httptest.Server
+	context atomic.Int64
+	away    atomic.Bool
+	asked   atomic.Int64
+}
+
+func newContextEngine(t *testing.T, context int64) *contextEngine {
+	t.Helper()
+	e := &contextEngine{}
+	e.context.Store(context)
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path != "/v1/models":
+			http.NotFound(w, r)
+		case e.away.Load():
+			e.asked.Add(1)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			e.asked.Add(1)
+			fmt.Fprintf(w, `{"data":[{"id":"m","max_model_len":%d}]}`, e.context.Load())
+		}
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+// askedAgain waits until the server has been asked twice more, so that the first of the answers has had its effect.
+func (e *contextEngine) askedAgain(t *testing.T) {
+	t.Helper()
+	before := e.asked.Load()
+	eventually(t, "asked again", func() bool { return e.asked.Load() >= before+2 })
+}
+
+// twoServers returns a configuration with one model on two servers. setting is a line of the model.
+func twoServers(setting string, servers ...*contextEngine) string {
+	var urls []string
+	for _, s := range servers {
+		urls = append(urls, s.URL)
+	}
+	return "models:\n- name: m\n  pool: p\n" + setting + "pools:\n- name: p\n  servers: [ " + strings.Join(urls, ", ") +
+		" ]\n"
+}
+
+// TestSmallestContextCounts checks that a model without context_length has the smallest context of its servers, that a
+// server which goes and comes changes nothing, and that a larger one counts once the smallest has been gone for long.
+func TestSmallestContextCounts(t *testing.T) {
+	large, small := newContextEngine(t, 131072), newContextEngine(t, 4096)
+	folder := folderWith(t, twoServers("", large, small))
+	hold := func(o *Options) { o.WeightInterval = 5 * time.Millisecond }
+	p := start(t, folder, hold)
+	e := startEnvoy(t, p.ads, "one")
+	has := func(n int) bool {
+		return strings.Contains(e.text(t, resource.ExtensionConfigType, "harmony"), fmt.Sprintf(`"context_length":%d`, n))
+	}
+	eventually(t, "the smallest context", func() bool { return p.current() && has(4096) })
+	if pool := p.Status().Pools[0]; pool.Contexts["m"] != 4096 || len(pool.Warnings) != 0 {
+		t.Errorf("status %+v", pool)
+	}
+	version := p.Status().Snapshot.Versions["extensions"]
+	unchanged := func(when string) {
+		t.Helper()
+		if now := p.Status().Snapshot.Versions["extensions"]; now != version || version == "" {
+			t.Errorf("%s: the filter's configuration has changed: %v", when, p.Status().Snapshot.Versions)
+		}
+	}
+	for range 3 {
+		small.away.Store(true)
+		small.askedAgain(t)
+		small.away.Store(false)
+		small.askedAgain(t)
+	}
+	unchanged("after three absences")
+	p.write("config.yaml", twoServers("", large))
+	eventually(t, "in force", func() bool { return len(p.Status().Pools[0].Servers) == 1 })
+	large.askedAgain(t)
+	unchanged("without the server")
+
+	// After a restart the context is that of the snapshot, before a server has answered.
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	large.away.Store(true)
+	p = start(t, folder, hold)
+	e = startEnvoy(t, p.ads, "one")
+	eventually(t, "current", p.current)
+	large.askedAgain(t)
+	unchanged("after a restart")
+	large.away.Store(false)
+
+	// A short hold stands for ten minutes.
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	p = start(t, folder, hold, func(o *Options) { o.ContextHold = time.Nanosecond })
+	e = startEnvoy(t, p.ads, "one")
+	eventually(t, "the larger context", func() bool {
+		return p.current() && !strings.Contains(e.text(t, resource.ExtensionConfigType, "harmony"), "context_length")
+	})
+	// A server that is started with another context is known by its absence.
+	large.away.Store(true)
+	large.askedAgain(t)
+	large.context.Store(8192)
+	large.away.Store(false)
+	eventually(t, "the context of the server that was started again", func() bool { return p.current() && has(8192) })
+}
+
+// TestContextThatServersLack checks that a context_length above a server's is in the status and in the log, once.
+func TestContextThatServersLack(t *testing.T) {
+	large, small := newContextEngine(t, 131072), newContextEngine(t, 4096)
+	p := start(t, folderWith(t, twoServers("  context_length: 131072\n", large, small)))
+	p.ready()
+	e := startEnvoy(t, p.ads, "one")
+	eventually(t, "current", p.current)
+	eventually(t, "in force", func() bool { return len(p.Status().Pools) == 1 })
+	warnings := func() []string { return p.Status().Pools[0].Warnings }
+	eventually(t, "a warning", func() bool { return len(warnings()) == 1 })
+	want := "context_length of m is 131072, and " + small.URL + " has a context of 4096 tokens: it refuses requests " +
+		"without max_tokens; set context_length to 4096 or leave it out, or start the server with more"
+	if got := warnings()[0]; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	small.askedAgain(t)
+	if n := strings.Count(p.log.String(), "level=WARN msg=\"a server's context is smaller than the model's\""); n != 1 {
+		t.Errorf("%d lines in the log:\n%s", n, p.log)
+	}
+	if text := e.text(t, resource.ExtensionConfigType, "harmony"); strings.Contains(text, `"context_length":4096`) {
+		t.Errorf("the operator's context does not count: %s", text)
+	}
+	p.write("config.yaml", twoServers("  context_length: 4096\n", large, small))
+	eventually(t, "no warning", func() bool { return len(warnings()) == 0 })
+	eventually(t, "logged", func() bool { return strings.Contains(p.log.String(), "the servers' contexts fit the models' again") })
+}
+
+// TestSparesCountToo checks that a spare's context counts for the models of the pool that it helps, and that of a server
+// without requests does not.
+func TestSparesCountToo(t *testing.T) {
+	c, err := config.Parse("c.yaml", []byte("models:\n- {name: m, pool: p}\n- {name: c, pool: chat}\npools:\n"+
+		"- {name: p, servers: ['http://10.0.0.1:1'], spares: [q]}\n- {name: q, servers: ['http://10.0.0.2:1']}\n"+
+		"- {name: chat, kind: chat, servers: ['http://10.0.0.3:1']}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := c.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := func(p, q, chat pools.Server) map[string]pools.PoolState {
+		return map[string]pools.PoolState{
+			"p": {Servers: []pools.Server{p}}, "q": {Servers: []pools.Server{q}}, "chat": {Servers: []pools.Server{chat}}}
+	}
+	for _, tt := range []struct {
+		p, q pools.Server
+		want string
+	}{
+		{pools.Server{Context: 100}, pools.Server{Context: 50}, "map[m:50]"},
+		{pools.Server{Context: 100}, pools.Server{}, "map[m:100]"},
+		{pools.Server{}, pools.Server{}, "map[]"},
+		{pools.Server{Context: 100}, pools.Server{Context: 50, State: pools.NotReady}, "map[m:100]"},
+		{pools.Server{Context: 1 << 20}, pools.Server{}, "map[m:131072]"},
+	} {
+		if got := fmt.Sprint(SmallestContexts(resolved, states(tt.p, tt.q, pools.Server{Context: 7}))); got != tt.want {
+			t.Errorf("%+v: got %s", tt, got)
+		}
+	}
+}

@@ -63,7 +63,7 @@ func SmallestContexts(c *config.Resolved, states map[string]pools.PoolState) map
 			if m.ContextSet || !c.Config.LimitsContext(m) {
 				continue
 			}
-			// No more than the default: Envoy's buffers are for that, and others are another listener.
+			// At most the default: the listeners' buffers are sized for it, and a change of them drains the listeners.
 			least := min(tokens, m.ContextLength)
 			if before, ok := all[m.Name]; ok {
 				least = min(least, before)

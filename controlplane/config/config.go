@@ -187,7 +187,8 @@ func (c *Config) filterModel(m *Model) contract.Model {
 	return contract.Model{
 		Name: m.Name, Pool: m.Route(), PoolName: m.PoolName(), Policy: c.policy(m), Server: c.kind(m),
 		ServerModel: cmp.Or(m.ServerModel, m.Name),
-		APIPath:     c.apiPath(m), Routing: c.routing(m), Prefill: c.filterPrefill(m), ModelSettings: m.ModelSettings,
+		APIPath:     c.apiPath(m), Routing: c.routing(m), ForwardAuthorization: m.ForwardAuthorization,
+		Prefill: c.filterPrefill(m), ModelSettings: m.ModelSettings,
 	}
 }
 

@@ -268,7 +268,7 @@ func TestReducedEarlyAnswer(t *testing.T) {
 	for _, client := range []*http.Client{lab.HTTP1(t), lab.HTTP2(t)} {
 		body, unfinished := io.Pipe()
 		go func() { _, _ = io.WriteString(unfinished, lab.ChatBody(lab.Model, "Hi")[:40]) }()
-		lab.WantRefused(t, lab.Do(client, http.MethodPost, h.URL+lab.ChatPath, nil, body), 401, "server_refused_credentials")
+		lab.WantRefused(t, lab.Do(client, http.MethodPost, h.URL+lab.ChatPath, nil, body), 502, "server_refused_credentials")
 		_ = unfinished.Close()
 		if got := <-after; got != "" {
 			t.Errorf("the server got %q behind its answer", got)

@@ -60,6 +60,8 @@ func faultRows() []faultRow {
 	last := failingItems[2]
 	rows := []faultRow{
 		{"answers 500", before, "status:500", last, 0},
+		{"answers 401", before, "status:401", last, 0},
+		{"answers 404", before, "status:404", last, 0},
 		{"answers 429", before, "status:429:3", last, 0},
 		{"answers 503", before, "status:503:3", last, 0},
 		{"answers 200 with an error in JSON", before, "error-200-json", last, 0},

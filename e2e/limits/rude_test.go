@@ -206,14 +206,18 @@ func rudeAnswers() []rudeAnswer {
 			200, "text/event-stream", "\x1f\x8b\x08\x00\x00", "Content-Encoding: gzip"), status: 502, code: "server_error"},
 	}
 	codes := map[int]string{
-		301: "server_error", 400: "invalid_request", 401: "server_refused_credentials", 404: "server_error",
-		429: "rate_limit_exceeded",
+		301: "server_error", 400: "invalid_request", 401: "server_refused_credentials", 403: "server_refused_credentials",
+		404: "server_path_not_found", 405: "server_path_not_found", 429: "rate_limit_exceeded",
 		500: "server_error", 503: "server_overloaded", 599: "server_error",
 	}
 	for status, code := range codes {
 		want := status
-		if status == 301 || status == 404 { // which are about the gateway's own request
+		spoken := code // for an error with a message
+		switch status {
+		case 301, 401, 403: // these are about the gateway's own request
 			want = 502
+		case 404, 405:
+			want, spoken = 502, "server_error"
 		}
 		list = append(list,
 			rudeAnswer{name: fmt.Sprint(status), serve: plain(status, "", "", "Content-Length: 0"), status: want, code: code},
@@ -223,7 +227,7 @@ func rudeAnswers() []rudeAnswer {
 			rudeAnswer{name: fmt.Sprintf("%d with an error", status),
 				serve: plain(status, "application/json",
 					fmt.Sprintf(`{"error":{"message":"m","type":"T","param":null,"code":%d}}`, status), "Retry-After: 17"),
-				status: want, code: code, retry: "17"},
+				status: want, code: spoken, retry: "17"},
 			rudeAnswer{name: fmt.Sprintf("%d with events", status), serve: plain(status, "text/event-stream", good+done),
 				status: want, code: code},
 		)

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
@@ -22,11 +23,17 @@ func ReadError(status int, body []byte) *Error {
 		}
 	}
 	if e.Message == "" {
-		e.Message = "the inference server answered with status " + strconv.Itoa(status)
+		e.Message = noMessage + strconv.Itoa(status)
 	}
 	e.Status = status
 	return e
 }
+
+// noMessage begins the message of an error for which the server gave none.
+const noMessage = "the inference server answered with status "
+
+// HasMessage reports whether the message is the server's, rather than one that only tells the status.
+func (e *Error) HasMessage() bool { return !strings.HasPrefix(e.Message, noMessage) }
 
 // BodyError returns the error in the body of a response with status 200, or nil if there is none. Some servers answer
 // 200 and put the error into the JSON (tenstorrent/vllm#386): in a member "error", or flat as an object of type

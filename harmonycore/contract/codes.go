@@ -43,6 +43,7 @@ const (
 	CodeServerRefusedCredentials = "server_refused_credentials"
 	CodeRateLimitExceeded        = "rate_limit_exceeded"
 	CodeServerModelNotFound      = "server_model_not_found"
+	CodeServerPathNotFound       = "server_path_not_found"
 	CodeServerOverloaded         = "server_overloaded"
 	CodeServerUnavailable        = "server_unavailable"
 	CodeServerTimeout            = "server_timeout"

@@ -17,6 +17,9 @@ type Model struct {
 	// /openai/v1/chat/completions.
 	APIPath string
 	Routing Routing
+	// ForwardAuthorization reports whether the servers get the clients' own keys. A server's 401 or 403 is then about the
+	// client's key, and not about the pool's.
+	ForwardAuthorization bool
 	// Prefill determines which servers read the prompts.
 	Prefill Prefill
 	ModelSettings
@@ -150,6 +153,7 @@ func (m *Model) Fields() []Field {
 		text("server_model", &m.ServerModel, m.Name),
 		apiPath(&m.APIPath),
 		block("routing", m.Routing.Fields()),
+		flag("forward_authorization", &m.ForwardAuthorization, false),
 		prefill,
 	}
 	return append(own, m.ModelSettings.Fields()...)

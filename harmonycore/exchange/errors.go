@@ -201,15 +201,62 @@ func errServerModel(serverModel string) *openai.Error {
 	}
 }
 
+// errServerRefuses is for a server that refuses the gateway's own key. The server's words are left out, because they may
+// repeat a part of the key.
+func errServerRefuses(status int) *openai.Error {
+	return &openai.Error{
+		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerRefusedCredentials,
+		Message: "The inference server refuses the gateway's own credentials (status " + strconv.Itoa(status) + "). " +
+			"The client's key is not meant. This gateway's operator sets authorization of the server's pool: " +
+			"harmony status names the server.",
+	}
+}
+
+// errServerPath is for a server that does not have the path that servers of its kind have.
+func errServerPath(model *Model, status int) *openai.Error {
+	kind := model.Kind.Facts()
+	out := &openai.Error{
+		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerPathNotFound,
+		Message: "The inference server does not serve POST " + model.ServerPath(kind.Path) + " (status " +
+			strconv.Itoa(status) + "), the path of the kind " + kind.Name + ". ",
+	}
+	if isScaleOut(model, status) {
+		out.Message += "A vLLM serves it only with --enable-scale-out. "
+	}
+	out.Message += "The kind may be wrong: harmony probe tells this gateway's operator the right one."
+	return out
+}
+
+// isScaleOut reports whether a server's status may be the 403 of a vLLM without --enable-scale-out. For a wrong key vLLM
+// answers 401.
+func isScaleOut(model *Model, status int) bool {
+	return status == 403 && model.Kind.Facts().Name == contract.VLLMGenerate
+}
+
+// isGatewaysFault reports whether a server's status is about the gateway's own request, of whose key, path and name of
+// the model the client knows nothing. The client gets 502 instead.
+func isGatewaysFault(status int, model *Model) bool {
+	switch status {
+	case 404, 405:
+		return true
+	case 401, 403:
+		return model != nil && !model.ForwardAuthorization
+	}
+	return false
+}
+
 // serverError puts a server's error into OpenAI's form. It keeps the status, so that clients back off and retry as they
-// would with the server itself. A server's 404 becomes 502: it is about the gateway's own request, whose path and model
-// name the client does not know.
-func serverError(e *backend.Error, serverModel string) *openai.Error {
+// would with the server itself, unless [isGatewaysFault]. model is nil if the response came before the request was read.
+func serverError(e *backend.Error, model *Model) *openai.Error {
 	out := &openai.Error{Status: e.Status, Message: e.Message, Param: e.Param, Code: e.Code}
-	if e.Status == 404 {
-		named := serverModel != "" && strings.Contains(e.Message, serverModel)
-		if e.Param == "model" || e.Code == contract.CodeModelNotFound || named {
-			return errServerModel(serverModel)
+	if isGatewaysFault(e.Status, model) {
+		switch missing := e.Status == 404 || e.Status == 405; {
+		case model != nil && !missing && !isScaleOut(model, e.Status):
+			return errServerRefuses(e.Status)
+		case model != nil && namesModel(e, model):
+			return errServerModel(model.ServerModel)
+		case model != nil && (!missing || namesPath(e, model)):
+			return errServerPath(model, e.Status)
 		}
 		out.Status, out.Param = 502, ""
 	}
@@ -221,6 +268,22 @@ func serverError(e *backend.Error, serverModel string) *openai.Error {
 	}
 	out.Type, out.Code = kindOf(out.Status, out.Code)
 	return out
+}
+
+// namesModel reports whether a server's error says that it does not know the model.
+func namesModel(e *backend.Error, model *Model) bool {
+	return e.Param == "model" || e.Code == contract.CodeModelNotFound ||
+		model.ServerModel != "" && strings.Contains(e.Message, model.ServerModel)
+}
+
+// namesPath reports whether a server's 404 or 405 says nothing, or says that there is no such path.
+func namesPath(e *backend.Error, model *Model) bool {
+	switch strings.ToLower(strings.Trim(e.Message, " .")) {
+	case "not found", "file not found", "page not found", "404 page not found", "404 not found", "method not allowed":
+		return true
+	}
+	return !e.HasMessage() || e.Code == contract.CodeUnknownURL ||
+		strings.Contains(e.Message, model.ServerPath(model.Kind.Facts().Path))
 }
 
 // localError puts the proxy's own reply into OpenAI's form. received is how much of the request's body had come.
@@ -252,7 +315,7 @@ func kindOf(status int, code string) (kind, codeOut string) {
 	case status >= 500:
 		kind = contract.ServerErrorType
 	case status == 401:
-		kind, fallback = contract.AuthenticationError, contract.CodeServerRefusedCredentials
+		kind, fallback = contract.AuthenticationError, contract.CodeInvalidAPIKey
 	default:
 		kind, fallback = contract.InvalidRequestError, contract.CodeInvalidRequest
 	}

@@ -33,7 +33,9 @@ type Exchange struct {
 	decided bool
 	// headersForwarded reports whether the request's headers were sent on to the model's servers before the body was read.
 	headersForwarded bool
-	options          headerOptions
+	// unread is the model whose servers got the request as it was. Their answer passes unread. It is nil otherwise.
+	unread  *Model
+	options headerOptions
 	// sessions are the client's, by the headers that may name one. internal are the request's internal headers.
 	sessions []session
 	caller   caller
@@ -141,6 +143,9 @@ func (e *Exchange) ResponseHeaders(h ResponseHead) ResponseAction {
 	if e.noteReserved(&h) {
 		return e.limited(&h)
 	}
+	if r := refusesKey(e.unread, &h); r != nil {
+		return e.client.reply(r)
+	}
 	if !e.handlesResponse() {
 		return ResponseAction{Pass: true}
 	}
@@ -218,7 +223,7 @@ func (e *Exchange) Translated() bool { return e.generation != nil }
 
 // refuse ends the exchange with an error. The reply then passes through the response's side, which leaves it unchanged.
 func (e *Exchange) refuse(failure *openai.Error) RequestAction {
-	e.generation, e.passed, e.observer = nil, nil, nil
+	e.generation, e.passed, e.observer, e.unread = nil, nil, nil, nil
 	e.report.Untranslated, e.report.Pool, e.report.Policy, e.report.RoutedBy = false, "", "", ""
 	e.reservation, e.report.Reserves, e.report.ReservedTokens = reservation{}, false, 0
 	if e.report.Routed {

@@ -20,6 +20,8 @@ const (
 // it into the API's form.
 type failedResponse struct {
 	x *Exchange
+	// model is the model that the server was asked for. It is nil if the response came before the request was read.
+	model *Model
 	// answer returns the reply to a server's error. It is nil if the response came before the request was read.
 	answer func(*backend.Error) *Reply
 	// headersReceived reports whether the headers have come.
@@ -34,8 +36,15 @@ type failedResponse struct {
 	discarded int
 }
 
-// earlyReply takes a response that comes while the request is being read. No server has sent it.
-func (e *Exchange) earlyReply() response { return &failedResponse{x: e} }
+// earlyReply takes a response that comes while the request is being read. A server has sent it only if it has got the
+// headers already.
+func (e *Exchange) earlyReply() response {
+	f := &failedResponse{x: e}
+	if e.headersForwarded {
+		f.model = e.gateway.onlyModel()
+	}
+	return f
+}
 
 func (f *failedResponse) headers(h ResponseHead) ResponseAction {
 	if h.Local && isJSON(h.ContentType) {
@@ -95,7 +104,7 @@ func (f *failedResponse) silent(limit int64) ResponseAction {
 // headStatus returns the status of the response as far as its headers tell it. It is the status of reply, except for
 // servers that name the true status only in the body.
 func (f *failedResponse) headStatus() int {
-	if f.local || f.status >= 400 && f.status <= 599 && f.status != 404 {
+	if f.local || f.status >= 400 && f.status <= 599 && !isGatewaysFault(f.status, f.model) {
 		return f.status
 	}
 	return errNotUnderstood().Status
@@ -117,7 +126,7 @@ func (f *failedResponse) reply() *Reply {
 	if f.answer != nil {
 		r = f.answer(failure)
 	} else {
-		r = replyWith(serverError(failure, ""))
+		r = replyWith(serverError(failure, f.model))
 	}
 	r.RetryAfter = f.retry
 	return r
@@ -125,8 +134,8 @@ func (f *failedResponse) reply() *Reply {
 
 // refused puts a server's error into OpenAI's form, and returns its cause. param is the member of the request that the
 // prompt is made of. An error for a prompt that is too long names it.
-func refused(failed *backend.Error, kind backend.Kind, serverModel, param string) (*openai.Error, backend.Cause) {
-	out, cause := serverError(failed, serverModel), kind.Cause(failed)
+func refused(failed *backend.Error, model *Model, param string) (*openai.Error, backend.Cause) {
+	out, cause := serverError(failed, model), model.Kind.Cause(failed)
 	if cause == backend.ContextExceeded {
 		// Its message begins with OpenAI's words too.
 		out.Code, out.Param = contract.CodeContextLengthExceeded, param
@@ -137,7 +146,7 @@ func refused(failed *backend.Error, kind backend.Kind, serverModel, param string
 // failure puts a server's error into OpenAI's form. If the server refused the request for a reason that the gateway did
 // not know, failure returns the error that the gateway itself would have returned.
 func (g *generation) failure(failed *backend.Error) *openai.Error {
-	out, cause := refused(failed, g.kind, g.serverModel, g.param())
+	out, cause := refused(failed, g.model, g.param())
 	if cause == backend.ChoicesRefused {
 		out.Code, out.Param = contract.CodeChoicesNotSupported, "n"
 		out.Message = "The model's inference server (" + g.kind.Facts().Name + ") does not generate " +

@@ -42,8 +42,8 @@ type generation struct {
 	state generationState
 
 	kind backend.Kind
-	// serverModel is the name under which the server was asked for the model.
-	serverModel  string
+	// model is the model that the server was asked for.
+	model        *Model
 	promptTokens int
 	// maxTokens is the greatest number of tokens that the server was asked for in each choice.
 	maxTokens int
@@ -238,7 +238,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 // prepare sets up what takes the model's answer.
 func (g *generation) prepare(model *Model, r *translate.Request) {
 	g.translated, g.answer, g.effort = r, r.NewAnswer(), r.Effort()
-	g.kind, g.reader, g.serverModel = model.Kind, model.Kind.NewReader(), model.ServerModel
+	g.kind, g.reader, g.model = model.Kind, model.Kind.NewReader(), model
 	g.strict = g.isStrict(model)
 	g.withheld = g.strict
 	if g.kind.Facts().Conversations {
@@ -252,7 +252,7 @@ func (g *generation) prepare(model *Model, r *translate.Request) {
 func (g *generation) headers(h ResponseHead) ResponseAction {
 	switch {
 	case g.state != awaiting || h.failed() || !g.reads(h.ContentType):
-		g.x.response = &failedResponse{x: g.x, answer: g.answerFailed}
+		g.x.response = &failedResponse{x: g.x, model: g.model, answer: g.answerFailed}
 		return g.x.response.headers(h)
 	case h.End:
 		return g.x.client.reply(replyWith(errUnfinished()))

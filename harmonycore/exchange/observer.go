@@ -9,8 +9,9 @@ import (
 // observer takes the answer to a request that went to the model's servers untouched. The client gets every byte as it
 // came. A copy is read, and what the gateway would have done otherwise is counted.
 type observer struct {
-	x   *Exchange
-	api translate.API
+	x     *Exchange
+	model *Model
+	api   translate.API
 	// request is the request as the gateway would have sent it. It is empty if the gateway would have refused it. read
 	// reports whether it is not.
 	request *translate.Request
@@ -35,7 +36,7 @@ func (g *generation) observe(a *modelRequest, body []byte, h Host) *observer {
 	side := &Exchange{gateway: g.x.gateway, options: g.x.options, decided: true, clock: g.x.clock,
 		lastActivity: g.x.lastActivity}
 	would := &generation{x: side, api: g.api}
-	o := &observer{x: g.x, api: g.api, request: &translate.Request{}}
+	o := &observer{x: g.x, model: a.model, api: g.api, request: &translate.Request{}}
 	aside := *a
 	aside.x = side
 	action, decided := RequestAction{}, false
@@ -64,6 +65,9 @@ func (g *generation) observe(a *modelRequest, body []byte, h Host) *observer {
 func (o *observer) headers(h ResponseHead) ResponseAction {
 	if h.failed() {
 		o.seen[ObservedError]++
+		if r := refusesKey(o.model, &h); r != nil {
+			return o.x.client.reply(r)
+		}
 		return o.x.client.pass()
 	}
 	stream, responses := isMediaType(h.ContentType, "text/event-stream"), o.api == translate.ResponsesAPI

@@ -77,7 +77,7 @@ func (e *Exchange) checkPassed(m *Model) *openai.Error {
 func (p *passed) headers(h ResponseHead) ResponseAction {
 	if h.failed() {
 		p.failed = true
-		p.x.response = &failedResponse{x: p.x, answer: p.answerFailed}
+		p.x.response = &failedResponse{x: p.x, model: p.model, answer: p.answerFailed}
 		return p.x.response.headers(h)
 	}
 	switch {
@@ -147,7 +147,7 @@ func (p *passed) silent(limit int64) ResponseAction {
 
 // answerFailed returns the reply to a server's error.
 func (p *passed) answerFailed(failed *backend.Error) *Reply {
-	out, _ := refused(failed, p.model.Kind, p.model.ServerModel, paramMessages)
+	out, _ := refused(failed, p.model, paramMessages)
 	return replyWith(out)
 }
 

@@ -249,11 +249,7 @@ func (g *generation) prefillError(failed *backend.Error) *openai.Error {
 	if isClientsFault(failed.Status) {
 		return g.failure(failed)
 	}
-	out := serverError(failed, g.serverModel)
-	if out.Status == 401 || out.Status == 403 {
-		out.Status = 502 // the client's own key is not meant
-		out.Type, out.Code = kindOf(out.Status, "")
-	}
+	out := serverError(failed, g.model)
 	out.Message = clip("The prompt was not read: " + out.Message)
 	return out
 }

@@ -128,7 +128,7 @@ func TestPrefillFails(t *testing.T) {
 		{"refused, no params", refuse, PrefillAnswer{Status: 200, Body: []byte(`{}`)}, 502, "server_error",
 			"does not say where it keeps it"},
 		{"refused, a wrong key", refuse, PrefillAnswer{Status: 401, Body: []byte(`{"error":"Unauthorized"}`)}, 502,
-			"server_error", "Unauthorized"},
+			"server_refused_credentials", "The prompt was not read: The inference server refuses the gateway's own"},
 		{"refused, no headers", refuse, PrefillAnswer{}, 502, "server_error", "The prompt was not read"},
 	} {
 		x, _, forward, _ := asked(t, dividing(contract.VLLM, tt.change), bootstrapping(), chatBody(false))

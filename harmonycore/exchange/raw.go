@@ -104,7 +104,7 @@ func (r *rawPrompt) request(body []byte, h Host) RequestAction {
 		a.routeByText(body)
 	}
 	a.reserveEstimate(h)
-	x.passThrough()
+	x.passAnswer(model)
 	var renamed []byte
 	if model.ServerModel != name {
 		renamed = backend.AppendRenamed(nil, body, model.ServerModel)

@@ -120,7 +120,7 @@ func TestReducedAnswerBeforeTheBody(t *testing.T) {
 	x := testGateway(reduced).Begin("POST", "/v1/chat/completions")
 	x.RequestHeaders()
 	a := x.ResponseHeaders(ResponseHead{Status: 401, ContentType: "application/json"})
-	if a.Head == nil || a.Head.Status != 401 {
+	if a.Head == nil || a.Head.Status != 502 {
 		t.Fatalf("got %+v", a)
 	}
 	if a := x.Request([]byte(chatBody(true)), Host{Now: testNow, ID: testID}); !a.Hold || a.Forward != nil ||

@@ -107,8 +107,7 @@ func (e *Exchange) settle(r *Report) {
 	}
 }
 
-// Reserves reports whether the response tells what has become of the request's reservation. The host must hand over its
-// headers, even if everything passes unchanged.
+// Reserves reports whether the response tells what has become of the request's reservation.
 func (e *Exchange) Reserves() bool { return e.reservation.made && !e.reservation.answered }
 
 // NeverSent tells that no server was chosen for the request.
@@ -134,7 +133,7 @@ func (e *Exchange) noteReserved(h *ResponseHead) (limited bool) {
 // limited takes the headers of the proxy's refusal. A rate limit service of ours sends an error in OpenAI's form with
 // them. Other services send headers at most.
 func (e *Exchange) limited(h *ResponseHead) ResponseAction {
-	e.generation, e.passed, e.observer = nil, nil, nil
+	e.generation, e.passed, e.observer, e.unread = nil, nil, nil, nil
 	e.report.Untranslated, e.report.Pool, e.report.Policy, e.report.RoutedBy = false, "", "", ""
 	if !h.End && isJSON(h.ContentType) {
 		return e.client.pass()

@@ -69,7 +69,7 @@ func rewrite(body []byte, scratch *Scratch, changes *chatserver.Changes) (failur
 func (s *servedCount) headers(h ResponseHead) ResponseAction {
 	switch {
 	case h.failed() || !isJSON(h.ContentType):
-		s.x.response = &failedResponse{x: s.x, answer: s.answerFailed}
+		s.x.response = &failedResponse{x: s.x, model: s.model, answer: s.answerFailed}
 		return s.x.response.headers(h)
 	case h.End:
 		return s.x.client.reply(replyWith(errNotUnderstood()))
@@ -115,7 +115,7 @@ func (s *servedCount) answerFailed(failed *backend.Error) *Reply {
 	if (failed.Status == 404 || failed.Status == 405) && failed.Code != contract.CodeModelNotFound {
 		return s.unknown()
 	}
-	out, _ := refused(failed, s.model.Kind, s.model.ServerModel, s.param)
+	out, _ := refused(failed, s.model, s.param)
 	return replyWith(out)
 }
 

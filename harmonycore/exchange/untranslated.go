@@ -73,7 +73,7 @@ func (g *generation) passUntranslated(a *modelRequest, body []byte, h Host) Requ
 		e.observer = g.observe(a, body, h)
 		e.response = e.observer
 	} else {
-		e.passThrough()
+		e.passAnswer(m)
 	}
 	return RequestAction{Forward: f}
 }

@@ -20,7 +20,7 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	if passes && s.tapped != nil {
 		s.showPassedHead()
 	}
-	if passes && !s.exchange.Reserves() {
+	if passes && !s.exchange.NeedsHead() {
 		return types.ActionContinue
 	}
 	head := exchange.ResponseHead{End: end, Local: isLocalReply(), Received: s.body}

@@ -141,6 +141,7 @@ func (n *session) answer(ctx context.Context, c *caller, lane string, r *request
 	if failure != nil {
 		return failure
 	}
+	t.framed = true
 	// The next request needs the reasoning, stored or not.
 	t.sealing = s.seals(r)
 	past, unlock, failure := n.past(ctx, c, t)

@@ -230,9 +230,9 @@ type leftError struct{ err error }
 // Error implements error.
 func (e *leftError) Error() string { return "the client has left: " + e.err.Error() }
 
-// deliver runs the turn and sends its events. The last one is sent when the end has been saved.
+// deliver runs the turn and sends its events. The last ones are sent when the end has been saved.
 func (t *turn) deliver(ctx context.Context, send func(*event) error, save func(*outcome) *openai.Error) *openai.Error {
-	end, last, failure := t.run(ctx, func(e *event) error {
+	end, failure := t.run(ctx, func(e *event) error {
 		if err := send(e); err != nil {
 			return &leftError{err}
 		}
@@ -241,25 +241,30 @@ func (t *turn) deliver(ctx context.Context, send func(*event) error, save func(*
 	if failure != nil {
 		return failure
 	}
-	t.finish(ctx, end, last, send, save)
+	t.finish(ctx, end, send, save)
 	return nil
 }
 
-// finish saves how the turn has ended, and sends its last event.
-func (t *turn) finish(ctx context.Context, end *outcome, last *event, send func(*event) error,
+// finish saves how the turn has ended, and sends its last events.
+func (t *turn) finish(ctx context.Context, end *outcome, send func(*event) error,
 	save func(*outcome) *openai.Error) {
 	if failure := save(end); failure != nil {
-		end, last, _ = t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: failure.Message})
+		end = t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: failure.Message})
 	}
 	t.service.metrics.finished(end.status)
-	if err := send(last); err != nil && ctx.Err() == nil {
-		t.service.Log.Debug("the client did not take the end of its stream", "response", t.id, "error", err)
+	for _, e := range t.lastEvents(end) {
+		if err := send(e); err != nil {
+			if ctx.Err() == nil {
+				t.service.Log.Debug("the client did not take the end of its stream", "response", t.id, "error", err)
+			}
+			return
+		}
 	}
 }
 
 // whole answers with the whole response.
 func (t *turn) whole(ctx context.Context, w http.ResponseWriter, save func(*outcome) *openai.Error) *openai.Error {
-	end, _, failure := t.run(ctx, func(*event) error { return nil })
+	end, failure := t.run(ctx, func(*event) error { return nil })
 	if failure != nil {
 		return failure
 	}
@@ -274,7 +279,7 @@ func (t *turn) whole(ctx context.Context, w http.ResponseWriter, save func(*outc
 	kept := t.calls > 0 && (failure == nil || clientsRepeat(failure.Status))
 	if failure == nil || kept {
 		if unsaved := save(end); unsaved != nil && kept {
-			end, _, _ = t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: unsaved.Message})
+			end = t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: unsaved.Message})
 		} else if unsaved != nil {
 			failure = unsaved
 		}

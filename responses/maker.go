@@ -68,7 +68,7 @@ func (m *maker) run(ctx context.Context) {
 	var renewing sync.WaitGroup
 	renewing.Go(func() { m.keep(work, cancel) })
 	var output []json.RawMessage // a turn that is stopped drops its own
-	end, last, failure := m.turn.run(work, func(e *event) error {
+	end, failure := m.turn.run(work, func(e *event) error {
 		output = m.turn.output
 		return m.take(work, e)
 	})
@@ -86,7 +86,7 @@ func (m *maker) run(ctx context.Context) {
 		m.turn.output = output
 		m.fail(ctx, "The responses service was stopped while it made this response. Create it again.")
 	default:
-		m.finish(ctx, end, last)
+		m.finish(ctx, end)
 	}
 }
 
@@ -164,10 +164,12 @@ func (m *maker) flush(ctx context.Context) (bool, error) {
 }
 
 // finish stores how the turn has ended.
-func (m *maker) finish(ctx context.Context, end *outcome, last *event) {
+func (m *maker) finish(ctx context.Context, end *outcome) {
 	ctx = context.WithoutCancel(ctx)
-	m.add(last)
 	t := m.turn
+	for _, e := range t.lastEvents(end) {
+		m.add(e)
+	}
 	o := &store.Outcome{Status: end.status, Object: end.stored, Output: t.kept(end.output, end.preambles, end), Events: m.waiting,
 		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end), JoinConversation: end.status == statusCompleted}
 	for wait := firstRetry; ; wait = min(2*wait, renewal) { // soon, before another replica takes the response over
@@ -201,8 +203,7 @@ func (m *maker) fail(ctx context.Context, message string) {
 		}
 		_ = t.open(o, func(e *event) error { m.add(e); return nil })
 	}
-	end, last, _ := t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: message})
-	m.finish(ctx, end, last)
+	m.finish(ctx, t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: message}))
 }
 
 // resume takes over what is stored of the response: the object, the finished items of the stream, and the number of

@@ -23,9 +23,7 @@ func (t *turn) prewarm(ctx context.Context, send func(*event) error, save func(*
 		return nil // the connection has ended
 	}
 	response.Status, response.CompletedAt, response.Usage = statusCompleted, t.service.Now().Unix(), usage
-	end := t.end(statusCompleted, t.object(response))
-	const kind = "response.completed"
-	t.finish(ctx, end, &event{kind: kind, data: lifecycle(kind, t.sequence, end.object)}, send, save)
+	t.finish(ctx, t.end("response.completed", statusCompleted, t.object(response)), send, save)
 	return nil
 }
 

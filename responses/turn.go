@@ -53,8 +53,12 @@ type turn struct {
 	opened bool
 	// begun is the number of events that the client has from an earlier attempt.
 	begun int64
-	// lost reports whether the last attempt ended by a fault of the model's server.
-	lost bool
+	// lost reports whether the last attempt ended by a fault of the model's server, and failure what the gateway's event
+	// error has said of it, or nil.
+	lost    bool
+	failure *openai.Error
+	// framed reports whether the events go over a WebSocket.
+	framed bool
 
 	loop
 	browsing
@@ -71,6 +75,8 @@ type turn struct {
 // outcome is how a turn has ended.
 type outcome struct {
 	status string
+	// kind is the kind of the last event.
+	kind string
 	// object is the whole object for the client, and stored the one without output.
 	object, stored []byte
 	output         []store.Item
@@ -94,12 +100,12 @@ type refusedError struct{ failure *openai.Error }
 // Error implements error.
 func (e *refusedError) Error() string { return e.failure.Message }
 
-// run makes the response. It calls emit for each event but the last one, which it returns with the outcome. An error
-// means that the request was refused, and that there was no event.
-func (t *turn) run(ctx context.Context, emit func(*event) error) (*outcome, *event, *openai.Error) {
+// run makes the response. It calls emit for each event but the last ones, which [turn.lastEvents] makes of the outcome. An
+// error means that the request was refused, and that there was no event.
+func (t *turn) run(ctx context.Context, emit func(*event) error) (*outcome, *openai.Error) {
 	for _, prepare := range []func(context.Context) *openai.Error{t.list, t.compact} {
 		if failure := prepare(ctx); failure != nil {
-			return nil, nil, failure
+			return nil, failure
 		}
 	}
 	if t.hosted != nil {
@@ -119,8 +125,7 @@ func (t *turn) run(ctx context.Context, emit func(*event) error) (*outcome, *eve
 			return t.broken(ctx, err)
 		case !again:
 			t.own(end.object)
-			o := t.end(end.object.text("status"), end.object)
-			return o, &event{kind: end.kind, data: lifecycle(end.kind, t.sequence, o.object)}, nil
+			return t.end(end.kind, end.object.text("status"), end.object), nil
 		}
 	}
 }
@@ -153,7 +158,7 @@ func (t *turn) ask(ctx context.Context, emit func(*event) error) (end *ending, e
 }
 
 func (t *turn) askOnce(ctx context.Context, emit func(*event) error) (*ending, error) {
-	t.lost, t.round = false, round{indexes: map[int]int{}, last: t.lastRound()}
+	t.lost, t.failure, t.round = false, nil, round{indexes: map[int]int{}, last: t.lastRound()}
 	if t.started() {
 		t.opening = t.sequence
 	}

@@ -20,6 +20,9 @@ func (t *turn) take(e *event, emit func(*event) error) (object, error) {
 	case "response.created", "response.in_progress", "response.completed", "response.incomplete", "response.failed":
 	case "response.output_item.done", "response.output_item.added":
 		return nil, t.takeItem(e)
+	case "error": // the last events are the service's own: it may ask again, and the client sees no failure
+		t.failure, e.kind = toldError(e.data), ""
+		return nil, nil
 	default:
 		if len(t.citing) > 0 {
 			if err := t.takeText(e, func(before *event) error { return t.passNumbered(before, emit) }); err != nil {
@@ -104,13 +107,13 @@ func (t *turn) takeItem(e *event) error {
 	return nil
 }
 
-// end returns the outcome of a turn whose last object is o, and changes o into the client's.
-func (t *turn) end(status string, o object) *outcome {
+// end returns the outcome of a turn whose last event has the object o, and changes o into the client's.
+func (t *turn) end(kind, status string, o object) *outcome {
 	t.total(o)
 	if t.opened {
 		o["reasoning"] = t.last["reasoning"] // as the client has been told at the start, when no model had been asked
 	}
-	end := &outcome{status: status}
+	end := &outcome{kind: kind, status: status}
 	shown := make([]json.RawMessage, 0, len(t.output))
 	end.preambles = preambles(t.output)
 	for i, raw := range t.output {
@@ -208,36 +211,36 @@ func withoutSealed(raw json.RawMessage) json.RawMessage {
 
 // broken ends a turn whose stream has ended too early: it is cancelled if its client or an operator has ended it, and
 // failed otherwise.
-func (t *turn) broken(ctx context.Context, err error) (*outcome, *event, *openai.Error) {
+func (t *turn) broken(ctx context.Context, err error) (*outcome, *openai.Error) {
 	var refused *refusedError
 	isRefused := errors.As(err, &refused)
 	switch {
 	case t.sequence == 0 && isRefused:
-		return nil, nil, refused.failure
+		return nil, refused.failure
 	case t.sequence == 0:
-		return nil, nil, t.service.unreachable(err)
+		return nil, t.service.unreachable(err)
 	}
 	var left *leftError
 	if ctx.Err() != nil || errors.As(err, &left) {
 		t.output = nil
-		return t.synthesize(statusCancelled, nil)
+		return t.synthesize(statusCancelled, nil), nil
 	}
 	if isRefused {
-		end, last, _ := t.synthesize(statusFailed, &openai.Error{Code: codeOfResponse(refused.failure.Status),
+		end := t.synthesize(statusFailed, &openai.Error{Code: codeOfResponse(refused.failure.Status),
 			Message: refused.failure.Message})
 		end.refusal = refused.failure
-		return end, last, nil
+		return end, nil
 	}
 	if errors.Is(err, errNoMemory) {
-		return t.synthesize(statusFailed, errOverloaded("no memory for the rest of the answer"))
+		return t.synthesize(statusFailed, errOverloaded("no memory for the rest of the answer")), nil
 	}
 	t.service.Log.Warn("the stream of a response was cut", "response", t.id, "error", err)
 	return t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError,
-		Message: "The model's server ended the stream before the answer was complete. Try again."})
+		Message: "The model's server ended the stream before the answer was complete. Try again."}), nil
 }
 
-// synthesize ends a turn with an event of the service's own.
-func (t *turn) synthesize(status string, failure *openai.Error) (*outcome, *event, *openai.Error) {
+// synthesize ends a turn that the gateway has not ended.
+func (t *turn) synthesize(status string, failure *openai.Error) *outcome {
 	o := object{}
 	for name, value := range t.last {
 		o[name] = value
@@ -246,8 +249,68 @@ func (t *turn) synthesize(status string, failure *openai.Error) (*outcome, *even
 	if failure != nil {
 		o["error"] = mustMarshal(map[string]string{"code": failure.Code, "message": failure.Message})
 	}
-	end := t.end(status, o)
-	return end, &event{kind: "response.failed", data: lifecycle("response.failed", t.sequence, end.object)}, nil
+	return t.end("response.failed", status, o)
+}
+
+// lastEvents returns the last events of a turn. Before a failure goes the event error, as from the gateway. Over a
+// WebSocket it does not: there a frame error is the whole answer to a request that was refused (RATIONALE.md#200).
+func (t *turn) lastEvents(end *outcome) (events []*event) {
+	sequence := t.sequence
+	if end.status == statusFailed && !t.framed {
+		failure := end.refusal
+		if failure == nil {
+			failure = failedError(end.object)
+		}
+		if t.failure != nil && t.failure.Message == failure.Message {
+			failure = t.failure
+		}
+		events = append(events, &event{kind: "error", data: errorData(sequence, failure)})
+		sequence++
+	}
+	return append(events, &event{kind: end.kind, data: lifecycle(end.kind, sequence, end.object)})
+}
+
+// errorEvent is the data of an event error. It tells the error twice, for the clients that read either form.
+type errorEvent struct {
+	Type     string       `json:"type"`
+	Sequence int64        `json:"sequence_number"`
+	Code     *string      `json:"code"`
+	Message  string       `json:"message"`
+	Param    *string      `json:"param"`
+	Error    errorMembers `json:"error"`
+}
+
+// errorMembers are the members of an error object.
+type errorMembers struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+// errorData returns the data of the event error.
+func errorData(sequence int64, e *openai.Error) []byte {
+	orNil := func(s string) *string {
+		if s == "" {
+			return nil
+		}
+		return &s
+	}
+	m := errorMembers{Message: e.Message, Type: e.Type, Param: orNil(e.Param), Code: orNil(e.Code)}
+	return mustMarshal(errorEvent{
+		Type: "error", Sequence: sequence, Code: m.Code, Message: m.Message, Param: m.Param, Error: m,
+	})
+}
+
+// toldError returns what the gateway's event error says, or nil if it cannot be read.
+func toldError(data []byte) *openai.Error {
+	var e errorEvent
+	if json.Unmarshal(data, &e) != nil || e.Error.Message == "" {
+		return nil
+	}
+	return &openai.Error{
+		Type: e.Error.Type, Code: deref(e.Error.Code), Param: deref(e.Error.Param), Message: e.Error.Message,
+	}
 }
 
 // open sends the events with which a stream begins, of the service's own making.

@@ -15,10 +15,10 @@ import (
 
 // This file reads Responses streams by the grammar of OpenAI's API, and shares nothing with what writes them:
 //
-//	created  in_progress  item*  (completed | incomplete | failed)
+//	created  in_progress  item*  (completed | incomplete | error failed)
 //	item = output_item.added  [part.added]  (delta | annotation.added)*  text done  [part.done]  output_item.done
 //
-// The items of hosted tools have other events: hosted.go.
+// The items of hosted tools have other events: hosted.go. A response that was cancelled is failed without an error.
 //
 // Members and their types are the schemas' to look at; here it is what one event promises of another.
 
@@ -67,6 +67,8 @@ type responsesReader struct {
 	text strings.Builder
 
 	likely []any
+	// told is the event error, behind which only failed comes.
+	told Object
 	// cited are the annotations of the open item's text, and hosted is the open item if it is one of hosted tools.
 	cited  []any
 	hosted *hostedItem
@@ -123,7 +125,13 @@ func (r *responsesReader) event(text string) error {
 		}
 		return nil
 	}
+	if r.told != nil && name != "response.failed" {
+		return errors.New("something between the error and failed")
+	}
 	switch name {
+	case "error":
+		r.told = e
+		return r.tellsTwice()
 	case "response.completed", "response.incomplete", "response.failed":
 		return r.end(strings.TrimPrefix(name, "response."), e)
 	case "response.output_item.added":
@@ -370,6 +378,23 @@ func (r *responsesReader) done(e Object) error {
 	return err
 }
 
+// tellsTwice looks at the event error, which tells the same error flat and as an object.
+func (r *responsesReader) tellsTwice() error {
+	if r.open != nil {
+		return errors.New("an error within an item")
+	}
+	nested, _ := r.told["error"].(Object)
+	for _, member := range []string{"code", "message", "param"} {
+		if value, ok := nested[member]; !ok || value != r.told[member] {
+			return fmt.Errorf("%s of the error is %v flat and %v nested", member, r.told[member], value)
+		}
+	}
+	if nested["type"] == nil || r.told["message"] == "" {
+		return errors.New("an error without a type or a message")
+	}
+	return nil
+}
+
 // end is the terminal event: the response as it was created, with its outcome and with all items as they were done.
 func (r *responsesReader) end(status string, e Object) error {
 	r.over = true
@@ -379,6 +404,9 @@ func (r *responsesReader) end(status string, e Object) error {
 	}
 	if r.open != nil {
 		return errors.New("the response ends within an item")
+	}
+	if failure, _ := response["error"].(Object); status == "failed" && failure["message"] != r.told["message"] {
+		return fmt.Errorf("the error before failed is %v", r.told)
 	}
 	changed := Object{"status": status, "output": slices.Clone(r.items)}
 	if len(r.items) == 0 {

@@ -50,8 +50,6 @@ func TestResponsesGrammarRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	events := strings.SplitAfter(good, "\n\n")
-	events = events[:len(events)-1]
 	refused := 0
 	refuse := func(what, s string, wasCut bool) {
 		t.Helper()
@@ -60,18 +58,9 @@ func TestResponsesGrammarRefuses(t *testing.T) {
 			t.Errorf("accepted: %s", what)
 		}
 	}
-	for i, event := range events {
-		refuse("without "+event, stream(slices.Delete(slices.Clone(events), i, i+1)), false)
-		refuse("twice "+event, stream(slices.Insert(slices.Clone(events), i, event)), false)
-		if i > 0 {
-			swapped := slices.Clone(events)
-			swapped[i-1], swapped[i] = swapped[i], swapped[i-1]
-			refuse("earlier "+event, stream(swapped), false)
-		}
-		if _, err := ReadResponses(stream(events[:i])+event[:9], true); err != nil {
-			t.Errorf("cut off in event %d: %v", i, err)
-		}
-		refuse("an end before "+event, stream(events[:i]), false)
+	for _, whole := range []string{good, failed} {
+		events := strings.SplitAfter(whole, "\n\n")
+		refuseOtherEvents(t, events[:len(events)-1], refuse)
 	}
 	refuse("half an event behind the end", good+"event: ", false)
 	refuse("cut off behind the end", good, true)
@@ -116,6 +105,12 @@ func TestResponsesGrammarRefuses(t *testing.T) {
 		{good, `"reasoning_tokens":2`, `"reasoning_tokens":34`},
 		{good, `"response.completed","sequence_number"`, `"response.failed","sequence_number"`},
 		{failed, `"error":{"code":"server_error","message":"Internal server error"}`, `"error":null`},
+		{failed, `"error":{"code":"server_error","message":"Internal server error"}`,
+			`"error":{"code":"server_error","message":"Another"}`},
+		{failed, `"code":"server_error","message":"Internal server error","param":null,"error"`,
+			`"code":null,"message":"Internal server error","param":null,"error"`},
+		{failed, `"error":{"message":"Internal server error"`, `"error":{"message":"Another"`},
+		{failed, `"type":"server_error","param":null,"code"`, `"param":null,"code"`},
 		{failed, `"usage":null,"user":null,"metadata":{}}}` + "\n\nevent: response.in_progress",
 			`"usage":{},"user":null,"metadata":{}}}` + "\n\nevent: response.in_progress"},
 		{cut, `"incomplete_details":{"reason":"max_output_tokens"}`, `"incomplete_details":null`},
@@ -142,6 +137,24 @@ func TestResponsesGrammarRefuses(t *testing.T) {
 		refuse(bad.old+" as "+bad.new, changed, false)
 	}
 	t.Logf("%d streams refused", refused)
+}
+
+// refuseOtherEvents leaves out, doubles and swaps each event of a stream, and cuts the stream there.
+func refuseOtherEvents(t *testing.T, events []string, refuse func(what, s string, wasCut bool)) {
+	t.Helper()
+	for i, event := range events {
+		refuse("without "+event, stream(slices.Delete(slices.Clone(events), i, i+1)), false)
+		refuse("twice "+event, stream(slices.Insert(slices.Clone(events), i, event)), false)
+		if i > 0 {
+			swapped := slices.Clone(events)
+			swapped[i-1], swapped[i] = swapped[i], swapped[i-1]
+			refuse("earlier "+event, stream(swapped), false)
+		}
+		if _, err := ReadResponses(stream(events[:i])+event[:9], true); err != nil {
+			t.Errorf("cut off in event %d: %v", i, err)
+		}
+		refuse("an end before "+event, stream(events[:i]), false)
+	}
 }
 
 // TestExpectedAnswers holds what the cases expect to be answered against the schemas and the grammars without any host,

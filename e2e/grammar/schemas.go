@@ -75,6 +75,7 @@ func load(t *testing.T, traced bool) *Schemas {
 	allowBuiltIns(document)
 	allowToolTokens(document)
 	allowApprovals(document)
+	allowNestedError(document)
 	if traced {
 		allowTokenIDs(document)
 	}
@@ -280,6 +281,14 @@ func allowTokenIDs(document map[string]any) {
 func allowApprovals(document map[string]any) {
 	approval := document["$defs"].(map[string]any)["MCPApprovalResponseResource"].(map[string]any)
 	approval["required"] = slices.DeleteFunc(approval["required"].([]any), func(name any) bool { return name == "request_id" })
+}
+
+// allowNestedError adds to the event error the error as an object, which clients read that read no response.failed.
+func allowNestedError(document map[string]any) {
+	definitions := document["$defs"].(map[string]any)
+	told, failure := definitions["ResponseErrorEvent"].(map[string]any), definitions["ErrorResponse"].(map[string]any)
+	told["properties"].(map[string]any)["error"] = failure["properties"].(map[string]any)["error"]
+	told["required"] = append(told["required"].([]any), "error")
 }
 
 // CheckStream checks a whole stream of Responses: the grammar, and each event against its schema.

@@ -48,6 +48,16 @@ func (w *ResponsesEvents) AppendResponse(dst []byte, name string, r *Response) [
 	return append(r.AppendJSON(dst), eventEnd...)
 }
 
+// AppendError appends the event that goes before response.failed, and says the same. It has the members of OpenAI's
+// event, and the error once more as an object: clients that read no response.failed raise the object
+// (RATIONALE.md#200).
+func (w *ResponsesEvents) AppendError(dst []byte, e *Error) []byte {
+	dst = appendStringOrNull(append(w.open(dst, "error", ""), `,"code":`...), e.Code)
+	dst = rawjson.AppendString(append(dst, `,"message":`...), e.Message)
+	dst = appendStringOrNull(append(dst, `,"param":`...), e.Param)
+	return append(e.appendMembers(append(dst, ',')), eventEnd...)
+}
+
 // AppendItemOpened appends the events with which an item begins.
 func (w *ResponsesEvents) AppendItemOpened(dst []byte, index int, o *OutputItem) []byte {
 	dst = w.open(dst, "response.output_item", added)

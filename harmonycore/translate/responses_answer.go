@@ -12,7 +12,7 @@ import (
 // responsesAnswer answers a Responses request, whole or as events. One state machine makes both. They differ only in
 // whether events are written.
 //
-//	begun ─▶ (item opened ─▶ delta* ─▶ item closed)* ─▶ completed | incomplete | failed
+//	begun ─▶ (item opened ─▶ delta* ─▶ item closed)* ─▶ completed | incomplete | error ─▶ failed
 //
 // Every opened item is closed before the next one opens and before the end, with or without text. A message that was
 // cut stays open until the reason is known. It is incomplete at the token limit, and complete if another message
@@ -314,6 +314,9 @@ func (a *responsesAnswer) Fail(e *openai.Error) {
 		return
 	}
 	a.closeItem(openai.StatusIncomplete)
+	if !a.ended {
+		a.out = a.events.AppendError(a.out, e)
+	}
 	a.response.Error = e
 	a.conclude("response.failed", openai.StatusFailed)
 }

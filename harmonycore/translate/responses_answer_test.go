@@ -49,7 +49,7 @@ func checkGrammar(t *testing.T, events []event) map[string]any {
 		}
 		at++
 		for _, w := range want {
-			if e.name == "response."+w {
+			if e.name == "response."+w || e.name == w {
 				return e
 			}
 		}
@@ -64,7 +64,10 @@ func checkGrammar(t *testing.T, events []event) map[string]any {
 	}
 	var items []any
 	for {
-		e := next("output_item.added", "completed", "incomplete", "failed")
+		e := next("output_item.added", "completed", "incomplete", "error")
+		if e.name == "error" {
+			e = checkError(t, e, next("failed"))
+		}
 		if e.name != "response.output_item.added" {
 			if at != len(events) {
 				t.Fatalf("events after %s", e.name)
@@ -80,6 +83,22 @@ func checkGrammar(t *testing.T, events []event) map[string]any {
 		}
 		items = append(items, checkItem(t, e, len(items), next))
 	}
+}
+
+// checkError looks at the event before failed, which says the same twice, and returns failed.
+func checkError(t *testing.T, told, failed event) event {
+	t.Helper()
+	nested := told.data["error"].(map[string]any)
+	last := failed.data["response"].(map[string]any)["error"].(map[string]any)
+	for _, member := range []string{"code", "message", "param"} {
+		if nested[member] != told.data[member] {
+			t.Errorf("%s is %v flat and %v nested", member, told.data[member], nested[member])
+		}
+	}
+	if nested["type"] == "" || nested["message"] != last["message"] {
+		t.Errorf("%v before %v", told.data, last)
+	}
+	return failed
 }
 
 func checkItem(t *testing.T, added event, index int, next func(...string) event) any {

@@ -74,6 +74,7 @@ export class Answer {
   }
 
   fail(error) {
+    if (this.ended) return; // response.failed says once more what error has said
     this.ended = true;
     this.step({ do: "error", error: typeof error === "object" ? error : { message: String(error) } });
   }

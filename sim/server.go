@@ -129,7 +129,10 @@ func (s *Server) Handler() http.Handler {
 		startedAt := time.Now()
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
 		rec := &Request{Method: r.Method, Path: r.URL.Path, Proto: r.Proto, Header: r.Header.Clone(), Body: body}
-		s.rec.add(rec)
+		// A control plane asks for the path alone, without a body. That is no request for a completion.
+		if r.Method != http.MethodPost || len(body) > 0 || s.serverPath(r.URL.Path) != s.kind.path() {
+			s.rec.add(rec)
+		}
 		defer func() {
 			// The call is deferred, because a fault may end the handler by a panic.
 			var q Request

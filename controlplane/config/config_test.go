@@ -196,7 +196,7 @@ func TestPools(t *testing.T) {
 	}
 	folder := filepath.Dir(file)
 	if p := pools[0]; p.Policy != PolicyLeastRequest ||
-		p.Health != (Health{"/health", Duration(DefaultHealthInterval)}) ||
+		p.Health != (Health{Path: "/health", Interval: Duration(DefaultHealthInterval)}) ||
 		p.ServersFile != filepath.Join(folder, "p.yaml") {
 		t.Errorf("got %+v", p)
 	}

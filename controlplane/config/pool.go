@@ -76,6 +76,8 @@ type Health struct {
 	Path string `yaml:"path"`
 	// Interval is the time between two checks. 0 is the default.
 	Interval Duration `yaml:"interval"`
+	// Off reports whether the operator has turned the checks off.
+	Off bool `yaml:"-"`
 }
 
 // DefaultLoadInterval is the default of [PoolLoad.Interval] where the load is needed.
@@ -132,6 +134,7 @@ func (p Pool) withDefaults(kind *contract.Kind) Pool {
 	if p.Policy == PolicyPicker {
 		p.Picker = p.Picker.withDefaults()
 	}
+	p.Health.Off = p.Health.Path == NoHealthChecks
 	if p.Health.Path == "" {
 		p.Health.Path = cmp.Or(kind.Health, NoHealthChecks)
 	}

@@ -22,6 +22,7 @@ import (
 const (
 	probeTimeout = 3 * time.Second // for a list of models, and for all that tells what a server is
 	maxAnswer    = 1 << 20
+	maxError     = 16 << 10
 )
 
 // Ask asks a server which models it serves and what it is, as a [Watcher] does, but without authorization. The pool has
@@ -107,7 +108,9 @@ func (c *client) send(ctx context.Context, path string, body []byte) ([]byte, er
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, statusError{response.StatusCode, method + " " + path}
+		// An error that cannot be read tells its status.
+		said, _ := io.ReadAll(io.LimitReader(response.Body, maxError))
+		return nil, statusError{code: response.StatusCode, asked: method + " " + path, body: said}
 	}
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err != nil {
@@ -164,6 +167,8 @@ type statusError struct {
 	code int
 	// asked is the request's method and path.
 	asked string
+	// body is the beginning of the answer's body.
+	body []byte
 }
 
 // Error implements error.

@@ -22,11 +22,13 @@ import (
 // fakeEngine is a server that answers /v1/models as a test has set it.
 type fakeEngine struct {
 	*httptest.Server
-	mu       sync.Mutex
-	answer   func(w http.ResponseWriter, r *http.Request)
-	requests int
-	lastHost string
-	lastAuth string
+	mu     sync.Mutex
+	answer func(w http.ResponseWriter, r *http.Request)
+	// completes answers /v1/completions. nil: it is not served.
+	completes func(w http.ResponseWriter, r *http.Request)
+	requests  int
+	lastHost  string
+	lastAuth  string
 }
 
 func newEngine(t *testing.T) *fakeEngine {
@@ -40,8 +42,12 @@ func (e *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	e.requests++
 	e.lastHost, e.lastAuth = r.Host, r.Header.Get("Authorization")
-	answer := e.answer
+	answer, completes := e.answer, e.completes
 	e.mu.Unlock()
+	if completes != nil && r.URL.Path == "/v1/completions" && r.Method == http.MethodPost {
+		completes(w, r)
+		return
+	}
 	if r.URL.Path != "/v1/models" || r.Method != http.MethodGet {
 		http.NotFound(w, r)
 		return
@@ -53,6 +59,13 @@ func (e *fakeEngine) set(answer func(http.ResponseWriter, *http.Request)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.answer = answer
+}
+
+// serve sets how the engine answers /v1/completions.
+func (e *fakeEngine) serve(completes func(http.ResponseWriter, *http.Request)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.completes = completes
 }
 
 func (e *fakeEngine) endpoint(t *testing.T) config.Endpoint { return endpoint(t, e.URL) }

@@ -22,6 +22,10 @@ type member struct {
 	meter      load.Meter
 	// unanswered counts the questions for a load since the last one that was answered.
 	unanswered atomic.Int32
+	// pathAsked is when the server last answered on the path of requests. It is zero if it has not since its start.
+	// refusedBecause is what an operator is told of Refusal.
+	pathAsked      time.Time
+	refusedBecause string
 	Server
 }
 
@@ -38,7 +42,7 @@ func (w *Watcher) refresh() {
 			w.log.Info("a pool's servers have changed", "pool", name, "servers", len(p.members), "added", added, "removed",
 				removed)
 		}
-		if len(p.Models) > 0 {
+		if p.probe.asks() {
 			probed = append(probed, p.members...)
 		}
 		if p.LoadInterval > 0 {
@@ -103,10 +107,10 @@ func (w *Watcher) membersOf(p *pool) []*member {
 func newMember(e config.Endpoint, address netip.AddrPort, probe *probe, old *member) *member {
 	m := &member{probe: probe, Server: Server{Endpoint: e, Address: address, State: Unknown, Since: time.Now(),
 		Vocabulary: VocabularyNotAsked, Load: load.None()}}
-	if len(probe.models) > 0 {
+	if probe.asks() {
 		m.Reason = NotAsked
-		if old != nil && old.Endpoint == e && len(old.probe.models) > 0 {
-			m.Server = old.Server
+		if old != nil && old.Endpoint == e && old.probe.asks() {
+			m.Server, m.refusedBecause = old.Server, old.refusedBecause
 		}
 	}
 	m.keepMeter(old)

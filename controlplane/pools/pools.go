@@ -31,7 +31,8 @@ type Pool struct {
 	File string
 	// Service is a Service of Kubernetes whose ready endpoints are more servers. A zero Name means no Service.
 	Service Service
-	// Models are the models that every server of the pool must serve. If there are none, the servers are not asked.
+	// Models are the models that every server of the pool must serve. If there are none, the servers are not asked for
+	// them.
 	Models []string
 	// APIPath is the path of the servers' API ([contract.Model.APIPath]), below which they list their models. "" is its
 	// default.
@@ -47,6 +48,12 @@ type Pool struct {
 	// CAFile is the path of a PEM file with the authorities that https servers' certificates are checked against. It is
 	// read again when it changes. "" means the system's authorities.
 	CAFile string
+	// Path is the path on which the servers get requests. Each is asked whether it serves the path, and takes the pool's
+	// authorization there. "" means that they are not asked.
+	Path string
+	// ClientsKeys reports whether servers get the clients' own keys. What they answer without one then does not show
+	// whether they refuse requests.
+	ClientsKeys bool
 	// Kind is the kind of the servers. It says what tells their load, where they are not recognised as a program.
 	Kind string
 	// LoadInterval is the time between two questions to a server for its load. 0 means that it is not asked.
@@ -64,7 +71,7 @@ const (
 	// Ready is the state of a server that has listed all models of its pool.
 	Ready State = "ready"
 	// NotReady is the state of a server that has listed its models, and one of the pool's is missing, or that has another
-	// vocabulary.
+	// vocabulary, or that refuses all requests ([Server.Refusal]).
 	NotReady State = "not_ready"
 )
 
@@ -96,8 +103,8 @@ type Server struct {
 	// other ids there, if one was found.
 	Vocabulary        Vocabulary
 	VocabularyExample string
-	// Refuses reports whether the server's last answer refused the pool's authorization.
-	Refuses bool
+	// Refusal is why the server refuses all requests, or "".
+	Refusal Refusal
 	// Load is the server's load, as far as it is asked for it and tells it. It changes without a notice of
 	// [Watcher.Changed].
 	Load load.Load

@@ -2,14 +2,13 @@ package pools
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/engine"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
@@ -19,8 +18,10 @@ type probe struct {
 	models        []string
 	authorization string
 	name          string // the operator's name for the authorization
+	clientsKeys   bool
 	caFile        string
 	modelsPath    string
+	path          string // of requests, or ""
 	ids           bool
 	kind          string
 	loadInterval  time.Duration // 0: the servers are not asked for their load
@@ -28,27 +29,59 @@ type probe struct {
 
 func probeOf(p Pool) *probe {
 	m := contract.Model{APIPath: p.APIPath}
-	return &probe{pool: p.Name, models: p.Models, authorization: p.Authorization, name: p.AuthorizationName,
-		caFile: p.CAFile, modelsPath: m.ServerPath(contract.ModelsPath), ids: p.TokenIDs,
+	q := &probe{pool: p.Name, models: p.Models, authorization: p.Authorization, name: p.AuthorizationName,
+		clientsKeys: p.ClientsKeys, caFile: p.CAFile, modelsPath: m.ServerPath(contract.ModelsPath), ids: p.TokenIDs,
 		kind: p.Kind, loadInterval: p.LoadInterval}
+	if p.Path != "" {
+		q.path = m.ServerPath(p.Path)
+	}
+	return q
 }
 
 func (q *probe) equal(other *probe) bool {
 	return slices.Equal(q.models, other.models) && q.authorization == other.authorization && q.name == other.name &&
-		q.caFile == other.caFile && q.modelsPath == other.modelsPath && q.ids == other.ids &&
-		q.kind == other.kind && q.loadInterval == other.loadInterval
+		q.clientsKeys == other.clientsKeys && q.caFile == other.caFile && q.modelsPath == other.modelsPath &&
+		q.path == other.path && q.ids == other.ids && q.kind == other.kind && q.loadInterval == other.loadInterval
 }
 
-// probe asks a server which models it serves and, once after each of its starts, what it is. It updates its state.
+// asks reports whether servers are asked at all.
+func (q *probe) asks() bool { return len(q.models) > 0 || q.path != "" }
+
+// answers are what a server has answered to a probe.
+type answers struct {
+	facts engine.Facts
+	// err is why there is no list of models.
+	err error
+	// found is nil if the server was not asked what it is.
+	found *identity
+	// asked reports whether the server was asked for the path of requests, and told whether it has answered. refused is its
+	// error if it refuses all requests.
+	asked, told bool
+	refused     *refusedError
+}
+
+// probe asks a server which models it serves and, once after each of its starts, what it is and whether it serves the
+// path of requests. It updates its state.
 func (w *Watcher) probe(ctx context.Context, m *member) {
 	w.mu.Lock()
-	roots, known := w.roots[m.probe.caFile].valid, m.identified
+	roots, known, due := w.roots[m.probe.caFile].valid, m.identified, m.pathDue()
 	w.mu.Unlock()
 	c := newClient(m.Endpoint, m.Address, m.probe.authorization, roots)
-	facts, err := c.models(ctx, m.probe.modelsPath)
-	var found *identity
-	if err == nil && !known.is(&facts) && len(missingModels(m.probe.models, facts.Models)) == 0 {
-		found = c.identify(ctx, facts, m.probe)
+	var a answers
+	if len(m.probe.models) > 0 {
+		a.facts, a.err = c.models(ctx, m.probe.modelsPath)
+		if a.err == nil && !known.is(&a.facts) {
+			due = true
+			if len(missingModels(m.probe.models, a.facts.Models)) == 0 {
+				a.found = c.identify(ctx, a.facts, m.probe)
+			}
+		}
+		// A proxy may have this path and not the one of the list.
+		due = a.err == nil && due || isRefusal(a.err)
+	}
+	if due && m.probe.path != "" {
+		a.asked = true
+		a.told, a.refused = c.refusal(ctx, m.probe)
 	}
 	if ctx.Err() != nil {
 		return // the probe may have ended because ctx ended
@@ -56,35 +89,38 @@ func (w *Watcher) probe(ctx context.Context, m *member) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !m.removed {
-		w.updateIdentity(m, found, &facts, err)
-		w.update(m, facts.Models, err)
+		if len(m.probe.models) > 0 {
+			w.updateIdentity(m, a.found, &a.facts, a.err)
+		}
+		w.updateRefusal(m, &a)
+		w.update(m, &a)
 	}
 }
 
-// update updates a server's state after a probe. Only a list of models makes a server [Ready] or [NotReady]. After
-// any other answer, or none, a server that was ready stays so, because Envoys may still reach it. One that was not
-// becomes [Unknown].
-func (w *Watcher) update(m *member, served []string, err error) {
-	refuses := w.updateAuthorization(m, err)
+// update updates a server's state after a probe. Only a list of models, or an answer on the path of requests, makes a
+// server [Ready] or [NotReady]. After any other answer, or none, a server that was ready stays so, because Envoys may
+// still reach it. One that was not becomes [Unknown].
+func (w *Watcher) update(m *member, a *answers) {
 	state, reason := Ready, ""
-	missing := missingModels(m.probe.models, served)
+	missing := missingModels(m.probe.models, a.facts.Models)
 	switch {
-	case err != nil:
-		reason = Cause(err, "it answers, but not in HTTP")
-		if refuses {
-			reason += ": it refuses the authorization " + strconv.Quote(m.probe.name)
-		}
+	case m.Refusal != "":
+		state, reason = NotReady, m.refusedBecause
+	case a.err != nil:
+		reason = Cause(a.err, "it answers, but not in HTTP")
 		if m.State != Ready {
 			state = Unknown
 		}
 	case len(missing) > 0:
-		state, reason = NotReady, "does not serve "+Quoted(missing)+"; it serves "+Quoted(served)
+		state, reason = NotReady, "does not serve "+Quoted(missing)+"; it serves "+Quoted(a.facts.Models)
 	case m.Vocabulary == OtherVocabulary:
 		state, reason = NotReady, "other vocabulary: "+m.VocabularyExample
+	case len(m.probe.models) == 0:
+		state = Unknown // it has not been asked what it serves
 	}
 	before, first, silent := m.State, m.Reason == NotAsked, m.Silent
 	m.Reason = reason
-	if answered := err == nil || Answered(err); answered {
+	if answered := a.err == nil || Answered(a.err); answered {
 		m.Silent = time.Time{}
 	} else if silent.IsZero() {
 		m.Silent = time.Now()
@@ -105,27 +141,6 @@ func (w *Watcher) update(m *member, served []string, err error) {
 	}
 	log("a server's readiness has changed", "pool", m.probe.pool, "server", m.Endpoint.String(), "address", m.Address,
 		"state", state, "reason", reason)
-}
-
-// updateAuthorization reports whether this answer refuses the pool's authorization. It logs when a server begins and
-// when it ceases to refuse it. Without that log line nothing would show that a token was rotated in only one of the two
-// places: every request fails, and the server stays [Ready].
-func (w *Watcher) updateAuthorization(m *member, err error) (refuses bool) {
-	var status statusError
-	refuses = m.probe.authorization != "" && errors.As(err, &status) &&
-		(status.code == http.StatusUnauthorized || status.code == http.StatusForbidden)
-	if m.Refuses == refuses || !refuses && err != nil {
-		return refuses // another error does not show whether the authorization is accepted
-	}
-	m.Refuses = refuses
-	notify(w.changed)
-	log, message := w.log.Info, "a server accepts its pool's authorization again"
-	if refuses {
-		log, message = w.log.Warn, "a server refuses its pool's authorization"
-	}
-	log(message, "pool", m.probe.pool, "server", m.Endpoint.String(), "address", m.Address, "authorization",
-		m.probe.name)
-	return refuses
 }
 
 func missingModels(models, served []string) []string {

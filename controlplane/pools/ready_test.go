@@ -141,49 +141,6 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// TestRefusedAuthorization checks that a server that refuses the pool's token stays ready, and that the refusal is
-// logged once.
-func TestRefusedAuthorization(t *testing.T) {
-	engine := newEngine(t)
-	wants := func(token string) {
-		engine.set(func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get("Authorization") != "Bearer "+token {
-				w.WriteHeader(http.StatusUnauthorized)
-				return
-			}
-			listsModels("m")(w, r)
-		})
-	}
-	w, log := watcher(t, nil)
-	rotate := func(token string) {
-		must(t, w.Set([]Pool{{
-			Name: "p", Servers: []config.Endpoint{engine.endpoint(t)}, Models: []string{"m"}, Authorization: "Bearer " + token,
-			AuthorizationName: "engine-key",
-		}}))
-	}
-	const refuses, reason = "a server refuses its pool's authorization",
-		`answers 401 to GET /v1/models: it refuses the authorization "engine-key"`
-	wants("old")
-	rotate("old")
-	await(t, w, Ready, "")
-	rotate("new")
-	await(t, w, Ready, reason)
-	engine.set(replies(500, "")) // this answer does not show whether the token is accepted
-	await(t, w, Ready, `answers 500 to GET /v1/models`)
-	wants("new")
-	await(t, w, Ready, "")
-	if n := log.count(refuses); n != 1 || log.count("accepts its pool's authorization again") != 1 {
-		t.Errorf("%d warnings, want one:\n%s", n, log)
-	}
-	if strings.Contains(log.String(), "Bearer") {
-		t.Errorf("the log has the token:\n%s", log)
-	}
-	// The pool has no token now. A server that answers 401 then refuses no authorization.
-	wants("other")
-	must(t, w.Set([]Pool{{Name: "p", Servers: []config.Endpoint{engine.endpoint(t)}, Models: []string{"m"}}}))
-	await(t, w, Ready, "answers 401 to GET /v1/models")
-}
-
 // TestChangedReportsStates checks that Changed has a value after every change of a state, and none without a change.
 func TestChangedReportsStates(t *testing.T) {
 	w, engine, _ := watchEngine(t)

@@ -169,7 +169,7 @@ func (s *sampler) read(ctx context.Context, m *member, gauges *engine.Gauges, ro
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return engine.Load{}, statusError{response.StatusCode, "GET " + gauges.Path}
+		return engine.Load{}, statusError{code: response.StatusCode, asked: "GET " + gauges.Path}
 	}
 	body := &io.LimitedReader{R: response.Body, N: maxMetrics}
 	told, err := gauges.ReadPage(body)

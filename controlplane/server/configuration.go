@@ -322,6 +322,7 @@ func (s *Server) xdsOptions(c *configuration) xds.Options {
 		}
 		servers[p.Name] = all
 	}
+	c.keepRefusing(servers, states)
 	return xds.Options{ModulePath: s.modulePath(), CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets,
 		Contexts: s.contexts.tokens(), Clients: c.clients, Deputy: s.options.Deputy}
 }

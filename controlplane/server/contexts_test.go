@@ -29,6 +29,7 @@ func newContextEngine(t *testing.T, context int64) *contextEngine {
 	e.context.Store(context)
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case takesCompletions(w, r):
 		case r.URL.Path != "/v1/models":
 			http.NotFound(w, r)
 		case e.away.Load():

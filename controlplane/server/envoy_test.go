@@ -130,6 +130,15 @@ func (e *fakeEnvoy) text(t *testing.T, typ resource.Type, name string) string {
 	return string(raw)
 }
 
+// takesCompletions answers the question whether there is the path of completions, as servers of the kind vllm do.
+func takesCompletions(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodPost || r.URL.Path != "/v1/completions" {
+		return false
+	}
+	w.WriteHeader(http.StatusBadRequest)
+	return true
+}
+
 // newEngine returns a server that lists these models.
 func newEngine(t *testing.T, models string) *httptest.Server {
 	t.Helper()
@@ -143,6 +152,9 @@ func newEngineAt(t *testing.T, address, models string) *httptest.Server {
 		t.Fatal(err)
 	}
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if takesCompletions(w, r) {
+			return
+		}
 		if r.URL.Path != "/v1/models" {
 			http.NotFound(w, r)
 			return

@@ -44,6 +44,8 @@ var (
 		"state")
 	vocabularyDesc = desc("other_vocabulary_servers", "Servers of each pool that have another vocabulary than gpt-oss.",
 		"pool")
+	refusingDesc = desc("refusing_servers", "Servers of each pool that refuse all requests, by the cause: the pool's "+
+		"credentials, or the path of its kind.", "pool", "cause")
 	poolUpDesc  = desc("pool_up", "0 when no server of a pool that models need is reachable and ready, else 1.", "pool")
 	validDesc   = desc("config_valid", "1 when the configuration that was read last is in force, else 0.")
 	loadedDesc  = desc("config_loaded_timestamp_seconds", "When the configuration in force was read.")
@@ -52,7 +54,7 @@ var (
 	rolloutDesc = desc("rollout_envoys", "Envoys that are connected while a rollout is watched, by the filter that they are "+
 		"to have.", "filter")
 	pushedDesc = desc("snapshot_pushed_timestamp_seconds", "When the resources that Envoys get were first pushed.")
-	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, vocabularyDesc,
+	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, vocabularyDesc, refusingDesc,
 		poolUpDesc, metricsDesc, loadDesc, cacheDesc, knownDesc, lightDesc, askedDesc,
 		validDesc, loadedDesc, filterDesc, infoDesc, rolloutDesc, pushedDesc}
 	results        = []string{"accepted", "refused"}
@@ -153,14 +155,18 @@ func (m *metrics) Collect(c chan<- prometheus.Metric) {
 		counter(metricsDesc, refused, results[1])
 	}
 	for _, p := range status.Pools {
-		byState, other := map[pools.State]int{}, 0
+		byState, byRefusal, other := map[pools.State]int{}, map[pools.Refusal]int{}, 0
 		for _, s := range p.Servers {
 			byState[s.State]++
+			byRefusal[s.Refusal]++
 			if s.Vocabulary == pools.OtherVocabulary {
 				other++
 			}
 		}
 		gauge(vocabularyDesc, float64(other), p.Name)
+		for _, why := range refusals {
+			gauge(refusingDesc, float64(byRefusal[why]), p.Name, string(why))
+		}
 		for _, state := range states {
 			gauge(serversDesc, float64(byState[state]), p.Name, string(state))
 		}

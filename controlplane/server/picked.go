@@ -154,7 +154,7 @@ func pickedServers(p *config.ResolvedPool, fit []pools.Server, now time.Time) []
 	for i := range fit {
 		s := &fit[i]
 		condition := conditionOf(s, reach.Count{})
-		if condition.state == pools.NotReady && p.Health.Checked() {
+		if getsNothing(p, s) {
 			continue
 		}
 		one := picker.Server{Address: s.Address, Doubtful: !condition.usable(), Requests: -1}

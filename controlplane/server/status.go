@@ -95,6 +95,8 @@ type PoolServer struct {
 	State   pools.State `json:"state"`
 	Reason  string      `json:"reason,omitempty"`
 	Since   time.Time   `json:"since,omitzero"`
+	// Refusal is why the server refuses all requests, or empty.
+	Refusal pools.Refusal `json:"refusal,omitempty"`
 	// Program is the server's program with its version, and Context the model's context in tokens, as far as the server
 	// tells them.
 	Program string `json:"program,omitempty"`
@@ -171,7 +173,7 @@ func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weigh
 		fit, problem := c.serversOf(p, states[p.Name])
 		one := newPool(p, problem)
 		one.Down = conditions.down[p.Name]
-		one.Warnings = contextWarnings(c.Resolved, p, fit)
+		one.Warnings = warningsOf(c.Resolved, p, fit)
 		one.Contexts = contexts.limitsOf(c.Config, p)
 		for j := range fit {
 			server := &fit[j]
@@ -201,7 +203,7 @@ func PoolsAlone(c *config.Resolved, states map[string]pools.PoolState, inForce m
 		p := &c.Pools[i]
 		fit, problem := alone.serversOf(p, states[p.Name])
 		one := newPool(p, problem)
-		one.Warnings, one.Contexts = contextWarnings(c, p, fit), limits.limitsOf(c.Config, p)
+		one.Warnings, one.Contexts = warningsOf(c, p, fit), limits.limitsOf(c.Config, p)
 		usable := false
 		var down time.Time
 		for j := range fit {
@@ -244,7 +246,7 @@ func ModelsOf(all []Pool) []string {
 
 func poolServer(p *config.ResolvedPool, s *pools.Server, found *condition, now time.Time) PoolServer {
 	shown := PoolServer{
-		URL: s.Endpoint.String(), Address: s.Address.String(), State: found.state, Reason: found.reason, Since: found.since,
+		URL: s.Endpoint.String(), Address: s.Address.String(), State: found.state, Reason: found.reason, Since: found.since, Refusal: s.Refusal,
 		Program: s.Program, Context: s.Context, Vocabulary: s.Vocabulary, Envoys: Reached(found.envoys),
 	}
 	if p.LoadInterval() > 0 {

@@ -21,6 +21,7 @@ func WatchedPools(c *config.Resolved, token func(name string) string) []pools.Po
 			Kind: p.Kind, LoadInterval: p.LoadInterval()}
 		if kind := p.ServerKind(); kind != nil {
 			one.TokenIDs = kind.TokenIDs()
+			one.Path = kind.Path
 		}
 		// Servers of the short form are asked too, but their answers never remove them (RATIONALE.md#58).
 		if p.Health.Checked() || p.Short {
@@ -29,6 +30,10 @@ func WatchedPools(c *config.Resolved, token func(name string) string) []pools.Po
 		if t := token(p.Authorization); t != "" {
 			one.Authorization, one.AuthorizationName = "Bearer "+t, p.Authorization
 		}
+		if p.Health.Off && !p.Short || p.Authorization != "" && one.Authorization == "" || len(modelsOf(c, p)) == 0 {
+			one.Path = "" // what a server answers without the pool's authorization does not count
+		}
+		one.ClientsKeys = slices.ContainsFunc(p.Models, func(m *config.Model) bool { return m.ForwardAuthorization })
 		all = append(all, one)
 	}
 	return all

@@ -34,6 +34,7 @@ func newLoaded(t *testing.T, running int64) *loaded {
 	s.running.Store(running)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch n := s.running.Load(); {
+		case takesCompletions(w, r):
 		case r.URL.Path == "/v1/models" && s.other.Load():
 			_, _ = io.WriteString(w, `{"data":[{"id":"other"}]}`)
 		case r.URL.Path == "/v1/models":

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
@@ -32,8 +33,16 @@ func ReadError(status int, body []byte) *Error {
 // noMessage begins the message of an error for which the server gave none.
 const noMessage = "the inference server answered with status "
 
-// HasMessage reports whether the message is the server's, rather than one that only tells the status.
-func (e *Error) HasMessage() bool { return !strings.HasPrefix(e.Message, noMessage) }
+// NamesPath reports whether the error of a 404 or 405 says nothing, or says that the server does not serve the path, and
+// not that it lacks something that the request names.
+func (e *Error) NamesPath(path string) bool {
+	switch strings.ToLower(strings.Trim(e.Message, " .")) {
+	case "not found", "file not found", "page not found", "404 page not found", "404 not found", "method not allowed":
+		return true
+	}
+	return strings.HasPrefix(e.Message, noMessage) || e.Code == contract.CodeUnknownURL ||
+		strings.Contains(e.Message, path)
+}
 
 // BodyError returns the error in the body of a response with status 200, or nil if there is none. Some servers answer
 // 200 and put the error into the JSON (tenstorrent/vllm#386): in a member "error", or flat as an object of type

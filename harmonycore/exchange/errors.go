@@ -255,7 +255,7 @@ func serverError(e *backend.Error, model *Model) *openai.Error {
 			return errServerRefuses(e.Status)
 		case model != nil && namesModel(e, model):
 			return errServerModel(model.ServerModel)
-		case model != nil && (!missing || namesPath(e, model)):
+		case model != nil && (!missing || e.NamesPath(model.ServerPath(model.Kind.Facts().Path))):
 			return errServerPath(model, e.Status)
 		}
 		out.Status, out.Param = 502, ""
@@ -274,16 +274,6 @@ func serverError(e *backend.Error, model *Model) *openai.Error {
 func namesModel(e *backend.Error, model *Model) bool {
 	return e.Param == "model" || e.Code == contract.CodeModelNotFound ||
 		model.ServerModel != "" && strings.Contains(e.Message, model.ServerModel)
-}
-
-// namesPath reports whether a server's 404 or 405 says nothing, or says that there is no such path.
-func namesPath(e *backend.Error, model *Model) bool {
-	switch strings.ToLower(strings.Trim(e.Message, " .")) {
-	case "not found", "file not found", "page not found", "404 page not found", "404 not found", "method not allowed":
-		return true
-	}
-	return !e.HasMessage() || e.Code == contract.CodeUnknownURL ||
-		strings.Contains(e.Message, model.ServerPath(model.Kind.Facts().Path))
 }
 
 // localError puts the proxy's own reply into OpenAI's form. received is how much of the request's body had come.

@@ -120,10 +120,10 @@ func (b *builder) call(tool calledTool, arguments string, custom bool) {
 	b.messages = append(b.messages, m)
 }
 
-// result adds the result of the call with this id. A function returns one thing, so all parts become one text. param
+// result adds the result of a call with this id. A function returns one thing, so all parts become one text. param
 // names the place of id, for the error if there is no such call.
 func (b *builder) result(id string, parts []string, param string) *openai.Error {
-	call := b.calls.find(id, b.made)
+	call := b.calls.answer(id, b.made)
 	if call == nil {
 		return noCall(param)
 	}

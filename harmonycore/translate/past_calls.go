@@ -12,6 +12,8 @@ type pastCalls struct {
 	// list is in the order of the history. byID holds indices into list, ordered by id. Equal ids keep the order of list.
 	list []pastCall
 	byID []int
+	// run is the index of the first call of the newest run.
+	run int
 }
 
 // pastCall is a call: its id, the tool, and the index of its message.
@@ -19,27 +21,45 @@ type pastCall struct {
 	id string
 	calledTool
 	message int
+	// run is the index of the first call of its run, which is the calls between which no result stands. results is the
+	// number of results for the calls with this id in this run. It counts at the first of them.
+	run, results int
 }
 
-// add adds a call. It must not be called after the first find.
+// add adds a call. It must not be called after the first answer.
 func (p *pastCalls) add(id string, tool calledTool) {
-	p.list = append(p.list, pastCall{id: id, calledTool: tool})
+	p.list = append(p.list, pastCall{id: id, calledTool: tool, run: p.run})
 }
 
-// find returns the last call with this id among the first made calls, or nil.
-func (p *pastCalls) find(id string, made int) *pastCall {
+// interrupt ends the run of calls: whatever is added next follows something other than a call.
+func (p *pastCalls) interrupt() { p.run = len(p.list) }
+
+// answer returns the call that the next result with this id belongs to, among the first made calls, or nil. Ids may
+// repeat: then it is the first call without a result in the last run that has this id, or the last one there if all
+// have results.
+func (p *pastCalls) answer(id string, made int) *pastCall {
 	if len(p.byID) < len(p.list) {
 		p.sort()
 	}
-	end, _ := slices.BinarySearchFunc(p.byID, made, func(i, made int) int { return p.compare(i, id, made) })
-	if end == 0 {
+	end := p.before(id, made)
+	if end == 0 || p.list[p.byID[end-1]].id != id {
 		return nil
 	}
 	last := &p.list[p.byID[end-1]]
-	if last.id != id {
-		return nil
+	first := p.before(id, last.run)
+	if first >= end {
+		return last // never reached
 	}
-	return last
+	answered := &p.list[p.byID[first]].results
+	at := min(first+*answered, end-1)
+	*answered++
+	return &p.list[p.byID[at]]
+}
+
+// before returns how many calls of byID come before a call with this id at index i of list.
+func (p *pastCalls) before(id string, i int) int {
+	n, _ := slices.BinarySearchFunc(p.byID, i, func(at, i int) int { return p.compare(at, id, i) })
+	return n
 }
 
 func (p *pastCalls) sort() {

@@ -39,7 +39,7 @@ func ResponsesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *op
 		return nil, err
 	}
 	if in.MessagesAt != "" {
-		return nil, openai.NotIncludable(in.MessagesAt, openai.IncludeMessages)
+		return nil, openai.NoMessages(in.MessagesAt)
 	}
 	r := &Request{
 		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Choices: 1, unphased: true,
@@ -163,7 +163,7 @@ func (s *spoken) readHistory(r *Request, builtIns []string) *openai.Error {
 				return err
 			}
 		case openai.ItemCallOutput:
-			if calls.find(item.CallID, made) == nil {
+			if calls.answer(item.CallID, made) == nil {
 				return noCall(placeOf(item) + ".call_id")
 			}
 		}

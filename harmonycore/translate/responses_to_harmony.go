@@ -20,7 +20,7 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		return nil, in.Dropped.First
 	}
 	if in.MessagesAt != "" && !m.Answers.HarmonyMessages {
-		return nil, openai.NotIncludable(in.MessagesAt, openai.IncludeMessages)
+		return nil, openai.NoMessages(in.MessagesAt)
 	}
 	r := &Request{
 		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Choices: 1,
@@ -58,8 +58,12 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 	}
 	renamed := r.tools.renamed()
 	for i := range in.Input {
-		if item := &in.Input[i]; item.Kind == openai.ItemCall {
+		item := &in.Input[i]
+		if item.Kind == openai.ItemCall {
 			b.calls.add(item.CallID, b.called(item, renamed))
+		}
+		if endsCalls(item) {
+			b.calls.interrupt()
 		}
 	}
 	for i := first; i < len(in.Input); i++ {
@@ -72,6 +76,18 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 	}
 	r.Conversation.Messages, r.Turns = b.messages, b.turns
 	return r, nil
+}
+
+// endsCalls reports whether calls after an item are of another run than those before it.
+func endsCalls(item *openai.InputItem) bool {
+	switch item.Kind {
+	case openai.ItemCall:
+		return item.Answered
+	case openai.ItemMessage:
+		return item.Role != openai.RoleAssistant
+	default:
+		return item.Kind == openai.ItemCallOutput
+	}
 }
 
 func (b *builder) item(input []openai.InputItem, i int, r *Request, renamed renamedTools) *openai.Error {

@@ -36,6 +36,11 @@ var asking = map[string]string{
 	"top_k":                     "5", "min_p": "0.1", "repetition_penalty": "1.1", "min_tokens": "2",
 	"stop_token_ids": "[64]", "priority": "1", "cache_salt": `"a"`,
 	"chat_template_kwargs": `{"reasoning_effort":"high"}`,
+	"reasoning":            `{"effort":"high"}`, "return_token_ids": "true", "enable_response_messages": "true",
+	"max_output_tokens": "16", "text": `{"verbosity":"low"}`, "instructions": `"a"`, "previous_response_id": `"a"`,
+	"conversation": `"a"`, "response_format": `{"type":"json_object"}`, "max_tokens": "16", "max_completion_tokens": "16",
+	"reasoning_effort": `"low"`, "verbosity": `"low"`, "logprobs": "true", "functions": `[{"name":"f"}]`,
+	"function_call": `"auto"`, "n": "2",
 }
 
 // leftInAnswer are honoured parameters that are not sent to the server.
@@ -50,9 +55,10 @@ func TestServerFields(t *testing.T) {
 		plain := func(more map[string]any) []byte { return body(t, api.surround(more)) }
 		known := openai.ServerParams()
 		if api == responsesAPI {
-			known = append(known, "logit_bias")
+			known = append(append(known, "logit_bias"), openai.MisplacedInResponses()...)
 		} else {
 			known = slices.DeleteFunc(known, func(name string) bool { return name == "stop" })
+			known = append(append(known, "reasoning"), openai.MisplacedInChat()...)
 		}
 		for _, name := range known {
 			if _, ok := rows[name]; !ok {

@@ -21,8 +21,12 @@ type ChatRequest struct {
 	// Logprobs asks for the logprob of each token, and for those of the TopLogprobs likeliest tokens in its place.
 	Logprobs    bool
 	TopLogprobs int
-	// Effort is the client's reasoning_effort, or empty if there is none.
-	Effort string
+	// Effort is the client's reasoning_effort or reasoning.effort, or empty if there is none. EffortInObject reports whether
+	// it is the latter.
+	Effort         string
+	EffortInObject bool
+	// ReasoningOff is reasoning.enabled false.
+	ReasoningOff bool
 	// Dropped describes the parts of Messages that were replaced by notes.
 	Dropped Dropped
 	// HideReasoning is include_reasoning false: the answer has no reasoning.
@@ -46,7 +50,7 @@ const (
 // conversation lie in the body's memory. They are valid until the caller changes it. Everything else is copied.
 func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
 	r := &ChatRequest{Model: b.Model, Choices: 1, tokenized: b.tokenized}
-	var messages, streamOptions value
+	var messages, streamOptions, reasoning value
 	limit := 0
 	err := b.root.members("", func(key []byte, v value) *Error {
 		switch name := string(key); name {
@@ -60,10 +64,16 @@ func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
 			return v.maxTokens(name, 1, &limit)
 		case "max_completion_tokens":
 			return v.maxTokens(name, 1, &r.Sampling.MaxTokens)
+		case "reasoning":
+			reasoning = v
+			return nil
 		default:
 			return r.readOption(name, v)
 		}
 	})
+	if err == nil {
+		err = r.readReasoning("reasoning", reasoning)
+	}
 	if err != nil {
 		return nil, err
 	}

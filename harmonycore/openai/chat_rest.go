@@ -50,8 +50,45 @@ func (r *ChatRequest) readRest(name string, v value) *Error {
 		if known, err := r.guided.read(name, v); known {
 			return err
 		}
+		if instead := misplacedInChat(name); instead != "" {
+			return v.refuseMisplaced(name, "Chat Completions", instead)
+		}
 		return r.Sampling.read(name, v)
 	}
+}
+
+// readReasoning reads the object that Responses and other gateways have for reasoning. It must be called after
+// reasoning_effort was read.
+func (r *ChatRequest) readReasoning(param string, v value) *Error {
+	if !v.given() {
+		return nil
+	}
+	effort, enabled, excluded := "", true, false
+	err := v.members(param, func(key []byte, v value) *Error {
+		switch at := join(param, string(key)); string(key) {
+		case "effort":
+			return v.effort(at, &effort)
+		case "enabled":
+			return v.boolean(at, &enabled)
+		case "exclude":
+			return v.boolean(at, &excluded)
+		case "max_tokens":
+			return v.thinkingBudget(at, &r.Sampling.ThinkingBudget)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r.ReasoningOff, r.HideReasoning = !enabled, r.HideReasoning || excluded
+	switch at := join(param, "effort"); {
+	case effort == "" || effort == r.Effort:
+	case r.Effort != "":
+		return exclusive(at, "reasoning_effort", at)
+	default:
+		r.Effort, r.EffortInObject = effort, true
+	}
+	return nil
 }
 
 // readCacheRetention and readCacheOptions check the client's wishes for a prompt cache. They have no effect on the

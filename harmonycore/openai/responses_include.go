@@ -13,6 +13,16 @@ const IncludeMessages = "harmony.messages"
 // NotIncludable returns the error for an unsupported value of include.
 func NotIncludable(at, name string) *Error { return notOneOf(at, name, includable) }
 
+// NoMessages returns the error for a request for [HarmonyMessages] at a model that gives none. at is
+// [ResponsesRequest.MessagesAt].
+func NoMessages(at string) *Error {
+	if at != "enable_response_messages" {
+		return NotIncludable(at, IncludeMessages)
+	}
+	return Unsupported(at, "Unsupported value: '"+at+"' cannot be true with this model. Its operator can allow it with "+
+		"'answers.harmony_messages', if the model speaks Harmony.")
+}
+
 func (r *ResponsesRequest) readInclude(param string, v value) *Error {
 	if !v.given() {
 		return nil

@@ -38,7 +38,8 @@ type ResponsesRequest struct {
 	Truncate bool
 	// SealedReasoning asks for encrypted reasoning, which the client can send back but not read.
 	SealedReasoning bool
-	// MessagesAt is the place of [IncludeMessages] in the request, or empty.
+	// MessagesAt is the place in the request that asks for [HarmonyMessages], or empty: that of [IncludeMessages], or
+	// vLLM's enable_response_messages.
 	MessagesAt string
 	// Echo holds the members that the answer repeats.
 	Echo ResponsesEcho
@@ -186,7 +187,8 @@ func (v value) stateless(name string) *Error {
 		}
 		// Status 400 and these words are OpenAI's own. Clients take a 404 on this path for an unknown model.
 		return badRequest(contract.CodePreviousResponseNotFound, name, "Previous response with id '"+clip(id)+
-			"' not found. Nothing is stored here: send the whole conversation in 'input'.")
+			"' not found. Nothing is stored here: send the whole conversation in 'input', or ask the gateway's operator "+
+			"for a store (harmony up --store).")
 	default:
 		return Unsupported(name, "Unsupported parameter: '"+name+"' is not supported.")
 	}

@@ -32,9 +32,21 @@ func (r *ResponsesRequest) readRest(name string, v value) *Error {
 		return v.readCacheOptions(name)
 	case "context_management":
 		return v.readContextManagement(name)
+	case "n":
+		return v.oneAnswer(name)
+	case "enable_response_messages":
+		on := false
+		if err := v.boolean(name, &on); err != nil || !on {
+			return err
+		}
+		r.MessagesAt = name
+		return nil
 	default:
 		if known, err := r.guided.read(name, v); known {
 			return err
+		}
+		if instead := misplacedInResponses(name); instead != "" {
+			return v.refuseMisplaced(name, "The Responses API", instead)
 		}
 		return r.Sampling.read(name, v)
 	}

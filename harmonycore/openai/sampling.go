@@ -36,6 +36,8 @@ type Sampling struct {
 	MinTokens      int
 	StopTokenIDs   []uint32
 	TemplateEffort string
+	// ReturnTokenIDs asks for the ids of the prompt and of the answer, as vLLM's parameter return_token_ids does.
+	ReturnTokenIDs bool
 	// TemplateKwargs are the allowed arguments of the servers' chat template, a JSON object that lies in the body.
 	TemplateKwargs []byte
 
@@ -63,6 +65,8 @@ func (s *Sampling) read(key string, v value) *Error {
 		return nil
 	case "thinking_token_budget":
 		return v.thinkingBudget(key, &s.ThinkingBudget)
+	case "return_token_ids":
+		return v.boolean(key, &s.ReturnTokenIDs)
 	case "user":
 		return v.label(key, maxLabel)
 	case "logit_bias":

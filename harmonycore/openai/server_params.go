@@ -47,12 +47,13 @@ var serverParams = [...]serverParam{
 	{"session_params", anyValue, "send the whole conversation"},
 	{"structural_tag", anyValue, "use 'response_format', 'structured_outputs' or tools"},
 	{"guided_whitespace_pattern", anyValue, ""},
+	{"enable_response_messages", whenTrue, "only Responses can have the model's messages"},
 }
 
 // ServerParams returns the names of all parameters that only inference servers have and that are supported or refused
 // here.
 func ServerParams() []string {
-	names := append([]string{"include_reasoning", "best_of", "thinking_token_budget"}, guidedNames...)
+	names := append([]string{"include_reasoning", "best_of", "thinking_token_budget", "return_token_ids"}, guidedNames...)
 	for i := range serverParams {
 		if serverParams[i].name != "include_reasoning" {
 			names = append(names, serverParams[i].name)

@@ -47,6 +47,9 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 	b := builder{dropCommentary: m.DropCommentaryFromHistory}
 	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools, schemas), &in.Format)
 	for i := range in.Messages {
+		if in.Messages[i].Role != openai.RoleAssistant {
+			b.calls.interrupt()
+		}
 		for j := range in.Messages[i].ToolCalls {
 			b.calls.add(in.Messages[i].ToolCalls[j].ID, calledTool{shown: in.Messages[i].ToolCalls[j].Name})
 		}
@@ -106,6 +109,10 @@ func ChatAnswer(body *openai.Body, m *contract.Model, env Env) (*Request, *opena
 // setSampling copies the client's sampling parameters, and those of the servers' own parameters that the model allows.
 // What the client leaves open is as the operator has configured it, and so is what the operator sets for all clients.
 func (r *Request) setSampling(s *openai.Sampling, m *contract.Model) *openai.Error {
+	if s.ReturnTokenIDs && !m.Answers.TokenIDs {
+		return openai.Unsupported("return_token_ids", "Unsupported value: 'return_token_ids' cannot be true with this model. "+
+			"Its operator can have all of its answers bring their token ids, with 'answers.token_ids'.")
+	}
 	err := s.Complete(m.ServerExtras, r.env.Defaults)
 	r.env.Overrides.Override(s)
 	r.echo.Override(r.env.Overrides)
@@ -114,11 +121,16 @@ func (r *Request) setSampling(s *openai.Sampling, m *contract.Model) *openai.Err
 	return err
 }
 
-// chatEffort returns the effort of reasoning_effort, else that of chat_template_kwargs, which is a parameter of
-// servers.
+// chatEffort returns the effort of reasoning_effort or reasoning, else that of chat_template_kwargs, which is a
+// parameter of servers.
 func chatEffort(m *contract.Model, in *openai.ChatRequest) (harmony.Effort, *openai.Error) {
-	if in.Effort == "" {
+	switch {
+	case in.ReasoningOff:
+		return noEffort(m)
+	case in.Effort == "":
 		return effortOf(m, in.Sampling.TemplateEffort, "chat_template_kwargs.reasoning_effort")
+	case in.EffortInObject:
+		return effortOf(m, in.Effort, "reasoning.effort")
 	}
 	return effortOf(m, in.Effort, "reasoning_effort")
 }

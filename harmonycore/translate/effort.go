@@ -36,22 +36,38 @@ func effortOf(m *contract.Model, word, param string) (harmony.Effort, *openai.Er
 	if word == "" {
 		return effortNamed(m.System.Effort), nil
 	}
+	for _, e := range effortSettings(m) {
+		if effort := effortNamed(e.setting); effort != 0 && e.word == word {
+			return effort, nil
+		}
+	}
+	return 0, openai.Unsupported(param, "Unsupported value: '"+param+"' cannot be '"+word+
+		"' with this model. Supported values are: "+offeredEfforts(m)+".")
+}
+
+// noEffort returns the effort for a client that wants no reasoning.
+func noEffort(m *contract.Model) (harmony.Effort, *openai.Error) {
+	if effort := effortNamed(m.ReasoningEfforts.None); effort != 0 {
+		return effort, nil
+	}
+	return 0, openai.Unsupported("reasoning.enabled", "Unsupported value: 'reasoning.enabled' cannot be false with this "+
+		"model, which always reasons. Use 'reasoning_effort'; its supported values are: "+offeredEfforts(m)+
+		". 'include_reasoning' leaves the reasoning out of the answer.")
+}
+
+// offeredEfforts returns the API's words for efforts that the model accepts, for an error.
+func offeredEfforts(m *contract.Model) string {
 	offered := ""
 	for _, e := range effortSettings(m) {
-		effort := effortNamed(e.setting)
-		if effort == 0 {
+		if effortNamed(e.setting) == 0 {
 			continue
-		}
-		if e.word == word {
-			return effort, nil
 		}
 		if offered != "" {
 			offered += ", "
 		}
 		offered += "'" + e.word + "'"
 	}
-	return 0, openai.Unsupported(param, "Unsupported value: '"+param+"' cannot be '"+word+
-		"' with this model. Supported values are: "+offered+".")
+	return offered
 }
 
 func effortName(e harmony.Effort) string {

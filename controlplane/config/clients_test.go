@@ -17,7 +17,7 @@ func TestClients(t *testing.T) {
 		{"clients: {header: x-user, keys_file: k}\nlimits: {mode: local}",
 			`"clients":{"by":"header","header":"x-user","reserve":true}`},
 		{"passthrough: http://other:1\nclients: {keys_file: k}",
-			`"clients":{"by":"key","paths":["/v1/","/tokenize","/detokenize"]}`},
+			`"clients":{"by":"key","paths":["/v1/","/tokenize","/detokenize","/tokenizer_info"]}`},
 		{"clients: {keys_file: k}\nlimits: {url: 'http://l:1'}", `"clients":{"by":"key","reserve":true}`},
 	} {
 		c, err := Parse("c", []byte(tt.in+model))

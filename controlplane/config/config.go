@@ -125,7 +125,7 @@ const (
 // DefaultPassthroughPaths returns the paths that reach the passthrough server by default: those of the API. A server's
 // /metrics, /flush_cache and /abort_requests are not for clients.
 func DefaultPassthroughPaths() []string {
-	return []string{contract.APIPrefix, contract.TokenizePath, contract.DetokenizePath}
+	return []string{contract.APIPrefix, contract.TokenizePath, contract.DetokenizePath, contract.TokenizerInfoPath}
 }
 
 // Default returns a configuration with all defaults and no model.

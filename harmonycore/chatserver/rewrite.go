@@ -70,6 +70,8 @@ type rewriter struct {
 	extras, overrides []extra
 	// kwargs are the operator's template arguments, until they are written.
 	kwargs contract.Object
+	// named reports whether the model's name is written.
+	named bool
 }
 
 func (w *rewriter) appendMember(dst []byte, m *rawjson.Items) ([]byte, *openai.Error) {
@@ -136,6 +138,7 @@ func (w *rewriter) changed(name string) string {
 func (w *rewriter) appendChanged(dst []byte, name string, m *rawjson.Items) ([]byte, *openai.Error) {
 	switch name {
 	case memberModel:
+		w.named = true
 		return rawjson.AppendString(w.appendName(dst, name), w.Model), nil
 	case memberMessages:
 		return appendMessages(w.appendName(dst, name), m), nil
@@ -160,6 +163,9 @@ func (w *rewriter) appendChanged(dst []byte, name string, m *rawjson.Items) ([]b
 
 // appendOwn appends the members that are not the client's.
 func (w *rewriter) appendOwn(dst []byte) []byte {
+	if !w.named {
+		dst = rawjson.AppendString(w.appendName(dst, memberModel), w.Model)
+	}
 	if w.kwargs != "" {
 		dst = append(w.appendName(dst, memberKwargs), w.kwargs...)
 	}

@@ -139,7 +139,7 @@ var kinds = [...]Kind{
 	}},
 	{Name: LlamaCPP, Path: CompletionPath, Health: "/health", PrivateHeader: conversationHeader, OwnAPI: bothAPIs,
 		Capabilities: Capabilities{TextAnswers: true, ControlTokens: true, Choices: true, Biases: true}, SingleUse: true},
-	{Name: Ollama, Path: "/api/generate", OtherPaths: []string{"/api/chat"}, MediaType: "application/x-ndjson",
+	{Name: Ollama, Path: "/api/generate", OtherPaths: []string{OllamaChatPath}, MediaType: "application/x-ndjson",
 		Health: "/", OwnAPI: bothAPIs, Capabilities: Capabilities{TextPrompts: true, TextAnswers: true}},
 	{Name: Text, Path: CompletionsPath, Capabilities: Capabilities{
 		TextPrompts: true, TextAnswers: true, Choices: true, MinTokens: true, Biases: true,

@@ -62,6 +62,7 @@ const (
 	ConversationsPath = APIPrefix + "conversations"
 	TokenizePath      = "/tokenize"
 	DetokenizePath    = "/detokenize"
+	TokenizerInfoPath = "/tokenizer_info"
 )
 
 // The paths on which other kinds of inference servers take prompts.
@@ -70,3 +71,6 @@ const (
 	CompletionPath        = "/completion"
 	InferenceGeneratePath = "/inference/v1/generate"
 )
+
+// OllamaChatPath is where Ollama takes a conversation in its own form.
+const OllamaChatPath = "/api/chat"

@@ -24,21 +24,21 @@ type tokenCount struct {
 
 func beginInputTokens(x *Exchange, _ string) endpoint {
 	return &tokenCount{
-		x: x, reading: reading{modelOptional: true}, ofResponses: true, count: (*modelRequest).countInput,
+		x: x, reading: reading{modelOptional: true, onlyModel: true}, ofResponses: true, count: (*modelRequest).countInput,
 		path: contract.TokenizePath, param: paramInput, ask: (*modelRequest).askInput,
 	}
 }
 
 func beginTokenize(x *Exchange, _ string) endpoint {
 	return &tokenCount{
-		x: x, reading: reading{modelOptional: true}, count: (*modelRequest).tokenize,
+		x: x, reading: reading{modelOptional: true, onlyModel: true}, count: (*modelRequest).tokenize,
 		path: contract.TokenizePath, param: paramMessages, ask: (*modelRequest).askTokenize,
 	}
 }
 
 func beginDetokenize(x *Exchange, _ string) endpoint {
 	return &tokenCount{
-		x: x, reading: reading{modelOptional: true, ids: true}, count: (*modelRequest).detokenize,
+		x: x, reading: reading{modelOptional: true, onlyModel: true, ids: true}, count: (*modelRequest).detokenize,
 		path: contract.DetokenizePath, param: "tokens", ask: (*modelRequest).askDetokenize,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
@@ -170,6 +171,65 @@ func TestCountingStops(t *testing.T) {
 		}
 		if n := cap(s.prompt); n > 5*context {
 			t.Errorf("%s %.60s: room for %d tokens, of which %d fit", tt.path, tt.body, n, context)
+		}
+	}
+}
+
+// TestCountsWithoutModel: where there is one model and no other server, a request need not name it. Where there are
+// two, or a name of another type, it is refused as everywhere.
+func TestCountsWithoutModel(t *testing.T) {
+	second := func(o *Options) {
+		o.Models = append(o.Models, o.Models[0])
+		o.Models[1].Name = "second"
+	}
+	for _, tt := range []struct {
+		change           func(*Options)
+		path, body, want string // want begins the answer
+	}{
+		{nil, "/tokenize", `{"prompt":"Hi"}`, `{"count":1,`},
+		{nil, "/tokenize", `{"prompt":"Hi","model":null}`, `{"count":1,`},
+		{nil, "/tokenize", `{"prompt":"Hi","model":""}`, `{"count":1,`},
+		{nil, "/detokenize", `{"tokens":[12194]}`, `{"prompt":"Hi"}`},
+		{nil, "/v1/responses/input_tokens", `{"input":"Hi"}`, `{"object":"response.input_tokens"`},
+		{nil, "/tokenize", `{"prompt":"Hi","model":7}`, `{"error":{"message":"Invalid type for 'model'`},
+		{nil, "/tokenize", `{"prompt":"Hi","model":"other"}`, `{"error":{"message":"The model 'other' does not exist`},
+		{second, "/tokenize", `{"prompt":"Hi"}`, `{"error":{"message":"Missing required parameter: 'model'`},
+		{second, "/detokenize", `{"tokens":[1]}`, `{"error":{"message":"Missing required parameter: 'model'`},
+		{nil, "/v1/chat/completions", `{"messages":[]}`, `{"error":{"message":"Missing required parameter: 'model'`},
+		{nil, "/v1/responses", `{"input":"Hi"}`, `{"error":{"message":"Missing required parameter: 'model'`},
+	} {
+		a := testGateway(tt.change).Begin("POST", tt.path).Request([]byte(tt.body), Host{Now: testNow, ID: testID})
+		if a.Reply == nil || !strings.HasPrefix(string(a.Reply.Body), tt.want) {
+			t.Errorf("%s %s: got %+v, want %s", tt.path, tt.body, a, tt.want)
+		}
+	}
+	passthrough := testGateway(func(o *Options) { o.Passthrough = true })
+	a := passthrough.Begin("POST", "/tokenize").Request([]byte(`{"prompt":"Hi"}`), Host{Now: testNow, ID: testID})
+	if a.Reply != nil || a.Hold || a.Full {
+		t.Errorf("with another server: got %+v", a)
+	}
+	a = conversing(nil).Begin("POST", "/tokenize").Request([]byte(`{"prompt":"Hi"}`), Host{Now: testNow, ID: testID})
+	if a.Forward == nil || !strings.Contains(string(a.Forward.Body), `"model":"Qwen`) {
+		t.Errorf("a server of conversations: got %+v", a)
+	}
+}
+
+// TestTokenizerInfo: the context is the smallest of the Harmony models', and there is nothing to say of others.
+func TestTokenizerInfo(t *testing.T) {
+	for _, tt := range []struct {
+		change func(*Options)
+		want   string
+	}{
+		{nil, `"model_max_length":4096,`},
+		{func(o *Options) {
+			o.Models = append(o.Models, o.Models[0])
+			o.Models[1].Name, o.Models[1].ContextLength = "second", 100
+		}, `"model_max_length":100,`},
+		{func(o *Options) { o.Models[0].Server = contract.Chat }, `"code":"unknown_url"`},
+	} {
+		a := testGateway(tt.change).Begin("GET", "/tokenizer_info").Request(nil, Host{Now: testNow, ID: testID})
+		if a.Reply == nil || !strings.Contains(string(a.Reply.Body), tt.want) {
+			t.Errorf("got %+v, want %s", a, tt.want)
 		}
 	}
 }

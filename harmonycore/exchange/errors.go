@@ -59,6 +59,13 @@ func errRawPrompt(model string) *openai.Error {
 	}
 }
 
+func errOllama() *openai.Error {
+	return &openai.Error{
+		Status: 404, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
+		Message: "Ollama's API is not served; use " + contract.ChatPath + ".",
+	}
+}
+
 // errContextLength is about a prompt made from param. The length of the prompt is not known: counting stops where the
 // prompt is too long.
 func errContextLength(param string, context int) *openai.Error {

@@ -30,6 +30,9 @@ type reading struct {
 	// modelOptional reports whether a request without a model may be for another server. On some paths vLLM requires no
 	// name, and takes its own model.
 	modelOptional bool
+	// onlyModel reports whether a request without a model is for the gateway's only model, if it has no more and there is
+	// no other server.
+	onlyModel bool
 	// mayPass reports whether the request may go to the model's servers untouched. Then nothing more of it need be read.
 	mayPass bool
 }
@@ -40,14 +43,19 @@ func (e *Exchange) open(body []byte, h Host, kind reading) (*modelRequest, Reque
 	if len(body) > e.gateway.options.BodyLimit {
 		return nil, e.refuse(errBodyTooLarge(e.gateway.options.BodyLimit))
 	}
-	request, failure := openai.OpenWithin(body, e.gateway.maxValues(body, kind))
+	request, failure := openai.OpenUnnamed(body, e.gateway.maxValues(body, kind))
 	if failure != nil {
-		if kind.modelOptional && failure.NoModel() && e.gateway.passesOtherModels() {
-			return nil, e.passThrough()
-		}
 		return nil, e.refuse(failure)
 	}
 	model := e.gateway.model(request.Model)
+	if failure := request.NamesModel(); failure != nil {
+		if kind.modelOptional && e.gateway.passesOtherModels() {
+			return nil, e.passThrough()
+		}
+		if model = e.gateway.onlyModel(); model == nil || !kind.onlyModel || !request.Unnamed() {
+			return nil, e.refuse(failure)
+		}
+	}
 	if model == nil {
 		if e.gateway.passesOtherModels() {
 			return nil, e.passThrough()

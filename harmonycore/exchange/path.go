@@ -11,13 +11,16 @@ import (
 // proxy that the control plane configures has already resolved most of them; other proxies may not have.
 
 // apiRoots are the beginnings of the API's paths and of the servers' own paths to a model.
-var apiRoots = append(contract.PromptPaths(), "/v1", contract.TokenizePath, contract.DetokenizePath, "/inference")
+var apiRoots = append(contract.PromptPaths(), "/v1", contract.TokenizePath, contract.DetokenizePath,
+	contract.TokenizerInfoPath, "/inference")
 
 // rawRoots are the paths that take a prompt, and chatRoots those of the API that take a conversation. Paths below them
 // may do so too.
 var (
 	rawRoots  = contract.PromptPaths()
 	chatRoots = [...]string{contract.ChatPath, contract.ResponsesPath}
+	// ollamaRoots are those of Ollama that take a conversation. Some clients choose Ollama's API by a model's name.
+	ollamaRoots = [...]string{contract.OllamaChatPath}
 )
 
 // ambiguous reports whether a path, without its query, can be read in two ways and is, or may become, a path of the

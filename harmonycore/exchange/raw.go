@@ -86,6 +86,9 @@ func (r *rawPrompt) request(body []byte, h Host) RequestAction {
 		return r.otherModel(name, failure)
 	}
 	x.setModel(model)
+	if isUnder(resolved(r.path), ollamaRoots[:]) {
+		return x.refuse(errOllama())
+	}
 	if !r.allowed(model) {
 		return x.refuse(errRawPrompt(name))
 	}

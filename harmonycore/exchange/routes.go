@@ -40,6 +40,8 @@ var routes = [...]route{
 	{"POST", contract.TokenizePath, apiTokens, beginTokenize},
 	{"POST", contract.DetokenizePath, apiTokens, beginDetokenize},
 
+	{"GET", contract.TokenizerInfoPath, apiTokens, beginTokenizerInfo},
+
 	{"GET", contract.ModelsPath, apiModels, beginModelList},
 	{"GET", contract.ModelsPath + "/{name...}", apiModels, beginOneModel},
 

@@ -21,8 +21,8 @@ type ChatRequest struct {
 	// Logprobs asks for the logprob of each token, and for those of the TopLogprobs likeliest tokens in its place.
 	Logprobs    bool
 	TopLogprobs int
-	// Effort is the client's reasoning_effort or reasoning.effort, or empty if there is none. EffortInObject reports whether
-	// it is the latter.
+	// Effort is the client's reasoning_effort or reasoning.effort, or empty if there is none. EffortInObject reports
+	// whether it is the latter.
 	Effort         string
 	EffortInObject bool
 	// ReasoningOff is reasoning.enabled false.

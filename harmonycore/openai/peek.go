@@ -29,6 +29,9 @@ type Body struct {
 	maxTokens, maxOutputTokens, choices int
 	// cacheKey is the prompt_cache_key as it is spelled in the body.
 	cacheKey []byte
+	// noModel is the error for a body that names no model. unnamed is the value of [Body.Unnamed].
+	noModel *Error
+	unnamed bool
 	// tokenized reports whether the body is a [TokenizeRequest] whose add_generation_prompt has been read.
 	tokenized bool
 }
@@ -51,6 +54,15 @@ func Open(body []byte) (*Body, *Error) { return OpenWithin(body, math.MaxInt) }
 
 // OpenWithin is [Open] with a limit: it stops when the body holds more than maxValues values.
 func OpenWithin(body []byte, maxValues int) (*Body, *Error) {
+	b, err := OpenUnnamed(body, maxValues)
+	if err == nil && b.noModel != nil {
+		return nil, b.noModel
+	}
+	return b, err
+}
+
+// OpenUnnamed is [OpenWithin] for a body that need not name a model. Its Model is then empty.
+func OpenUnnamed(body []byte, maxValues int) (*Body, *Error) {
 	root, values, err := object(body, maxValues)
 	if err != nil {
 		return nil, err
@@ -61,6 +73,12 @@ func OpenWithin(body []byte, maxValues int) (*Body, *Error) {
 	}
 	return b, nil
 }
+
+// NamesModel returns an error, for which [Error.NoModel] is true, if the body names no model.
+func (b *Body) NamesModel() *Error { return b.noModel }
+
+// Unnamed reports whether the body says nothing about its model: there is none, null or an empty name.
+func (b *Body) Unnamed() bool { return b.unnamed }
 
 // NoModel reports whether e is an error of [Open] for a body without a model name. The model is then missing, empty or
 // not a string.
@@ -182,6 +200,12 @@ func (b *Body) readTop() *Error {
 	if err != nil {
 		return err
 	}
+	b.noModel = b.readModel(named)
+	b.unnamed = !named.given() || named.kind == rawjson.String && b.Model == ""
+	return nil
+}
+
+func (b *Body) readModel(named value) *Error {
 	if named.kind == 0 {
 		return missing("model")
 	}

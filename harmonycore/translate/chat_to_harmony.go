@@ -110,8 +110,8 @@ func ChatAnswer(body *openai.Body, m *contract.Model, env Env) (*Request, *opena
 // What the client leaves open is as the operator has configured it, and so is what the operator sets for all clients.
 func (r *Request) setSampling(s *openai.Sampling, m *contract.Model) *openai.Error {
 	if s.ReturnTokenIDs && !m.Answers.TokenIDs {
-		return openai.Unsupported("return_token_ids", "Unsupported value: 'return_token_ids' cannot be true with this model. "+
-			"Its operator can have all of its answers bring their token ids, with 'answers.token_ids'.")
+		return openai.Unsupported("return_token_ids", "Unsupported value: 'return_token_ids' cannot be true with this "+
+			"model. Its operator can have all of its answers bring their token ids, with 'answers.token_ids'.")
 	}
 	err := s.Complete(m.ServerExtras, r.env.Defaults)
 	r.env.Overrides.Override(s)

@@ -24,14 +24,15 @@ func TestPastCalls(t *testing.T) {
 		{"a", 1, ""}, {"a", 2, "second"}, {"a", 5, "second"},
 		{"", 3, ""}, {"", 4, "fourth"}, {"c", 5, ""}, {"aa", 5, ""}, {"0", 5, ""},
 	} {
-		if found := calls.answer(tt.id, tt.made); (found != nil) != (tt.want != "") || found != nil && found.shown != tt.want {
+		found := calls.answer(tt.id, tt.made)
+		if (found != nil) != (tt.want != "") || found != nil && found.shown != tt.want {
 			t.Errorf("%q among %d: got %+v, want %q", tt.id, tt.made, found, tt.want)
 		}
 	}
 }
 
-// TestPastCallsWithOneID has histories in which ids repeat. A history is a list of words: a call is ID=NAME, a result is
-// ID>NAME of the call that it belongs to.
+// TestPastCallsWithOneID has histories in which ids repeat. A history is a list of words: a call is ID=NAME, a result
+// is ID>NAME of the call that it belongs to.
 func TestPastCallsWithOneID(t *testing.T) {
 	for _, history := range []string{
 		"x=a x=b x>a x>b",

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )
@@ -86,7 +87,17 @@ func (t *turn) readQueued() *openai.Error {
 
 // describe checks the request as the gateway will, and returns the response without a status.
 func (t *turn) describe() (*openai.Response, *openai.Error) {
-	body, failure := openai.Open(t.body())
+	text, free := t.body(), 0
+	if t.service.TokenIDs(t.request.model) {
+		free = len(text) / 2 // the history may hold nothing but ids, which take no memory of their own
+	}
+	values, _ := rawjson.Count(text, rawjson.MaxDepth, openai.MaxValues) // Open reports what is wrong
+	memory := memoryPerDecoded * int64(values)
+	if t.share.hold(memory) != nil {
+		return nil, errOverloaded("no memory for another request now")
+	}
+	defer t.share.drop(memory)
+	body, failure := openai.OpenWithin(text, openai.MaxValues+free)
 	if failure != nil {
 		return nil, failure
 	}

@@ -90,6 +90,9 @@ func (n *session) Create(ctx context.Context, lane string, frame []byte, send fu
 		failure = errOverloaded("no memory for another request now")
 	}
 	if failure == nil {
+		failure = c.share.weigh(frame)
+	}
+	if failure == nil {
 		failure = n.create(ctx, &c, lane, frame, func(e *event) error {
 			o.bytes += int64(len(e.data))
 			return send(e.data)

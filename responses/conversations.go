@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )
 
@@ -25,10 +27,13 @@ type conversationBody struct {
 	Items    []json.RawMessage `json:"items"`
 }
 
-// readConversation reads a body. It checks the metadata, and that there are not too many items.
+// readConversation reads a body. It checks that there are not too many items, and the metadata.
 func (s *Service) readConversation(w http.ResponseWriter, r *http.Request, c *caller) (*conversationBody, *openai.Error) {
 	raw, failure := s.body(w, r, c)
 	if failure != nil {
+		return nil, failure
+	}
+	if failure := checkCount(raw); failure != nil {
 		return nil, failure
 	}
 	b := &conversationBody{}
@@ -39,14 +44,30 @@ func (s *Service) readConversation(w http.ResponseWriter, r *http.Request, c *ca
 		}
 		return nil, wrongType("items", "an array of items")
 	}
-	if len(b.Items) > maxAddedItems {
-		return nil, badRequest(contract.CodeInvalidValue, "items", fmt.Sprintf(
-			"Invalid 'items': %d items. Expected at most %d.", len(b.Items), maxAddedItems))
-	}
 	if isMissing(map[string]json.RawMessage{"metadata": b.Metadata}, "metadata") || len(b.Metadata) == 0 {
 		b.Metadata = json.RawMessage("{}")
 	}
 	return b, checkMetadata(b.Metadata)
+}
+
+// checkCount checks that a body has not too many items, before any of them is decoded.
+func checkCount(body []byte) *openai.Error {
+	members := rawjson.Members(body)
+	for members.Next() {
+		if !bytes.EqualFold(members.Key, []byte("items")) { // as encoding/json reads it
+			continue
+		}
+		n := 0
+		each := rawjson.Elements(members.Value)
+		for each.Next() {
+			n++
+		}
+		if n > maxAddedItems {
+			return badRequest(contract.CodeInvalidValue, "items", fmt.Sprintf(
+				"Invalid 'items': %d items. Expected at most %d.", n, maxAddedItems))
+		}
+	}
+	return nil
 }
 
 func checkMetadata(raw json.RawMessage) *openai.Error {

@@ -157,6 +157,7 @@ func (t *turn) readInput(ctx context.Context, c *caller, past *store.Past) (fail
 	t.service.metrics.continued(past)
 	reader := t.service.newItemReader(c, t.bound, past.Items)
 	t.input, failure = reader.read(ctx, "input", t.takeTrigger())
+	t.request.input = nil // it would be kept beside what was read of it
 	t.approvals = reader.approvals
 	if t.triggered {
 		t.hosted = nil // a summary needs no tools

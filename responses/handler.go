@@ -145,7 +145,7 @@ func (s *Service) enter(c *caller) (leave func(), failure *openai.Error) {
 // bodyTimeout is how long a body may take to arrive. The gateway has held most of them until they were whole.
 const bodyTimeout = time.Minute
 
-// body reads the body of a request, if there is memory for it.
+// body reads the body of a request, if there is memory for it and for what its values take.
 func (s *Service) body(w http.ResponseWriter, r *http.Request, c *caller) ([]byte, *openai.Error) {
 	size := r.ContentLength
 	if size > s.BodyLimit {
@@ -173,6 +173,10 @@ func (s *Service) body(w http.ResponseWriter, r *http.Request, c *caller) ([]byt
 		return nil, badRequest(contract.CodeInvalidRequest, "", "The body could not be read.")
 	}
 	c.share.give(size - int64(len(body)))
+	if len(body) > 0 { // a request about a conversation may have none
+		failure := c.share.weigh(body)
+		return body, failure
+	}
 	return body, nil
 }
 

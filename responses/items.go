@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -280,16 +281,17 @@ func complete(kind string, fields map[string]json.RawMessage) {
 			fields["summary"] = json.RawMessage("[]")
 		}
 	case typeMessage:
-		role, text := "", ""
-		_ = json.Unmarshal(orNull(fields["role"]), &role)
-		if isMissing(fields, "content") || json.Unmarshal(fields["content"], &text) != nil {
+		content := bytes.TrimSpace(fields["content"])
+		if len(content) == 0 || content[0] != '"' {
 			return
 		}
-		part := map[string]any{"type": "input_text", "text": text}
+		role := ""
+		_ = json.Unmarshal(orNull(fields["role"]), &role)
+		before, after := `[{"text":`, `,"type":"input_text"}]`
 		if role == "assistant" {
-			part = map[string]any{"type": "output_text", "text": text, "annotations": []string{}, "logprobs": []string{}}
+			before, after = `[{"annotations":[],"logprobs":[],"text":`, `,"type":"output_text"}]`
 		}
-		fields["content"] = mustMarshal([]any{part})
+		fields["content"] = slices.Concat([]byte(before), content, []byte(after))
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strings"
 
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )
@@ -21,7 +21,7 @@ func forModel(item *store.Item) []json.RawMessage {
 		return []json.RawMessage{item.Body}
 	}
 	var fields map[string]json.RawMessage
-	if !strings.Contains(string(item.Body), `"`+hiddenPrefix) || json.Unmarshal(item.Body, &fields) != nil {
+	if !bytes.Contains(item.Body, []byte(`"`+hiddenPrefix)) || json.Unmarshal(item.Body, &fields) != nil {
 		return visibleForModel(item)
 	}
 	text := ""
@@ -95,23 +95,35 @@ func (s *Service) reasoningForClient(item *store.Item, bound *seal.Bound, sealed
 	return mustMarshal(fields)
 }
 
-// withoutLogprobs empties the logprobs of a message.
+// withoutLogprobs empties the logprobs of a message. A client may have sent a message with very many parts: no part
+// takes memory of its own.
 func withoutLogprobs(body json.RawMessage) json.RawMessage {
-	if !strings.Contains(string(body), `"logprobs":[{`) {
+	if !bytes.Contains(body, []byte(`"logprobs":[{`)) {
 		return body
 	}
-	var fields map[string]json.RawMessage
-	var parts []map[string]json.RawMessage
-	if json.Unmarshal(body, &fields) != nil || json.Unmarshal(orNull(fields["content"]), &parts) != nil {
-		return body
-	}
-	for i := range parts {
-		if _, has := parts[i]["logprobs"]; has {
-			parts[i]["logprobs"] = json.RawMessage("[]")
+	var shown []byte
+	rest := 0
+	members := rawjson.Members(body)
+	for members.Next() {
+		if members.Kind != rawjson.Array || rawjson.View(members.Key) != "content" {
+			continue
+		}
+		content := members.End - len(members.Value)
+		parts := rawjson.Elements(members.Value)
+		for parts.Next() {
+			part := content + parts.End - len(parts.Value)
+			inside := rawjson.Members(parts.Value)
+			for inside.Next() {
+				if inside.Kind == rawjson.String || rawjson.View(inside.Key) != "logprobs" {
+					continue
+				}
+				end := part + inside.End
+				shown = append(append(shown, body[rest:end-len(inside.Value)]...), "[]"...)
+				rest = end
+			}
 		}
 	}
-	fields["content"] = mustMarshal(parts)
-	return mustMarshal(fields)
+	return append(shown, body[rest:]...)
 }
 
 // withoutHidden returns an item as its client gets it: without what is only for the service, and what is only for

@@ -13,8 +13,8 @@ import (
 // are sent.
 const copies = 6
 
-// share is what one request has of the memory for texts. What a request takes beside its texts is small, and
-// [Options.InFlight] limits it.
+// share is what one request has of the memory for requests: [copies] of each text, and what the values of its body take
+// ([weigh]). What a request takes beside those is small, and [Options.InFlight] limits it.
 type share struct {
 	of     *quota
 	tenant store.Tenant
@@ -26,21 +26,39 @@ var errNoMemory = errors.New("no memory is left for another request")
 
 // take takes memory for a text of a size, before it is read. A response in the background has no share: their number is
 // limited.
-func (s *share) take(size int64) error {
+func (s *share) take(size int64) error { return s.hold(copies * size) }
+
+// give gives back the memory of a text that has turned out to be smaller.
+func (s *share) give(size int64) { s.drop(copies * size) }
+
+// hold takes bytes of memory.
+func (s *share) hold(bytes int64) error {
 	if s == nil {
 		return nil
 	}
-	if s.of.take(s.tenant, copies*size) != granted {
+	if s.of.take(s.tenant, bytes) != granted {
 		return errNoMemory
 	}
-	s.taken += copies * size
+	s.taken += bytes
 	return nil
 }
 
-// give gives back the memory of a text that has turned out to be smaller.
-func (s *share) give(size int64) {
-	s.of.give(s.tenant, copies*size)
-	s.taken -= copies * size
+// drop gives bytes of memory back.
+func (s *share) drop(bytes int64) {
+	if s == nil {
+		return
+	}
+	s.of.give(s.tenant, bytes)
+	s.taken -= bytes
+}
+
+// weigh takes the memory for the values of a body, before anything of it is decoded.
+func (s *share) weigh(body []byte) *openai.Error {
+	bytes, failure := weigh(body)
+	if failure == nil && s.hold(bytes) != nil {
+		failure = errOverloaded("no memory for another request now")
+	}
+	return failure
 }
 
 // release gives back everything.

@@ -14,7 +14,7 @@ import (
 // memory, on top of it.
 const (
 	recentPerSession = 4
-	recentPart       = 4
+	recentPart       = 8
 )
 
 // itemOverhead is what an item takes beside its text, in bytes.

@@ -80,6 +80,8 @@ type Options struct {
 	// Retries reports whether an answer of a model that is lost before its client has seen any of it is asked for once
 	// more. Nil: no model's is.
 	Retries func(model string) bool
+	// TokenIDs reports whether the conversations of a model may hold the ids of their tokens. Nil: those of no model.
+	TokenIDs func(model string) bool
 	// BodyLimit is the largest request body, and the largest stored conversation that a response can continue, in bytes.
 	BodyLimit int64
 	// Background is how many responses are made in the background at once.
@@ -157,6 +159,9 @@ func New(o Options) *Service {
 	if o.Retries == nil {
 		o.Retries = never
 	}
+	if o.TokenIDs == nil {
+		o.TokenIDs = never
+	}
 	o.Sockets = o.sockets()
 	s := &Service{
 		Options: o, memory: newQuota(&o, o.Memory), inFlight: newQuota(&o, int64(o.InFlight)),
@@ -175,12 +180,12 @@ func New(o Options) *Service {
 	return s
 }
 
-// sockets returns the limits of connections. Requests that wait there take at most a quarter of the memory on top of
+// sockets returns the limits of connections. Requests that wait there take at most an eighth of the memory on top of
 // it.
 func (o *Options) sockets() socket.Limits {
 	l := o.Sockets
 	l.Frame = o.BodyLimit
-	l.AllPending = cmp.Or(l.AllPending, max(o.Memory/4, 2*l.Frame))
+	l.AllPending = cmp.Or(l.AllPending, max(o.Memory/8, 2*l.Frame))
 	return l.OrDefaults()
 }
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -114,12 +115,24 @@ func runResponses(cmd *cobra.Command, c *config.Config, statusAt string, drain t
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
+	limitHeap(s)
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer serveStatus(status, statusOf(s), log).Close()
 	fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nready: http://%s/ready\nmetrics: http://%[2]s/metrics\n",
 		l.Addr(), status.Addr())
 	return storeError(s.Serve(ctx, l, drain))
+}
+
+// besideRequests is what the program may take beside the requests of the service before the collector runs more
+// often, in bytes.
+const besideRequests = 192 << 20
+
+// limitHeap keeps garbage from doubling what requests may take, unless GOMEMLIMIT says something else.
+func limitHeap(s *responses.Service) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(s.Memory + besideRequests)
+	}
 }
 
 // serviceKeyVariable holds the service's key at the gateway.
@@ -160,10 +173,11 @@ func newService(c *config.Config, gateway, key string, traces *tracing.Provider,
 	if err != nil {
 		return nil, err
 	}
-	hidden, retried := map[string]bool{}, map[string]bool{}
+	hidden, retried, ids := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i := range c.Models {
 		hidden[c.Models[i].Name] = c.Models[i].Answers.HideReasoning
 		retried[c.Models[i].Name] = c.Models[i].Relay == contract.RelayRetry
+		ids[c.Models[i].Name] = c.Models[i].Answers.TokenIDs
 	}
 	return responses.New(responses.Options{
 		Gateway:   gateway,
@@ -174,6 +188,7 @@ func newService(c *config.Config, gateway, key string, traces *tracing.Provider,
 		SealKeys: sealKeys, SealLifetime: time.Duration(c.Seal.Lifetime),
 		HidesReasoning: func(model string) bool { return hidden[model] },
 		Retries:        func(model string) bool { return retried[model] },
+		TokenIDs:       func(model string) bool { return ids[model] },
 		BodyLimit:      int64(c.BodyLimit), Background: r.Background, InFlight: r.MaxRequests,
 		Memory: int64(r.MemoryLimit), Log: log,
 		WebSocket: r.ServesWebSocket(), Origins: c.CORSOrigins, Tools: tools,
@@ -269,6 +284,7 @@ func (s *upService) start(c *config.Config, gateway string, log *slog.Logger) (e
 	if err != nil {
 		return usageError{err}
 	}
+	limitHeap(s.service)
 	s.ended, s.done = make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(s.done)

@@ -38,7 +38,7 @@ type ResponsesService struct {
 	Background int `yaml:"background" jsonschema:"minimum=0,maximum=10000"`
 	// MaxRequests is how many requests a replica handles at once. 0 is the default.
 	MaxRequests int `yaml:"max_requests" jsonschema:"minimum=0,maximum=100000"`
-	// MemoryLimit is what the texts of all requests of a replica may take together. 0 is the default.
+	// MemoryLimit is what all requests of a replica may take together. 0 is the default.
 	MemoryLimit Size `yaml:"memory_limit"`
 	// MaxConnections is how many connections a replica has to its database. 0 is the default.
 	MaxConnections int `yaml:"max_connections" jsonschema:"minimum=0,maximum=1000"`

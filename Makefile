@@ -40,6 +40,8 @@ stage = @start=$$SECONDS; echo "--- $(1)"; $(2); echo "--- $(1): $$((SECONDS - s
 
 GO_PACKAGES := ./...
 UNIT_PACKAGES = $$(go list ./... | grep -v '/e2e')
+# Runs a command while the program's default ports are taken: no test needs one.
+TAKEPORTS := go run ./tools/takeports
 # The packages whose tests have a short form. Their code starts no goroutines, and the race detector makes it ten times
 # slower. So every cut is tried without the detector.
 CORE_PACKAGES := ./harmonycore/... ./internal/...
@@ -201,7 +203,7 @@ lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellch
 
 .PHONY: unit
 unit: ## go test -race, everything but the end-to-end tests; at every cut without the race detector
-	go test -race -short $(UNIT_PACKAGES)
+	$(TAKEPORTS) go test -race -short $(UNIT_PACKAGES)
 	go test $(CORE_PACKAGES)
 
 .PHONY: fuzz-seeds
@@ -238,14 +240,14 @@ dist/brackets-filter.wasm: $(WASM_SOURCES) $(wildcard examples/adapter/*.go exam
 
 .PHONY: guide
 guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an empty folder
-	@tools/test-guide.sh
+	@$(TAKEPORTS) tools/test-guide.sh
 
 # How many packages of end-to-end tests run at once. Most of their time they wait.
 E2E_PARALLEL ?= 2
 
 .PHONY: e2e
 e2e: build dist/probe.wasm dist/panic-filter.wasm dist/failing-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## End to end: native and the shipped filter in Envoy, real clients
-	$(E2E_ENV) go test -count=1 -p $(E2E_PARALLEL) -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
+	$(E2E_ENV) $(TAKEPORTS) go test -count=1 -p $(E2E_PARALLEL) -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
 
 .PHONY: books
 books: build tool-envoy tool-redis ## 10,000 requests on two Envoys and two replicas of the rate limit service: the books balance to the token

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/harmonyedge/harmonyedge/internal/runfolder"
 )
 
 // Options select the Envoy to start and its settings.
@@ -38,12 +40,14 @@ const (
 	stopTimeout  = 5 * time.Second
 	pollInterval = 10 * time.Millisecond
 	tailLines    = 20
+	// folders begins the names of the folders of Envoys. Those of killed programs are removed at the next start.
+	folders = "harmony-envoy-"
 )
 
 // Process is an Envoy that this program has started.
 type Process struct {
 	options Options
-	folder  string // a folder for this process alone, with the bootstrap and the admin address
+	folder  *runfolder.Folder // for this process alone, with the bootstrap and the admin address
 	pid     int
 	admin   AdminInterface
 	log     logBuffer
@@ -88,10 +92,11 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 
 func (p *Process) launch() error {
 	var err error
-	if p.folder, err = os.MkdirTemp("", "harmony-envoy-"); err != nil {
+	runfolder.RemoveDead(os.TempDir(), folders)
+	if p.folder, err = runfolder.New(os.TempDir(), folders); err != nil {
 		return fmt.Errorf("cannot make a folder for Envoy's files: %w", err)
 	}
-	bootstrap := filepath.Join(p.folder, "bootstrap.json")
+	bootstrap := p.folder.File("bootstrap.json")
 	if err := os.WriteFile(bootstrap, p.options.Bootstrap, 0o600); err != nil {
 		return fmt.Errorf("Envoy's configuration cannot be written: %w", err)
 	}
@@ -127,7 +132,7 @@ func (p *Process) launch() error {
 	return nil
 }
 
-func (p *Process) adminPath() string { return filepath.Join(p.folder, "admin") }
+func (p *Process) adminPath() string { return p.folder.File("admin") }
 
 // waitReady waits until the address of the admin interface is known, and until /ready answers 200.
 func (p *Process) waitReady(ctx context.Context) error {
@@ -221,7 +226,7 @@ func (p *Process) terminate() error {
 }
 
 func (p *Process) clean() {
-	if p.folder != "" {
-		_ = os.RemoveAll(p.folder) // the caller need not know about leftovers in the temporary folder
+	if p.folder != nil {
+		p.folder.Remove()
 	}
 }

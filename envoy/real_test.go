@@ -116,8 +116,8 @@ func TestRealEnvoy(t *testing.T) {
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("process %d is still there: %v", pid, err)
 	}
-	if _, err := os.Stat(folder); !os.IsNotExist(err) {
-		t.Errorf("%s is still there: %v", folder, err)
+	if _, err := os.Stat(folder.Path); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", folder.Path, err)
 	}
 	if p.Err() == nil {
 		t.Error("an ended process has no end")

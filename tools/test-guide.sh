@@ -59,6 +59,11 @@ shown() {
 # named FILE: the name that its first line, a comment, gives it.
 named() { sed -n '1s/^\(\/\/\|#\) \([a-z_.]*\)$/\2/p' "$1"; }
 
+# The guide's gateway listens on a free port here.
+port=18080
+while (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((20000 + RANDOM % 10000)); done
+sed -i "s/18080/$port/g" "$scratch/blocks"/*
+
 # What the guide tells its reader to set.
 export HARMONY_EDGE="$ROOT"
 cd "$scratch/reader"

@@ -60,6 +60,19 @@ func (s filterSource) handOut(o *server.Options) {
 	}
 }
 
+// about describes the filter as a control plane does.
+func (s filterSource) about() server.Filter {
+	content := s.content
+	if content == nil {
+		content, _ = os.ReadFile(s.file) // the caller runs it, and has reported what is wrong
+	}
+	one := server.Filter{File: s.file, Loaded: time.Now()}
+	if info, err := filterfile.Read(content); err == nil {
+		one.Version, one.SHA256 = info.Version, info.SHA256
+	}
+	return one
+}
+
 // find returns the filter. It fetches a URL once: the file is kept by its checksum.
 func (f *filterFlags) find(ctx context.Context) (filterSource, error) {
 	if !strings.HasPrefix(f.wasm, "https://") {

@@ -249,7 +249,7 @@ func (u *up) listenForService() error {
 	if !u.config.ResponsesService.Runs() {
 		return nil
 	}
-	l, err := listenOn(u.config.ResponsesService.ListenAddress(), "responses_service.listen")
+	l, err := listenOn(cmp.Or(u.config.ResponsesService.Listen, freePort), "responses_service.listen")
 	if err != nil {
 		return err
 	}
@@ -257,12 +257,22 @@ func (u *up) listenForService() error {
 	u.config.ResponsesService.Listen = l.Addr().String()
 	adjust := u.adjust
 	u.adjust = func(c *config.Config) error {
+		err := adjust(c) // first, because the flags may add the store
 		if c.ResponsesService.Runs() {
 			c.ResponsesService.Listen = l.Addr().String()
 		}
-		return adjust(c)
+		return err
 	}
 	return nil
+}
+
+// freePort is where the service of harmony up listens by default: only this run's gateway has to find it.
+const freePort = "127.0.0.1:0"
+
+// startService starts the service, if this program runs it. gateway is the address of the first listener.
+func (u *up) startService(gateway string) error {
+	defer u.waitFor("the store of responses")()
+	return u.service.start(u.config, "http://"+gateway, u.eventLog())
 }
 
 // deputy returns the hash of the service's key, if no keys file has it.

@@ -5,28 +5,33 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
+
+	"github.com/harmonyedge/harmonyedge/internal/runfolder"
 )
 
 // maxSocketPath is the longest path of a Unix socket that works on every system. macOS has 104 bytes, and one of them
 // ends the path.
 const maxSocketPath = 103
 
-// adminSocket is the name of the socket of Envoy's admin interface, in the same folder.
-const adminSocket = "admin.sock"
+// These are the names of sockets in the folder of a run of harmony up: the control plane's, and that of Envoy's admin
+// interface.
+const (
+	xdsSocket   = "xds.sock"
+	adminSocket = "admin.sock"
+)
 
 // privateSocket is a Unix socket that only this user can connect to. The control plane sends the secrets of servers and
 // listeners over it, and a TCP port of this machine would be open to all of its users (RATIONALE.md#66).
 type privateSocket struct {
 	net.Listener
-	path string
+	path   string
+	folder *runfolder.Folder
 }
 
-// listenPrivately makes a socket of mode 0600, in a separate folder of mode 0700.
+// listenPrivately makes a socket of mode 0600 in the folder of this run, which has mode 0700.
 func listenPrivately() (*privateSocket, error) {
 	var errs error
-	// The path of a temporary folder may be too long for a socket in it.
-	for _, parent := range []string{os.TempDir(), "/tmp"} {
+	for _, parent := range upParents() {
 		l, err := listenBelow(parent)
 		if err == nil {
 			return l, nil
@@ -38,13 +43,13 @@ func listenPrivately() (*privateSocket, error) {
 }
 
 func listenBelow(parent string) (*privateSocket, error) {
-	folder, err := os.MkdirTemp(parent, "harmony-up-") // mode 0700
+	folder, err := runfolder.New(parent, upFolders)
 	if err != nil {
 		return nil, err
 	}
-	s := &privateSocket{path: filepath.Join(folder, "xds.sock")}
-	if len(s.beside(adminSocket)) > maxSocketPath {
-		s.remove()
+	s := &privateSocket{path: folder.File(xdsSocket), folder: folder}
+	if len(folder.File(adminSocket)) > maxSocketPath {
+		folder.Remove()
 		return nil, fmt.Errorf("%s is too long for the path of a socket", s.path)
 	}
 	if s.Listener, err = net.Listen("unix", s.path); err == nil {
@@ -54,14 +59,13 @@ func listenBelow(parent string) (*privateSocket, error) {
 		}
 		err = errors.Join(err, s.Close())
 	}
-	s.remove()
+	folder.Remove()
 	return nil, err
 }
 
-// beside returns the path of another file in the folder.
-func (s *privateSocket) beside(name string) string { return filepath.Join(filepath.Dir(s.path), name) }
-
-// remove removes the folder. The listener must be closed before.
-func (s *privateSocket) remove() {
-	_ = os.RemoveAll(filepath.Dir(s.path)) // leftovers in the temporary folder do no harm
+// discard closes the listener of a control plane that does not run, and removes the folder.
+func (s *privateSocket) discard() error {
+	err := s.Close()
+	s.folder.Remove()
+	return err
 }

@@ -25,11 +25,17 @@ import (
 const statusLong = `Prints the state of a control plane: its configuration, what each Envoy has accepted and refused,
 and the pools with their servers.
 
+Where no control plane answers at the default address, it prints the state of your harmony up on this machine. If
+several run, name the page of one with --address.
+
 Exit status: 0 when the configuration and the filter's file are in force, every Envoy has accepted everything, and every
 pool that models need has a server that is reachable and ready, and no server has a smaller context than context_length
-says; else 1, also when no control plane answers.`
+says; else 1, also when nothing answers.`
 
 const statusTimeout = 10 * time.Second
+
+// statusPath is the path of the state as JSON, on a control plane's --status and on the page of harmony up.
+const statusPath = "/status"
 
 func statusCommand() *cobra.Command {
 	var address string
@@ -41,6 +47,9 @@ func statusCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := fetchStatus(cmd.Context(), address)
+			if err != nil && !cmd.Flags().Changed("address") {
+				text, err = upStatus(cmd.Context(), err)
+			}
 			if err != nil {
 				return err
 			}
@@ -55,7 +64,8 @@ func statusCommand() *cobra.Command {
 			return printStatus(cmd.OutOrStdout(), &s, time.Now())
 		},
 	}
-	c.Flags().StringVar(&address, "address", defaultStatus, "`ADDRESS` of the control plane, its --status")
+	c.Flags().StringVar(&address, "address", defaultStatus, "`ADDRESS` of the control plane, its --status; or of the "+
+		"page of harmony up, its --admin")
 	c.Flags().BoolVar(&raw, "json", false, "print the JSON of GET /status")
 	return c
 }
@@ -63,7 +73,7 @@ func statusCommand() *cobra.Command {
 func fetchStatus(ctx context.Context, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/status", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+statusPath, nil)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--address %s is not host:port", address)}
 	}
@@ -77,9 +87,24 @@ func fetchStatus(ctx context.Context, address string) ([]byte, error) {
 		return nil, err
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s; is it a control plane's --status?", address, response.Status)
+		return nil, fmt.Errorf("%s answers %s; is it a control plane's --status, or the page of harmony up?", address,
+			response.Status)
 	}
 	return text, nil
+}
+
+// upStatus returns the status of the harmony up that runs on this machine. none is the error if there is none.
+func upStatus(ctx context.Context, none error) ([]byte, error) {
+	pages := runningPages()
+	switch len(pages) {
+	case 0:
+		return nil, fmt.Errorf("%w; no harmony up of this user runs here either", none)
+	case 1:
+		return fetchStatus(ctx, pages[0])
+	}
+	slices.Sort(pages)
+	return nil, usageError{fmt.Errorf("harmony up runs %d times; name one with --address: %s", len(pages),
+		strings.Join(pages, ", "))}
 }
 
 // printStatus prints the status for people. Its error names everything that is not as it should be.
@@ -95,35 +120,22 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	if file == "" {
 		file = "from flags"
 	}
-	fmt.Fprintf(t, "control plane\t%s, up %s\n", s.Version, ago(s.Started))
+	program := "control plane"
+	if s.Host != "" {
+		program = "harmony up"
+	}
+	fmt.Fprintf(t, "%s\t%s, up %s\n", program, s.Version, ago(s.Started))
 	fmt.Fprintf(t, "configuration\t%s, in force for %s\n", file, ago(s.Configuration.Loaded))
 	if s.Configuration.Error != "" {
 		fmt.Fprintf(t, "\tREFUSED: %s\n", s.Configuration.Error)
 	}
 	printFilter(t, &s.Filter, ago)
 	printRollout(t, s.Rollout, ago)
-	fmt.Fprintf(t, "snapshot\tpushed %s ago\n", ago(s.Snapshot.Pushed))
-	if s.Snapshot.Saved {
-		fmt.Fprintf(t, "\tTHE LAST GOOD ONE of an earlier run; there is no configuration in force\n")
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Snapshot.Versions)) {
-		fmt.Fprintf(t, "\t%s\t%s\n", name, s.Snapshot.Versions[name])
-	}
-	fmt.Fprintf(t, "\nENVOY\tVERSION\tADDRESS\tCONNECTED\tSTATE\n")
 	outdated := 0
-	for i := range s.Envoys {
-		e := &s.Envoys[i]
-		if !e.Current {
-			outdated++
-		}
-		state := envoyState(e)
-		if e.Chosen {
-			state += ", with the rollout's filter"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.ID, e.Version, e.Address, ago(e.Connected), state)
-	}
-	if len(s.Envoys) == 0 {
-		fmt.Fprintf(t, "none has connected yet\n")
+	if s.Host == hostWazero {
+		fmt.Fprintf(t, "host\tthe filter runs in that program, without Envoy\n")
+	} else {
+		outdated = printEnvoys(t, s, ago)
 	}
 	loads := slices.ContainsFunc(s.Pools, func(p server.Pool) bool { return slices.ContainsFunc(p.Servers, hasLoad) })
 	fmt.Fprintf(t, "\nPOOL\tMODELS\tPOLICY\tSERVER\tADDRESS\tSTATE\tFOR\tPROGRAM")
@@ -189,6 +201,33 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		return errors.New(warned[0])
 	}
 	return nil
+}
+
+// printEnvoys prints what Envoys get and have accepted. It returns how many have not accepted everything.
+func printEnvoys(w io.Writer, s *server.Status, ago func(time.Time) string) (outdated int) {
+	fmt.Fprintf(w, "snapshot\tpushed %s ago\n", ago(s.Snapshot.Pushed))
+	if s.Snapshot.Saved {
+		fmt.Fprintf(w, "\tTHE LAST GOOD ONE of an earlier run; there is no configuration in force\n")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Snapshot.Versions)) {
+		fmt.Fprintf(w, "\t%s\t%s\n", name, s.Snapshot.Versions[name])
+	}
+	fmt.Fprintf(w, "\nENVOY\tVERSION\tADDRESS\tCONNECTED\tSTATE\n")
+	for i := range s.Envoys {
+		e := &s.Envoys[i]
+		if !e.Current {
+			outdated++
+		}
+		state := envoyState(e)
+		if e.Chosen {
+			state += ", with the rollout's filter"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", e.ID, e.Version, e.Address, ago(e.Connected), state)
+	}
+	if len(s.Envoys) == 0 {
+		fmt.Fprintf(w, "none has connected yet\n")
+	}
+	return outdated
 }
 
 // printFilter prints which filter Envoys get.

@@ -139,7 +139,7 @@ func TestStatusWithoutAControlPlane(t *testing.T) {
 	defer other.Close()
 	for a, want := range map[string]string{
 		address:                        "no control plane answers at",
-		other.Listener.Addr().String(): "404 Not Found; is it a control plane's --status?"} {
+		other.Listener.Addr().String(): "404 Not Found; is it a control plane's --status, or the page of harmony up?"} {
 		var out, failed bytes.Buffer
 		if code := run(t.Context(), []string{"status", "--address", a}, &out, &failed); code != exitFailed ||
 			!strings.Contains(failed.String(), want) {

@@ -94,6 +94,7 @@ func upCommand() *cobra.Command {
 			if printBootstrap {
 				return u.printBootstrap()
 			}
+			removeDeadRuns()
 			if err := u.listenForService(); err != nil {
 				return err
 			}
@@ -204,6 +205,15 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.writer.Write(p)
+}
+
+// waitNotice is how long a step of the start may take without a word.
+const waitNotice = 500 * time.Millisecond
+
+// waitFor says what the start waits for, if that takes long. The caller calls end when the step has ended.
+func (u *up) waitFor(what string) (end func()) {
+	notice := time.AfterFunc(waitNotice, func() { fmt.Fprintf(u.stderr, "note: waiting for %s\n", what) })
+	return func() { notice.Stop() }
 }
 
 // printReady prints where clients connect. about is a line on the host that serves them.

@@ -32,12 +32,16 @@ func (u *up) runEnvoy(ctx context.Context) error {
 			return err
 		}
 	}
+	end := u.waitFor("the control plane in this program")
 	controlPlane, err := u.startControlPlane(ctx)
+	end()
 	if err != nil || controlPlane == nil {
 		return err
 	}
 	defer controlPlane.stop()
+	end = u.waitFor("Envoy to start: " + path)
 	p, err := u.startEnvoy(ctx, path, controlPlane.socket)
+	end()
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // interrupted during its start
@@ -70,7 +74,7 @@ func (c *ownControlPlane) stop() {
 	c.cancel()
 	<-c.done
 	c.traces.Close()
-	c.socket.remove()
+	c.socket.folder.Remove()
 }
 
 func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
@@ -88,15 +92,12 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
 	}
 	traces, err := newTraces(u.config, tracedControlPlane, o.Log)
 	if err != nil {
-		l.remove()
-		return nil, errors.Join(usageError{err}, l.Close())
+		return nil, errors.Join(usageError{err}, l.discard())
 	}
 	o.Tracer = traces.Tracer("controlplane")
 	s, err := server.New(o)
 	if err != nil {
-		err = errors.Join(err, l.Close())
-		l.remove()
-		return nil, err
+		return nil, errors.Join(err, l.discard())
 	}
 	interrupted := ctx.Done()
 	// The interrupt does not end it, because Envoy must end first.
@@ -121,7 +122,7 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
 func (u *up) startEnvoy(ctx context.Context, path string, controlPlane *privateSocket) (*envoy.Process, error) {
 	bootstrap, err := envoy.DiscoveryBootstrap(envoy.Discovery{
 		ControlPlane: envoy.UnixPrefix + controlPlane.path, Node: envoy.NodeCluster,
-		AdminSocket: controlPlane.beside(adminSocket), Stats: u.stats, Limits: u.config.Envoy,
+		AdminSocket: controlPlane.folder.File(adminSocket), Stats: u.stats, Limits: u.config.Envoy,
 	})
 	if err != nil {
 		return nil, err
@@ -132,7 +133,10 @@ func (u *up) startEnvoy(ctx context.Context, path string, controlPlane *privateS
 
 func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlane) error {
 	p.PassLog(u.stderr)
-	if err := c.accepted(ctx, p); err != nil {
+	end := u.waitFor("Envoy to load the filter and its configuration")
+	err := c.accepted(ctx, p)
+	end()
+	if err != nil {
 		return fmt.Errorf("%w; the end of its log:\n%s", err, p.Log(20))
 	}
 	if ctx.Err() != nil {
@@ -150,7 +154,7 @@ func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlan
 		}
 		about += "\nstatistics: http://" + stats + envoy.StatsPath
 	}
-	if err := u.service.start(u.config, "http://"+address, u.eventLog()); err != nil {
+	if err := u.startService(address); err != nil {
 		return err
 	}
 	if err := u.showEnvoy(ctx, p, c); err != nil {

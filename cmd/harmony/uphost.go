@@ -91,6 +91,11 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	if err := u.portsFree(); err != nil {
 		return err
 	}
+	folder, err := newUpFolder()
+	if err != nil {
+		return err
+	}
+	defer folder.Remove()
 	resolved, err := u.config.Resolve()
 	if err != nil {
 		return usageError{err}
@@ -98,27 +103,33 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	watcher, watchErr := u.watchServers(resolved, 0)
 	if watchErr == nil {
 		defer watcher.Close()
+		end := u.waitFor("the servers to say how long their context is")
 		u.contexts = toldContexts(ctx, resolved, watcher)
+		end()
 	}
 	r, err := u.resources()
 	if err != nil {
 		return err
 	}
 	u.warnDeprecated() // with the host envoy, the control plane logs the same
+	end := u.waitFor("the filter to be compiled")
 	s, err := inprocess.Start(r, inprocess.Options{
 		Workers: u.config.Envoy.Concurrency, CacheDir: cacheDir, Log: u.logFrom(), Environment: u.sight.environment()})
+	end()
 	if err != nil {
 		return err
 	}
 	defer s.Stop()
-	if err := u.service.start(u.config, "http://"+s.Address(), u.eventLog()); err != nil {
+	if err := u.startService(s.Address()); err != nil {
 		return err
 	}
 	defer u.service.stop()
 	if watchErr != nil {
 		fmt.Fprintln(u.stderr, "warning: the servers are not watched:", watchErr)
 	}
-	u.showWazero(s, resolved, watcher)
+	if err := u.showWazero(folder, s, resolved, watcher); err != nil {
+		return err
+	}
 	u.printReady(s.Address(), fmt.Sprintf("the filter runs in this program, without Envoy, in %s\npage: %s",
 		plural(len(s.Proxy().Stats()), "VM"), u.sight.url()))
 	defer u.tryServers(ctx)()

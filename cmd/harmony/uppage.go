@@ -16,22 +16,31 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
+	"github.com/harmonyedge/harmonyedge/internal/runfolder"
 	"github.com/harmonyedge/harmonyedge/internal/version"
 )
 
 // url returns the URL of the page.
 func (s *upSight) url() string { return "http://" + s.listener.Addr().String() }
 
-// serve begins to serve the page. gateway is the gateway's address, or "" if the playground cannot ask it.
-func (s *upSight) serve(gateway string, source page.Source) {
+// serve begins to serve the page, and writes into the folder of this run where it is. gateway is the gateway's address,
+// or "" if the playground cannot ask it.
+func (s *upSight) serve(folder *runfolder.Folder, gateway string, source page.Source) error {
 	if gateway != "" {
 		source.Gateway = "http://" + localAddress(gateway)
 	}
 	source.TapKey, source.Records, source.History = s.key, s.recorder, s.past
 	// --admin is on loopback, so no name leads to it. A name could let a web page read Envoy's admin interface.
 	source.OwnNames = true
+	status := http.NewServeMux()
+	status.HandleFunc("GET "+statusPath, func(w http.ResponseWriter, _ *http.Request) {
+		server.WriteStatus(w, source.Status())
+	})
+	status.Handle("/", source.Fallback)
+	source.Fallback = status
 	s.page = quietServer(page.Handler(source))
 	go func() { _ = s.page.Serve(s.listener) }() // it ends when the server is closed
+	return s.announce(folder)
 }
 
 // localAddress returns the address at which this machine reaches a listener.
@@ -64,22 +73,27 @@ func (u *up) showEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlane
 		}
 	}
 	admin := envoy.AdminInterface(p.Admin())
-	u.sight.serve(gateway, page.Source{
-		About:    func() page.About { return about(hostEnvoy, c.Status().Pools) },
-		Status:   func() any { return c.Status() },
+	err := u.sight.serve(c.socket.folder, gateway, page.Source{
+		About: func() page.About { return about(hostEnvoy, c.Status().Pools) },
+		Status: func() any {
+			one := c.Status()
+			one.Host = hostEnvoy
+			return one
+		},
 		Fallback: admin.Handler(),
 	})
 	u.sight.sample(admin, nil)
-	return nil
+	return err
 }
 
 // showWazero begins to show the filter in this program. watcher may be nil.
-func (u *up) showWazero(s *inprocess.Server, c *config.Resolved, watcher *pools.Watcher) {
-	started := time.Now()
+func (u *up) showWazero(folder *runfolder.Folder, s *inprocess.Server, c *config.Resolved, watcher *pools.Watcher,
+) error {
+	started, filter := time.Now(), u.module.about()
 	status := func() server.Status {
-		one := server.Status{Version: version.Current().Version, Started: started,
+		one := server.Status{Host: hostWazero, Version: version.Current().Version, Started: started,
 			Configuration: server.Configuration{File: u.file, Loaded: started},
-			Filter:        server.Filter{File: u.module.file, Loaded: started},
+			Filter:        filter,
 			Snapshot:      server.Snapshot{Versions: map[string]string{}}, Envoys: []ads.Envoy{}}
 		var states map[string]pools.PoolState
 		if watcher != nil {
@@ -90,7 +104,7 @@ func (u *up) showWazero(s *inprocess.Server, c *config.Resolved, watcher *pools.
 	}
 	statistics := http.NewServeMux()
 	statistics.Handle("GET "+envoy.StatsPath, s.Prometheus())
-	u.sight.serve(s.Address(), page.Source{
+	err := u.sight.serve(folder, s.Address(), page.Source{
 		About:    func() page.About { return about(hostWazero, status().Pools) },
 		Status:   func() any { return status() },
 		Fallback: statistics,
@@ -98,6 +112,7 @@ func (u *up) showWazero(s *inprocess.Server, c *config.Resolved, watcher *pools.
 	u.sight.sample(envoy.AdminInterface(u.sight.listener.Addr().String()), func() {
 		server.ObservePools(u.sight.past, time.Now(), status().Pools)
 	})
+	return err
 }
 
 // sample begins to read metrics for the plots from what serves them as an Envoy's admin interface does. also is called

@@ -52,10 +52,7 @@ func serveUntil(ctx context.Context, server *http.Server, l net.Listener) error 
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("content-type", "application/json")
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		_ = e.Encode(s.Status()) // fails only if the client has disconnected
+		WriteStatus(w, s.Status())
 	})
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, _ *http.Request) {
 		select {
@@ -70,6 +67,14 @@ func (s *Server) handler() http.Handler {
 		About: s.about, Status: func() any { return s.Status() }, History: s.options.History,
 		Gateway: s.options.Gateway, TapKey: s.options.TapKey, Names: s.options.PageNames, Fallback: mux,
 	})
+}
+
+// WriteStatus answers with a [Status], for people to read too.
+func WriteStatus(w http.ResponseWriter, status any) {
+	w.Header().Set("content-type", "application/json")
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	_ = e.Encode(status) // fails only if the client has disconnected
 }
 
 // about describes the gateways of this control plane.

@@ -12,6 +12,8 @@ import (
 
 // Status is the state of the control plane, as GET /status returns it.
 type Status struct {
+	// Host is the host of the filter, "envoy" or "wazero", for a run of harmony up. It is empty for a fleet.
+	Host          string        `json:"host,omitempty"`
 	Version       string        `json:"version"`
 	Started       time.Time     `json:"started"`
 	Configuration Configuration `json:"configuration"`

@@ -1,0 +1,4 @@
+// Package runfolder makes temporary folders for one run of a program, and removes those of runs that were killed.
+//
+// It does not know what is in the folders.
+package runfolder

@@ -15,6 +15,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
+	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
@@ -184,6 +185,34 @@ func (u *up) watchServers(c *config.Resolved, interval time.Duration) (*pools.Wa
 		return nil, err
 	}
 	return w, nil
+}
+
+// followServers takes the servers that are not ready out of the pools of the filter in this program, as the control plane
+// does with the host envoy, until the function that it returns is called. w may be nil.
+func followServers(ctx context.Context, s *inprocess.Server, c *config.Resolved, w *pools.Watcher) (end func()) {
+	if w == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var following sync.WaitGroup
+	following.Go(func() {
+		for {
+			states := w.Servers()
+			for i := range c.Pools {
+				out := server.TakenOut(&c.Pools[i], states[c.Pools[i].Name])
+				s.Proxy().TakeOut(contract.PoolCluster(c.Pools[i].Name), func(address string) bool { return out[address] })
+			}
+			select {
+			case <-w.Changed():
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() {
+		cancel()
+		following.Wait()
+	}
 }
 
 // contextWait is how long harmony up waits for the servers' contexts before it starts the filter in this program.

@@ -2,6 +2,8 @@ package server
 
 import (
 	"fmt"
+	"net"
+	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
@@ -72,4 +74,17 @@ func (c *configuration) keepRefusing(all map[string][]xds.Server, states map[str
 			one.NotReady = one.NotReady && !refuses[one.Address.String()]
 		}
 	}
+}
+
+// TakenOut returns the servers of a pool that get no requests, as host:port. A name is among them if all of its addresses
+// are. It is for a program without a control plane.
+func TakenOut(p *config.ResolvedPool, state pools.PoolState) map[string]bool {
+	out := map[string]bool{}
+	for i := range state.Servers {
+		s := &state.Servers[i]
+		at := net.JoinHostPort(s.Endpoint.Host, strconv.Itoa(int(s.Endpoint.Port)))
+		before, seen := out[at]
+		out[at] = getsNothing(p, s) && (before || !seen)
+	}
+	return out
 }

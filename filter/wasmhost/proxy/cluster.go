@@ -51,6 +51,8 @@ type endpoint struct {
 	transport *http.Transport
 	scheme    string
 	active    atomic.Int64
+	// out reports whether the server gets requests only if all servers are out.
+	out atomic.Bool
 }
 
 // connectError marks a request that has not reached any server.
@@ -123,12 +125,33 @@ func (c *cluster) close() {
 // pick returns the server with the fewest requests among those not tried yet, or nil.
 func (c *cluster) pick(tried []*endpoint) *endpoint {
 	var best *endpoint
+	allOut := c.allOut()
 	for _, e := range c.endpoints {
-		if !slices.Contains(tried, e) && (best == nil || e.active.Load() < best.active.Load()) {
+		if !slices.Contains(tried, e) && (allOut || !e.out.Load()) &&
+			(best == nil || e.active.Load() < best.active.Load()) {
 			best = e
 		}
 	}
 	return best
+}
+
+// inUse returns how many servers get requests.
+func (c *cluster) inUse() int {
+	if c.allOut() {
+		return len(c.endpoints)
+	}
+	n := 0
+	for _, e := range c.endpoints {
+		if !e.out.Load() {
+			n++
+		}
+	}
+	return n
+}
+
+// allOut reports whether all servers are out.
+func (c *cluster) allOut() bool {
+	return !slices.ContainsFunc(c.endpoints, func(e *endpoint) bool { return !e.out.Load() })
 }
 
 // pinnedTo returns the cluster with the server of this address alone, or with none.
@@ -156,7 +179,7 @@ func (c *cluster) send(ctx context.Context, hashed string, make func(*endpoint) 
 			e = c.pickHashed(hashed, tried)
 		}
 		if e == nil {
-			if len(tried) == 0 || len(c.endpoints) > 1 {
+			if len(tried) == 0 || c.inUse() > 1 {
 				break
 			}
 			e = tried[0]

@@ -9,11 +9,11 @@ import (
 // hashes of their address and the text, so a server that goes takes only its own texts with it. A server with more than
 // its share of the requests is passed over, as by Envoy's bounded load, if the cluster has a bound.
 func (c *cluster) pickHashed(text string, tried []*endpoint) *endpoint {
-	slots := c.slots()
+	slots, allOut := c.slots(), c.allOut()
 	var best, first *endpoint
 	var most, mostOfAll uint64
 	for _, e := range c.endpoints {
-		if slices.Contains(tried, e) {
+		if slices.Contains(tried, e) || e.out.Load() && !allOut {
 			continue
 		}
 		rank := rankOf(text, e.Address)

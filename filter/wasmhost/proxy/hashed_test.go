@@ -56,3 +56,34 @@ func TestHashedLoad(t *testing.T) {
 		}
 	}
 }
+
+// TestTakenOut checks that a server that is out gets nothing, by load and by hash, unless all are out.
+func TestTakenOut(t *testing.T) {
+	two := hashedCluster(2, 0)
+	p := &Proxy{clusters: map[string]*cluster{"c": two}}
+	chosen := func() map[string]bool {
+		all := map[string]bool{}
+		for i := range 50 {
+			all[two.pickHashed(fmt.Sprintf("%016x", i), nil).Address] = true
+			all[two.pick(nil).Address] = true
+		}
+		return all
+	}
+	two.endpoints[1].active.Store(5)
+	p.TakeOut("c", func(address string) bool { return address == "10.0.0.0:8000" })
+	if got := chosen(); got["10.0.0.0:8000"] || !got["10.0.0.1:8000"] {
+		t.Errorf("one is out, and chosen are %v", got)
+	}
+	if e := two.pick([]*endpoint{two.endpoints[1]}); e != nil || two.inUse() != 1 {
+		t.Errorf("the other was tried, and %v is chosen; in use: %d", e, two.inUse())
+	}
+	p.TakeOut("c", func(string) bool { return true })
+	if got := chosen(); len(got) != 2 || two.inUse() != 2 {
+		t.Errorf("all are out, and chosen are %v", got)
+	}
+	p.TakeOut("c", func(string) bool { return false })
+	p.TakeOut("another", func(string) bool { return true })
+	if got := chosen(); len(got) != 2 {
+		t.Errorf("none is out, and chosen are %v", got)
+	}
+}

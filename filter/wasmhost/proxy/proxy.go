@@ -234,6 +234,16 @@ func (p *Proxy) tick(w *worker) {
 	}
 }
 
+// TakeOut makes the servers of a cluster for which out reports true get no new requests, unless it does so for all of
+// them. The others get requests again. address is that of [Endpoint].
+func (p *Proxy) TakeOut(cluster string, out func(address string) bool) {
+	if c := p.clusters[cluster]; c != nil {
+		for _, e := range c.endpoints {
+			e.out.Store(out(e.Address))
+		}
+	}
+}
+
 // pick returns the worker with the fewest streams.
 func (p *Proxy) pick() *worker {
 	return slices.MinFunc(p.workers, func(a, b *worker) int { return cmp.Compare(a.streams.Load(), b.streams.Load()) })

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # An operator's day: the model's name is wrong at first, the servers of a pool die, their spare helps out and dies too, and all
-# of them come back. It prints what the operator types and sees, and fails if a step is not as it should be.
+# of them come back. Servers refuse the gateway's key, or are of another kind. It prints what the operator types and sees, and fails if a step is not as it should be.
 #
 # `make operator-day` builds what it needs and runs it. The servers are simulated (harmony sim). It takes free ports on
 # loopback, and leaves nothing behind.
@@ -71,9 +71,9 @@ await() {
 # sees TEXT: the last output has it.
 sees() { [[ "$said" == *"$1"* ]] || die "no \"$1\" in: $said"; }
 
-# sim NAME ADDRESS MODEL: starts a server; its URL is in $url.
+# sim NAME ADDRESS MODEL [FLAG...]: starts a server; its URL is in $url.
 sim() {
-  start "$1" "$HARMONY_BIN" sim --listen "$2" --model "$3" --quiet
+  start "$1" "$HARMONY_BIN" sim --listen "$2" --model "$3" --quiet "${@:4}"
   await 'http://' cat "$logs/$1.out"
   url="$said"
 }
@@ -211,3 +211,133 @@ sees "$REQUESTS × 200"
 said="$(grep 'a pool is' "$logs/plane.err" | sed 's/^[^ ]* //')"
 printf 'the log of the day:\n%s\n' "$said"
 sees 'a pool is up again'
+
+# fleet NAME: a control plane with $logs/NAME.yaml and an Envoy; sets $status_address, $gateway and $admin.
+fleet() {
+  local name="$1"
+  start "$name-plane" "$HARMONY_BIN" controlplane --config "$logs/$name.yaml" --listen 127.0.0.1:0 --status 127.0.0.1:0 --state none --wasm "$HARMONY_WASM"
+  await '/status' cat "$logs/$name-plane.out"
+  xds_address="$(sed -n 's/^serving Envoys on //p' "$logs/$name-plane.out")"
+  status_address="$(sed -n 's#^status: http://\(.*\)/status$#\1#p' "$logs/$name-plane.out")"
+  "$HARMONY_BIN" controlplane bootstrap --control-plane "$xds_address" --node "$name" --admin 127.0.0.1:0 >"$logs/$name-bootstrap.json"
+  start "$name-envoy" "$ENVOY" --config-path "$logs/$name-bootstrap.json" --admin-address-path "$logs/$name-admin" --use-dynamic-base-id --concurrency 1 --log-level warning
+  await '127.0.0.1:' cat "$logs/$name-admin"
+  admin="$said"
+  await 'harmony::' curl --silent "http://$admin/listeners"
+  gateway="http://${said#*harmony::}"
+  gateway="${gateway%%$'\n'*}"
+}
+end_fleet() {
+  end "$1-envoy"
+  end "$1-plane"
+}
+
+# series NAME: the metrics of the control plane with this name.
+series() { curl --silent --show-error "http://$status_address/metrics" | grep "^harmony_controlplane_$1{"; }
+
+heading 'One of three servers has another key'
+sim right-a 127.0.0.1:0 gpt-oss-120b --api-key right
+right_a="$url"
+sim right-b 127.0.0.1:0 gpt-oss-120b --api-key right
+right_b="$url"
+sim wrong 127.0.0.1:0 gpt-oss-120b --api-key another
+wrong="$url"
+printf right >"$logs/key"
+cat >"$logs/keyed.yaml" <<END
+listen: 127.0.0.1:0
+models: [{ name: gpt-oss-120b, pool: h200 }]
+secrets: [{ name: vllm-key, file: key }]
+pools:
+  - name: h200
+    authorization: vllm-key
+    servers: [$right_a, $right_b, $wrong]
+END
+fleet keyed
+await 'refusing_servers{cause="credentials",pool="h200"} 1' series refusing_servers
+await 200 ask "$gateway"
+status 1
+sees 'not_ready (answers 401 to POST /v1/completions: it refuses the authorization "vllm-key")'
+sees "WARNING: 1 of 3 servers refuse all requests: $wrong"
+said="$(ask_often "$gateway")"
+printf '%s requests:\n%s\n' "$REQUESTS" "$said"
+sees "$REQUESTS × 200"
+said="$(series refusing_servers)"
+printf 'the metric, and the alert HarmonyServerRefuses:\n%s\n' "$said"
+
+heading 'The key of the gateway is rotated, and not that of the servers'
+printf rotated >"$logs/key.new"
+mv "$logs/key.new" "$logs/key"
+await 'refusing_servers{cause="credentials",pool="h200"} 3' series refusing_servers
+await '"code":"server_refused_credentials"' ask "$gateway"
+printf 'the client gets %s\n' "$said"
+sees '502'
+status 1
+sees 'no server is reachable and ready in h200'
+printf 'the log: %s\n' "$(grep -m 1 'refuses its pool' "$logs/keyed-plane.err" | sed 's/^[^ ]* //')"
+printf another >"$logs/key.new"
+mv "$logs/key.new" "$logs/key"
+await 'refusing_servers{cause="credentials",pool="h200"} 2' series refusing_servers
+await 200 ask "$gateway"
+said="$(ask_often "$gateway")"
+printf 'one server takes the next key. %s requests:\n%s\n' "$REQUESTS" "$said"
+sees "$REQUESTS × 200"
+end_fleet keyed
+end right-a
+end right-b
+end wrong
+
+heading 'The kind is wrong: the pool says sglang, and the server is a vLLM'
+sim misnamed 127.0.0.1:0 gpt-oss-120b
+cat >"$logs/misnamed.yaml" <<END
+listen: 127.0.0.1:0
+models: [{ name: gpt-oss-120b, pool: h200 }]
+pools:
+  - name: h200
+    kind: sglang
+    health: { path: /health }
+    servers: [$url]
+END
+fleet misnamed
+await 'refusing_servers{cause="path",pool="h200"} 1' series refusing_servers
+await '"code":"server_path_not_found"' ask "$gateway"
+printf 'the client gets %s\n' "$said"
+sees '502'
+sees 'The kind may be wrong: harmony probe'
+status 1
+sees "answers 404 to POST /generate: the kind sglang may be wrong; ask harmony probe $url"
+said="$("$HARMONY_BIN" probe "$url" 2>&1)"
+printf '$ harmony probe %s\n%s\n' "$url" "$said"
+sees 'vllm'
+end_fleet misnamed
+end misnamed
+
+for host in envoy wazero; do
+  heading "One of two servers wants a key, --host $host: nobody has said so"
+  sim open 127.0.0.1:0 gpt-oss-120b
+  open="$url"
+  sim closed 127.0.0.1:0 gpt-oss-120b --api-key key
+  up=("$HARMONY_BIN" up --host "$host" --wasm "$HARMONY_WASM" --listen 127.0.0.1:0 --model gpt-oss-120b --backend "vllm=$url")
+  if [[ "$host" == envoy ]]; then up+=(--admin 127.0.0.1:0); fi
+  start up "${up[@]}" --backend "vllm=$open"
+  await 'a server refuses its pool' cat "$logs/up.err"
+  await 'listening on http://' cat "$logs/up.out"
+  gateway="http://${said#*listening on http://}"
+  gateway="${gateway%%$'\n'*}"
+  printf '$ harmony up --host %s --backend vllm=%s --backend vllm=%s\n%s\n' "$host" "$open" "$url" "$(grep -o 'it wants a key[^"]*' "$logs/up.err" | head -n 1)"
+  await 200 ask "$gateway"
+  said="$(ask_often "$gateway")"
+  printf '%s requests:\n%s\n' "$REQUESTS" "$said"
+  sees "$REQUESTS × 200"
+  end open
+  end up
+  start up "${up[@]}"
+  await 'a server refuses its pool' cat "$logs/up.err"
+  await 'listening on http://' cat "$logs/up.out"
+  gateway="http://${said#*listening on http://}"
+  gateway="${gateway%%$'\n'*}"
+  await '"code":"server_refused_credentials"' ask "$gateway"
+  printf 'with that server alone the client gets %s\n' "$said"
+  sees '502'
+  end up
+  end closed
+done

@@ -34,12 +34,14 @@ func TestOperatorDay(t *testing.T) {
 		"add --server-model openai/gpt-oss-120b", `"code":"server_model_not_found"`, "--host wazero",
 		"unreachable (no Envoy reaches it; connection refused)", "DOWN for", "(exit status 1)",
 		`"code":"server_unavailable"`, "a pool is up again",
+		`it refuses the authorization "vllm-key"`, `"code":"server_refused_credentials"`, `"code":"server_path_not_found"`,
+		"harmony probe http://", "1 of 3 servers refuse all requests",
 	} {
 		if !strings.Contains(string(said), want) {
 			t.Errorf("it does not show %q", want)
 		}
 	}
-	if n := strings.Count(string(said), "20 × 200"); n != 3 {
-		t.Errorf("20 requests were all answered %d times, want 3", n)
+	if n := strings.Count(string(said), "20 × 200"); n != 7 {
+		t.Errorf("20 requests were all answered %d times, want 7", n)
 	}
 }

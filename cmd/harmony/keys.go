@@ -78,7 +78,7 @@ func checkKeysCommand() *cobra.Command {
 		Use:   "check FILE",
 		Short: "Check a keys file",
 		Long: "Checks a keys file as the gateway reads it. With --config it also finds models that the configuration does not " +
-			"have.\n\nExit status: 0 when the file is right, 2 when it is wrong.",
+			"have.\n\nIt warns of limits of tokens that a request without max_tokens can never meet.\n\nExit status: 0 when the file is right, 2 when it is wrong.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError{errors.New("one FILE is expected")}
@@ -90,14 +90,17 @@ func checkKeysCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
+			c := config.Default()
 			if file != "" {
-				c, err := config.Load(file)
-				if err != nil {
+				if c, err = config.Load(file); err != nil {
 					return usageError{err}
 				}
 				if err := unknownModels(f, c); err != nil {
 					return usageError{fmt.Errorf("%s: %w", args[0], err)}
 				}
+			}
+			for _, text := range smallLimits(f, c) {
+				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", text)
 			}
 			hashes := 0
 			for i := range f.Clients {

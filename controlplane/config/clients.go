@@ -43,6 +43,22 @@ type Limits struct {
 	OnFailure string `yaml:"on_failure" jsonschema:"enum=allow,enum=refuse"`
 	// Timeout is how long a request waits for the service's answer. 0 is the default.
 	Timeout Duration `yaml:"timeout"`
+	// ExpectedAnswer is how many tokens a request without max_tokens reserves for its answer, beside its prompt. 0 is the
+	// default.
+	ExpectedAnswer int `yaml:"expected_answer" jsonschema:"minimum=0"`
+}
+
+// Expected returns how many tokens a request without max_tokens reserves for its answer at most. By default that is all
+// that a model may write where each Envoy keeps the limits by itself, because such an Envoy settles nothing.
+func (l *Limits) Expected() int {
+	switch {
+	case l.ExpectedAnswer > 0:
+		return l.ExpectedAnswer
+	case l.Kept() == LimitsLocal:
+		return contract.MaxContextLength
+	default:
+		return contract.DefaultExpectedAnswer
+	}
 }
 
 // The values of [Limits.Mode] and of [Limits.OnFailure].
@@ -106,7 +122,8 @@ func (c *Config) filterClients() contract.Clients {
 	if !c.Clients.On() {
 		return contract.Clients{}
 	}
-	f := contract.Clients{By: contract.ClientsByKey, Required: c.Clients.Required, Reserve: c.Limits.Kept() != ""}
+	f := contract.Clients{By: contract.ClientsByKey, Required: c.Clients.Required, Reserve: c.Limits.Kept() != "",
+		ExpectedAnswer: c.Limits.Expected()}
 	if c.Clients.Header != "" {
 		f.By, f.Header = contract.ClientsByHeader, strings.ToLower(c.Clients.Header)
 	}
@@ -148,7 +165,7 @@ func (c *Config) checkLimits(r *Resolved) *Error {
 	}
 	switch l.Kept() {
 	case "":
-		if l.OnFailure != "" || l.Timeout != 0 {
+		if l.OnFailure != "" || l.Timeout != 0 || l.ExpectedAnswer != 0 {
 			return fail("url", "is missing; write the address of harmony limits, such as http://127.0.0.1:9005")
 		}
 		return nil
@@ -163,6 +180,9 @@ func (c *Config) checkLimits(r *Resolved) *Error {
 		return fail("mode", "cannot be kept where mode is reduced, because headers are sent on before the prompt is counted")
 	case l.OnFailure != "" && l.OnFailure != LimitsAllow && l.OnFailure != LimitsRefuse:
 		return fail("on_failure", "%q is not known; write allow or refuse", l.OnFailure)
+	case l.ExpectedAnswer < 0 || l.ExpectedAnswer > contract.MaxContextLength:
+		return fail("expected_answer", "%d is out of range; write how many tokens an answer is expected to have, such as %d",
+			l.ExpectedAnswer, contract.DefaultExpectedAnswer)
 	case time.Duration(l.Timeout) > time.Minute:
 		return fail("timeout", "%v is too long for each request to wait; use at most 1m", &l.Timeout)
 	}

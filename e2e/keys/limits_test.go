@@ -138,6 +138,15 @@ func TestReservations(t *testing.T) {
 		reserve["reservation"] != settle["settle"] {
 		t.Errorf("with the usage %+v: %v", usage, got)
 	}
+	// Without max_tokens the answer reserves what is expected of it, and settles what it has.
+	a = ask(lab.ChatPath, lab.ChatBody(lab.Model, "Hi"))
+	if err := json.Unmarshal([]byte(a.Body), &usage); err != nil || a.Status != 200 {
+		t.Fatalf("got %d %s", a.Status, a.Body)
+	}
+	if got := s.take(t, 2); got[0]["hits"] != usage.Usage.Prompt+contract.DefaultExpectedAnswer ||
+		got[1]["hits"] != usage.Usage.Prompt+usage.Usage.Completion {
+		t.Errorf("without max_tokens, with the usage %+v: %v", usage, got)
+	}
 	// Requests that reach no server reserve nothing.
 	for _, path := range []string{contract.TokenizePath, contract.InputTokensPath} {
 		ask(path, `{"model":"gpt-oss-120b","prompt":"Hi","input":"Hi"}`)
@@ -202,7 +211,7 @@ func TestReservations(t *testing.T) {
 // wantBooks fails the test unless the log tells of each reservation what is left of it.
 func wantBooks(t *testing.T, path string) {
 	t.Helper()
-	const all = 10
+	const all = 11
 	var data []byte
 	for end := time.Now().Add(lab.Patience); strings.Count(string(data), "\n") < all; time.Sleep(50 * time.Millisecond) {
 		if data, _ = os.ReadFile(path); time.Now().After(end) {
@@ -222,7 +231,7 @@ func wantBooks(t *testing.T, path string) {
 			reserved++
 		}
 	}
-	if reserved != 7 {
+	if reserved != 8 {
 		t.Errorf("the log has %d reservations:\n%s", reserved, data)
 	}
 }

@@ -34,7 +34,7 @@ func TestRoundTrip(t *testing.T) {
 		Tap:              contract.Tap{Cluster: "t", All: contract.TapSummary},
 		Clients: contract.Clients{By: contract.ClientsByKey, Keys: []string{strings.Repeat("0a", 32) + " a"},
 			Deputies: []string{"a"}, Context: 5, Contexts: []string{"a 0", "a 7 m"}, Counted: []string{"a"},
-			Paths: []string{"/v1/"}, Reserve: true},
+			Paths: []string{"/v1/"}, Reserve: true, ExpectedAnswer: 7},
 		Models: []contract.Model{m, divided}}
 	got, err := Parse(AppendJSON(nil, want))
 	if err != nil {
@@ -45,7 +45,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	want.Mode, want.Models, want.ResponsesService = contract.ModeReduced, want.Models[:1], contract.ResponsesService{}
 	want.Tap.All, want.Clients = contract.TapNone, contract.Clients{By: contract.ClientsByHeader, Header: "x-a",
-		Required: true}
+		Required: true, ExpectedAnswer: contract.DefaultExpectedAnswer}
 	want.Models[0].Translate = contract.TranslateAll
 	if got, err := Parse(AppendJSON(nil, want)); err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v, %v\nwant %+v", got, err, want)

@@ -30,6 +30,9 @@ type Clients struct {
 	Paths []string
 	// Reserve reports whether requests reserve tokens at the proxy's rate limit filter.
 	Reserve bool
+	// ExpectedAnswer is the most tokens that a request reserves for an answer whose length it does not say, where the
+	// gateway counts the answer's tokens.
+	ExpectedAnswer int
 }
 
 // The values of [Clients.By].
@@ -62,6 +65,7 @@ func (c *Clients) Fields() []Field {
 		texts("counted", &c.Counted, ValidClient, "must be a client's name"),
 		texts("paths", &c.Paths, func(s string) bool { return strings.HasPrefix(s, "/") }, "must begin with a slash"),
 		flag("reserve", &c.Reserve, false),
+		number("expected_answer", &c.ExpectedAnswer, DefaultExpectedAnswer, 1, MaxContextLength),
 	}
 }
 

@@ -8,6 +8,7 @@ const (
 	DefaultMemoryLimit    = 256 << 20
 	DefaultReasoningAlert = 0.9
 	DefaultSealLifetimeS  = 30 * 24 * 3600
+	DefaultExpectedAnswer = 4096
 	// These are the defaults of package harmony. A test in harmonycore/exchange compares them.
 	DefaultFallbackMS     = 600
 	DefaultFallbackTokens = 32

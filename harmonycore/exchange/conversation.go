@@ -67,7 +67,7 @@ func (g *generation) readConversation(a *modelRequest, read reader, h Host) (*tr
 	if failure := a.fitsEstimate(g.param()); failure != nil {
 		return nil, failure
 	}
-	a.reserveEstimate(h)
+	a.reserveCounted(h)
 	g.begins(a.model, r, h)
 	g.maxTokens = cmp.Or(r.Sampling.MaxTokens, a.context)
 	return r, nil

@@ -210,7 +210,11 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	scratch.body = r.KeepMessages(scratch.body)
 	// The texts lie in the client's body. The host may overwrite it after this function returns.
 	r.Conversation = harmony.Conversation{}
-	a.x.reserve(model, len(prompt)+broken*tokensPerBreak, maxTokens*max(r.Choices, 1), h)
+	answer := maxTokens
+	if r.Sampling.MaxTokens == 0 {
+		answer = min(answer, a.x.expectedAnswer())
+	}
+	a.x.reserve(model, len(prompt)+broken*tokensPerBreak, answer*max(r.Choices, 1), h)
 	g.promptTokens, g.maxTokens, g.hiddenStops = len(prompt), maxTokens, hidden
 	g.prefilled = rendered.prefilled
 	ids := r.TokenIDs()

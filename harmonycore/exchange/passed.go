@@ -39,7 +39,7 @@ func (e *Exchange) passChat(a *modelRequest, body []byte, h Host) RequestAction 
 	if failure != nil {
 		return e.refuse(failure)
 	}
-	a.reserveEstimate(h)
+	a.reserveCounted(h)
 	scratch := h.scratch()
 	sent, failure := chatserver.AppendRewritten(scratch.body[:0], body, changesOf(a.model))
 	if failure != nil {

@@ -106,7 +106,7 @@ func (r *rawPrompt) request(body []byte, h Host) RequestAction {
 		a.byPrompt = x.alike(model, request.CacheKey())
 		a.routeByText(body)
 	}
-	a.reserveEstimate(h)
+	a.reserveUncounted(h)
 	x.passAnswer(model)
 	var renamed []byte
 	if model.ServerModel != name {

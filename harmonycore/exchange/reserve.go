@@ -45,8 +45,20 @@ func (e *Exchange) reserve(model *Model, prompt, answer int, h Host) {
 	e.tell(contract.ReserveHeader, strconv.Itoa(tokens))
 }
 
-// estimate returns about how many tokens a prompt has that the gateway does not render.
-func (a *modelRequest) estimate() int { return harmony.EstimateTokens(a.size) }
+// estimate returns about how many tokens the prompts have that the gateway does not render: each id is one, and so are
+// four bytes of anything else.
+func (a *modelRequest) estimate() int {
+	return a.demand.IDs + harmony.EstimateTokens(a.size-a.demand.IDBytes)
+}
+
+// longest returns about how many tokens the longest of the prompts has.
+func (a *modelRequest) longest() int {
+	d := &a.demand
+	if d.Prompts <= 1 {
+		return a.estimate()
+	}
+	return d.LongestIDs + harmony.EstimateTokens(d.LongestText)
+}
 
 // overrideDemand makes the operator's limit of an answer count in the place of the client's, as for the model's servers.
 func (a *modelRequest) overrideDemand() {
@@ -60,7 +72,7 @@ func (a *modelRequest) fitsEstimate(param string) *openai.Error {
 	if answer == contract.MaxContextLength {
 		answer = 1 // it is not known
 	}
-	if a.context == a.model.ContextLength || a.estimate()/max(d.Prompts, 1)+answer <= a.context {
+	if a.context == a.model.ContextLength || a.longest()+answer <= a.context {
 		return nil
 	}
 	return errContextLength(param, a.context)
@@ -69,25 +81,39 @@ func (a *modelRequest) fitsEstimate(param string) *openai.Error {
 // maxReserve is the most tokens that one request reserves, or has used. Envoy takes no greater number of hits.
 const maxReserve = 1_000_000_000
 
-// reserveEstimate is reserve for a prompt that the gateway does not render.
-func (a *modelRequest) reserveEstimate(h Host) {
+// reserveUncounted reserves for a request whose tokens may never be counted, so that all that is reserved counts as
+// used. It is for the most that the model's servers may read and write: they do not know the client's limits.
+func (a *modelRequest) reserveUncounted(h Host) { a.reserveEstimate(a.model.ContextLength, h) }
+
+// reserveCounted reserves for a request whose prompt the gateway does not render, and whose tokens it counts.
+func (a *modelRequest) reserveCounted(h Host) { a.reserveEstimate(a.x.expectedAnswer(), h) }
+
+// reserveEstimate is reserve for a prompt that the gateway does not render. unsaid is the most tokens that an answer
+// reserves whose length the request does not say.
+func (a *modelRequest) reserveEstimate(unsaid int, h Host) {
 	d := &a.demand
 	prompts, choices := int64(max(d.Prompts, 1)), int64(max(d.Choices, 1))
-	prompt := min(int64(a.estimate()), prompts*int64(a.context), maxReserve)
-	rest := int64(a.context)
+	prompt := min(int64(a.estimate()), maxReserve)
+	rest := int64(a.model.ContextLength)
 	if prompts == 1 {
-		rest -= prompt // of several prompts, nobody knows which is how long
+		rest = max(rest-prompt, 0) // of several prompts, nobody knows which is how long
 	}
 	answer := int64(d.Answer)
-	if answer == 0 || answer > rest {
-		answer = rest
+	if answer == 0 {
+		answer = int64(unsaid)
 	}
+	answer = min(answer, rest)
 	if all := prompts * choices; answer > 0 && all > maxReserve/answer {
 		answer = maxReserve
 	} else {
 		answer *= all
 	}
 	a.x.reserve(a.model, int(prompt), int(min(answer, maxReserve-prompt)), h)
+}
+
+// expectedAnswer returns how many tokens a request reserves for an answer whose length it does not say.
+func (e *Exchange) expectedAnswer() int {
+	return cmp.Or(e.gateway.options.Clients.ExpectedAnswer, contract.DefaultExpectedAnswer)
 }
 
 // settle determines what the request has used of its reservation.

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -49,11 +50,104 @@ func TestEstimatedReservations(t *testing.T) {
 			t.Errorf("%s %s: %s are reserved, want %d", tt.path, body, got, tt.want(prompt))
 		}
 	}
-	x := gateway().Begin("POST", contract.CompletionsPath)
-	x.Header("authorization", "Bearer key-a") // 100 tokens
-	a := x.Request([]byte(`{"model":"`+testModel+`","prompt":"`+strings.Repeat("x", 600)+`"}`), Host{Now: testNow, ID: testID})
-	if a.Reply == nil || !strings.Contains(string(a.Reply.Body), contract.CodeContextLengthExceeded) {
-		t.Errorf("too long a prompt: %+v", a)
+}
+
+// TestUncountedPrompts: a client's context holds for prompts that the gateway does not render, and what it charges for
+// them has no limit but the prompt.
+func TestUncountedPrompts(t *testing.T) {
+	const context = 4096 // of the model
+	ids := func(n int) string { return "[" + strings.Repeat("1,", n-1) + "1]" }
+	chat := func(text string) string { return `"messages":[{"role":"user","content":"` + text + `"}]` }
+	for _, tt := range []struct {
+		name, key, path, rest string
+		// least and most are of what is reserved. Zero: the request is refused.
+		least, most int
+	}{
+		{"a raw text", "key-a", contract.CompletionsPath, `"prompt":"` + strings.Repeat("x", 600) + `"`, 0, 0},
+		{"raw ids", "key-a", contract.CompletionsPath, `"prompt":` + ids(101), 0, 0},
+		{"fewer raw ids", "key-a", contract.CompletionsPath, `"max_tokens":5,"prompt":` + ids(50), 55, 80},
+		{"many short prompts", "key-a", contract.CompletionsPath,
+			`"max_tokens":5,"prompt":[` + strings.Repeat(ids(50)+",", 9) + ids(50) + `]`, 550, 600},
+		{"a long one among short ones", "key-a", contract.CompletionsPath,
+			`"prompt":[` + strings.Repeat("[1],", 50) + ids(101) + `]`, 0, 0},
+		{"a long text among short ones", "key-a", contract.CompletionsPath,
+			`"prompt":["` + strings.Repeat(`x","`, 50) + strings.Repeat("x", 600) + `"]`, 0, 0},
+		{"a Chat request", "key-a", contract.ChatPath, chat(strings.Repeat("x", 600)), 0, 0},
+		{"a Responses request", "key-a", contract.ResponsesPath, `"input":"` + strings.Repeat("x", 600) + `"`, 0, 0},
+		{"an answer that is too long", "key-a", contract.ChatPath, `"max_tokens":101,` + chat("x"), 0, 0},
+		{"a short Chat request, whose answer nobody limits", "key-a", contract.ChatPath, chat("x"), context, context},
+		{"more ids than the context", "key-b", contract.CompletionsPath, `"max_tokens":5,"prompt":` + ids(400_000),
+			400_000, 400_050},
+		{"more text than the context", "key-b", contract.ChatPath, `"max_tokens":5,` + chat(strings.Repeat("x", 400_000)),
+			100_000, 100_050},
+	} {
+		g := testGateway(func(o *Options) {
+			keyed(o)
+			o.Models[0].RawPrompts, o.Models[0].Translate = contract.RawPromptsAllow, "0%"
+		})
+		x := g.Begin("POST", tt.path)
+		x.Header("authorization", "Bearer "+tt.key) // the client a has 100 tokens
+		a := x.Request([]byte(`{"model":"`+testModel+`",`+tt.rest+`}`), Host{Now: testNow, ID: testID})
+		if tt.most == 0 {
+			if a.Reply == nil || a.Reply.Status != 400 ||
+				!strings.Contains(string(a.Reply.Body), contract.CodeContextLengthExceeded) {
+				t.Errorf("%s: %+v", tt.name, a)
+			}
+			continue
+		}
+		if a.Forward == nil {
+			t.Errorf("%s: %s", tt.name, a.Reply.Body)
+			continue
+		}
+		if n, _ := strconv.Atoi(internalOf(a.Forward.Internal, contract.ReserveHeader)); n < tt.least || n > tt.most {
+			t.Errorf("%s: %d are reserved, want %d to %d", tt.name, n, tt.least, tt.most)
+		}
+	}
+}
+
+// TestExpectedAnswers: an answer whose length the request does not say reserves what is expected of it, where the gateway
+// counts its tokens.
+func TestExpectedAnswers(t *testing.T) {
+	const whole = contract.DefaultContextLength
+	for _, tt := range []struct {
+		name, kind, path, rest string
+		expected, want         int // beside the prompt; whole: with it
+	}{
+		{"Chat", "", contract.ChatPath, `"messages":[{"role":"user","content":"x"}]`, 0, 4096},
+		{"Responses", "", contract.ResponsesPath, `"input":"x"`, 0, 4096},
+		{"a setting", "", contract.ChatPath, `"messages":[{"role":"user","content":"x"}]`, 100, 100},
+		{"choices", "", contract.ChatPath, `"n":3,"messages":[{"role":"user","content":"x"}]`, 100, 300},
+		{"a length", "", contract.ChatPath, `"max_tokens":5000,"messages":[{"role":"user","content":"x"}]`, 100, 5000},
+		{"more than there is", "", contract.ChatPath, `"messages":[{"role":"user","content":"x"}]`, whole, whole},
+		{"a chat server", contract.Chat, contract.ChatPath, `"messages":[{"role":"user","content":"x"}]`, 0, 4096},
+		{"Responses at a chat server", contract.Chat, contract.ResponsesPath, `"input":"x"`, 0, 4096},
+		{"not translated", "0%", contract.ChatPath, `"messages":[{"role":"user","content":"x"}]`, 0, whole},
+		{"a raw prompt", "raw", contract.CompletionsPath, `"prompt":"x"`, 0, whole},
+	} {
+		g := testGateway(func(o *Options) {
+			keyed(o)
+			m := contract.DefaultModel(testModel)
+			switch tt.kind {
+			case contract.Chat:
+				m.Server, m.ServerModel = contract.Chat, "m"
+			case "0%":
+				m.Translate = "0%"
+			case "raw":
+				m.RawPrompts = contract.RawPromptsAllow
+			}
+			o.Models, o.Clients.ExpectedAnswer = []contract.Model{m}, tt.expected
+		})
+		x := g.Begin("POST", tt.path)
+		x.Header("authorization", "Bearer key-b")
+		a := x.Request([]byte(`{"model":"`+testModel+`",`+tt.rest+`}`), Host{Now: testNow, ID: testID})
+		if a.Forward == nil {
+			t.Errorf("%s: %s", tt.name, a.Reply.Body)
+			continue
+		}
+		n, _ := strconv.Atoi(internalOf(a.Forward.Internal, contract.ReserveHeader))
+		if want := tt.want; want == whole && n != whole || want != whole && n-x.reservation.prompt != want {
+			t.Errorf("%s: %d are reserved, %d of them for the prompt; want %d", tt.name, n, x.reservation.prompt, want)
+		}
 	}
 }
 

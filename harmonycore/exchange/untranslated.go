@@ -56,6 +56,9 @@ func (g *generation) passUntranslated(a *modelRequest, body []byte, h Host) Requ
 	if a.body.ModelInOtherCase {
 		return e.refuse(openai.DuplicateKey("model"))
 	}
+	if failure := a.fitsEstimate(g.param()); failure != nil {
+		return e.refuse(failure)
+	}
 	f := &Forward{
 		Path: m.ServerPath(path), Pool: contract.UntranslatedRoute(m.Pool), Without: kind.PrivateHeader, Readable: true,
 	}
@@ -65,7 +68,7 @@ func (g *generation) passUntranslated(a *modelRequest, body []byte, h Host) Requ
 		f.Body = scratch.renamed
 	}
 	a.routeByText(body)
-	a.reserveEstimate(h)
+	a.reserveUncounted(h)
 	f.Internal = e.marks()
 	e.sentTo(m)
 	e.report.Untranslated = true

@@ -12,7 +12,12 @@ type Demand struct {
 	// Prompts is how many prompts it has, Choices how many answers it wants to each, and Answer how many tokens each answer
 	// may have at most, or 0 if that is not said, at least not of all.
 	Prompts, Choices, Answer int
-	unsaid                   bool
+	// IDs is how many token ids the prompts have, and IDBytes how much of the body these are. Each is one token.
+	IDs, IDBytes int
+	// LongestIDs and LongestText bound the longest of several prompts: it has at most so many ids and so many bytes of
+	// text.
+	LongestIDs, LongestText int
+	unsaid                  bool
 }
 
 // Demand returns the demand of a request to an API. The other API's name of a number does not count: servers would not
@@ -36,8 +41,11 @@ func RawDemand(path string, body []byte) Demand {
 	members := rawjson.Members(body)
 	for members.Next() {
 		switch key := rawjson.View(members.Key); key {
-		case "prompt", "text", "input_ids", "token_ids", "input_embeds", "prompt_embeds":
+		case "prompt", "text", "input_ids", "token_ids":
+			d.notePrompts(members.Value, members.Kind)
+		case "input_embeds", "prompt_embeds":
 			d.Prompts = max(d.Prompts, promptsIn(members.Value))
+			d.LongestText = max(d.LongestText, len(members.Value))
 		default:
 			if in == "" || key != in {
 				continue
@@ -89,6 +97,46 @@ func (d *Demand) note(object []byte, name string) {
 		}
 	}
 	d.Answer, d.unsaid = max(d.Answer, answer), d.unsaid || !said
+}
+
+// notePrompts notes a member with prompts: a text, an array of ids, an array with either of several, or an array of ids
+// and texts that are one prompt together.
+func (d *Demand) notePrompts(value []byte, kind rawjson.Kind) {
+	if kind != rawjson.Array {
+		d.LongestText = max(d.LongestText, len(value))
+		return
+	}
+	prompts, text, ids := 0, 0, 0
+	own, ownBytes := 0, 0 // the ids in the array itself
+	each := rawjson.Elements(value)
+	for each.Next() {
+		if each.Kind == rawjson.Number {
+			own++
+			ownBytes += len(each.Value) + 1
+			continue
+		}
+		prompts++
+		inner, bytes := idsIn(each.Value)
+		d.IDs += inner
+		d.IDBytes += bytes
+		ids, text = max(ids, inner), max(text, len(each.Value)-bytes)
+	}
+	d.IDs += own
+	d.IDBytes += min(ownBytes, len(value))
+	d.Prompts = max(d.Prompts, prompts, 1)
+	d.LongestIDs, d.LongestText = max(d.LongestIDs, own+ids), max(d.LongestText, text)
+}
+
+// idsIn returns how many numbers an array has, and how many bytes they take with a comma each.
+func idsIn(value []byte) (ids, bytes int) {
+	each := rawjson.Elements(value)
+	for each.Next() {
+		if each.Kind == rawjson.Number {
+			ids++
+			bytes += len(each.Value) + 1
+		}
+	}
+	return ids, min(bytes, len(value))
 }
 
 // promptsIn returns how many prompts a value has. The ids in an array are one prompt together.

@@ -33,8 +33,30 @@ func TestRawDemand(t *testing.T) {
 		{"/api/generate", `{"prompt":"x","":5}`, Demand{Prompts: 1, Choices: 1}},
 	} {
 		got := RawDemand(tt.path, []byte(tt.body))
-		if got.unsaid = false; got != tt.want {
+		got = Demand{Prompts: got.Prompts, Choices: got.Choices, Answer: got.Answer}
+		if got != tt.want {
 			t.Errorf("%s %s: got %+v, want %+v", tt.path, tt.body, got, tt.want)
+		}
+	}
+}
+
+// TestRawPrompts: each id of a prompt is a token, however few bytes it has, and what is no id is text.
+func TestRawPrompts(t *testing.T) {
+	for body, want := range map[string]Demand{
+		`{"prompt":"four"}`:                {Prompts: 1, LongestText: 4},
+		`{"prompt":[1,2,3]}`:               {Prompts: 1, IDs: 3, IDBytes: 6, LongestIDs: 3},
+		`{"prompt":[ 1 , 2 , 200000 ]}`:    {Prompts: 1, IDs: 3, IDBytes: 11, LongestIDs: 3},
+		`{"prompt":[[1,2],[3,4,5]]}`:       {Prompts: 2, IDs: 5, IDBytes: 10, LongestIDs: 3, LongestText: 1},
+		`{"prompt":["ab",[3,4,5]]}`:        {Prompts: 2, IDs: 3, IDBytes: 6, LongestIDs: 3, LongestText: 2},
+		`{"prompt":[1,"abc",2]}`:           {Prompts: 1, IDs: 2, IDBytes: 4, LongestIDs: 2, LongestText: 3},
+		`{"token_ids":[],"input_ids":[7]}`: {Prompts: 1, IDs: 1, IDBytes: 2, LongestIDs: 1},
+		`{"prompt_embeds":"AAAA"}`:         {Prompts: 1, LongestText: 4},
+		`{"input_embeds":[[[0.5,1]]]}`:     {Prompts: 1, LongestText: 11},
+	} {
+		got := RawDemand(contract.CompletionsPath, []byte(body))
+		want.Choices, want.unsaid = 1, got.unsaid
+		if got != want {
+			t.Errorf("%s: got %+v, want %+v", body, got, want)
 		}
 	}
 }

@@ -60,12 +60,9 @@ func (r *itemReader) question(ctx context.Context, at, id string) (store.Item, *
 	if r.references++; r.references > maxReferences {
 		return store.Item{}, missing
 	}
-	item, err := st.Item(ctx, r.tenant, id)
+	item, err := st.Item(ctx, r.tenant, id, r.pay)
 	if err == nil && item.Type != typeApprovalRequest {
 		err = store.ErrNotFound
-	}
-	if err == nil {
-		err = r.pay(int64(len(item.Body)))
 	}
 	if err != nil {
 		return store.Item{}, r.service.failure(err, at, missing)

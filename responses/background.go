@@ -149,7 +149,7 @@ func (s *Service) answerQueued(w http.ResponseWriter, r *http.Request, c *caller
 	if failure != nil {
 		return failure
 	}
-	return s.follow(w, r, st, c, t.id, -1)
+	return s.follow(w, r, &followed{store: st, id: t.id, after: -1, share: c.share, tenant: c.tenant, begun: true})
 }
 
 // makeInBackground makes responses until the service is stopped. It returns when those that it has begun have ended.
@@ -217,7 +217,9 @@ func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, un
 		unreadable = json.Unmarshal(j.Request, &request)
 	}
 	m.turn = request.turn(s, j.ID)
-	m.turn.owner = j.Tenant
+	m.turn.owner, m.turn.share = j.Tenant, &share{of: s.memory, tenant: j.Tenant}
+	defer m.turn.share.release()
+	m.turn.share.holdAnyway(copies * int64(len(j.Request)))
 	switch {
 	case unreadable != nil:
 		s.Log.Error("a response in the background cannot be read", "response", j.ID, "reason", unreadable)

@@ -262,7 +262,7 @@ func TestServeDrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if r, _, err := st.Get(t.Context(), store.TenantOf(""), id); err != nil || r.Status != statusCompleted {
+	if r, _, err := st.Get(t.Context(), store.TenantOf(""), id, nil); err != nil || r.Status != statusCompleted {
 		t.Errorf("%+v %v", r, err)
 	}
 }

@@ -156,7 +156,7 @@ func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *caller,
 	if err != nil {
 		return s.failure(err, "", notFound("Conversation", id))
 	}
-	return s.writeList(w, list, c.bound(""), includes(query))
+	return s.writeList(w, c, list, c.bound(""), includes(query))
 }
 
 func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *caller,
@@ -173,17 +173,17 @@ func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *caller,
 	if err := st.AddItems(r.Context(), c.tenant, id, items); err != nil {
 		return s.failure(err, "", notFound("Conversation", id))
 	}
-	return s.writeList(w, &store.List{Items: items}, c.bound(""), includes(r.URL.Query()))
+	return s.writeList(w, c, &store.List{Items: items}, c.bound(""), includes(r.URL.Query()))
 }
 
 func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("item")
-	item, err := st.ConversationItem(r.Context(), c.tenant, r.PathValue("id"), id)
+	item, err := st.ConversationItem(r.Context(), c.tenant, r.PathValue("id"), id, c.share.take)
 	if err != nil {
 		return s.failure(err, "", notFound("Item", id))
 	}
-	return writeJSON(w, s.forClient(&item, c.bound(""), includes(r.URL.Query())))
+	return writeStored(w, c, s.forClient(&item, c.bound(""), includes(r.URL.Query())))
 }
 
 // deleteItem answers with the conversation, as OpenAI's API does.

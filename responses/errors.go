@@ -72,7 +72,7 @@ func (s *Service) failure(err error, param string, notFound *openai.Error) *open
 	case err == nil:
 		return nil
 	case errors.Is(err, errNoMemory):
-		return errOverloaded("no memory for the stored conversation now")
+		return errOverloaded("no memory for what is stored now")
 	case errors.Is(err, store.ErrNotFound):
 		return notFound
 	case errors.Is(err, store.ErrNoAfter):

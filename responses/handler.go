@@ -186,21 +186,49 @@ func writeJSON(w http.ResponseWriter, body []byte) *openai.Error {
 	return nil
 }
 
+const (
+	// writeTimeout is how long a client may take nothing of what is stored.
+	writeTimeout = time.Minute
+	// writePiece is how much is written at once.
+	writePiece = 64 << 10
+)
+
+// writeStored writes what was read from the store. It gives back the memory that reading it took.
+func writeStored(w http.ResponseWriter, c *caller, body []byte) *openai.Error {
+	c.share.keep(int64(len(body)))
+	w.Header().Set("content-type", "application/json")
+	_ = writePieces(w, body)
+	return nil
+}
+
+// writePieces writes a text for a client that keeps the memory of the text until it has taken it. One that takes
+// nothing for too long is cut.
+func writePieces(w http.ResponseWriter, text []byte) error {
+	connection := http.NewResponseController(w)
+	defer func() { _ = connection.SetWriteDeadline(time.Time{}) }()
+	for len(text) > 0 {
+		now := text[:min(len(text), writePiece)]
+		text = text[len(now):]
+		_ = connection.SetWriteDeadline(time.Now().Add(writeTimeout)) // without one, Envoy's own timeouts are left
+		if _, err := w.Write(now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // The limits of lists.
 const (
 	defaultPage = 20
 	maxPage     = 100
 )
 
-// pageBytes is the size of the items after which a page ends, though there may be more.
+// pageBytes is the size of the items of a page, unless one item is larger.
 const pageBytes = 1 << 20
 
-// page reads the parameters of a list, and takes the memory for it.
+// page reads the parameters of a list.
 func page(q url.Values, c *caller) (store.Page, *openai.Error) {
-	p := store.Page{After: q.Get("after"), Limit: defaultPage, MaxBytes: pageBytes}
-	if c.share.take(pageBytes) != nil {
-		return p, errOverloaded("no memory for another list now")
-	}
+	p := store.Page{After: q.Get("after"), Limit: defaultPage, MaxBytes: pageBytes, Allow: c.share.take}
 	if limit := q.Get("limit"); limit != "" {
 		n, err := strconv.Atoi(limit)
 		if err != nil || n < 1 || n > maxPage {
@@ -222,7 +250,8 @@ func page(q url.Values, c *caller) (store.Page, *openai.Error) {
 func includes(q url.Values) []string { return append(q["include"], q["include[]"]...) }
 
 // writeList writes a page of items.
-func (s *Service) writeList(w http.ResponseWriter, list *store.List, bound *seal.Bound, include []string) *openai.Error {
+func (s *Service) writeList(w http.ResponseWriter, c *caller, list *store.List, bound *seal.Bound,
+	include []string) *openai.Error {
 	type page struct {
 		Object  string  `json:"object"`
 		Data    []any   `json:"data"`
@@ -239,5 +268,5 @@ func (s *Service) writeList(w http.ResponseWriter, list *store.List, bound *seal
 		}
 		p.LastID = &item.ID
 	}
-	return writeJSON(w, mustMarshal(p))
+	return writeStored(w, c, mustMarshal(p))
 }

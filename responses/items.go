@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -185,7 +186,8 @@ func orNull(raw json.RawMessage) json.RawMessage {
 // maxReferences is how many references to stored items a request may have. Each is a query.
 const maxReferences = 1000
 
-// pay takes memory for an item that is referred to. All of a request are held to the limit of a conversation.
+// pay takes memory for an item that is referred to, before it is read. All of a request are held to the limit of a
+// conversation.
 func (r *itemReader) pay(size int64) error {
 	if r.total += size; r.total > r.service.BodyLimit {
 		return &store.TooLargeError{Bytes: r.total}
@@ -205,10 +207,7 @@ func (r *itemReader) referred(ctx context.Context, at, id string) (store.Item, *
 		return store.Item{}, badRequest(contract.CodeInvalidValue, at, fmt.Sprintf("Invalid '%s': more than %d references. "+
 			"Send the items themselves.", at, maxReferences))
 	}
-	item, err := st.Item(ctx, r.tenant, id)
-	if err == nil {
-		err = r.pay(int64(len(item.Body)))
-	}
+	item, err := st.Item(ctx, r.tenant, id, r.pay)
 	if err != nil {
 		return store.Item{}, r.service.failure(err, at, missing)
 	}
@@ -225,12 +224,17 @@ func (r *itemReader) known(ctx context.Context, at, id, kind string) (item store
 		return item, false, nil
 	}
 	r.references++
-	item, err := st.Item(ctx, r.tenant, id)
+	item, err := st.Item(ctx, r.tenant, id, r.share.take)
+	if errors.Is(err, errNoMemory) {
+		return item, false, r.service.failure(err, at, nil)
+	}
+	size := int64(len(item.Body))
 	if err != nil || item.Type != kind || !bytes.Contains(item.Body, []byte(`"`+hiddenItems+`"`)) {
+		r.share.give(size)
 		return item, false, nil
 	}
-	if err := r.pay(int64(len(item.Body))); err != nil {
-		return item, false, r.service.failure(err, at, nil)
+	if r.total += size; r.total > r.service.BodyLimit {
+		return item, false, r.service.failure(&store.TooLargeError{Bytes: r.total}, at, nil)
 	}
 	r.seen[id] = true
 	return item, true, nil

@@ -35,11 +35,11 @@ func (m *maker) run(ctx context.Context) {
 	s := m.service
 	ctx, span := m.backgroundSpan(ctx)
 	defer span.End()
-	past, input, err := m.store.JobItems(ctx, m.job)
+	past, input, err := m.store.JobItems(ctx, m.job, m.turn.share.take)
 	if err == nil && m.turn.request.conversation != "" {
 		var locked *store.Past
 		locked, err = m.store.Lock(ctx, m.job.Tenant, m.turn.request.conversation, m.job.ID, lockLease,
-			store.AtMost(s.BodyLimit))
+			s.within(&caller{share: m.turn.share}))
 		if errors.Is(err, store.ErrLocked) {
 			m.ignoreLost(m.store.Release(ctx, m.job, busyWait))
 			return
@@ -62,7 +62,7 @@ func (m *maker) run(ctx context.Context) {
 		}
 		return
 	}
-	m.turn.past, m.turn.input = past, input
+	m.turn.past, m.turn.input, m.turn.share.insists = past, input, true
 	work, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var renewing sync.WaitGroup
@@ -209,20 +209,24 @@ func (m *maker) fail(ctx context.Context, message string) {
 // resume takes over what is stored of the response: the object, the finished items of the stream, and the number of
 // the next event.
 func (m *maker) resume(ctx context.Context) {
-	if r, _, err := m.store.Get(ctx, m.job.Tenant, m.job.ID); err == nil {
+	m.turn.share.insists = true
+	if r, err := m.store.Object(ctx, m.job.Tenant, m.job.ID, m.turn.share.take); err == nil {
 		_ = json.Unmarshal(r.Object, &m.turn.last) // what cannot be read leaves the object as it was queued
 		m.turn.request.stream = r.Streamed
 	}
 	for ended := false; !ended; {
-		batches, last, err := m.store.EventsAfter(ctx, m.job.Tenant, m.job.ID, m.next-1)
+		batches, last, err := m.store.EventsAfter(ctx, m.job.Tenant, m.job.ID, m.next-1, m.turn.share.hold)
 		if err != nil {
 			m.service.Log.Warn("the events of a response cannot be read", "response", m.job.ID, "error", err)
 			break
 		}
+		size := int64(0)
 		for i := range batches {
+			size += int64(len(batches[i].Body))
 			m.takeItems(batches[i].Body)
 			m.next = batches[i].Last + 1
 		}
+		m.turn.share.drop(size)
 		ended = last || len(batches) == 0
 	}
 	if m.job.Begun {

@@ -19,13 +19,14 @@ type share struct {
 	of     *quota
 	tenant store.Tenant
 	taken  int64
+	// insists reports whether nothing is refused: the model has been asked, and its client waits elsewhere.
+	insists bool
 }
 
 // errNoMemory means that other requests have taken what there is.
 var errNoMemory = errors.New("no memory is left for another request")
 
-// take takes memory for a text of a size, before it is read. A response in the background has no share: their number is
-// limited.
+// take takes memory for a text of a size, before it is read.
 func (s *share) take(size int64) error { return s.hold(copies * size) }
 
 // give gives back the memory of a text that has turned out to be smaller.
@@ -34,6 +35,10 @@ func (s *share) give(size int64) { s.drop(copies * size) }
 // hold takes bytes of memory.
 func (s *share) hold(bytes int64) error {
 	if s == nil {
+		return nil
+	}
+	if s.insists {
+		s.holdAnyway(bytes)
 		return nil
 	}
 	if s.of.take(s.tenant, bytes) != granted {
@@ -52,6 +57,13 @@ func (s *share) drop(bytes int64) {
 	s.taken -= bytes
 }
 
+// keep gives back what a request has taken beside so many bytes, which are all that is left of it.
+func (s *share) keep(bytes int64) {
+	if s.taken > bytes {
+		s.drop(s.taken - bytes)
+	}
+}
+
 // weigh takes the memory for the values of a body, before anything of it is decoded.
 func (s *share) weigh(body []byte) *openai.Error {
 	bytes, failure := weigh(body)
@@ -65,6 +77,12 @@ func (s *share) weigh(body []byte) *openai.Error {
 func (s *share) release() {
 	s.of.give(s.tenant, s.taken)
 	s.taken = 0
+}
+
+// holdAnyway takes bytes of memory, also if there are none left: for what is there already.
+func (s *share) holdAnyway(bytes int64) {
+	s.of.give(s.tenant, -bytes)
+	s.taken += bytes
 }
 
 // within returns a limit of what is read from the store for a request: it may not be larger than a request's body, and

@@ -14,17 +14,25 @@ import (
 // getResponse answers with a stored response, or with its stream.
 func (s *Service) getResponse(w http.ResponseWriter, r *http.Request, c *caller,
 	st *store.Store) *openai.Error {
-	id := r.PathValue("id")
-	found, output, err := st.Get(r.Context(), c.tenant, id)
+	id, query := r.PathValue("id"), r.URL.Query()
+	if stream := query.Get("stream"); stream != "" && stream != "false" {
+		return s.getStream(w, r, c, st)
+	}
+	found, output, err := st.Get(r.Context(), c.tenant, id, c.share.take)
 	if err != nil {
 		return s.failure(err, "", notFound("Response", id))
 	}
-	query := r.URL.Query()
-	switch query.Get("stream") {
-	case "", "false":
-		return writeJSON(w, s.whole(found, output, c, includes(query)))
-	case "true":
-	default:
+	return writeStored(w, c, s.whole(found, output, c, includes(query)))
+}
+
+// getStream answers with the stream of a stored response.
+func (s *Service) getStream(w http.ResponseWriter, r *http.Request, c *caller, st *store.Store) *openai.Error {
+	id, query := r.PathValue("id"), r.URL.Query()
+	found, err := st.Head(r.Context(), c.tenant, id)
+	if err != nil {
+		return s.failure(err, "", notFound("Response", id))
+	}
+	if query.Get("stream") != "true" {
 		return wrongType("stream", "true or false")
 	}
 	if !found.Background {
@@ -41,7 +49,7 @@ func (s *Service) getResponse(w http.ResponseWriter, r *http.Request, c *caller,
 			return wrongType("starting_after", "a number")
 		}
 	}
-	return s.follow(w, r, st, c, id, after)
+	return s.follow(w, r, &followed{store: st, id: id, after: after, share: c.share, tenant: c.tenant})
 }
 
 // whole returns the object of a stored response with its output.
@@ -86,7 +94,7 @@ func (s *Service) listInputItems(w http.ResponseWriter, r *http.Request, c *call
 	if failure != nil {
 		return failure
 	}
-	found, _, err := st.Get(r.Context(), c.tenant, id)
+	found, err := st.Object(r.Context(), c.tenant, id, c.share.take)
 	if err != nil {
 		return s.failure(err, "", notFound("Response", id))
 	}
@@ -96,14 +104,14 @@ func (s *Service) listInputItems(w http.ResponseWriter, r *http.Request, c *call
 	}
 	var o object
 	_ = json.Unmarshal(found.Object, &o)
-	return s.writeList(w, list, c.bound(o.text("model")), includes(query))
+	return s.writeList(w, c, list, c.bound(o.text("model")), includes(query))
 }
 
 // cancelResponse ends a response that is made in the background.
 func (s *Service) cancelResponse(w http.ResponseWriter, r *http.Request, c *caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
-	found, err := st.Cancel(r.Context(), c.tenant, id, cancelled)
+	found, err := st.Cancel(r.Context(), c.tenant, id, c.share.take, cancelled)
 	switch {
 	case err == nil:
 		s.metrics.finished(statusCancelled)

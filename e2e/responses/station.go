@@ -158,7 +158,7 @@ func (s *station) chainOf(turns int) []string {
 	st := s.openStore()
 	defer s.closeStore(st)
 	tenant := store.TenantOf("")
-	r, output, err := st.Get(s.T.Context(), tenant, model.ID)
+	r, output, err := st.Get(s.T.Context(), tenant, model.ID, nil)
 	if err != nil {
 		s.T.Fatal(err)
 	}

@@ -3,11 +3,13 @@
 package soak
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -34,8 +36,8 @@ const (
 	attackSize                                    = 4_190_000
 )
 
-// TestSoakService attacks the responses service with bodies and frames that take much more memory than their size
-// tells. Its process may take memory_limit and 256 MiB. `make soak` sends every family, `make test` a few.
+// TestSoakService attacks the responses service with bodies, frames and readers that take much more memory than
+// their size tells. Its process may take memory_limit and 256 MiB. `make soak` sends every family, `make test` a few.
 func TestSoakService(t *testing.T) {
 	few := sized(1, 0) == 1
 	each := func(s *serviceUnderAttack, families map[string]string, attack func(body string)) {
@@ -60,6 +62,8 @@ func TestSoakService(t *testing.T) {
 		"frames": func(s *serviceUnderAttack) {
 			each(s, bodytest.Bodies(`"type":"response.create","model":"m","store":false,`, "input", attackSize), s.frames)
 		},
+		"followers": func(s *serviceUnderAttack) { s.peakOf("200 that do not read a stream", s.followers) },
+		"readers":   func(s *serviceUnderAttack) { s.peakOf("100 that do not read 6 MiB", s.readers) },
 	} {
 		t.Run(name, func(t *testing.T) { attack(startService(t)) })
 	}
@@ -192,4 +196,72 @@ func (s *serviceUnderAttack) frames(frame string) {
 		})
 	}
 	all.Wait()
+}
+
+// create makes a response of a size and returns its id when it has ended.
+func (s *serviceUnderAttack) create(size int, members string) string {
+	s.t.Helper()
+	s.text = strings.Repeat("x", size)
+	defer func() { s.text = "Hello." }()
+	response, err := http.Post(s.url+"/v1/responses", "application/json", strings.NewReader(`{"model":"m","input":"x"`+
+		members+`}`))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	head := make([]byte, 400)
+	if _, err := io.ReadFull(response.Body, head); err != nil {
+		s.t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(head), `"id":"resp_`)
+	id, _, found := strings.Cut(rest, `"`)
+	if _, err := io.Copy(io.Discard, response.Body); err != nil || !found {
+		s.t.Fatalf("%v: %s", err, head)
+	}
+	return "resp_" + id
+}
+
+// stalled asks for a path many times, and reads nothing of the answers but their heads. It returns how many had which
+// status.
+func (s *serviceUnderAttack) stalled(path string, many int) map[int]int {
+	var mu sync.Mutex
+	counts := map[int]int{}
+	var all sync.WaitGroup
+	for range many {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		defer conn.Close()
+		all.Go(func() {
+			_, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path)
+			var response *http.Response
+			if err == nil {
+				response, err = http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				counts[0]++
+				return
+			}
+			counts[response.StatusCode]++
+			if response.StatusCode == http.StatusServiceUnavailable && response.Header.Get("retry-after") == "" {
+				s.t.Error("503 without retry-after")
+			}
+		})
+	}
+	all.Wait()
+	time.Sleep(2 * time.Second) // whatever else the service reads for them
+	return counts
+}
+
+func (s *serviceUnderAttack) followers() {
+	id := s.create(sized(6, 30)<<20, `,"background":true,"stream":true`)
+	s.t.Logf("statuses: %v", s.stalled("/v1/responses/"+id+"?stream=true", 200))
+}
+
+func (s *serviceUnderAttack) readers() {
+	id := s.create(6<<20, ``)
+	s.t.Logf("statuses: %v", s.stalled("/v1/responses/"+id, 100))
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -123,13 +124,19 @@ func (s *Store) Release(ctx context.Context, j *Job, after time.Duration) error 
 }
 
 // JobItems returns the items before the input of a job, unless it continues a conversation, and its input.
-func (s *Store) JobItems(ctx context.Context, j *Job) (past, input []Item, err error) {
-	if j.previous.Valid {
-		if past, err = s.chainItems(ctx, j.Tenant, j.previous); err != nil {
-			return nil, nil, err
-		}
+func (s *Store) JobItems(ctx context.Context, j *Job, limit Limit) (past, input []Item, err error) {
+	size := int64(0)
+	err = s.row(ctx, s.db, "SELECT chain_bytes FROM responses WHERE key = ?", []any{j.key}, &size)
+	if err == nil {
+		err = limit.allow(size)
 	}
-	input, err = s.items(ctx, s.db, j.Tenant, "response = ? AND NOT output ORDER BY key", j.key)
+	if err == nil && j.previous.Valid {
+		past, err = s.chainItems(ctx, j.Tenant, j.previous)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	input, err = s.items(ctx, s.db, j.Tenant, nil, "response = ? AND NOT output ORDER BY key", j.key)
 	return past, input, err
 }
 
@@ -143,23 +150,53 @@ type Events struct {
 
 // AppendEvents stores events of a job. The error is [ErrLost] as for [Store.Renew].
 func (s *Store) AppendEvents(ctx context.Context, j *Job, e Events, lease time.Duration) error {
-	body, err := s.seal(eventRecord, j.Tenant, j.ID, e.Body)
-	if err != nil {
-		return err
-	}
 	return s.change(ctx, func(tx *sql.Tx) error {
 		if err := s.owned(ctx, tx, j, "lease_until = ?", s.now().Add(lease).UnixMilli()); err != nil {
 			return err
 		}
-		return s.insertEvents(ctx, tx, j.key, e.First, e.Last, body)
+		return s.insertEvents(ctx, tx, j.Tenant, j.ID, j.key, e)
 	})
 }
 
-func (s *Store) insertEvents(ctx context.Context, tx *sql.Tx, key, first, last int64, body []byte) error {
-	_, err := s.exec(ctx, tx, "INSERT INTO events (response, first, last, body) VALUES (?, ?, ?, ?) "+
-		// They may be there: a commit whose answer was lost is tried again, perhaps with more events.
-		"ON CONFLICT (response, first) DO UPDATE SET last = excluded.last, body = excluded.body", key, first, last, body)
-	return err
+// insertEvents stores events of a response in batches.
+func (s *Store) insertEvents(ctx context.Context, tx *sql.Tx, t Tenant, id string, key int64, e Events) error {
+	for len(e.Body) > 0 {
+		now := e.cut()
+		body, err := s.seal(eventRecord, t, id, now.Body)
+		if err != nil {
+			return err
+		}
+		_, err = s.exec(ctx, tx, "INSERT INTO events (response, first, last, body) VALUES (?, ?, ?, ?) "+
+			// They may be there: a commit whose answer was lost is tried again, perhaps with more events.
+			"ON CONFLICT (response, first) DO UPDATE SET last = excluded.last, body = excluded.body", key, now.First, now.Last,
+			body)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cut removes the first batch of the events and returns it. The batches are the same if more events follow.
+func (e *Events) cut() Events {
+	now := Events{First: e.First, Last: e.First - 1}
+	size := 0
+	for size < len(e.Body) {
+		end := bytes.Index(e.Body[size:], []byte("\n\n"))
+		if end += 2; end < 2 {
+			end = len(e.Body) - size
+		}
+		if size > 0 && size+end > maxBatch {
+			break
+		}
+		size += end
+		now.Last++
+	}
+	if size == len(e.Body) {
+		now.Last = e.Last
+	}
+	now.Body, e.Body, e.First = e.Body[:size], e.Body[size:], now.Last+1
+	return now
 }
 
 // Outcome is how a response has ended.
@@ -180,10 +217,6 @@ type Outcome struct {
 // Finish stores how a job has ended, and gives its conversation back. The error is [ErrLost] as for [Store.Renew].
 func (s *Store) Finish(ctx context.Context, j *Job, o *Outcome) error {
 	object, err := s.seal(objectRecord, j.Tenant, j.ID, o.Object)
-	if err != nil {
-		return err
-	}
-	events, err := s.seal(eventRecord, j.Tenant, j.ID, o.Events.Body)
 	if err != nil {
 		return err
 	}
@@ -213,10 +246,10 @@ func (s *Store) Finish(ctx context.Context, j *Job, o *Outcome) error {
 				return err
 			}
 		}
-		if err := s.insertTurn(ctx, tx, j.Tenant, j.key, past, nil, o.Output, o.Compacted); err != nil || len(o.Events.Body) == 0 {
+		if err := s.insertTurn(ctx, tx, j.Tenant, j.key, past, nil, o.Output, o.Compacted); err != nil {
 			return err
 		}
-		return s.insertEvents(ctx, tx, j.key, o.Events.First, o.Events.Last, events)
+		return s.insertEvents(ctx, tx, j.Tenant, j.ID, j.key, o.Events)
 	})
 }
 
@@ -243,10 +276,10 @@ func (s *Store) joinConversation(ctx context.Context, tx *sql.Tx, response int64
 // Cancel ends a response that is made in the background. end returns the cancelled object, and the last event for a
 // response whose events are kept; sequence is that event's number. The error is [ErrEnded] if the response has ended;
 // the response is returned then too.
-func (s *Store) Cancel(ctx context.Context, t Tenant, id string,
+func (s *Store) Cancel(ctx context.Context, t Tenant, id string, limit Limit,
 	end func(r *Response, sequence int64) (object, event []byte, err error)) (r *Response, err error) {
 	err = s.change(ctx, func(tx *sql.Tx) error {
-		if r, err = s.find(ctx, tx, t, id); err != nil {
+		if r, err = s.find(ctx, tx, t, id, limit); err != nil {
 			return err
 		}
 		if !Running(r.Status) || !r.Background {
@@ -278,35 +311,70 @@ func (s *Store) Cancel(ctx context.Context, t Tenant, id string,
 		if _, err := s.exec(ctx, tx, "UPDATE responses SET object = ? WHERE key = ?", sealed, r.key); err != nil {
 			return err
 		}
-		if event, err = s.seal(eventRecord, t, id, event); err != nil || !r.Streamed {
-			return err
+		if !r.Streamed {
+			return nil
 		}
-		return s.insertEvents(ctx, tx, r.key, sequence, sequence, event)
+		return s.insertEvents(ctx, tx, t, id, r.key, Events{First: sequence, Last: sequence, Body: event})
 	})
 	return r, err
 }
 
-// maxBatches is how many batches of events are read at once.
-const maxBatches = 16
+const (
+	// maxBatches is how many batches of events are read at once.
+	maxBatches = 16
+	// maxBatch is the size of a batch, unless one event is larger, and of those that are read at once.
+	maxBatch = 1 << 20
+)
 
 // EventsAfter returns events of a response whose numbers are larger than sequence, or none if there are none yet. A
-// batch may begin before. ended reports whether no event follows them.
-func (s *Store) EventsAfter(ctx context.Context, t Tenant, id string, sequence int64) (events []Events, ended bool, err error) {
+// batch may begin before. limit is called with their size before they are read: 1 MiB at most, unless one batch is
+// larger. ended reports whether no event follows them.
+func (s *Store) EventsAfter(ctx context.Context, t Tenant, id string, sequence int64,
+	limit Limit) (events []Events, ended bool, err error) {
 	// The status is read first: events that are stored in between are there in the next call.
-	r, err := s.find(ctx, s.db, t, id)
+	r, err := s.Head(ctx, t, id)
 	if err != nil {
 		return nil, false, err
 	}
-	err = s.each(ctx, s.db, "SELECT first, last, body FROM events WHERE response = ? AND last > ? ORDER BY first LIMIT ?",
-		[]any{r.key, sequence, maxBatches}, func(rows *sql.Rows) error {
-			var e Events
-			if err := rows.Scan(&e.First, &e.Last, &e.Body); err != nil {
-				return err
-			}
-			body, err := s.open(eventRecord, t, id, e.Body)
-			e.Body = body
-			events = append(events, e)
+	n, first, last, total, more := 0, int64(0), int64(0), int64(0), false
+	err = s.each(ctx, s.db, "SELECT first, last, LENGTH(body) FROM events WHERE response = ? AND last > ? ORDER BY first "+
+		"LIMIT ?", []any{r.key, sequence, maxBatches + 1}, func(rows *sql.Rows) error {
+		var begins, ends, size int64
+		if err := rows.Scan(&begins, &ends, &size); err != nil {
 			return err
-		})
-	return events, !Running(r.Status) && len(events) < maxBatches, err
+		}
+		if n++; n > maxBatches || n > 1 && total+size > maxBatch {
+			more = true
+			return errEnough
+		}
+		if n == 1 {
+			first = begins
+		}
+		last, total = begins, total+size
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) || total == 0 {
+		return nil, !Running(r.Status), err
+	}
+	if err := limit.allow(total); err != nil {
+		return nil, false, err
+	}
+	events, err = s.batches(ctx, t, r, first, last)
+	return events, !Running(r.Status) && !more, err
+}
+
+// batches returns the batches of events that begin from first to last.
+func (s *Store) batches(ctx context.Context, t Tenant, r *Response, first, last int64) (events []Events, err error) {
+	err = s.each(ctx, s.db, "SELECT first, last, body FROM events WHERE response = ? AND first BETWEEN ? AND ? "+
+		"ORDER BY first", []any{r.key, first, last}, func(rows *sql.Rows) error {
+		var e Events
+		if err := rows.Scan(&e.First, &e.Last, &e.Body); err != nil {
+			return err
+		}
+		body, err := s.open(eventRecord, t, r.ID, e.Body)
+		e.Body = body
+		events = append(events, e)
+		return err
+	})
+	return events, err
 }

@@ -76,8 +76,10 @@ type Page struct {
 	// After is the id of the item before the first. Empty: from the beginning.
 	After string
 	Limit int
-	// MaxBytes is the size of the items after which none is added. 0: there is no such limit.
+	// MaxBytes is the size that the items have together, unless the first is larger. 0: there is no such limit.
 	MaxBytes int64
+	// Allow is called with the size of the items before they are read.
+	Allow Limit
 	// Ascending reports whether the oldest item comes first.
 	Ascending bool
 }
@@ -91,7 +93,7 @@ type List struct {
 
 // InputItems returns the items that a response was made from: those of the chain before it, and its input.
 func (s *Store) InputItems(ctx context.Context, t Tenant, id string, page Page) (*List, error) {
-	r, err := s.find(ctx, s.db, t, id)
+	r, err := s.Head(ctx, t, id)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +104,7 @@ func (s *Store) InputItems(ctx context.Context, t Tenant, id string, page Page) 
 // list returns a page of the items that meet a condition. before begins the statement.
 func (s *Store) list(ctx context.Context, t Tenant, before string, beforeArgs []any, condition string, args []any,
 	page Page) (*List, error) {
-	query := before + "SELECT key, id, type, body FROM items WHERE " + condition
+	query := before + "SELECT key, bytes FROM items WHERE " + condition
 	args = append(beforeArgs, args...)
 	if page.After != "" {
 		var after int64
@@ -114,27 +116,28 @@ func (s *Store) list(ctx context.Context, t Tenant, before string, beforeArgs []
 		query += " AND key " + map[bool]string{true: ">", false: "<"}[page.Ascending] + " ?"
 		args = append(args, after)
 	}
-	query += " ORDER BY key " + map[bool]string{true: "ASC", false: "DESC"}[page.Ascending] + " LIMIT ?"
-	list, total := &List{}, int64(0)
-	err := s.each(ctx, s.db, query, append(args, page.Limit+1), func(rows *sql.Rows) error {
-		var item Item
-		var key int64
-		if err := rows.Scan(&key, &item.ID, &item.Type, &item.Body); err != nil {
+	order := " ORDER BY key " + map[bool]string{true: "ASC", false: "DESC"}[page.Ascending]
+	list, total, keys := &List{}, int64(0), []any{}
+	err := s.each(ctx, s.db, query+order+" LIMIT ?", append(args, page.Limit+1), func(rows *sql.Rows) error {
+		var key, size int64
+		if err := rows.Scan(&key, &size); err != nil {
 			return err
 		}
-		if len(list.Items) == page.Limit || page.MaxBytes > 0 && total >= page.MaxBytes {
+		if len(keys) == page.Limit || page.MaxBytes > 0 && len(keys) > 0 && total+size > page.MaxBytes {
 			list.More = true
 			return errEnough
 		}
-		total += int64(len(item.Body))
-		body, err := s.open(itemRecord, t, item.ID, item.Body)
-		item.Body = body
-		list.Items = append(list.Items, item)
-		return err
+		total += size
+		keys = append(keys, key)
+		return nil
 	})
-	if errors.Is(err, errEnough) {
-		err = nil
+	if err != nil && !errors.Is(err, errEnough) || len(keys) == 0 {
+		return list, err
 	}
+	if err := page.Allow.allow(total); err != nil {
+		return nil, err
+	}
+	list.Items, err = s.items(ctx, s.db, t, nil, "key IN ("+marks(len(keys))+")"+order, keys...)
 	return list, err
 }
 

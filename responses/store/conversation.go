@@ -158,12 +158,12 @@ func (s *Store) ConversationItems(ctx context.Context, t Tenant, id string, page
 }
 
 // ConversationItem returns an item of a conversation.
-func (s *Store) ConversationItem(ctx context.Context, t Tenant, id, item string) (Item, error) {
+func (s *Store) ConversationItem(ctx context.Context, t Tenant, id, item string, limit Limit) (Item, error) {
 	c, err := s.GetConversation(ctx, t, id)
 	if err != nil {
 		return Item{}, err
 	}
-	items, err := s.items(ctx, s.db, t, "conversation = ? AND id = ? ORDER BY key DESC LIMIT 1", c.key, item)
+	items, err := s.items(ctx, s.db, t, limit, "conversation = ? AND id = ? ORDER BY key DESC LIMIT 1", c.key, item)
 	if err == nil && len(items) == 0 {
 		err = ErrNotFound
 	}
@@ -209,7 +209,8 @@ func (s *Store) Lock(ctx context.Context, t Tenant, id, owner string, length tim
 	if err := limit(p.bytes); err != nil {
 		return nil, s.unlockAfter(ctx, p, owner, err)
 	}
-	if p.Items, err = s.items(ctx, s.db, t, "conversation = ? AND key >= ? ORDER BY key", p.conversation, start); err != nil {
+	if p.Items, err = s.items(ctx, s.db, t, nil, "conversation = ? AND key >= ? ORDER BY key", p.conversation,
+		start); err != nil {
 		return nil, s.unlockAfter(ctx, p, owner, err)
 	}
 	return p, nil

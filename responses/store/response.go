@@ -194,37 +194,73 @@ func (s *Store) insertItems(ctx context.Context, tx *sql.Tx, t Tenant, response,
 // live is the condition of a response that its tenant can read.
 const live = "tenant = ? AND id = ? AND expires_at > ?"
 
+// Head returns a response without its object.
+func (s *Store) Head(ctx context.Context, t Tenant, id string) (*Response, error) {
+	r, _, err := s.head(ctx, s.db, live, t[:], id, s.millis())
+	return r, err
+}
+
+// Object returns a response with its object.
+func (s *Store) Object(ctx context.Context, t Tenant, id string, limit Limit) (*Response, error) {
+	return s.find(ctx, s.db, t, id, limit)
+}
+
 // Get returns a response and its output.
-func (s *Store) Get(ctx context.Context, t Tenant, id string) (*Response, []Item, error) {
-	r, err := s.find(ctx, s.db, t, id)
+func (s *Store) Get(ctx context.Context, t Tenant, id string, limit Limit) (*Response, []Item, error) {
+	r, err := s.find(ctx, s.db, t, id, limit)
 	if err != nil {
 		return nil, nil, err
 	}
-	output, err := s.items(ctx, s.db, t, "response = ? AND output ORDER BY key", r.key)
+	output, err := s.items(ctx, s.db, t, limit, "response = ? AND output ORDER BY key", r.key)
 	return r, output, err
 }
 
-func (s *Store) find(ctx context.Context, q queries, t Tenant, id string) (*Response, error) {
-	return s.response(ctx, q, t, live, t[:], id, s.millis())
+func (s *Store) find(ctx context.Context, q queries, t Tenant, id string, limit Limit) (*Response, error) {
+	return s.response(ctx, q, t, limit, live, t[:], id, s.millis())
+}
+
+// head returns the response that meets a condition, without its object, and the object's size.
+func (s *Store) head(ctx context.Context, q queries, condition string, args ...any) (r *Response, size int64, err error) {
+	r = &Response{}
+	var created int64
+	err = s.row(ctx, q, "SELECT key, id, status, background, streamed, created_at, LENGTH(object) FROM responses WHERE "+
+		condition, args, &r.key, &r.ID, &r.Status, &r.Background, &r.Streamed, &created, &size)
+	r.CreatedAt = time.UnixMilli(created)
+	return r, size, err
 }
 
 // response returns the response that meets a condition.
-func (s *Store) response(ctx context.Context, q queries, t Tenant, condition string, args ...any) (*Response, error) {
-	r := &Response{}
-	var created int64
+func (s *Store) response(ctx context.Context, q queries, t Tenant, limit Limit, condition string,
+	args ...any) (*Response, error) {
+	r, size, err := s.head(ctx, q, condition, args...)
+	if err == nil {
+		err = limit.allow(size)
+	}
 	var object []byte
-	err := s.row(ctx, q, "SELECT key, id, status, background, streamed, created_at, object FROM responses WHERE "+condition,
-		args, &r.key, &r.ID, &r.Status, &r.Background, &r.Streamed, &created, &object)
+	if err == nil { // the status goes with the object
+		err = s.row(ctx, q, "SELECT status, object FROM responses WHERE key = ?", []any{r.key}, &r.Status, &object)
+	}
 	if err != nil {
 		return nil, err
 	}
-	r.CreatedAt = time.UnixMilli(created)
 	r.Object, err = s.open(objectRecord, t, r.ID, object)
 	return r, err
 }
 
 // items returns items in the order of a condition.
-func (s *Store) items(ctx context.Context, q queries, t Tenant, condition string, args ...any) (items []Item, err error) {
+func (s *Store) items(ctx context.Context, q queries, t Tenant, limit Limit, condition string,
+	args ...any) (items []Item, err error) {
+	allowed, read := int64(0), int64(0)
+	if limit != nil {
+		err := s.row(ctx, q, "SELECT COALESCE(SUM(bytes), 0) FROM (SELECT bytes FROM items WHERE "+condition+") AS sized",
+			args, &allowed)
+		if err == nil {
+			err = limit.allow(allowed)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	err = s.each(ctx, q, "SELECT id, type, body FROM items WHERE "+condition, args, func(rows *sql.Rows) error {
 		var item Item
 		if err := rows.Scan(&item.ID, &item.Type, &item.Body); err != nil {
@@ -232,14 +268,17 @@ func (s *Store) items(ctx context.Context, q queries, t Tenant, condition string
 		}
 		item.Body, err = s.open(itemRecord, t, item.ID, item.Body)
 		items = append(items, item)
+		if read += int64(len(item.Body)); err == nil && read > allowed { // it has been stored since
+			allowed, err = read, limit.allow(read-allowed)
+		}
 		return err
 	})
 	return items, err
 }
 
 // Item returns the newest item with an id.
-func (s *Store) Item(ctx context.Context, t Tenant, id string) (Item, error) {
-	items, err := s.items(ctx, s.db, t, "tenant = ? AND id = ? ORDER BY key DESC LIMIT 1", t[:], id)
+func (s *Store) Item(ctx context.Context, t Tenant, id string, limit Limit) (Item, error) {
+	items, err := s.items(ctx, s.db, t, limit, "tenant = ? AND id = ? ORDER BY key DESC LIMIT 1", t[:], id)
 	if err != nil || len(items) > 0 {
 		return first(items), err
 	}
@@ -256,7 +295,7 @@ func first(items []Item) Item {
 // Delete removes a response that has ended. Its items stay in the conversation that they were added to.
 func (s *Store) Delete(ctx context.Context, t Tenant, id string) error {
 	return s.change(ctx, func(tx *sql.Tx) error {
-		r, err := s.find(ctx, tx, t, id)
+		r, _, err := s.head(ctx, tx, live, t[:], id, s.millis())
 		if err != nil {
 			return err
 		}

@@ -120,7 +120,7 @@ func (s *Store) Export(ctx context.Context, t Tenant, response func(*Turn) error
 		if err != nil {
 			return err
 		}
-		items, err := s.items(ctx, s.db, t, "conversation = ? ORDER BY key", c.key)
+		items, err := s.items(ctx, s.db, t, nil, "conversation = ? ORDER BY key", c.key)
 		if err != nil {
 			return err
 		}

@@ -50,9 +50,17 @@ type TooLargeError struct {
 // Error implements error.
 func (e *TooLargeError) Error() string { return fmt.Sprintf("%d bytes of items", e.Bytes) }
 
-// Limit is called with the size of a chain or a conversation before its items are read. If it returns an error, they
-// are not.
+// Limit is called with the size of texts before they are read. If it returns an error, they are not. Nil: everything is
+// read.
 type Limit func(bytes int64) error
+
+// allow calls the limit for texts of a size.
+func (l Limit) allow(bytes int64) error {
+	if l == nil || bytes == 0 {
+		return nil
+	}
+	return l(bytes)
+}
 
 // AtMost returns a limit of a size. Its error is a [TooLargeError].
 func AtMost(bytes int64) Limit {

@@ -14,7 +14,7 @@ type Turn struct {
 
 // Turn returns a response with its own input and output.
 func (s *Store) Turn(ctx context.Context, t Tenant, id string) (*Turn, error) {
-	r, err := s.find(ctx, s.db, t, id)
+	r, err := s.find(ctx, s.db, t, id, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -22,11 +22,11 @@ func (s *Store) Turn(ctx context.Context, t Tenant, id string) (*Turn, error) {
 }
 
 func (s *Store) turn(ctx context.Context, t Tenant, r *Response) (*Turn, error) {
-	input, err := s.items(ctx, s.db, t, "response = ? AND NOT output ORDER BY key", r.key)
+	input, err := s.items(ctx, s.db, t, nil, "response = ? AND NOT output ORDER BY key", r.key)
 	if err != nil {
 		return nil, err
 	}
-	output, err := s.items(ctx, s.db, t, "response = ? AND output ORDER BY key", r.key)
+	output, err := s.items(ctx, s.db, t, nil, "response = ? AND output ORDER BY key", r.key)
 	return &Turn{Response: *r, Input: input, Output: output}, err
 }
 
@@ -34,7 +34,7 @@ func (s *Store) turn(ctx context.Context, t Tenant, r *Response) (*Turn, error) 
 // chain of one that has not expired. If the oldest is in a conversation, a turn without a response comes before it. Its
 // input is what was in the conversation before.
 func (s *Store) Turns(ctx context.Context, t Tenant, id string, visit func(*Turn) error) error {
-	r, err := s.find(ctx, s.db, t, id)
+	r, err := s.find(ctx, s.db, t, id, nil)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *Store) Turns(ctx context.Context, t Tenant, id string, visit func(*Turn
 	if err != nil {
 		return err
 	}
-	before, err := s.items(ctx, s.db, t, "conversation = (SELECT conversation FROM responses WHERE key = ?) AND "+
+	before, err := s.items(ctx, s.db, t, nil, "conversation = (SELECT conversation FROM responses WHERE key = ?) AND "+
 		"key < COALESCE((SELECT MIN(key) FROM items WHERE response = ?), ?) ORDER BY key", keys[0], keys[0],
 		int64(math.MaxInt64))
 	if err == nil && len(before) > 0 {
@@ -52,7 +52,7 @@ func (s *Store) Turns(ctx context.Context, t Tenant, id string, visit func(*Turn
 		return err
 	}
 	for _, key := range keys {
-		r, err := s.response(ctx, s.db, t, "key = ?", key)
+		r, err := s.response(ctx, s.db, t, nil, "key = ?", key)
 		if err != nil {
 			return err
 		}

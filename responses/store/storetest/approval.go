@@ -35,7 +35,7 @@ func approvals(f *fixture) {
 
 	f.insert(alice, "1", "") // its items are q_1 and a_1
 	f.now.Add((48 * time.Hour).Milliseconds())
-	item, err := f.Item(f.ctx, alice, "q_1")
+	item, err := f.Item(f.ctx, alice, "q_1", nil)
 	f.must(err)
 	if item.ID == "" {
 		f.t.Fatal("the question is gone before its time")

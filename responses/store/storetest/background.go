@@ -60,12 +60,12 @@ func background(f *fixture) {
 	if other := f.claim("two"); other != nil {
 		f.t.Errorf("claimed twice: %+v", other)
 	}
-	before, input, err := f.JobItems(f.ctx, j)
+	before, input, err := f.JobItems(f.ctx, j, nil)
 	f.must(err)
 	f.wantIDs(before, "q_1 r_1 a_1")
 	f.wantIDs(input, "q_2")
 	f.must(f.Begin(f.ctx, j, []byte(`{"n":1}`)))
-	r, _, err := f.Get(f.ctx, alice, "2")
+	r, _, err := f.Get(f.ctx, alice, "2", nil)
 	f.must(err)
 	if r.Status != store.InProgress || string(r.Object) != `{"n":1}` {
 		f.t.Errorf("%+v %s", r, r.Object)
@@ -146,13 +146,13 @@ func cancel(f *fixture) {
 	f.enqueue("1", nil)
 	j := f.claim("one")
 	f.must(f.AppendEvents(f.ctx, j, store.Events{First: 0, Last: 1, Body: []byte("event 0\n\nevent 1\n\n")}, time.Minute))
-	r, err := f.Cancel(f.ctx, alice, "1", cancelTo(`{"cancelled":true}`))
+	r, err := f.Cancel(f.ctx, alice, "1", nil, cancelTo(`{"cancelled":true}`))
 	f.must(err)
 	if r.Status != "cancelled" || string(r.Object) != `{"cancelled":true}` {
 		f.t.Errorf("%+v", r)
 	}
 	f.wants(f.Finish(f.ctx, j, outcome("1")), store.ErrLost)
-	r, err = f.Cancel(f.ctx, alice, "1", cancelTo("{}"))
+	r, err = f.Cancel(f.ctx, alice, "1", nil, cancelTo("{}"))
 	f.wants(err, store.ErrEnded)
 	if r.Status != "cancelled" || string(r.Object) != `{"cancelled":true}` {
 		f.t.Errorf("%+v", r)
@@ -164,7 +164,7 @@ func cancel(f *fixture) {
 	f.must(err)
 	f.wantIDs(chained.Items, "q_1")
 	f.insert(alice, "2", "")
-	r, err = f.Cancel(f.ctx, alice, "2", cancelTo("{}"))
+	r, err = f.Cancel(f.ctx, alice, "2", nil, cancelTo("{}"))
 	f.wants(err, store.ErrEnded)
 	if r.Background || r.Status != "completed" {
 		f.t.Errorf("%+v", r)
@@ -174,7 +174,7 @@ func cancel(f *fixture) {
 // follow returns the events after a number.
 func (f *fixture) follow(id string, after int64) (string, bool) {
 	f.t.Helper()
-	events, ended, err := f.EventsAfter(f.ctx, alice, id, after)
+	events, ended, err := f.EventsAfter(f.ctx, alice, id, after, nil)
 	f.must(err)
 	var b strings.Builder
 	for _, e := range events {
@@ -221,7 +221,7 @@ func retention(f *fixture) {
 		}
 	}
 	expire(0) // another one continues it
-	_, _, err := f.Get(f.ctx, alice, "1")
+	_, _, err := f.Get(f.ctx, alice, "1", nil)
 	f.wants(err, store.ErrNotFound)
 	past, err := f.Chain(f.ctx, alice, "2", store.AtMost(1<<20))
 	f.must(err)
@@ -271,7 +271,7 @@ func fence(f *fixture) {
 	f.must(err)
 	f.wants(f.Insert(f.ctx, alice, turn("slow", slow)), store.ErrLost)
 	f.must(f.Insert(f.ctx, alice, turn("quick", quick)))
-	_, _, err = f.Get(f.ctx, alice, "slow")
+	_, _, err = f.Get(f.ctx, alice, "slow", nil)
 	f.wants(err, store.ErrNotFound)
 
 	// Responses in the background wait for the conversation. Their inputs stand before their own outputs.
@@ -307,7 +307,7 @@ func fence(f *fixture) {
 	f.must(err)
 	f.must(f.DeleteConversation(f.ctx, alice, "c"))
 	f.wants(f.Insert(f.ctx, alice, turn("late", late)), store.ErrLost)
-	_, err = f.Item(f.ctx, alice, "q_late")
+	_, err = f.Item(f.ctx, alice, "q_late", nil)
 	f.wants(err, store.ErrNotFound)
 }
 

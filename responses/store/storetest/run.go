@@ -38,7 +38,7 @@ func Run(t *testing.T, fresh func(t *testing.T) store.Options) {
 		"conversation": conversation, "lock": lock, "background": background, "lease": lease, "cancel": cancel,
 		"events": events, "retention": retention, "reasoning": reasoning, "keys": keys, "corrupt": corrupt,
 		"migrations": migrations, "compacted": compacted, "turns": turns, "fence": fence, "many": many,
-		"delete and export": deleteAndExport, "history": history, "approvals": approvals,
+		"delete and export": deleteAndExport, "sizes": sizes, "history": history, "approvals": approvals,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fixture{t: t, ctx: t.Context(), options: fresh(t), now: &atomic.Int64{}}
@@ -157,7 +157,7 @@ func chain(f *fixture) {
 		f.must(err)
 		f.wantIDs(past.Items, want)
 	}
-	r, output, err := f.Get(f.ctx, alice, "2")
+	r, output, err := f.Get(f.ctx, alice, "2", nil)
 	f.must(err)
 	f.wantIDs(output, "r_2 a_2")
 	if string(r.Object) != `{"id":"2"}` || r.Status != "completed" || r.CreatedAt.UnixMilli() != 1 {
@@ -168,10 +168,10 @@ func chain(f *fixture) {
 	if !errors.As(err, &large) || large.Bytes < 200 {
 		f.t.Errorf("a chain beyond the limit: %v", err)
 	}
-	if found, err := f.Item(f.ctx, alice, "a_2"); err != nil || found.ID != "a_2" {
+	if found, err := f.Item(f.ctx, alice, "a_2", nil); err != nil || found.ID != "a_2" {
 		f.t.Errorf("%+v, %v", found, err)
 	}
-	_, err = f.Item(f.ctx, alice, "nothing")
+	_, err = f.Item(f.ctx, alice, "nothing", nil)
 	f.wants(err, store.ErrNotFound)
 	f.wants(f.Insert(f.ctx, bob, turn("3", nil)), nil) // another tenant may have the same id
 	if f.Insert(f.ctx, alice, turn("3", nil)) == nil {
@@ -210,7 +210,7 @@ func gap(f *fixture) {
 	f.wants(err, store.ErrNotFound)
 	_, err = f.Chain(f.ctx, alice, "1", store.AtMost(1<<20))
 	f.wants(err, nil)
-	_, _, err = f.Get(f.ctx, alice, "3")
+	_, _, err = f.Get(f.ctx, alice, "3", nil)
 	f.wants(err, nil)
 	f.wants(f.Delete(f.ctx, alice, "2"), store.ErrNotFound)
 }
@@ -224,21 +224,21 @@ func tenants(f *fixture) {
 		Streamed: true, Object: []byte("{}")}, Retention: time.Hour}, []byte("{}"), 1000))
 	page := store.Page{Limit: 10}
 	for name, call := range map[string]func(store.Tenant) error{
-		"get":         func(t store.Tenant) error { _, _, err := f.Get(f.ctx, t, "1"); return err },
+		"get":         func(t store.Tenant) error { _, _, err := f.Get(f.ctx, t, "1", nil); return err },
 		"chain":       func(t store.Tenant) error { _, err := f.Chain(f.ctx, t, "1", store.AtMost(1<<20)); return err },
 		"input items": func(t store.Tenant) error { _, err := f.InputItems(f.ctx, t, "1", page); return err },
-		"item":        func(t store.Tenant) error { _, err := f.Item(f.ctx, t, "a_1"); return err },
-		"events":      func(t store.Tenant) error { _, _, err := f.EventsAfter(f.ctx, t, "b", -1); return err },
+		"item":        func(t store.Tenant) error { _, err := f.Item(f.ctx, t, "a_1", nil); return err },
+		"events":      func(t store.Tenant) error { _, _, err := f.EventsAfter(f.ctx, t, "b", -1, nil); return err },
 		"conversation": func(t store.Tenant) error {
 			_, err := f.GetConversation(f.ctx, t, "c")
 			return err
 		},
 		"items":               func(t store.Tenant) error { _, err := f.ConversationItems(f.ctx, t, "c", page); return err },
-		"one item":            func(t store.Tenant) error { _, err := f.ConversationItem(f.ctx, t, "c", "i"); return err },
+		"one item":            func(t store.Tenant) error { _, err := f.ConversationItem(f.ctx, t, "c", "i", nil); return err },
 		"metadata":            func(t store.Tenant) error { _, err := f.SetMetadata(f.ctx, t, "c", []byte("{}")); return err },
 		"add":                 func(t store.Tenant) error { return f.AddItems(f.ctx, t, "c", nil) },
 		"lock":                func(t store.Tenant) error { _, err := f.Lock(f.ctx, t, "c", "me", 1, store.AtMost(1<<20)); return err },
-		"cancel":              func(t store.Tenant) error { _, err := f.Cancel(f.ctx, t, "b", cancelTo("{}")); return err },
+		"cancel":              func(t store.Tenant) error { _, err := f.Cancel(f.ctx, t, "b", nil, cancelTo("{}")); return err },
 		"delete item":         func(t store.Tenant) error { _, err := f.DeleteItem(f.ctx, t, "c", "i"); return err },
 		"delete":              func(t store.Tenant) error { return f.Delete(f.ctx, t, "1") },
 		"delete conversation": func(t store.Tenant) error { return f.DeleteConversation(f.ctx, t, "c") },
@@ -309,7 +309,7 @@ func conversation(f *fixture) {
 	f.pass(2 * time.Hour)
 	_, err = f.Expire(f.ctx, time.UnixMilli(f.now.Load()))
 	f.must(err)
-	_, _, err = f.Get(f.ctx, alice, "1")
+	_, _, err = f.Get(f.ctx, alice, "1", nil)
 	f.wants(err, store.ErrNotFound)
 	past, err = f.Lock(f.ctx, alice, "c", "2", time.Minute, store.AtMost(1<<20))
 	f.must(err)
@@ -322,10 +322,10 @@ func conversation(f *fixture) {
 		f.t.Errorf("a conversation beyond the limit: %v", err)
 	}
 	f.must(f.DeleteConversation(f.ctx, alice, "c"))
-	_, output, err := f.Get(f.ctx, alice, "2")
+	_, output, err := f.Get(f.ctx, alice, "2", nil)
 	f.must(err)
 	f.wantIDs(output, "r_2 a_2")
-	_, err = f.Item(f.ctx, alice, "i1")
+	_, err = f.Item(f.ctx, alice, "i1", nil)
 	f.wants(err, store.ErrNotFound)
 }
 

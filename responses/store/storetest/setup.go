@@ -31,7 +31,7 @@ func keys(f *fixture) {
 	f.must(f.reopen(KeyB + "," + KeyA))
 	f.must(f.Delete(f.ctx, alice, "1"))
 	f.must(f.reopen(KeyB)) // nothing is left of the old key
-	if _, _, err := f.Get(f.ctx, alice, "2"); err != nil {
+	if _, _, err := f.Get(f.ctx, alice, "2", nil); err != nil {
 		f.t.Error(err)
 	}
 	f.must(f.reopen(KeyB))
@@ -92,7 +92,7 @@ func corrupt(f *fixture) {
 		"WHERE id = 'a_1' AND tenant = (SELECT tenant FROM responses WHERE id = '2')",
 		"UPDATE responses SET object = (SELECT object FROM responses WHERE id = '3') WHERE id = '2'")
 	var bad *store.CorruptError
-	_, _, err := f.Get(f.ctx, alice, "1")
+	_, _, err := f.Get(f.ctx, alice, "1", nil)
 	if !errors.As(err, &bad) || bad.Record != "item a_1" {
 		f.t.Errorf("a changed item: %v", err)
 	}
@@ -100,11 +100,11 @@ func corrupt(f *fixture) {
 	if !errors.As(err, &bad) {
 		f.t.Errorf("a chain with a changed item: %v", err)
 	}
-	_, _, err = f.Get(f.ctx, alice, "2")
+	_, _, err = f.Get(f.ctx, alice, "2", nil)
 	if !errors.As(err, &bad) || bad.Record != "response 2" {
 		f.t.Errorf("another response's object: %v", err)
 	}
-	if _, _, err = f.Get(f.ctx, alice, "3"); err != nil {
+	if _, _, err = f.Get(f.ctx, alice, "3", nil); err != nil {
 		f.t.Error(err)
 	}
 }
@@ -122,7 +122,7 @@ func migrations(f *fixture) {
 		f.t.Error(err)
 	}
 	f.must(f.reopen(KeyA))
-	_, _, err := f.Get(f.ctx, alice, "1")
+	_, _, err := f.Get(f.ctx, alice, "1", nil)
 	f.wants(err, store.ErrNotFound)
 	f.insert(alice, "1", "")
 	f.run("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)")

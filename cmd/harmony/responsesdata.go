@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )
@@ -61,25 +62,43 @@ this is for the way back, before an older program runs again. Stop every replica
 	return c
 }
 
-// dataFlags name a tenant and a store. A tenant without a name is that of requests without the tenant's header. Without
-// a store it is the configuration's.
+// dataFlags name a tenant and a store. A tenant is a client by key, a value of the tenant's header, or both. A tenant
+// without a name is that of requests without the header. Without a store it is the configuration's.
 type dataFlags struct {
-	name  string
-	none  bool
-	store string
+	name, client string
+	none         bool
+	store        string
 }
 
 func (f *dataFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.name, "tenant", "", "`VALUE` of the tenant's header (seal.tenant_header)")
+	c.Flags().StringVar(&f.client, "client", "", "`NAME` of a client with a key (clients); with --tenant: what that client "+
+		"stored with that value of the header")
 	c.Flags().BoolVar(&f.none, "no-tenant", false, "requests without that header")
 	c.Flags().StringVar(&f.store, "store", "", "`FILE` of the store, or postgres://HOST/DATABASE, in place of --config")
 }
 
 func (f *dataFlags) tenant() (store.Tenant, error) {
-	if (f.name == "") != f.none {
-		return store.Tenant{}, usageError{errors.New("write --tenant VALUE, or --no-tenant for requests without the header")}
+	switch {
+	case f.name != "" && f.none, f.name == "" && !f.none && f.client == "":
+		return store.Tenant{}, usageError{errors.New("write --client NAME for a client with a key, --tenant VALUE, or " +
+			"--no-tenant for requests without the header")}
 	}
-	return store.TenantOf(f.name), nil
+	return store.TenantOf(contract.Tenant(f.client, f.name)), nil
+}
+
+// errNothing is the error if the store has nothing of the tenant. Wrong names look like that.
+func (f *dataFlags) errNothing() error {
+	switch {
+	case f.client == "" && f.name == "":
+		return errors.New("nothing is stored of requests without the header; clients with keys need --client NAME")
+	case f.client == "":
+		return fmt.Errorf("nothing is stored of the tenant %q; clients with keys need --client NAME", f.name)
+	case f.name == "":
+		return fmt.Errorf("nothing is stored of the client %q; its name is the one in the keys file, and what it stored with "+
+			"the header of seal.tenant_header needs --tenant VALUE too", f.client)
+	}
+	return fmt.Errorf("nothing is stored of the client %q with the tenant %q", f.client, f.name)
 }
 
 // open opens the store, which is that of the configuration's responses service unless a flag names it. It returns the
@@ -126,14 +145,22 @@ func exportCommand(file *string) *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			lines := json.NewEncoder(cmd.OutOrStdout())
+			lines, n := json.NewEncoder(cmd.OutOrStdout()), 0
 			lines.SetEscapeHTML(false)
-			return s.Export(cmd.Context(), t,
-				func(turn *store.Turn) error { return lines.Encode(turnLine(turn)) },
+			write := func(line any) error {
+				n++
+				return lines.Encode(line)
+			}
+			err = s.Export(cmd.Context(), t,
+				func(turn *store.Turn) error { return write(turnLine(turn)) },
 				func(c *store.Conversation, items []store.Item) error {
-					return lines.Encode(map[string]any{"conversation": map[string]any{"id": c.ID,
+					return write(map[string]any{"conversation": map[string]any{"id": c.ID,
 						"created_at": c.CreatedAt.Unix(), "metadata": json.RawMessage(c.Metadata)}, "items": bodies(items)})
 				})
+			if err == nil && n == 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "note: %v\n", data.errNothing())
+			}
+			return err
 		},
 	}
 	data.add(c)
@@ -159,7 +186,9 @@ func deleteCommand(file *string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "delete --config FILE --tenant VALUE",
 		Short: "Remove everything that a tenant has stored",
-		Args:  noArgs,
+		Long: `Removes everything that a tenant has stored, and prints how much. The exit status is 1 if the store had nothing of the
+tenant: the name may be wrong.`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, t, err := data.open(cmd.Context(), *file)
 			if err != nil {
@@ -169,6 +198,9 @@ func deleteCommand(file *string) *cobra.Command {
 			n, err := s.DeleteTenant(cmd.Context(), t)
 			if err != nil {
 				return err
+			}
+			if n == (store.Counts{}) {
+				return data.errNothing()
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "removed %s, %s and %s\n", plural(int(n.Responses), "response"),
 				plural(int(n.Conversations), "conversation"), plural(int(n.Items), "item"))

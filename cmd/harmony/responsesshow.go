@@ -46,7 +46,8 @@ transcripts.`,
 			}
 			err = visitTurns(cmd.Context(), s, t, args[0], chain, show)
 			if errors.Is(err, store.ErrNotFound) {
-				err = fmt.Errorf("%q is not stored for this tenant; it may be deleted, or older than the retention", args[0])
+				err = fmt.Errorf("%q is not stored for this tenant; it may be deleted, or older than the retention; a response "+
+					"of a client with a key needs --client NAME", args[0])
 			}
 			return errors.Join(err, flush())
 		},

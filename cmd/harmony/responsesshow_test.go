@@ -68,7 +68,7 @@ func TestResponsesShow(t *testing.T) {
 		{"CONFIG resp_3 --tenant acme --chain", exitFailed, "", `"resp_3" is not stored for this tenant`},
 		{"CONFIG --tenant acme", exitUsage, "", "0 ids are given; write the id of one response"},
 		{"CONFIG a b --tenant acme", exitUsage, "", "2 ids are given"},
-		{"CONFIG resp_1", exitUsage, "", "write --tenant VALUE, or --no-tenant"},
+		{"CONFIG resp_1", exitUsage, "", "write --client NAME for a client with a key, --tenant VALUE, or --no-tenant"},
 		{"CONFIG resp_1 --tenant acme --color some", exitUsage, "", "--color some is not known"},
 	} {
 		args := append([]string{"responses", "show"}, strings.Fields(flags.Replace(tt.args))...)

@@ -85,24 +85,38 @@ func overlap(userText map[string]bool, of []string, weight int) int {
 func (t tool) plain() bool { return t.params != nil && t.params.kind == "string" }
 
 // arguments returns the JSON arguments of a call, made from the words of a message. They are always the same for the
-// same message. A tool that takes a text gets the message itself.
+// same message. A tool that takes a text gets the message itself, or what its pattern matches.
 func arguments(t tool, text string) string {
 	if t.plain() {
+		if made, ok := simplest(t.pattern); ok && t.pattern != "" {
+			return made
+		}
 		return clip(text)
 	}
-	if t.params == nil {
+	if t.params == nil && t.schema == nil {
 		return "{}"
 	}
-	known := set(append(words(t.name), words(t.description)...))
-	for _, p := range t.params.props {
-		for _, w := range words(p.name) {
-			known[w] = true
+	known := append(words(t.name), words(t.description)...)
+	if t.params != nil {
+		for _, p := range t.params.props {
+			known = append(known, words(p.name)...)
 		}
 	}
-	f := &filler{text: text, userText: set(words(text)), strings: subjects(text, known),
-		numbers: numbers.FindAllString(text, -1)}
+	f := newFiller(text, set(known))
 	var b bytes.Buffer
-	f.value(&b, t.params, 0)
+	if t.schema != nil {
+		f.fits(&b, t.schema, t.schema, 0)
+	} else {
+		f.value(&b, t.params, 0)
+	}
+	return b.String()
+}
+
+// valueOf returns JSON that fits a schema, made from the words of a message.
+func valueOf(schema json.RawMessage, text string) string {
+	f := newFiller(text, set(nil))
+	var b bytes.Buffer
+	f.fits(&b, schema, schema, 0)
 	return b.String()
 }
 
@@ -152,6 +166,33 @@ type filler struct {
 	userText         map[string]bool
 	strings, numbers []string
 	nextStr, nextNum int
+	made             int // values by a schema
+}
+
+// newFiller returns the filler of a text. The words in known are no subjects of it.
+func newFiller(text string, known map[string]bool) *filler {
+	return &filler{text: text, userText: set(words(text)), strings: subjects(text, known),
+		numbers: numbers.FindAllString(text, -1)}
+}
+
+// number returns the next number of the message, or 1.
+func (f *filler) number() float64 {
+	n := 1.0
+	if len(f.numbers) > 0 {
+		n, _ = strconv.ParseFloat(f.numbers[f.nextNum%len(f.numbers)], 64)
+		f.nextNum++
+	}
+	return n
+}
+
+// string returns the next thing that the message names, or the message.
+func (f *filler) string() string {
+	s := f.text
+	if len(f.strings) > 0 {
+		s = f.strings[f.nextStr%len(f.strings)]
+		f.nextStr++
+	}
+	return s
 }
 
 func (f *filler) value(b *bytes.Buffer, t *tsType, depth int) {
@@ -172,12 +213,7 @@ func (f *filler) value(b *bytes.Buffer, t *tsType, depth int) {
 		}
 		writeString(b, pick)
 	case "number":
-		n := 1.0
-		if len(f.numbers) > 0 {
-			n, _ = strconv.ParseFloat(f.numbers[f.nextNum%len(f.numbers)], 64)
-			f.nextNum++
-		}
-		b.WriteString(strconv.FormatFloat(n, 'f', -1, 64))
+		b.WriteString(strconv.FormatFloat(f.number(), 'f', -1, 64))
 	case "boolean":
 		b.WriteString("true")
 	case "null":
@@ -187,12 +223,7 @@ func (f *filler) value(b *bytes.Buffer, t *tsType, depth int) {
 		f.value(b, t.elem, depth+1)
 		b.WriteByte(']')
 	default: // string, any
-		s := f.text
-		if len(f.strings) > 0 {
-			s = f.strings[f.nextStr%len(f.strings)]
-			f.nextStr++
-		}
-		writeString(b, s)
+		writeString(b, f.string())
 	}
 }
 

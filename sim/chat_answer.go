@@ -44,6 +44,7 @@ type answerSchema struct {
 	check   interface{ Validate(v any) error }
 	choices []string
 	pattern *regexp.Regexp
+	source  string // of the pattern
 }
 
 // compile compiles the form of the answer, which a response_format or structured_outputs asks for.
@@ -76,7 +77,7 @@ func (o *chatOptions) compile(s *structuredOutputs) *refusal {
 		if err != nil {
 			return badRequest("", "Invalid grammar specification.")
 		}
-		o.schema.pattern = compiled
+		o.schema.pattern, o.schema.source = compiled, pattern
 		return nil
 	default:
 		return nil // a structural tag, which is of the whole answer

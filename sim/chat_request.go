@@ -230,7 +230,7 @@ func (s *Server) readTool(at string, t *chatTool) (tool, *refusal) {
 			declared.description = *f.Description
 		}
 		if len(f.Parameters) > 0 && f.Parameters[0] == '{' {
-			declared.params = schemaType(f.Parameters, f.Parameters, 0)
+			declared.params, declared.schema = namesOf(f.Parameters), f.Parameters
 		}
 		return declared, nil
 	}

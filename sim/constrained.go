@@ -2,39 +2,229 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// answerUnder returns the built-in model's answer to a prompt under a structural tag: its usual answer if that fits the
-// tag, else a call of some function, else JSON by a schema in the tag. Each comes after some reasoning. It reports
-// false if no such answer fits the tag.
+// answerUnder returns the built-in model's answer to a prompt under a constraint: its usual answer if that fits, else a
+// call of some function or a text in a form of the answer. After a tool's result the text comes first, so that an agent
+// comes to its end. Each comes after some reasoning. It reports false if no such answer fits.
 func answerUnder(t *tokenizer.Tokenizer, p *prompt, c *completion) ([]uint32, bool) {
+	if c.tag != nil {
+		p.limits = map[string]*tagFormat{}
+		c.tag.arguments(p.limits)
+	}
 	generated := answer(t, p)
 	if c.checkAnswer(t, generated) == nil {
 		return generated, true
 	}
+	tries := []func() ([]uint32, bool){
+		func() ([]uint32, bool) { return callUnder(t, p, c) }, func() ([]uint32, bool) { return textUnder(t, p, c) },
+	}
+	if p.latest().role == "tool" {
+		slices.Reverse(tries)
+	}
+	for _, try := range tries {
+		if ids, ok := try(); ok {
+			return ids, true
+		}
+	}
+	return nil, false
+}
+
+// callUnder returns a call that fits a constraint.
+func callUnder(t *tokenizer.Tokenizer, p *prompt, c *completion) ([]uint32, bool) {
 	user, _ := p.last("user")
-	for _, call := range p.tools() {
-		a := newWriter(t, p, user, call, true)
+	for _, call := range p.callOrder() {
+		a := newWriter(t, p, p.latest(), call, true)
 		a.call(call, arguments(call, user.text))
 		if c.checkAnswer(t, a.ids) == nil {
 			return a.ids, true
 		}
 	}
-	for _, schema := range c.schemas() {
-		a := newWriter(t, p, user, tool{}, false)
+	return nil, false
+}
+
+// endings are words in the names of functions with which an agent ends its work.
+var endings = set([]string{"final", "finish", "submit", "done", "complete", "end"})
+
+// callOrder returns the functions in the order in which they are tried where one must be called. After a tool's result
+// those come first that end an agent's work, then those that have not been called since the user spoke.
+func (p *prompt) callOrder() []tool {
+	all := p.tools()
+	if p.latest().role != "tool" {
+		return all
+	}
+	called := map[string]bool{}
+	for _, m := range p.messages {
+		if m.role == "user" {
+			clear(called)
+		}
+		called[m.recipient] = true
+	}
+	rank := func(t tool) int {
+		switch {
+		case slices.ContainsFunc(words(t.name), func(w string) bool { return endings[w] }):
+			return 0
+		case !called["functions."+t.name]:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(all, func(a, b tool) int { return rank(a) - rank(b) })
+	return all
+}
+
+// textUnder returns an answer in text that fits a constraint.
+func textUnder(t *tokenizer.Tokenizer, p *prompt, c *completion) ([]uint32, bool) {
+	user, _ := p.last("user")
+	for _, text := range c.texts(p, user.text) {
+		a := newWriter(t, p, p.latest(), tool{}, false)
 		a.text("final")
 		a.special(tokenizer.Message)
-		a.text(arguments(tool{params: schemaType(schema, schema, 0)}, user.text))
+		a.text(text)
 		a.special(tokenizer.Return)
 		if c.checkAnswer(t, a.ids) == nil {
 			return a.ids, true
 		}
 	}
 	return nil, false
+}
+
+// texts returns texts that may have a form of the answer.
+func (c *completion) texts(p *prompt, user string) []string {
+	var all []string
+	for _, schema := range c.schemas() {
+		if n := readSchema(schema, schema); n.anyObject() {
+			if named := p.schemaInText(); named != nil {
+				all = append(all, valueOf(named, user))
+			}
+		}
+		all = append(all, valueOf(schema, user))
+	}
+	var others []string
+	if c.tag != nil {
+		others = c.tag.texts()
+	}
+	if c.chat != nil {
+		others = append(others, c.chat.schema.choices...)
+		if text, ok := simplest(c.chat.schema.source); ok && c.chat.schema.source != "" {
+			others = append(others, text)
+		}
+	}
+	spoken := set(words(user))
+	slices.SortStableFunc(others, func(a, b string) int {
+		return min(1, overlap(spoken, words(b), 1)) - min(1, overlap(spoken, words(a), 1))
+	})
+	return append(all, others...)
+}
+
+// anyObject reports whether a schema says nothing of the members of an object.
+func (n *schemaNode) anyObject() bool {
+	kind := n.kind()
+	return (kind == "object" || kind == "") && len(n.names)+len(n.Required)+len(n.AnyOf)+len(n.OneOf)+len(n.Enum) == 0 &&
+		n.Const == nil
+}
+
+// schemaInText returns the last JSON schema of an object in the prompt's instructions and questions, or nil: clients
+// that ask for a JSON object show the model which.
+func (p *prompt) schemaInText() json.RawMessage {
+	for _, m := range slices.Backward(p.messages) {
+		if m.role == "assistant" || m.role == "tool" {
+			continue
+		}
+		if found := schemaIn(m.text); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// schemaTries is how many braces of a text may begin a schema.
+const schemaTries = 200
+
+// schemaIn returns the last JSON schema of an object in a text, or nil.
+func schemaIn(text string) (found json.RawMessage) {
+	for at, tries := 0, 0; tries < schemaTries; tries++ {
+		begin := strings.IndexByte(text[at:], '{')
+		if begin < 0 {
+			break
+		}
+		at += begin
+		var object json.RawMessage
+		d := json.NewDecoder(strings.NewReader(text[at:]))
+		if d.Decode(&object) != nil {
+			at++
+			continue
+		}
+		if n := readSchema(object, object); len(n.names) > 0 {
+			found = object
+		}
+		at += int(d.InputOffset())
+	}
+	return found
+}
+
+// arguments collects the forms of functions' arguments: what follows a header with the function's name.
+func (f *tagFormat) arguments(found map[string]*tagFormat) {
+	if f.isCall() {
+		for _, e := range f.Elements[1:] {
+			if e.Type == "json_schema" || e.Type == "regex" {
+				found[f.Elements[0].called()] = e
+			}
+		}
+		return
+	}
+	for _, e := range f.Elements {
+		e.arguments(found)
+	}
+	if f.Content != nil {
+		f.Content.arguments(found)
+	}
+}
+
+// called returns the function that a header names, or "".
+func (f *tagFormat) called() string {
+	if f.Type == "or" {
+		return f.Elements[0].called()
+	}
+	if f.Value == nil {
+		return ""
+	}
+	_, name, _ := strings.Cut(*f.Value, "to=functions.")
+	if end := strings.IndexAny(name, " <"); end >= 0 {
+		name = name[:end]
+	}
+	return name
+}
+
+// texts returns a text for each pattern in the tag, and the texts that it lists.
+func (f *tagFormat) texts() []string {
+	if f.isCall() {
+		return nil
+	}
+	var all []string
+	switch f.Type {
+	case "regex":
+		if text, ok := simplest(f.Pattern); ok {
+			all = append(all, text)
+		}
+	case "const_string":
+		if !strings.Contains(*f.Value, "<|") {
+			all = append(all, *f.Value)
+		}
+	}
+	for _, e := range f.Elements {
+		all = append(all, e.texts()...)
+	}
+	if f.Content != nil {
+		all = append(all, f.Content.texts()...)
+	}
+	return all
 }
 
 // checkAnswer reports why an answer does not keep to what the request asks of its form.
@@ -62,8 +252,14 @@ func (c *completion) schemas() []json.RawMessage {
 	return all
 }
 
-// schemas returns the schemas of all formats in the tag.
+// isCall reports whether a format is a call of a function.
+func (f *tagFormat) isCall() bool { return f.Type == "sequence" && f.Elements[0].called() != "" }
+
+// schemas returns the schemas of all formats in the tag but those of calls.
 func (f *tagFormat) schemas() []json.RawMessage {
+	if f.isCall() {
+		return nil
+	}
 	var all []json.RawMessage
 	if f.schema != nil {
 		all = append(all, f.Schema)
@@ -77,67 +273,15 @@ func (f *tagFormat) schemas() []json.RawMessage {
 	return all
 }
 
-// schemaType returns as much of a schema as it takes to make a value. References in it lead into root.
-func schemaType(schema, root json.RawMessage, depth int) *tsType {
-	var s struct {
-		Type       json.RawMessage            `json:"type"`
-		Enum       []json.RawMessage          `json:"enum"`
-		AnyOf      []json.RawMessage          `json:"anyOf"`
-		Ref        string                     `json:"$ref"`
-		Properties map[string]json.RawMessage `json:"properties"`
-		Required   []string                   `json:"required"`
-		Items      json.RawMessage            `json:"items"`
+// namesOf returns the names and the kinds of the parameters in a schema, by which a function is chosen.
+func namesOf(schema json.RawMessage) *tsType {
+	t := &tsType{kind: "object"}
+	n := readSchema(schema, schema)
+	for _, name := range n.names {
+		kind := cmp.Or(readSchema(n.Properties[name], schema).kind(), "any")
+		t.props = append(t.props, tsProp{name: name, typ: &tsType{kind: kind}})
 	}
-	if depth > tsDepth || json.Unmarshal(schema, &s) != nil {
-		return &tsType{kind: "any"}
-	}
-	var kinds []string
-	if json.Unmarshal(s.Type, &kinds) != nil {
-		kinds = make([]string, 1)
-		_ = json.Unmarshal(s.Type, &kinds[0]) // without a type any value is valid
-	}
-	if name, ok := strings.CutPrefix(s.Ref, "#/$defs/"); ok {
-		var defs struct {
-			Defs map[string]json.RawMessage `json:"$defs"`
-		}
-		_ = json.Unmarshal(root, &defs) // it was read before
-		return schemaType(defs.Defs[name], root, depth+1)
-	}
-	switch {
-	case len(s.Enum) > 0:
-		t := &tsType{kind: "enum"}
-		for _, raw := range s.Enum {
-			var literal string
-			if json.Unmarshal(raw, &literal) == nil {
-				t.literals = append(t.literals, literal)
-			}
-		}
-		if len(t.literals) > 0 {
-			return t
-		}
-	case len(s.AnyOf) > 0:
-		return schemaType(s.AnyOf[0], root, depth+1)
-	}
-	switch kind := kinds[0]; kind {
-	case "object":
-		t := &tsType{kind: "object"}
-		for _, name := range memberNames(schema, "properties") {
-			p := tsProp{name: name, typ: schemaType(s.Properties[name], root, depth+1)}
-			for _, r := range s.Required {
-				p.required = p.required || r == name
-			}
-			t.props = append(t.props, p)
-		}
-		return t
-	case "integer":
-		return &tsType{kind: "number"}
-	case "array":
-		return &tsType{kind: "array", elem: schemaType(s.Items, root, depth+1)}
-	case "":
-		return &tsType{kind: "any"}
-	default:
-		return &tsType{kind: kind}
-	}
+	return t
 }
 
 // memberNames returns the names in an object that is a member of another object, in their order.

@@ -12,10 +12,7 @@ import (
 func answer(t *tokenizer.Tokenizer, p *prompt) []uint32 {
 	a := &writer{t: t}
 	user, _ := p.last("user")
-	var latest message
-	if len(p.messages) > 0 {
-		latest = p.messages[len(p.messages)-1]
-	}
+	latest := p.latest()
 	call, calls := tool{}, false
 	if latest.role == "user" {
 		call, calls = chooseTool(p.tools(), user.text)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
@@ -26,6 +27,8 @@ type prompt struct {
 	tokens      int
 	// declared are the functions, if the request declares them beside the prompt.
 	declared []tool
+	// limits are the forms of functions' arguments in a structural tag, by the functions' names.
+	limits map[string]*tagFormat
 }
 
 // readPrompt reads ids as a Harmony conversation that ends in an open assistant message. It is deliberately a small
@@ -159,6 +162,14 @@ func (p *prompt) last(role string) (message, bool) {
 	return message{}, false
 }
 
+// latest returns the last message, or an empty one.
+func (p *prompt) latest() message {
+	if len(p.messages) == 0 {
+		return message{}
+	}
+	return p.messages[len(p.messages)-1]
+}
+
 // effort returns the reasoning effort in the system message.
 func (p *prompt) effort() string {
 	if m, ok := p.last("system"); ok {
@@ -173,10 +184,15 @@ func (p *prompt) effort() string {
 
 // tools returns the functions that the developer message declares.
 func (p *prompt) tools() []tool {
-	all := p.declared
+	all := slices.Clone(p.declared)
 	for _, m := range p.messages {
 		if m.role == "developer" || m.role == "system" {
 			all = append(all, readTools(m.text)...)
+		}
+	}
+	for i := range all {
+		if limit := p.limits[all[i].name]; limit != nil {
+			all[i].schema, all[i].pattern = limit.Schema, limit.Pattern
 		}
 	}
 	return all

@@ -175,7 +175,8 @@ func (n *schemaNode) kind() string {
 		return "object"
 	case n.Items != nil || len(n.PrefixItems) > 0:
 		return "array"
-	case n.Minimum != nil || n.Maximum != nil || n.ExclusiveMinimum != nil || n.ExclusiveMaximum != nil || n.MultipleOf > 0:
+	case n.Minimum != nil || n.Maximum != nil || n.ExclusiveMinimum != nil || n.ExclusiveMaximum != nil ||
+		n.MultipleOf > 0:
 		return "number"
 	}
 	return ""
@@ -215,7 +216,8 @@ func (f *filler) members(b *bytes.Buffer, n *schemaNode, root json.RawMessage, d
 		}
 	}
 	chosen := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		mentioned := depth < schemaDepth && (overlap(f.userText, words(name), 1) > 0 || f.mentions(n.Properties[name], root))
+		mentioned := depth < schemaDepth &&
+			(overlap(f.userText, words(name), 1) > 0 || f.mentions(n.Properties[name], root))
 		return !mentioned && !slices.Contains(n.Required, name)
 	})
 	if len(chosen) == 0 && len(names) > 0 && depth < schemaDepth {
@@ -300,8 +302,9 @@ func (n *schemaNode) bound(wish float64, integer bool) float64 {
 
 // formats are texts of the formats that a grammar enforces.
 var formats = map[string]string{
-	"date": "2026-11-28", "time": "12:00:00Z", "date-time": "2026-11-28T12:00:00Z", "duration": "P1D", "email": "a@example.com",
-	"hostname": "example.com", "uri": "https://example.com/", "uri-reference": "/a", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
+	"date": "2026-11-28", "time": "12:00:00Z", "date-time": "2026-11-28T12:00:00Z", "duration": "P1D",
+	"email": "a@example.com", "hostname": "example.com", "uri": "https://example.com/", "uri-reference": "/a",
+	"ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
 	"uuid": "3e4666bf-d5e5-4aa7-b8ce-cefe41c7568a", "json-pointer": "/a",
 }
 

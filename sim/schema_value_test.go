@@ -14,20 +14,24 @@ func TestValueOf(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":["null","boolean"]},"n":{"type":"integer"}},` +
 			`"required":["z","a","n"]}`: `{"z":"Paris","a":true,"n":3}`,
-		`{"type":"array","items":{"type":"boolean"}}`: `[true]`, `{"enum":["c","f"]}`: `"c"`, `{"enum":[7,"times"]}`: `"times"`,
+		`{"type":"array","items":{"type":"boolean"}}`: `[true]`, `{"enum":["c","f"]}`: `"c"`, `{"enum":[7,"times"]` +
+			`}`: `"times"`,
 		`{"anyOf":[{"type":"number"},{}]}`: `3`, `{}`: `"Paris"`, `true`: `"Paris"`, `{"const":{"a":[1]}}`: `{"a":[1]}`,
-		`{"oneOf":[{"type":"null"},{"type":"string"}]}`:                                                                    `null`,
-		`{"$ref":"#/$defs/A","$defs":{"A":{"type":"object","properties":{"b":{"$ref":"#/$defs/B"}}},"B":{"type":"null"}}}`: `{"b":null}`,
-		`{"properties":{"a":{"$ref":"#/definitions/a~1b"}},"definitions":{"a/b":{"type":"boolean"}}}`:                      `{"a":true}`,
-		`{"properties":{"a":{"allOf":[{"$ref":"#/$defs/B"}],"description":"x"}},"$defs":{"B":{"enum":["f"]}}}`:             `{"a":"f"}`,
-		`{"allOf":[{"properties":{"a":{"type":"null"}},"required":["a"]},{"properties":{"b":{}},"required":["b"]}]}`:       `{"a":null,"b":"Paris"}`,
-		`{"type":"string","pattern":"^[A-Z]{2}-\\d+$"}`:                                                                    `"AA-1"`, `{"type":"string","format":"date"}`: `"2026-11-28"`,
+		`{"oneOf":[{"type":"null"},{"type":"string"}]}`: `null`,
+		`{"$ref":"#/$defs/A","$defs":{"A":{"type":"object","properties":{"b":{"$ref":"#/$defs/B"}}},"B":{"type":"n` +
+			`ull"}}}`: `{"b":null}`,
+		`{"properties":{"a":{"$ref":"#/definitions/a~1b"}},"definitions":{"a/b":{"type":"boolean"}}}`:          `{"a":true}`,
+		`{"properties":{"a":{"allOf":[{"$ref":"#/$defs/B"}],"description":"x"}},"$defs":{"B":{"enum":["f"]}}}`: `{"a":"f"}`,
+		`{"allOf":[{"properties":{"a":{"type":"null"}},"required":["a"]},{"properties":{"b":{}},"required":["b"]}]` +
+			`}`: `{"a":null,"b":"Paris"}`,
+		`{"type":"string","pattern":"^[A-Z]{2}-\\d+$"}`: `"AA-1"`, `{"type":"string","format":"date"}`: `"2026-11-28"`,
 		`{"type":"string","minLength":8}`: `"Parisxxx"`, `{"type":"string","maxLength":2}`: `"Pa"`,
 		`{"type":"integer","minimum":10}`: `10`, `{"type":"integer","exclusiveMaximum":3}`: `2`,
 		`{"type":"integer","multipleOf":7,"minimum":1}`: `7`, `{"type":"number","maximum":0.5}`: `0.5`,
 		`{"type":"array","minItems":2,"items":{"type":"null"}}`:                             `[null,null]`,
 		`{"type":"array","prefixItems":[{"type":"null"},{"type":"boolean"}],"items":false}`: `[null,true]`,
-		`{"type":"array","maxItems":0}`:                                                     `[]`, `{"type":"object","required":["a"]}`: `{"a":"Paris"}`,
+		`{"type":"array","maxItems":0}`:                                                     `[]`, `{"type":"objec` +
+			`t","required":["a"]}`: `{"a":"Paris"}`,
 		`{"type":"object"}`: `{}`, `{"type":"object","properties":{},"additionalProperties":false}`: `{}`,
 	} {
 		got := valueOf([]byte(schema), "In Paris, 3 times.")
@@ -48,7 +52,8 @@ func TestValueOf(t *testing.T) {
 // TestEndlessSchemas makes values for schemas that contain themselves: those that end fit, and the others end too.
 func TestEndlessSchemas(t *testing.T) {
 	for schema, ends := range map[string]bool{
-		`{"$ref":"#/$defs/T","$defs":{"T":{"type":"object","properties":{"v":{"type":"integer"},"l":{"anyOf":[{"$ref":"#/$defs/T"},` +
+		`{"$ref":"#/$defs/T","$defs":{"T":{"type":"object","properties":{"v":{"type":"integer"},"l":{"anyOf":[{"$r` +
+			`ef":"#/$defs/T"},` +
 			`{"type":"null"}]},"r":{"anyOf":[{"$ref":"#/$defs/T"},{"type":"null"}]}},"required":["v","l","r"]}}}`: true,
 		`{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#"}}},"required":["children"]}`: true,
 		`{"type":"object","properties":{"a":{"$ref":"#"},"b":{"$ref":"#"}},"required":["a","b"]}`:                   false,

@@ -1,12 +1,18 @@
 package sim
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // tool is a function declared in a developer message.
 type tool struct {
 	name        string
 	description string
 	params      *tsType // nil: takes no parameters
+	// schema is what the arguments have to fit, and pattern what a text has to match. Without them params counts.
+	schema  json.RawMessage
+	pattern string
 }
 
 // tsType is as much of a type as it takes to make arguments.

@@ -208,7 +208,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	failed := make(chan error, 1)
 	// There may be twice as many connections as Envoys, because an Envoy may reconnect before its old connection is known
 	// to be dead.
-	l = netutil.LimitListener(l, 2*s.maxEnvoys)
+	l = netutil.LimitListener(connections{l}, 2*s.maxEnvoys)
 	go func() { failed <- g.Serve(l) }()
 	select {
 	case err := <-failed:

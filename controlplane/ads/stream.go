@@ -18,6 +18,8 @@ import (
 type stream struct {
 	server       *Server
 	address      string
+	from         *peerAddress // of the connection
+	identity     string       // of the peer, by peerAddress.identity
 	connected    time.Time
 	node         *corev3.Node // nil until the first request
 	types        map[resource.Type]*subscription
@@ -37,6 +39,9 @@ func (s *Server) connect(ctx context.Context) *stream {
 		if p.Addr.Network() == "unix" {
 			st.address = "unix" // the client of a Unix socket has no address
 		}
+	}
+	if st.from = addressOf(ctx); st.from != nil {
+		st.identity = st.from.identity()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,7 @@ func inside(message []byte, fields ...protowire.Number) []byte {
 
 // TestParts: empty messages are two bytes each, and would take a hundred times as much when they are decoded.
 func TestParts(t *testing.T) {
-	c := serve(t, New(history.New(history.Options{}), nil))
+	c := serve(t, New(history.New(history.Options{}), nil, anyEnvoy))
 	named := func(name string, data []byte) []byte {
 		return append(protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), name), data...)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/rollout"
 )
 
-// Any peer that reaches the port can push, so there is a limit on everything that it can cause. A push that is refused
-// loses nothing: the next one has the same counters, with what they have gained.
+// Any peer that reaches the port and has an ADS stream can push, so there is a limit on everything that it can cause. A
+// push that is refused loses nothing: the next one has the same counters, with what they have gained.
 const (
 	// maxPush is the largest push, in bytes. An Envoy with the most models sends a quarter of it.
 	maxPush = 1 << 20
@@ -35,18 +35,24 @@ const serviceName = "opentelemetry.proto.collector.metrics.v1.MetricsService"
 type Receiver struct {
 	history  *history.History
 	watch    *rollout.Watch // may be nil
-	timeout  time.Duration  // how long a peer may take to send a push
-	decoding chan struct{}  // holds a value for each push that is decoded
+	envoyOf  EnvoyOf
+	timeout  time.Duration // how long a peer may take to send a push
+	decoding chan struct{} // holds a value for each push that is decoded
 	taken    atomic.Uint64
 	refused  atomic.Uint64
 }
 
+// EnvoyOf returns the name of the Envoy from which a call comes. name is the one in the push, or "". It returns an error
+// if the peer is not that Envoy.
+type EnvoyOf func(ctx context.Context, name string) (string, error)
+
 // Counts returns how many pushes were taken in, and how many were refused or did not come whole.
 func (r *Receiver) Counts() (taken, refused uint64) { return r.taken.Load(), r.refused.Load() }
 
-// New returns a receiver that adds what is pushed to a history, and to the watch of a rollout, which may be nil.
-func New(h *history.History, w *rollout.Watch) *Receiver {
-	return &Receiver{history: h, watch: w, timeout: receiveTimeout, decoding: make(chan struct{}, maxDecoding)}
+// New returns a receiver that adds what is pushed to a history, and to the watch of a rollout, which may be nil. A push
+// counts under the name that envoyOf returns.
+func New(h *history.History, w *rollout.Watch, envoyOf EnvoyOf) *Receiver {
+	return &Receiver{history: h, watch: w, envoyOf: envoyOf, timeout: receiveTimeout, decoding: make(chan struct{}, maxDecoding)}
 }
 
 // Register adds the service to a gRPC server. Its calls end when ctx ends.
@@ -97,6 +103,9 @@ func (r *Receiver) export(ctx context.Context, s grpc.ServerStream) error {
 	p, err := read(m)
 	if err != nil {
 		return status.Error(codes.InvalidArgument, "metrics: "+err.Error())
+	}
+	if p.name, err = r.envoyOf(s.Context(), p.name); err != nil {
+		return status.Error(codes.PermissionDenied, "metrics: "+err.Error())
 	}
 	now, from := time.Now(), p.from(address(s.Context()))
 	r.history.Add(now, from, p.families)

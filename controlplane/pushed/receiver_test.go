@@ -28,6 +28,9 @@ import (
 // method is the call with which OTLP pushes metrics.
 const method = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 
+// anyEnvoy believes the name in a push.
+func anyEnvoy(_ context.Context, name string) (string, error) { return name, nil }
+
 // serve serves a receiver, and returns a connection to it.
 func serve(t *testing.T, r *Receiver) *grpc.ClientConn {
 	t.Helper()
@@ -113,7 +116,7 @@ func seen(h *history.History) string {
 // TestPushed: what two Envoys of the same name push is in the history, and each is compared with itself.
 func TestPushed(t *testing.T) {
 	h := history.New(history.Options{Now: func() time.Time { return time.Now().Add(7 * time.Second) }})
-	c := serve(t, New(h, nil))
+	c := serve(t, New(h, nil, anyEnvoy))
 	for _, tokens := range []int64{100, 600} {
 		for _, started := range []uint64{1, 2} {
 			if err := pushes(t, c, data("edge", started, tokens)); err != nil {
@@ -132,7 +135,7 @@ func TestPushed(t *testing.T) {
 
 // TestRefused: what is no push is refused, and the next push is taken.
 func TestRefused(t *testing.T) {
-	r := New(history.New(history.Options{}), nil)
+	r := New(history.New(history.Options{}), nil, anyEnvoy)
 	c := serve(t, r)
 	deltas := data("edge", 1, 1)
 	deltas.ResourceMetrics[0].ScopeMetrics[0].Metrics[0].GetSum().AggregationTemporality =
@@ -159,7 +162,7 @@ func TestRefused(t *testing.T) {
 
 // TestSlow: a peer that sends nothing does not stay.
 func TestSlow(t *testing.T) {
-	r := New(history.New(history.Options{}), nil)
+	r := New(history.New(history.Options{}), nil, anyEnvoy)
 	r.timeout = 10 * time.Millisecond
 	s, err := serve(t, r).NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, method, grpc.WaitForReady(true))
 	if err != nil {
@@ -173,7 +176,7 @@ func TestSlow(t *testing.T) {
 // TestMany: 2,000 Envoys that push at once, again and again, take little memory.
 func TestMany(t *testing.T) {
 	h := history.New(history.Options{MaxSenders: 4000})
-	c := serve(t, New(h, nil))
+	c := serve(t, New(h, nil, anyEnvoy))
 	before := heap()
 	for round := range int64(3) {
 		var pushing sync.WaitGroup

@@ -176,7 +176,9 @@ func New(o Options) (*Server, error) {
 		watch: rollout.NewWatch(2 * cmp.Or(o.MaxEnvoys, ads.DefaultMaxEnvoys)), commands: make(chan command),
 	}
 	if o.History != nil {
-		s.receiver = pushed.New(o.History, s.watch)
+		s.receiver = pushed.New(o.History, s.watch, func(ctx context.Context, name string) (string, error) {
+			return s.ads.EnvoyOf(ctx, name)
+		})
 		addRefused(o.History, s.started, 0) // a refusal in the first interval is a gain too
 	}
 	s.ads = ads.New(ads.Options{Log: o.Log, Services: s.services, Vary: handedOut.vary,

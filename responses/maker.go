@@ -23,7 +23,13 @@ type maker struct {
 	job     *store.Job
 	turn    *turn
 
+	// cancel ends the work. Its cause is [store.ErrLost] if another replica has the response, and errGiveBack if another is
+	// to have it.
+	cancel context.CancelCauseFunc
+
 	mu sync.Mutex
+	// unbegun is the object with which the response begins, while the store does not know yet that it has begun.
+	unbegun []byte
 	// waiting are events that are not stored yet.
 	waiting store.Events
 	// next is the number of the next event.
@@ -65,19 +71,22 @@ func (m *maker) run(ctx context.Context) {
 	m.turn.past, m.turn.input, m.turn.share.insists = past, input, true
 	work, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	m.cancel = cancel
 	var renewing sync.WaitGroup
-	renewing.Go(func() { m.keep(work, cancel) })
+	renewing.Go(func() { m.keep(work) })
 	var output []json.RawMessage // a turn that is stopped drops its own
 	end, failure := m.turn.run(work, func(e *event) error {
 		output = m.turn.output
 		return m.take(work, e)
 	})
-	lost := errors.Is(context.Cause(work), store.ErrLost)
+	cause := context.Cause(work)
 	cancel(nil)
 	renewing.Wait()
 	switch {
-	case lost:
+	case errors.Is(cause, store.ErrLost):
 		return // it was cancelled, or another replica has it
+	case errors.Is(cause, errGiveBack), ctx.Err() != nil && m.unbegun != nil:
+		m.ignoreLost(m.store.Release(context.WithoutCancel(ctx), m.job, 0))
 	case failure != nil && ctx.Err() != nil:
 		m.ignoreLost(m.store.Release(context.WithoutCancel(ctx), m.job, 0))
 	case failure != nil:
@@ -91,7 +100,7 @@ func (m *maker) run(ctx context.Context) {
 }
 
 // keep renews the lease and stores events, until work ends. It ends work if the response is lost.
-func (m *maker) keep(work context.Context, cancel context.CancelCauseFunc) {
+func (m *maker) keep(work context.Context) {
 	flush := time.NewTicker(flushInterval)
 	defer flush.Stop()
 	renewed := m.service.Now()
@@ -103,14 +112,18 @@ func (m *maker) keep(work context.Context, cancel context.CancelCauseFunc) {
 		}
 		// A transaction that is cut while it commits may have happened. So it has a time of its own.
 		ctx, done := context.WithTimeout(context.WithoutCancel(work), renewTimeout)
-		stored, err := m.flush(ctx)
+		stored := false
+		err := m.storeBegin(ctx)
+		if err == nil {
+			stored, err = m.flush(ctx)
+		}
 		if err == nil && !stored && m.service.Now().Sub(renewed) >= renewal {
 			stored, err = true, m.store.Renew(ctx, m.job, lease)
 		}
 		done()
 		switch {
 		case errors.Is(err, store.ErrLost):
-			cancel(err)
+			m.cancel(err)
 			return
 		case err != nil && work.Err() == nil:
 			m.service.Log.Warn("a response in the background was not stored; trying again", "response", m.job.ID, "error", err)
@@ -120,15 +133,67 @@ func (m *maker) keep(work context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// take keeps an event until it is stored. The first one is stored at once.
+// take keeps an event until it is stored. That the response has begun is stored at once.
 func (m *maker) take(ctx context.Context, e *event) error {
 	if m.turn.sequence == 1 {
-		if err := m.store.Begin(ctx, m.job, mustMarshal(m.turn.last)); err != nil {
+		m.mu.Lock()
+		m.unbegun = mustMarshal(m.turn.last)
+		m.mu.Unlock()
+		if err := m.begin(ctx); err != nil {
 			return err
 		}
 	}
 	m.add(e)
 	return nil
+}
+
+// errGiveBack means that the response is not to be made here: the service stops before the store knows that it has
+// begun.
+var errGiveBack = errors.New("another replica is to make the response")
+
+// begin stores that the response has begun. While the store is away, the answer of the model is kept until it is back
+// ([maker.keep] tries again). Tools must not run twice, so a response with tools waits.
+func (m *maker) begin(ctx context.Context) error {
+	for wait := firstRetry; ; wait = min(2*wait, renewal) {
+		attempt, done := context.WithTimeout(ctx, renewTimeout)
+		err := m.storeBegin(attempt)
+		done()
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, store.ErrLost):
+			m.cancel(err)
+			return err
+		case ctx.Err() != nil:
+			return err
+		}
+		m.service.Log.Warn("a response in the background cannot be begun in the store; trying again", "response", m.job.ID,
+			"error", err)
+		if m.turn.hosted == nil {
+			return nil
+		}
+		if !m.service.pause(ctx, wait) {
+			m.cancel(errGiveBack)
+			return errGiveBack
+		}
+	}
+}
+
+// storeBegin stores that the response has begun, unless that is stored already.
+func (m *maker) storeBegin(ctx context.Context) error {
+	m.mu.Lock()
+	object := m.unbegun
+	m.mu.Unlock()
+	if object == nil {
+		return nil
+	}
+	err := m.store.Begin(ctx, m.job, object)
+	if err == nil {
+		m.mu.Lock()
+		m.unbegun = nil
+		m.mu.Unlock()
+	}
+	return err
 }
 
 func (m *maker) add(e *event) {

@@ -309,7 +309,7 @@ func TestNoFolder(t *testing.T) {
 		b.begin(i, fmt.Sprint("r", i), vllmHead())
 	}
 	b.post(t, r, "1")
-	if n := strings.Count(log.String(), "cannot write a record's file"); n != 1 {
+	if n := strings.Count(log.String(), "cannot write records' files"); n != 1 {
 		t.Errorf("logged %d times: %s", n, log.String())
 	}
 	if lines, ok := r.Lines("r4"); !ok || !strings.Contains(string(lines), `"type":"sent"`) {

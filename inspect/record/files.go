@@ -22,9 +22,19 @@ type files struct {
 	maxFiles    int
 	// ended are the files that nobody writes any more, the oldest first.
 	ended []endedFile
-	// err is the last error, or nil if the last attempt went well. It is logged when it begins.
+	// err is the last error, or nil if the last attempt went well.
 	err error
+	// now is the clock. logged is when the last line about a failure was logged, and unlogged how many records could not
+	// be written since then. failing reports whether it was not logged yet that a record was written again.
+	now      func() time.Time
+	logged   time.Time
+	unlogged int
+	failing  bool
 }
+
+// logInterval is the shortest time between two lines about records that cannot be written. On a full disk each request
+// has one: its file can be made, and not written.
+const logInterval = time.Minute
 
 // endedFile is a file that may be removed.
 type endedFile struct {
@@ -153,9 +163,14 @@ func (s *files) flush(e *entry) {
 
 func (s *files) close(e *entry) {
 	s.flush(e)
-	if e.file != nil {
-		s.note(e.file.f.Close())
-		s.end(e)
+	if e.file == nil {
+		return
+	}
+	err := e.file.f.Close()
+	s.note(err)
+	s.end(e)
+	if err == nil {
+		s.noteWritten()
 	}
 }
 
@@ -176,9 +191,36 @@ func (s *files) check(e *entry, err error) {
 	}
 }
 
+// note notes whether an attempt went well. A record has one error at most, after which it has no file.
 func (s *files) note(err error) {
-	if err != nil && s.err == nil {
-		s.log.Error("cannot write a record's file; records stay in memory only until it works again", "error", err)
+	if s.err = err; err == nil {
+		return
 	}
-	s.err = err
+	s.unlogged++
+	s.failing = true
+	if !s.mayLog() {
+		return
+	}
+	s.log.Error("cannot write records' files; records stay in memory only until it works again", "error", err, "records",
+		s.unlogged)
+	s.unlogged = 0
+}
+
+// noteWritten notes that a record was written to its end.
+func (s *files) noteWritten() {
+	if !s.failing || !s.mayLog() {
+		return
+	}
+	s.log.Info("records' files are written again", "records_not_written", s.unlogged)
+	s.unlogged, s.failing = 0, false
+}
+
+// mayLog reports whether a line may be logged now, and notes that it is.
+func (s *files) mayLog() bool {
+	now := s.now()
+	if !s.logged.IsZero() && now.Sub(s.logged) < logInterval {
+		return false
+	}
+	s.logged = now
+	return true
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/internal/tap"
 )
@@ -115,6 +116,59 @@ func TestFolderIsFull(t *testing.T) {
 	if all := strings.Join(names, " "); !strings.Contains(all, "-later.jsonl") || size > r.files.limit {
 		t.Errorf("%d bytes, and afterwards there is no room again: %s", size, all)
 	}
+}
+
+// TestFullDiskIsLoggedSeldom: on a full disk each request fails by itself, since its file can be made. The log has a line
+// in each minute, with their number.
+func TestFullDiskIsLoggedSeldom(t *testing.T) {
+	log := &strings.Builder{}
+	now := time.Unix(1_800_000_000, 0)
+	r := newRecorder(t, Options{Folder: t.TempDir(), FolderLimit: MinFolderLimit,
+		Log: slog.New(slog.NewTextHandler(log, nil)), Now: func() time.Time { return now }})
+	stream := uint32(0)
+	record := func(n int) {
+		for range n {
+			stream++
+			var b batch
+			b.begin(stream, fmt.Sprint("r", stream), vllmHead()).add(tap.End, stream, 5, "{}").post(t, r, "1")
+		}
+	}
+	lines := func(want ...string) {
+		t.Helper()
+		got := strings.Split(strings.TrimSuffix(log.String(), "\n"), "\n")
+		if log.Len() == 0 {
+			got = nil
+		}
+		log.Reset()
+		ok := len(got) == len(want)
+		for i := range want {
+			ok = ok && strings.Contains(got[i], want[i])
+		}
+		if !ok {
+			t.Errorf("the log has %q, want %q", got, want)
+		}
+	}
+	record(5)
+	lines()
+	limit := r.files.limit
+	r.files.limit = 1
+	record(100)
+	lines("cannot write records' files")
+	now = now.Add(logInterval - 1)
+	record(100)
+	lines()
+	now = now.Add(1)
+	record(100)
+	lines("records=200") // of the 100 of the first minute one was in its line
+	r.files.limit = limit
+	record(5)
+	lines()
+	now = now.Add(logInterval)
+	record(5)
+	lines("msg=\"records' files are written again\" records_not_written=99")
+	now = now.Add(logInterval)
+	record(5)
+	lines()
 }
 
 func TestFolderLimitIsTooSmall(t *testing.T) {

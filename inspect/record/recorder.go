@@ -96,7 +96,7 @@ func New(o Options) (*Recorder, error) {
 		return nil, fmt.Errorf("the records may have %d bytes together; they need %d MiB at least, or 0 for no bound",
 			o.FolderLimit, MinFolderLimit>>20)
 	}
-	f := files{folder: o.Folder, limit: o.FolderLimit, maxFiles: MaxFiles, log: o.Log}
+	f := files{folder: o.Folder, limit: o.FolderLimit, maxFiles: MaxFiles, log: o.Log, now: o.Now}
 	if o.Folder != "" {
 		if err := errors.Join(checkFolder(o.Folder), f.countEarlier()); err != nil {
 			return nil, fmt.Errorf("the folder of records: %w", err)

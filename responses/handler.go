@@ -102,6 +102,7 @@ func (s *Service) Handler() http.Handler {
 			return handle(w, r, c, st)
 		})
 	}
+	mux.HandleFunc("GET "+contract.ServiceReadyPath, s.ServeReady)
 	if s.WebSocket {
 		mux.HandleFunc("GET "+contract.ResponsesPath, s.connect)
 	}

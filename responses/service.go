@@ -288,6 +288,20 @@ func (s *Service) Ready(ctx context.Context) error {
 	return st.Ping(ctx)
 }
 
+// readyLimit is how long the store may take to answer whether it is there.
+const readyLimit = 2 * time.Second
+
+// ServeReady answers whether what is stored can be read. Envoys send no client's request there.
+func (s *Service) ServeReady(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyLimit)
+	defer cancel()
+	if s.Ready(ctx) != nil {
+		http.Error(w, "the store does not answer", http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = io.WriteString(w, "ready\n") // the asker may have left
+}
+
 // expiryInterval is how often what has expired is removed.
 const expiryInterval = time.Minute
 

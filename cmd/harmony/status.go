@@ -23,14 +23,14 @@ import (
 )
 
 const statusLong = `Prints the state of a control plane: its configuration, what each Envoy has accepted and refused,
-and the pools with their servers.
+the pools with their servers, and the services of rate limits and responses.
 
 Where no control plane answers at the default address, it prints the state of your harmony up on this machine. If
 several run, name the page of one with --address.
 
 Exit status: 0 when the configuration and the filter's file are in force, every Envoy has accepted everything, and every
-pool that models need has a server that is reachable and ready, and no server has a smaller context than context_length
-says; else 1, also when nothing answers.`
+pool that models need has a server that is reachable and ready, no server refuses all requests or has a smaller context
+than context_length says, and the services of rate limits and responses work; else 1, also when nothing answers.`
 
 const statusTimeout = 10 * time.Second
 
@@ -185,6 +185,7 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 			fmt.Fprintf(t, "\tPROBLEM: %s\n", p.Problem)
 		}
 	}
+	away := printServices(t, s.Services, ago)
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -197,6 +198,8 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		return fmt.Errorf("%d of %d Envoys have not accepted everything", outdated, len(s.Envoys))
 	case len(down) > 0:
 		return fmt.Errorf("no server is reachable and ready in %s", strings.Join(down, ", "))
+	case len(away) > 0:
+		return errors.New(away[0])
 	case len(warned) > 0:
 		return errors.New(warned[0])
 	}
@@ -228,6 +231,27 @@ func printEnvoys(w io.Writer, s *server.Status, ago func(time.Time) string) (out
 		fmt.Fprintf(w, "none has connected yet\n")
 	}
 	return outdated
+}
+
+// printServices prints the services beside the inference servers, and returns what is wrong with them.
+func printServices(w io.Writer, all []server.ServiceStatus, ago func(time.Time) string) (away []string) {
+	if len(all) == 0 {
+		return nil
+	}
+	names := map[string]string{server.LimitsService: "rate limits", server.ResponsesService: "responses"}
+	fmt.Fprintf(w, "\nSERVICE\tURL\tSTATE\tFOR\n")
+	for _, one := range all {
+		name, state := names[one.Name], "works"
+		switch {
+		case one.Problem != "":
+			state = "DOES NOT WORK: " + one.Problem
+			away = append(away, fmt.Sprintf("the service of %s at %s does not work: %s", name, one.URL, one.Problem))
+		case one.Since.IsZero():
+			state = "not asked yet"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", name, one.URL, state, ago(one.Since))
+	}
+	return away
 }
 
 // printFilter prints which filter Envoys get.

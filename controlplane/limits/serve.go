@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/limits/ledger"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 const (
@@ -46,16 +47,20 @@ func (s *Service) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	return <-ended
 }
 
-// health tells Envoys whether the service is ready.
+// health tells Envoys whether the service is ready, and control planes whether its ledger answers.
 type health struct {
 	grpc_health_v1.UnimplementedHealthServer
 	service *Service
 }
 
 // Check implements the health service.
-func (h *health) Check(ctx context.Context, _ *grpc_health_v1.HealthCheckRequest,
+func (h *health) Check(ctx context.Context, r *grpc_health_v1.HealthCheckRequest,
 ) (*grpc_health_v1.HealthCheckResponse, error) {
-	if h.service.Ready(ctx) != nil {
+	ready := h.service.Ready
+	if r.GetService() == contract.LedgerHealth {
+		ready = h.service.pingLedger
+	}
+	if ready(ctx) != nil {
 		return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_NOT_SERVING}, nil
 	}
 	return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVING}, nil

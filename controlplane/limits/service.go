@@ -216,6 +216,11 @@ func (s *Service) Ready(ctx context.Context) error {
 	if s.answered.Load() {
 		return nil
 	}
+	return s.pingLedger(ctx)
+}
+
+// pingLedger returns an error if the ledger does not answer now.
+func (s *Service) pingLedger(ctx context.Context) error {
 	return s.step(ctx, stepReady, s.o.Ledger.Ready)
 }
 

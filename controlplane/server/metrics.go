@@ -44,6 +44,8 @@ var (
 		"state")
 	vocabularyDesc = desc("other_vocabulary_servers", "Servers of each pool that have another vocabulary than gpt-oss.",
 		"pool")
+	serviceDesc = desc("service_up", "1 when a service that Envoys need beside the inference servers works, else 0.",
+		"service", "url")
 	refusingDesc = desc("refusing_servers", "Servers of each pool that refuse all requests, by the cause: the pool's "+
 		"credentials, or the path of its kind.", "pool", "cause")
 	poolUpDesc  = desc("pool_up", "0 when no server of a pool that models need is reachable and ready, else 1.", "pool")
@@ -54,7 +56,8 @@ var (
 	rolloutDesc = desc("rollout_envoys", "Envoys that are connected while a rollout is watched, by the filter that they are "+
 		"to have.", "filter")
 	pushedDesc = desc("snapshot_pushed_timestamp_seconds", "When the resources that Envoys get were first pushed.")
-	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, vocabularyDesc, refusingDesc,
+	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, vocabularyDesc,
+		refusingDesc, serviceDesc,
 		poolUpDesc, metricsDesc, loadDesc, cacheDesc, knownDesc, lightDesc, askedDesc,
 		validDesc, loadedDesc, filterDesc, infoDesc, rolloutDesc, pushedDesc}
 	results        = []string{"accepted", "refused"}
@@ -175,6 +178,13 @@ func (m *metrics) Collect(c chan<- prometheus.Metric) {
 			up = 0
 		}
 		gauge(poolUpDesc, up, p.Name)
+	}
+	for _, one := range status.Services {
+		works := 1.0
+		if one.Problem != "" {
+			works = 0
+		}
+		gauge(serviceDesc, works, one.Name, one.URL)
 	}
 	collectLoads(status.Pools, gauge)
 	told, failed := m.server.samples()

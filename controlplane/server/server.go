@@ -111,6 +111,7 @@ type Server struct {
 	modules  *modules
 	metrics  *metrics
 	traces   traces
+	beside   services // beside the inference servers
 	// moduleFiles watches the filter's file alone, so that a change of it does not read the configuration again.
 	moduleFiles *watch.Files
 
@@ -168,7 +169,7 @@ func New(o Options) (*Server, error) {
 	}
 	handedOut := &modules{}
 	s := &Server{
-		options: o, log: o.Log, started: time.Now(),
+		options: o, log: o.Log, started: time.Now(), beside: newServices(),
 		modules: handedOut, traces: traces{tracer: o.Tracer},
 		reach:          reach.New(o.Reach),
 		loggedProblems: map[string]string{},
@@ -223,6 +224,7 @@ func (s *Server) Run(ctx context.Context) error {
 	part(s.serveHTTP)
 	part(s.serveControl)
 	part(s.measureEnvoys)
+	part(s.followServices)
 	if s.options.History != nil {
 		part(s.recordHistory)
 	}

@@ -510,11 +510,15 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine := newEngine(t, `{"id":"m"}`)
-	asked := oneModel(engine.URL) + "  load: {interval: 1s}\n"
+	asked := oneModel(engine.URL) + "  load: {interval: 1s}\nresponses_service: {url: " + newEngine(t, "").URL + "}\n"
 	p := start(t, folderWith(t, asked, "filter.wasm", string(stub.Filter("1"))), handsOut)
 	p.ready()
 	// Ready is closed shortly before the pools are known.
-	eventually(t, "a pool", func() bool { return p.metric(`harmony_controlplane_load_known_servers{pool="p"}`) != "" })
+	eventually(t, "a pool", func() bool {
+		_, scrape := p.get("/metrics")
+		return p.metric(`harmony_controlplane_load_known_servers{pool="p"}`) != "" &&
+			strings.Contains(scrape, "harmony_controlplane_service_up{")
+	})
 	_, scrape := p.get("/metrics")
 	shown := regexp.MustCompile(`# TYPE (harmony_\w+)`).FindAllStringSubmatch(scrape, -1)
 	if len(shown) < 10 || !strings.Contains(scrape, "go_goroutines") || !strings.Contains(scrape, "process_") {

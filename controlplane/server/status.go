@@ -25,6 +25,8 @@ type Status struct {
 	Snapshot Snapshot    `json:"snapshot"`
 	Envoys   []ads.Envoy `json:"envoys"`
 	Pools    []Pool      `json:"pools"`
+	// Services are the services that Envoys need beside the inference servers.
+	Services []ServiceStatus `json:"services,omitempty"`
 }
 
 // Configuration describes the configuration in force.
@@ -142,6 +144,7 @@ func (s *Server) Status() Status {
 	status.Snapshot.Versions = s.ads.Versions()
 	status.Envoys = s.ads.Envoys()
 	status.Pools = s.poolsOf(c, conditions, &weights, contexts)
+	status.Services = s.beside.status()
 	status.Rollout = s.rolloutStatus(status.Envoys)
 	if s.options.Control != nil {
 		status.Control = s.options.Control.Addr().String()

@@ -455,7 +455,7 @@ func TestReplyMatches(t *testing.T) {
 	} {
 		code := ""
 		for _, r := range localReplies(example()) {
-			if r.Matches(tt.status, tt.details) {
+			if r.Matches(tt.status, tt.details, poolPrefix+"p") {
 				code = r.code
 				break
 			}
@@ -463,6 +463,38 @@ func TestReplyMatches(t *testing.T) {
 		if code != tt.code {
 			t.Errorf("%d %s: %q, want %q", tt.status, tt.details, code, tt.code)
 		}
+	}
+}
+
+// TestReplyNamesService checks that a reply for the responses service names it, and not the inference servers, and that
+// one for the rate limit service does.
+func TestReplyNamesService(t *testing.T) {
+	said := func(details, cluster string) string {
+		for _, r := range localReplies(example()) {
+			if r.Matches(503, details, cluster) {
+				return r.message
+			}
+		}
+		return ""
+	}
+	for _, details := range []string{"no_healthy_upstream", "upstream_reset_before_response_started{connection_timeout}",
+		"upstream_reset_before_response_started{remote_connection_failure|refused}",
+		"upstream_reset_after_response_started{connection_termination}",
+		"upstream_reset_before_response_started{connection_termination}"} {
+		if got := said(details, ResponsesCluster); !strings.HasPrefix(got, "The responses service ") {
+			t.Errorf("%s: %q", details, got)
+		}
+		if got := said(details, poolPrefix+"p"); strings.Contains(got, "service") {
+			t.Errorf("%s of a pool: %q", details, got)
+		}
+	}
+	if got := said("rate_limiter_error", poolPrefix+"p"); !strings.HasPrefix(got, "The rate limit service ") {
+		t.Errorf("got %q", got)
+	}
+	rules := localReplies(example())
+	const want = `xds.cluster_name == "harmony-responses" && (`
+	if n := strings.Count(rules[2].expression()+rules[3].expression(), want); n != 2 {
+		t.Errorf("the conditions are %s and %s", rules[2].expression(), rules[3].expression())
 	}
 }
 

@@ -29,6 +29,8 @@ type LocalReply struct {
 	// Statuses are the statuses that the rule matches. One that ends in 00 stands for all of its hundred. If there are
 	// none, the rule matches all.
 	Statuses []int
+	// Cluster is the cluster of the request's route. If it is empty, the rule matches all.
+	Cluster string
 
 	message, kind, code string
 	// status replaces Envoy's status unless it is 0.
@@ -53,6 +55,17 @@ func localReplies(c *config.Config) []LocalReply {
 			Prefixes: []string{resetBefore + "overflow"},
 			message:  "The inference servers are at their limit. Try again later.",
 			kind:     contract.ServerErrorType, code: contract.CodeServerOverloaded,
+		},
+		{
+			Details: []string{"no_healthy_upstream"}, Prefixes: []string{resetBefore + "connection_failure",
+				resetBefore + "remote_connection_failure", resetBefore + "connection_timeout"}, Cluster: ResponsesCluster,
+			message: "The responses service cannot be reached at the moment. Try again later.",
+			kind:    contract.ServerErrorType, code: contract.CodeServerUnavailable,
+		},
+		{
+			Prefixes: []string{"upstream_reset_"}, Cluster: ResponsesCluster,
+			message: "The responses service closed the connection before its answer was finished.",
+			kind:    contract.ServerErrorType, code: contract.CodeServerError,
 		},
 		{
 			Details: []string{"no_healthy_upstream", "cluster_not_found"},
@@ -116,8 +129,9 @@ func localReplies(c *config.Config) []LocalReply {
 		},
 		{
 			Details: []string{"rate_limiter_error"},
-			message: "The gateway cannot check its clients' limits at the moment. Try again later.",
-			kind:    contract.ServerErrorType, code: contract.CodeServerUnavailable,
+			message: "The rate limit service does not answer, and the gateway cannot check its clients' limits without it. " +
+				"Try again later.",
+			kind: contract.ServerErrorType, code: contract.CodeServerUnavailable,
 		},
 		{
 			Statuses: []int{408, 504},
@@ -136,10 +150,11 @@ func localReplies(c *config.Config) []LocalReply {
 	}
 }
 
-// Matches reports whether the rule applies to a reply of Envoy's with this status and these details.
-func (r *LocalReply) Matches(status int, details string) bool {
+// Matches reports whether the rule applies to a reply of Envoy's with this status and these details, to a request whose
+// route leads to this cluster.
+func (r *LocalReply) Matches(status int, details, cluster string) bool {
 	switch {
-	case details == "" || details == "direct_response":
+	case details == "" || details == "direct_response" || r.Cluster != "" && r.Cluster != cluster:
 		return false
 	case len(r.Details)+len(r.Prefixes) > 0 && !slices.Contains(r.Details, details) &&
 		!slices.ContainsFunc(r.Prefixes, func(p string) bool { return strings.HasPrefix(details, p) }):
@@ -159,6 +174,9 @@ func (r *LocalReply) expression() string {
 	}
 	for _, p := range r.Prefixes {
 		conditions = append(conditions, fmt.Sprintf("%s.startsWith(%q)", details, p))
+	}
+	if len(conditions) > 0 && r.Cluster != "" {
+		return fmt.Sprintf("xds.cluster_name == %q && (%s)", r.Cluster, strings.Join(conditions, " || "))
 	}
 	if len(conditions) > 0 {
 		return strings.Join(conditions, " || ")

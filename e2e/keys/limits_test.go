@@ -255,6 +255,9 @@ func TestServiceIsAway(t *testing.T) {
 		}
 		if status == 503 {
 			lab.WantRefused(t, a, 503, "server_unavailable")
+			if !strings.Contains(a.Body, "The rate limit service does not answer") {
+				t.Errorf("got %s", a.Body)
+			}
 		}
 	}
 }

@@ -228,7 +228,7 @@ func configurationOf(c *wasmv3.PluginConfig) ([]byte, error) {
 func shape(replies []xds.LocalReply) func(*wasmhost.LocalReply) {
 	return func(l *wasmhost.LocalReply) {
 		for i := range replies {
-			if r := &replies[i]; r.Matches(l.Status, l.Details) {
+			if r := &replies[i]; r.Matches(l.Status, l.Details, l.Cluster) {
 				body, contentType := r.Body()
 				l.Status, l.Body, l.ContentType, l.Headers = r.Status(l.Status), []byte(body), contentType, r.Headers
 				return

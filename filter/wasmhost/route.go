@@ -50,6 +50,8 @@ type LocalReply struct {
 	Status int
 	// Details is the property response.code_details. It is empty for a reply of the filter.
 	Details string
+	// Cluster is the cluster of the request's route. It is empty if there is none.
+	Cluster string
 	Body    []byte
 	// ContentType is the body's type.
 	ContentType string

@@ -215,6 +215,9 @@ func (s *Stream) localReply(r LocalReply, edit func(*Headers)) {
 		s.reset()
 		return
 	}
+	if s.sentTo != nil {
+		r.Cluster = s.sentTo.Cluster
+	}
 	h, body := s.compose(r, edit)
 	s.request.aborted = true
 	through := s.response.headers == nil

@@ -61,6 +61,8 @@ const (
 	ModelsPath        = APIPrefix + "models"
 	ConversationsPath = APIPrefix + "conversations"
 	TokenizePath      = "/tokenize"
+	// ServiceReadyPath is where the responses service answers whether its store does. No route leads there.
+	ServiceReadyPath  = "/ready"
 	DetokenizePath    = "/detokenize"
 	TokenizerInfoPath = "/tokenizer_info"
 )

@@ -5,6 +5,8 @@ package contract
 const (
 	// LimitsDomain is the domain of all descriptors.
 	LimitsDomain = "harmony"
+	// LedgerHealth is the name by which gRPC's health service is asked whether the service's ledger answers.
+	LedgerHealth = "ledger"
 	// LimitsClient and LimitsModel are entries of both descriptors: the name of the client, and that of the model.
 	LimitsClient = "client"
 	LimitsModel  = "model"

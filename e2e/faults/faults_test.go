@@ -25,8 +25,9 @@ type fault struct {
 	// status and code answer a client that has nothing yet; 200 is a whole answer.
 	status int
 	code   string
-	// stream is what a streaming client sees: the same error, "failed" inside the stream, or "reset". Whole answers
-	// are not begun before they are complete, so their clients always get the status.
+	// stream is what a streaming client sees: the same error, "failed" inside the stream, or "reset". A Chat stream that
+	// has failed is reset as well. Whole answers are not begun before they are complete, so their clients always get the
+	// status.
 	stream string
 }
 
@@ -112,7 +113,7 @@ func TestFaults(t *testing.T) {
 			all.Wait()
 			for _, r := range requests {
 				t.Run(r.name, func(t *testing.T) {
-					r.fault.check(t, r.answer, r.stream, host.protocol)
+					r.fault.check(t, r.answer, r.stream, strings.HasSuffix(r.name, lab.ChatPath+" stream"), host.protocol)
 					if strings.HasPrefix(r.fault.spelling, "stall") && r.took < lab.StallTimeout {
 						t.Errorf("given up after %s", r.took)
 					}
@@ -147,7 +148,18 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-func (f fault) check(t *testing.T, a lab.Answer, stream bool, protocol string) {
+// failsAsItShould reports whether what a client has read of a stream tells of the failure: by an event, by a reset, or by
+// both. A Chat stream is reset behind its error. If its server had ended it before, it is only reset.
+func failsAsItShould(a lab.Answer, got lab.Reading, spelling string, chat bool, protocol string) bool {
+	reset := lab.IsReset(a.Err, protocol)
+	if chat {
+		return reset && (got.Failure == "") == strings.HasPrefix(spelling, "no-finish")
+	}
+	// A server that goes on after its failure is cut off, once the client has the error.
+	return got.Failure != "" && (a.Err == nil || reset && strings.HasPrefix(spelling, "garbage"))
+}
+
+func (f fault) check(t *testing.T, a lab.Answer, stream, chatStream bool, protocol string) {
 	t.Helper()
 	// Envoy answers 503 where an HTTP/2 server resets one stream, and 502 where an HTTP/1.1 connection ends.
 	if cut := strings.HasPrefix(f.spelling, "close:") ||
@@ -168,9 +180,7 @@ func (f fault) check(t *testing.T, a lab.Answer, stream bool, protocol string) {
 			t.Errorf("got %v %+v", a.Err, got)
 		}
 	case f.stream == "failed":
-		// A server that goes on after its failure is cut off, once the client has the error.
-		cutOff := f.spelling == "garbage:5" && lab.IsReset(a.Err, protocol)
-		if (a.Err != nil && !cutOff) || got.Failure == "" || got.Text != "one two" {
+		if !failsAsItShould(a, got, f.spelling, chatStream, protocol) || got.Text != "one two" {
 			t.Errorf("got %v %+v", a.Err, got)
 		}
 	case f.stream == "reset":

@@ -230,6 +230,8 @@ func (q faultAsk) describe(r faultRow, a lab.Answer, protocol string) string {
 		return fmt.Sprintf("%d `%s`", a.Status, cmp.Or(a.ErrorCode(), a.Body))
 	case q.path == lab.ResponsesPath:
 		return describeResponse(r, a.Body, q.stream, reset && !got.Last)
+	case got.Failure != "" && reset:
+		return "an error chunk, then a reset"
 	case got.Failure != "":
 		return "an error chunk"
 	case reset:
@@ -328,6 +330,9 @@ func faultCounts(rows []faultRow) map[string]int {
 		kind, after, _ := strings.Cut(r.fault, ":")
 		if cause := map[string]string{"close": "server", "stall": "stall"}[kind]; cause != "" && after != "0" {
 			counts["harmony_cut_streams_total.cause."+cause] += 2 // of Chat and of Responses
+		}
+		if kind == "no-finish" && after != "0" {
+			counts["harmony_cut_streams_total.cause.server"]++ // of Chat
 		}
 	}
 	return counts

@@ -126,6 +126,9 @@ func (o *writer) take(a exchange.ResponseAction, chunk []byte) bool {
 	if f, ok := o.w.(http.Flusher); ok {
 		f.Flush()
 	}
+	if a.ResetAfter {
+		panic(http.ErrAbortHandler)
+	}
 	return true
 }
 

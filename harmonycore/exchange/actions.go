@@ -134,6 +134,10 @@ type ResponseAction struct {
 	Reply *Reply
 	// Reset cuts the stream. The client has an unfinished answer, and nothing more can be written to it.
 	Reset bool
+	// ResetAfter asks for a reset as soon as Body has been sent. The exchange resets the stream at the host's next call,
+	// and is [Exchange.Overdue] until then. A host for which the response has ended with this call resets it now, and Body
+	// is lost.
+	ResetAfter bool
 	// Late reports whether the failure would have been a status if the host could hold headers.
 	Late bool
 }

@@ -61,6 +61,13 @@ func (g *generation) releaseServer() ResponseAction {
 // cut. Clients read a Responses stream, or an answer in one piece, up to its end, so they wait for the server.
 func (g *generation) mayCut() bool { return g.api == translate.ChatAPI && !g.whole() }
 
+// cutsFailures reports whether the stream is reset after its error, whatever the server does. Clients that know no error
+// event in a Chat stream take any other end for the end of a whole answer (RATIONALE.md#202). A Responses stream and
+// channel events have an event of their own for a failure.
+func (g *generation) cutsFailures() bool {
+	return g.api == translate.ChatAPI && !g.whole() && !g.byChannels
+}
+
 // afterEnd lets a server finish after the last event of the answer, for example send [DONE] after its error. It stops a
 // server that still generates for a client that has stopped reading.
 func (g *generation) afterEnd(chunk []byte, end bool) ResponseAction {
@@ -74,10 +81,11 @@ func (g *generation) afterEnd(chunk []byte, end bool) ResponseAction {
 	} else {
 		continues = g.mayCut() && (continues || g.tokensAfterEnd > g.maxTokensAfterEnd)
 	}
-	if end || continues {
-		g.state = over
+	cuts := g.state == failed && g.cutsFailures() || continues && !end
+	if end || cuts {
+		g.state, g.x.cutting = over, false
 	}
-	return ResponseAction{Reset: continues && !end}
+	return ResponseAction{Reset: cuts}
 }
 
 // maxBytesAfterAll is how many bytes a server may send after its end of the stream. Healthy ones send none. The client

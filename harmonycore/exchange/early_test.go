@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
@@ -278,23 +279,64 @@ func TestLogprobsBeforeAStop(t *testing.T) {
 	}
 }
 
-// A server that goes on generating after its error is cut off at its next token, and one that only ends is not.
-func TestServerGoesOnAfterItsError(t *testing.T) {
+// TestAfterError: a Chat stream is reset behind its error, whatever the server does then. Of other streams only those are
+// whose server goes on generating.
+func TestAfterError(t *testing.T) {
 	const token, failure = "data: {\"choices\":[{\"token_ids\":[13225]}]}\n\n", "data: {\"error\":{\"message\":\"no\"," +
 		"\"code\":500}}\n\n"
+	head := "data: {\"choices\":[{\"token_ids\":[200005,17196,200008,13225]}]}\n\n"
+	chunk := func(text string, end bool) func(*Exchange) ResponseAction {
+		return func(x *Exchange) ResponseAction { return x.ResponseBody([]byte(text), end) }
+	}
+	tick := func(x *Exchange) ResponseAction { return x.Stalled(testNow) }
+	for what, then := range map[string]struct {
+		do    func(*Exchange) ResponseAction
+		other bool
+	}{
+		"a token": {chunk(token, false), true}, "[DONE]": {chunk("data: [DONE]\n\n", false), false},
+		"a ping": {chunk(": ping\n\n", false), false}, "the end": {chunk("", true), false},
+		"[DONE] and the end": {chunk("data: [DONE]\n\n", true), false},
+		"trailers":           {(*Exchange).ResponseTrailers, false}, "nothing until the next tick": {tick, false},
+	} {
+		for _, of := range []struct {
+			path, body, events string
+			chat               bool
+		}{
+			{"/v1/chat/completions", chatBody(true), contract.EventsChunks, true},
+			{"/v1/chat/completions", chatBody(true), contract.EventsChannels, false},
+			{"/v1/responses", `{"model":"` + testModel + `","stream":true,"input":"x"}`, contract.EventsChunks, false},
+		} {
+			x := forwarded(t, testGateway(func(o *Options) { o.Models[0].Answers.Events = of.events }), of.path, of.body)
+			x.ResponseHeaders(eventStream)
+			x.ResponseBody([]byte(head), false)
+			a := x.ResponseBody([]byte(failure), false)
+			if a.Reset || len(a.Body) == 0 || a.ResetAfter != of.chat || strings.Contains(string(a.Body), "[DONE]") {
+				t.Errorf("%s, %s: at the error %+v", of.path, of.events, a)
+			}
+			want := of.chat || then.other
+			if a := then.do(x); a.Reset != want {
+				t.Errorf("%s, %s: %s after the error: cut %v, want %v", of.path, of.events, what, a.Reset, want)
+			}
+			if a := tick(x); a.Reset {
+				t.Errorf("%s, %s: %s after the error: cut twice", of.path, of.events, what)
+			}
+		}
+	}
+}
+
+// TestEndWithoutFinish: behind the end of its server a Chat stream cannot be sent an error and then be reset. It is reset.
+func TestEndWithoutFinish(t *testing.T) {
 	head := "data: {\"choices\":[{\"token_ids\":[200005,17196,200008,13225]}]}\n\n"
 	for path, body := range map[string]string{
 		"/v1/chat/completions": chatBody(true), "/v1/responses": `{"model":"` + testModel + `","stream":true,"input":"x"}`,
 	} {
-		for rest, cut := range map[string]bool{token: true, "data: [DONE]\n\n": false, ": ping\n\n": false} {
+		for _, rest := range []string{"", head} {
 			x := forwarded(t, testGateway(nil), path, body)
 			x.ResponseHeaders(eventStream)
 			x.ResponseBody([]byte(head), false)
-			if a := x.ResponseBody([]byte(failure), false); a.Reset || len(a.Body) == 0 {
-				t.Errorf("%s: at the error %+v", path, a)
-			}
-			if a := x.ResponseBody([]byte(rest), false); a.Reset != cut {
-				t.Errorf("%s: %q after the error: cut %v, want %v", path, rest, a.Reset, cut)
+			a := x.ResponseBody([]byte(rest), true)
+			if chat := path == "/v1/chat/completions"; a.Reset != chat || len(a.Body) > 0 == chat {
+				t.Errorf("%s: %+v", path, a)
 			}
 		}
 	}

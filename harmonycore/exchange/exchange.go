@@ -48,8 +48,10 @@ type Exchange struct {
 	// milliseconds since 1970. active reports whether the server has sent something since then: [Exchange.Overdue] notes
 	// when, so that a chunk needs no clock.
 	lastActivity int64
-	active       bool
-	report       Report
+	// cutting reports whether the client has the error with which its stream ended, and the stream is still to be reset.
+	cutting bool
+	active  bool
+	report  Report
 }
 
 // endpoint handles one kind of request.
@@ -194,11 +196,14 @@ func (e *Exchange) now() int64 {
 	return e.clock()
 }
 
-// Overdue reports whether the server has been silent too long at now, so that [Exchange.Stalled] has something to
-// decide. What the server has sent since the last call counts as sent now.
+// Overdue reports whether the server has been silent too long at now, or the stream is to be reset, so that
+// [Exchange.Stalled] has something to decide. What the server has sent since the last call counts as sent now.
 func (e *Exchange) Overdue(now int64) bool {
 	if e.active {
 		e.active, e.lastActivity = false, now
+	}
+	if e.cutting {
+		return true
 	}
 	limit := int64(e.gateway.options.StallTimeoutMS)
 	return limit > 0 && now-e.lastActivity >= limit && e.response != nil && !e.PassesThrough() && !e.isAwaitingPrefill()

@@ -100,7 +100,7 @@ func outcome(t testing.TB, x *Exchange, pieces []string) string {
 			t.Fatalf("bytes before the headers: %q", a.Body)
 		}
 		body.Write(a.Body)
-		if a.Reset {
+		if a.Reset || a.ResetAfter {
 			return strconv.Itoa(status) + " " + body.String() + "(cut)"
 		}
 	}

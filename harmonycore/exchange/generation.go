@@ -75,6 +75,8 @@ type generation struct {
 	// the whole answer ended. maxTokensAfterEnd is how many are accepted before the stream is reset.
 	endedEarly                        bool
 	tokensAfterEnd, maxTokensAfterEnd int
+	// atEnd reports whether the server has ended its stream, and every event of it was taken.
+	atEnd bool
 	// bytesAfterAll is the number of bytes received after the server's end of the stream.
 	bytesAfterAll int
 	// forwarded is when the request was forwarded, in milliseconds since 1970.
@@ -303,9 +305,13 @@ func (g *generation) trailers() ResponseAction {
 		return g.x.client.fail(replyWith(errUnfinished()), CutServer)
 	case awaiting:
 		return g.x.client.reply(replyWith(errNotUnderstood()))
-	default:
-		return ResponseAction{Pass: true}
+	case failed:
+		if g.cutsFailures() {
+			g.state, g.x.cutting = over, false
+			return ResponseAction{Reset: true}
+		}
 	}
+	return ResponseAction{Pass: true}
 }
 
 func (g *generation) silent(limit int64) ResponseAction {
@@ -313,7 +319,7 @@ func (g *generation) silent(limit int64) ResponseAction {
 		return g.complete(false)
 	}
 	before := g.state
-	g.state = over
+	g.state, g.x.cutting = over, false
 	switch before {
 	case awaiting, listening:
 		return g.x.client.fail(replyWith(errStalled(limit)), CutStall)

@@ -150,6 +150,11 @@ func TestReportEnds(t *testing.T) {
 		{"no finish reason", func(x *Exchange) {
 			x.ResponseHeaders(eventStream)
 			x.ResponseBody([]byte(partial), true)
+		}, FinishError, CutServer},
+		{"an end without a finish reason", func(x *Exchange) {
+			x.ResponseHeaders(eventStream)
+			x.ResponseBody([]byte(partial+"data: [DONE]\n\n"), false)
+			x.ResponseBody(nil, true)
 		}, FinishError, ""},
 		{"silence before the first token", func(x *Exchange) {
 			x.ResponseHeaders(eventStream)

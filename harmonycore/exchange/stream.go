@@ -36,6 +36,7 @@ func (g *generation) stream(chunk []byte, end bool) ResponseAction {
 		return g.deliver()
 	}
 	// A server that closed after its finish reason has sent everything that counts.
+	g.atEnd = true
 	return g.complete(end)
 }
 
@@ -206,7 +207,7 @@ func (g *generation) complete(end bool) ResponseAction {
 }
 
 // fail ends the answer with an error. The error is a status while the client has nothing, and otherwise an event in the
-// stream. Text before the error in the same chunk counts as sent, so that the answer does not depend on how the network
+// stream. A Chat stream is reset behind it. One that failed because the server has ended it is only reset. Text before the error in the same chunk counts as sent, so that the answer does not depend on how the network
 // cut the bytes.
 func (g *generation) fail(failure *openai.Error) ResponseAction {
 	g.countWasted() // the events after the error lie in the chunk, which belongs to the host
@@ -214,6 +215,11 @@ func (g *generation) fail(failure *openai.Error) ResponseAction {
 	if action.Hold {
 		// A reply replaces the response at once, and the server is released.
 		return g.x.client.reply(g.replyTo(failure))
+	}
+	if g.atEnd && g.cutsFailures() {
+		// Nothing can be sent and then cut any more.
+		g.state = over
+		return g.x.client.cutOff(CutServer)
 	}
 	if g.x.client.state == outletSent {
 		// The headers were sent before the first token. With status 200 a client would take an error as a whole answer for an
@@ -240,6 +246,8 @@ func (g *generation) fail(failure *openai.Error) ResponseAction {
 	g.answer.Fail(failure)
 	action.Body = g.answer.Take(action.Body)
 	g.state = failed
+	action.ResetAfter = g.cutsFailures()
+	g.x.cutting = action.ResetAfter
 	return g.x.client.close(action)
 }
 

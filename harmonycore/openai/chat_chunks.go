@@ -153,8 +153,8 @@ func (c *ChatChunks) AppendDone(dst []byte, u Usage) []byte {
 	return append(dst, "data: [DONE]\n\n"...)
 }
 
-// AppendFailure appends the end of a stream that failed: the error as the last event.
+// AppendFailure appends the last event of a stream that failed: the error. No [DONE] follows, since clients that do not
+// know the event would take it for the end of a whole answer (RATIONALE.md#202).
 func (c *ChatChunks) AppendFailure(dst []byte, e *Error) []byte {
-	dst = e.AppendJSON(append(dst, "data: "...))
-	return append(dst, "\n\ndata: [DONE]\n\n"...)
+	return append(e.AppendJSON(append(dst, "data: "...)), "\n\n"...)
 }

@@ -157,8 +157,7 @@ func TestChatStreamFails(t *testing.T) {
 	choice.Content([]byte("late"), 1)
 	choice.End(Stop)
 	a.Finish(Usage{}, 0)
-	want := `data: {"error":{"message":"gone","type":"server_error","param":null,"code":"server_error"}}` +
-		"\n\ndata: [DONE]\n\n"
+	want := `data: {"error":{"message":"gone","type":"server_error","param":null,"code":"server_error"}}` + "\n\n"
 	if got := string(a.Take(nil)); got != want {
 		t.Errorf("got %s", got)
 	}

@@ -101,6 +101,9 @@ func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
 		s.plugin.vm.metrics.FlushChunks() // before the client has the end of its answer
 		s.endSpan()
 	}
+	if end && action.ResetAfter {
+		action.Reset = true
+	}
 	return s.act(action)
 }
 

@@ -21,6 +21,13 @@ func TestToolRefusals(t *testing.T) {
 	} {
 		f.wants(400, code, "POST", "/v1/responses", `{"model":"m","input":"x","tools":[`+tools+`]}`)
 	}
+	// A credential is bounded as headers are, alone and with them.
+	long := strings.Repeat("x", maxToolHeaders)
+	for _, secrets := range []string{`"authorization":"x` + long + `"`, `"headers":{"X-Key":"` + long + `"}`,
+		`"authorization":"` + long + `","headers":{"X-Key":"x"}`} {
+		f.wants(400, "invalid_value", "POST", "/v1/responses", `{"model":"m","input":"x","tools":[{"type":"mcp",`+
+			`"server_label":"t",`+secrets+`}]}`)
+	}
 	f.wants(400, "unsupported_parameter", "POST", "/v1/responses", `{"model":"m","input":"x","background":true,"tools":[`+
 		`{"type":"mcp","server_label":"t","authorization":"x"}]}`)
 }

@@ -57,6 +57,13 @@ func errTooLarge(limit int64) *openai.Error {
 		Code: contract.CodeRequestTooLarge, Message: "The request is larger than " + strconv.FormatInt(limit, 10) + " bytes."}
 }
 
+// errTooLong is the error for a request that fits, and whose conversation with what it continues does not.
+func errTooLong(size int) *openai.Error {
+	return badRequest(contract.CodeContextLengthExceeded, "input", fmt.Sprintf("The conversation has %d bytes with "+
+		"what it continues and the ids of its items, which is more than the gateway takes. Send less, compact it, or begin "+
+		"a new one.", size))
+}
+
 func errStore() *openai.Error {
 	return &openai.Error{Status: http.StatusServiceUnavailable, Type: contract.ServerErrorType, Code: codeStoreUnavailable,
 		Message: "The store of responses does not answer. Try again, or set 'store' to false and send the whole " +

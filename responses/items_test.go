@@ -2,6 +2,7 @@ package responses
 
 import (
 	"encoding/json"
+	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -203,4 +204,59 @@ func TestTail(t *testing.T) {
 			t.Errorf("%v: %d, want %d", tt.items, got, tt.want)
 		}
 	}
+}
+
+// TestPlainMessages: the gateway gets a message no longer than its client has written it, and one that has more than a
+// text as it is stored.
+func TestPlainMessages(t *testing.T) {
+	s := New(Options{})
+	const stored = "as it is stored"
+	for _, tt := range []struct{ sent, want string }{
+		{`{"role":"user","content":"x"}`, ""},
+		{`{"role":"assistant","content":"x \" \u00e9"}`, ""},
+		{`{"role":"user","content":[{"type":"input_text","text":"x"}]}`, `{"role":"user","content":"x"}`},
+		{`{"type":"message","id":"msg_1","role":"developer","content":"x"}`, `{"role":"developer","content":"x"}`},
+		{`{"role":"assistant","status":"incomplete","content":"x"}`, stored},
+		{`{"role":"assistant","phase":"commentary","content":"x"}`, stored},
+		{`{"role":"user","content":[{"type":"input_text","text":"x"},{"type":"input_text","text":"y"}]}`, stored},
+		{`{"role":"user","content":[{"type":"input_image","image_url":"x"}]}`, stored},
+		{`{"role":"assistant","content":[{"type":"output_text","text":"x","logprobs":[{}]}]}`, stored},
+		{`{"role":"user","content":[]}`, stored},
+	} {
+		reader, sent, want := s.newItemReader(&caller{}, nil, nil), tt.sent, tt.want
+		items, failure := reader.read(t.Context(), "input", []json.RawMessage{json.RawMessage(sent)})
+		if failure != nil {
+			t.Fatal(failure)
+		}
+		switch want {
+		case "":
+			want = sent
+		case stored:
+			want = string(items[0].Body)
+		}
+		if got := forModel(&items[0]); len(got) != 1 || string(got[0]) != want {
+			t.Errorf("%s: %s, want %s", sent, got, want)
+		}
+	}
+}
+
+// TestManyTinyMessages: the messages that a frame may hold are not four times as large for the gateway.
+func TestManyTinyMessages(t *testing.T) {
+	f := start(t, Options{WebSocket: true})
+	w, _ := dial(t, f.url, nil)
+	list := strings.Repeat(`{"role":"user","content":"x"},`, 30_000) + `{"role":"user","content":"x"}`
+	w.ask(`"store":false,"input":[` + list + `]`)
+	w.answer()
+	if asked := <-f.asked; len(asked) > len(list)+1000 {
+		t.Errorf("a frame of %d bytes is %d bytes for the gateway", len(list), len(asked))
+	}
+}
+
+// TestTooLongForGateway: a request that fits alone is not refused for its own size.
+func TestTooLongForGateway(t *testing.T) {
+	f := startAt(t, Options{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		_, _ = w.Write([]byte(`{"error":{"message":"large","type":"invalid_request_error","code":"request_too_large"}}`))
+	}))
+	f.wants(400, "context_length_exceeded", "POST", "/v1/responses", `{"model":"m","input":"x"}`)
 }

@@ -50,8 +50,75 @@ func visibleForModel(item *store.Item) []json.RawMessage {
 		return plainCall(item.Body)
 	case typeCodeCall:
 		return plainCode(item.Body)
+	case typeMessage:
+		return []json.RawMessage{plainMessage(item.Body)}
 	}
 	return []json.RawMessage{item.Body}
+}
+
+// plainMessage returns a message as short as it can be said. Stored messages have ids and parts: a client that sends
+// many short ones would reach the gateway's limit of a body with a quarter of it.
+func plainMessage(body json.RawMessage) json.RawMessage {
+	var role, text []byte
+	members := rawjson.Members(body)
+	for members.Next() {
+		switch rawjson.View(members.Key) {
+		case "role":
+			if members.Kind != rawjson.String {
+				return body
+			}
+			role = body[members.End-len(members.Value)-2 : members.End]
+		case "content":
+			if text = onlyText(members.Value, members.Kind); text == nil {
+				return body
+			}
+		case "id", "type":
+		case "status":
+			if string(members.Value) != statusCompleted {
+				return body
+			}
+		default:
+			return body
+		}
+	}
+	if role == nil || text == nil {
+		return body
+	}
+	return slices.Concat([]byte(`{"role":`), role, []byte(`,"content":`), text, []byte("}"))
+}
+
+// onlyText returns the text of a content that is one part of text without anything else, with its quotes, or nil.
+func onlyText(content []byte, kind rawjson.Kind) (text []byte) {
+	parts := rawjson.Elements(content)
+	if kind != rawjson.Array || !parts.Next() || parts.Kind != rawjson.Object {
+		return nil
+	}
+	part := parts.Value
+	if parts.Next() {
+		return nil
+	}
+	members := rawjson.Members(part)
+	for members.Next() {
+		value := rawjson.View(members.Value)
+		switch rawjson.View(members.Key) {
+		case "text":
+			if members.Kind != rawjson.String {
+				return nil
+			}
+			text = part[members.End-len(members.Value)-2 : members.End]
+		case "type":
+			if value != "input_text" && value != "output_text" {
+				return nil
+			}
+		case "annotations", "logprobs":
+			if value != "[]" {
+				return nil
+			}
+		default:
+			return nil
+		}
+	}
+	return text
 }
 
 // forClient returns the item as its client gets it. include lists the additions that the client asked for.

@@ -14,8 +14,8 @@ func headersOf(at string, f *toolFields) (http.Header, *openai.Error) {
 	headers := http.Header{}
 	size := len(f.Authorization)
 	if size > maxToolHeaders {
-		return nil, badRequest(contract.CodeInvalidValue, at+".authorization", fmt.Sprintf("Invalid '%s.authorization': more "+
-			"than %d bytes.", at, maxToolHeaders))
+		return nil, badRequest(contract.CodeInvalidValue, at+".authorization", fmt.Sprintf("Invalid '%s.authorization': "+
+			"more than %d bytes.", at, maxToolHeaders))
 	}
 	for name, value := range f.Headers {
 		if size += len(name) + len(value); size > maxToolHeaders {

@@ -77,7 +77,11 @@ func (s *Service) post(ctx context.Context, path string, headers http.Header, bo
 		return response, nil
 	}
 	defer response.Body.Close()
-	return nil, refused(response)
+	failure := refused(response)
+	if failure.Status == http.StatusRequestEntityTooLarge { // the client's own request was not
+		failure = errTooLong(len(body))
+	}
+	return nil, failure
 }
 
 func (s *Service) unreachable(err error) *openai.Error {

@@ -341,3 +341,53 @@ for host in envoy wazero; do
   end up
   end closed
 done
+
+heading 'Two gateways with a store each run side by side; one is killed, and the next start removes what it left'
+mkdir "$logs/tmp"
+sim stored 127.0.0.1:0 gpt-oss-120b
+{ echo clients: && "$HARMONY_BIN" keys new acme; } >"$logs/keys.yaml" 2>"$logs/key"
+key="$(grep -o 'sk-[A-Za-z0-9_-]*' "$logs/key" | head -n 1)"
+[[ -n "$key" ]] || die "harmony keys new prints no key: $(cat "$logs/key")"
+cat >"$logs/stored.yaml" <<END
+clients: { keys_file: $logs/keys.yaml, required: true }
+models: [{ name: gpt-oss-120b, servers: ['vllm=$url'] }]
+END
+# gateway NAME: a gateway with a store of its own; its URL is in $gateway, and its page in $status_address.
+gateway() {
+  start "$1" env TMPDIR="$logs/tmp" "$HARMONY_BIN" up --wasm "$HARMONY_WASM" --listen 127.0.0.1:0 --config "$logs/stored.yaml" \
+    --store "$logs/$1.db"
+  await 'try:' cat "$logs/$1.out"
+  gateway="http://$(sed -n 's#^listening on http://##p' "$logs/$1.out")"
+  status_address="$(sed -n 's#^page.*: http://##p' "$logs/$1.out")"
+}
+gateway first
+gateway second
+await '  ready  ' "$HARMONY_BIN" status --address "$status_address"
+status 0
+end second KILL
+printf 'after kill -9 are left: %s folders\n' "$(find "$logs/tmp" -mindepth 1 -maxdepth 1 | wc -l)"
+gateway second
+printf 'after the next start there are %s, of two gateways\n' "$(find "$logs/tmp" -mindepth 1 -maxdepth 1 | wc -l)"
+(($(find "$logs/tmp" -mindepth 1 -maxdepth 1 | wc -l) == 4)) || die "folders are left: $(ls "$logs/tmp")"
+
+heading 'A client by key wants its data, and wants it gone'
+await '"status":"completed"' curl --silent --max-time "$PATIENCE" "$gateway/v1/responses" --header "authorization: Bearer $key" \
+  --header 'content-type: application/json' --data '{"model":"gpt-oss-120b","input":"Say hello."}'
+# stored WANTED COMMAND...: harmony responses COMMAND, whose exit status must be the one wanted.
+stored() {
+  local code=0
+  said="$("$HARMONY_BIN" responses "${@:2}" --store "$logs/second.db" 2>&1)" || code=$?
+  printf '$ harmony responses %s\n%s\n(exit status %s)\n' "${*:2}" "$(cut -c -160 <<<"$said")" "$code"
+  ((code == $1)) || die "the exit status is $code, not $1"
+}
+stored 1 delete --tenant acme
+sees 'clients with keys need --client NAME'
+stored 0 export --client acme
+sees '"response"'
+stored 0 delete --client acme
+sees 'removed 1 response'
+stored 1 delete --client acme
+sees 'nothing is stored of the client "acme"'
+end second
+end first
+end stored

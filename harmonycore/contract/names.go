@@ -74,5 +74,8 @@ const (
 	InferenceGeneratePath = "/inference/v1/generate"
 )
 
+// MessagesPath is where servers take conversations in the form of Anthropic's API.
+const MessagesPath = "/v1/messages"
+
 // OllamaChatPath is where Ollama takes a conversation in its own form.
 const OllamaChatPath = "/api/chat"

@@ -66,6 +66,16 @@ func errOllama() *openai.Error {
 	}
 }
 
+// errMessages is for Anthropic's API. Claude Code says of any 404 that the model may not exist, and shows the message of
+// a 405.
+func errMessages() *openai.Error {
+	return &openai.Error{
+		Status: 405, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
+		Message: "Anthropic's Messages API is not served; use " + contract.ChatPath + " or " + contract.ResponsesPath +
+			", or put a proxy such as litellm between, which translates.",
+	}
+}
+
 // errContextLength is about a prompt made from param. The length of the prompt is not known: counting stops where the
 // prompt is too long.
 func errContextLength(param string, context int) *openai.Error {

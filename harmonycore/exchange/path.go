@@ -21,6 +21,8 @@ var (
 	chatRoots = [...]string{contract.ChatPath, contract.ResponsesPath}
 	// ollamaRoots are those of Ollama that take a conversation. Some clients choose Ollama's API by a model's name.
 	ollamaRoots = [...]string{contract.OllamaChatPath}
+	// messagesRoots are those of Anthropic's API. vLLM and SGLang serve it too, untranslated.
+	messagesRoots = [...]string{contract.MessagesPath}
 )
 
 // ambiguous reports whether a path, without its query, can be read in two ways and is, or may become, a path of the
@@ -35,7 +37,7 @@ func hasLowercase(method string) bool { return strings.ToUpper(method) != method
 // mayTakePrompt reports whether a server may read a path as one that takes a prompt.
 func mayTakePrompt(path string) bool {
 	path = resolved(path)
-	return isUnder(path, rawRoots) || isUnder(path, chatRoots[:])
+	return isUnder(path, rawRoots) || isUnder(path, chatRoots[:]) || isUnder(path, messagesRoots[:])
 }
 
 func isUnder(path string, roots []string) bool {

@@ -89,6 +89,9 @@ func (r *rawPrompt) request(body []byte, h Host) RequestAction {
 	if isUnder(resolved(r.path), ollamaRoots[:]) {
 		return x.refuse(errOllama())
 	}
+	if isUnder(resolved(r.path), messagesRoots[:]) {
+		return x.refuse(errMessages())
+	}
 	if !r.allowed(model) {
 		return x.refuse(errRawPrompt(name))
 	}

@@ -43,6 +43,7 @@ func TestRoutes(t *testing.T) {
 		{nil, "POST", "/inference/v1/generate", "completions", "raw /inference/v1/generate"},
 		{nil, "POST", "/api/generate", "completions", "raw /api/generate"},
 		{nil, "POST", "/api/chat", "completions", "raw /api/chat"}, {nil, "POST", "/api/pull", "", ""},
+		{nil, "POST", "/v1/messages", "completions", "raw /v1/messages"}, {nil, "GET", "/v1/messages", "", ""},
 		{nil, "POST", "/Generate/x", "completions", "raw /Generate/x"},
 		{nil, "POST", "generate", "completions", "raw generate"},
 		{nil, "PUT", "/v1/completions", "completions", "raw /v1/completions"},

@@ -22,6 +22,7 @@ const (
 type found struct {
 	filters  []map[string]any
 	managers []map[string]any
+	routes   []map[string]any
 	refused  []string
 }
 
@@ -52,6 +53,7 @@ func (c *checker) admin(ctx context.Context) {
 	for _, m := range all.managers {
 		if usesFilter(m) {
 			c.managerSettings(m)
+			c.hosts(m, all.routes)
 		}
 	}
 }
@@ -93,6 +95,9 @@ func (f *found) walk(value any) {
 		}
 		if strings.HasSuffix(kind, managerType) {
 			f.managers = append(f.managers, v)
+		}
+		if _, ok := v["virtual_hosts"].([]any); ok {
+			f.routes = append(f.routes, v)
 		}
 		if failure, ok := v["error_state"].(map[string]any); ok {
 			f.refused = append(f.refused, fmt.Sprintf("%s: %s", text(v, "name"), text(failure, "details")))
@@ -155,7 +160,10 @@ func (c *checker) filterSettings(f map[string]any) {
 }
 
 // usesFilter reports whether a connection manager has a Wasm filter.
-func usesFilter(m map[string]any) bool {
+func usesFilter(m map[string]any) bool { return len(filterNames(m)) > 0 }
+
+// filterNames returns the names of the Wasm filters of a connection manager.
+func filterNames(m map[string]any) (names []string) {
 	filters, _ := m["http_filters"].([]any)
 	for _, each := range filters {
 		f, _ := each.(map[string]any)
@@ -165,10 +173,10 @@ func usesFilter(m map[string]any) bool {
 			name, _ := t.(string)
 			return strings.HasSuffix(name, wasmType)
 		}) {
-			return true
+			names = append(names, text(f, "name"))
 		}
 	}
-	return false
+	return names
 }
 
 // managerSettings checks the settings of a connection manager on which the filter depends.

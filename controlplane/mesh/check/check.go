@@ -79,6 +79,7 @@ func Gateway(ctx context.Context, o Options) ([]Check, error) {
 	c.internalHeader(ctx)
 	c.model(ctx)
 	c.expect(ctx)
+	c.otherPaths(ctx)
 	if o.Admin == "" {
 		c.add(Unknown, "Envoy's configuration", "not read; name Envoy's admin interface by --admin, in Kubernetes after "+
 			"kubectl port-forward of the gateway's pod")

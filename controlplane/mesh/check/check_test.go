@@ -56,6 +56,11 @@ func dump(filter, listener string) string {
 		`"configuration":{"@type":"type.googleapis.com/google.protobuf.StringValue","value":"{\"schema\":1}"}}}}]}]}`
 }
 
+// settled is the dump of a gateway with nothing wrong, and another route configuration.
+var settled = strings.Replace(dump(`"allow_on_headers_stop_iteration":true,"failure_policy":"FAIL_RELOAD",`, ""),
+	`{"configs":[`, `{"configs":[{"dynamic_route_configs":[{"route_config":{"name":"r","virtual_hosts":[`+
+		`{"name":"models"},{"name":"shop"}]}}]},`, 1)
+
 // TestGateway has what may be wrong with a gateway, and what is then found, with a word of its detail.
 func TestGateway(t *testing.T) {
 	for _, c := range []struct {
@@ -76,6 +81,17 @@ func TestGateway(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the client leaves
 			<-r.Context().Done()
 		}, Fail, "keeps bodies to itself"},
+		{"another API", "POST /v1/embeddings", reply(422, "{}"), Warn, "/v1/embeddings (422)"},
+		{"another model's list", "POST /v1/load_lora_adapter", reply(200, "{}"), Warn, "route only the paths"},
+		{"a path that a server does not have", "POST /v1/rerank", reply(404, `{"detail":"Not Found"}`), OK, ""},
+		{"several hosts", "GET /config_dump", reply(200, strings.Replace(settled, `"merge_slashes":true`,
+			`"merge_slashes":true,`+
+				`"route_config":{"virtual_hosts":[{"name":"models"},{"name":"shop"}]}`, 1)), Warn, "models, shop"},
+		{"several hosts by name", "GET /config_dump", reply(200, strings.Replace(settled, `"merge_slashes":true`,
+			`"merge_slashes":true,"rds":{"route_config_name":"r"}`, 1)), Warn, "models, shop"},
+		{"several hosts, one disabled", "GET /config_dump", reply(200, strings.Replace(settled, `"merge_slashes":true`,
+			`"merge_slashes":true,"route_config":{"virtual_hosts":[{"name":"models"},{"name":"shop",`+
+				`"typed_per_filter_config":{"harmony":{"disabled":true}}}]}`, 1)), OK, ""},
 		{"no models", "GET /v1/models", reply(404, "{}"), Fail, "no list of models"},
 		{"an open pool", "GET /v1/completions", func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get(contract.PoolHeader) == "gpt-oss-120b" {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,21 +21,28 @@ const tolerated = 1.5
 // that held the worker longest. `make soak` also sends smaller ones, because some limits are far below the limit of the
 // body.
 func TestHolds(t *testing.T) {
-	t.Run("envoy", func(t *testing.T) { envoyWorker(t).holds() })
-	t.Run("wazero", func(t *testing.T) { wazeroWorker(t, contract.VLLM).holds() })
-	t.Run("wazero, a chat server", func(t *testing.T) { wazeroWorker(t, contract.Chat).holds() })
+	t.Run("envoy", func(t *testing.T) { envoyWorker(t).holds("") })
+	t.Run("wazero", func(t *testing.T) { wazeroWorker(t, settings(contract.VLLM)).holds("") })
+	t.Run("wazero, a chat server", func(t *testing.T) { wazeroWorker(t, settings(contract.Chat)).holds("") })
+	t.Run("wazero, observed", func(t *testing.T) {
+		c := settings(contract.VLLM)
+		c.Models[0].Translate = contract.TranslateObserve
+		wazeroWorker(t, c).holds("broken runs")
+	})
 }
 
-func (w *worker) holds() {
-	sizes := []int{w.limit}
+// holds sends the families whose names have a text in them.
+func (w *worker) holds(named string) {
+	sizes, families := []int{w.limit}, All()
 	if os.Getenv("HARMONY_SOAK") != "" {
 		sizes = append(sizes, w.limit-1, w.limit/2, w.limit/4, 256<<10, 64<<10)
+		families = append(families, AllBroken()...)
 	}
 	limit := w.limitFor(w.yardstick())
 	var all []hold
-	only := os.Getenv("HARMONY_FAMILY")
-	for _, f := range All() {
-		if only != "" && f.Name != only {
+	only := cmp.Or(os.Getenv("HARMONY_FAMILY"), named)
+	for _, f := range families {
+		if only != "" && !strings.Contains(f.Name, only) {
 			continue
 		}
 		for _, size := range sizes {

@@ -9,19 +9,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
 )
 
 // wazeroWorker starts the filter under wazero, without HTTP. It measures exactly the call in which the filter reads a
-// request. kind is that of the model's servers.
-func wazeroWorker(t *testing.T, kind string) *worker {
+// request.
+func wazeroWorker(t *testing.T, c *config.Config) *worker {
 	t.Helper()
 	wasm := os.Getenv("HARMONY_WASM")
 	if wasm == "" {
 		t.Fatal("HARMONY_WASM is not set: run the tests by `make e2e`")
 	}
-	c := settings(kind)
 	limit := int(c.BodyLimit)
 	host := filtertest.New(t, wasm, string(filterconfig.AppendJSON(nil, c.Filter())), filtertest.BufferLimit(limit+1<<20),
 		filtertest.Protocols(filtertest.HTTP2, filtertest.HTTP2),

@@ -3,8 +3,9 @@ package bpe
 import "math"
 
 // Encoder holds the scratch memory of merging and remembers pieces; all of it is to be reused. The zero value is ready.
-// An Encoder must not be used concurrently. It needs 1.1 MB at most, whatever the length of a piece. Nearly all of it is
-// the memo, which a short text does not need, and the words, which only [Encoder.AppendPart] needs.
+// An Encoder must not be used concurrently. It needs 1.8 MB at most, whatever the length of a piece. Nearly all of it is
+// the memo, which a short text does not need, the words, which only [Encoder.AppendPart] needs, and the leaper, which
+// only pieces with long tokens need.
 type Encoder struct {
 	words   *words // allocated for the first short piece that AppendPart gets
 	merged  int    // number of merged pieces so far, while there is no memo
@@ -14,6 +15,7 @@ type Encoder struct {
 	ids     []uint32 // the ids of a window
 	pairIDs []uint32 // the ids of two tokens' bytes
 	scratch []uint32 // the ids of a piece that is only counted
+	leaper  *leaper  // allocated for the first piece with long tokens
 }
 
 // Append appends the ids of one pre-token to dst and returns it. If the whole piece is a token, that is its only id.
@@ -72,7 +74,15 @@ func (e *Encoder) merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
 		dst, _ = e.mergeWindows(dst, v, piece, math.MaxInt)
 		return dst
 	}
-	return e.mergeStretch(dst, v, piece)
+	base := len(dst)
+	dst, done := e.leap(dst, v, base, piece, 0, math.MaxInt)
+	if done == len(piece) {
+		return dst
+	}
+	if e.leaper != nil {
+		e.leaper.earn(len(piece))
+	}
+	return e.mergeStretch(dst[:base], v, piece)
 }
 
 // mergeStretch merges a stretch of any length at once.

@@ -35,6 +35,67 @@ const (
 	noToken   = ^uint64(0)
 )
 
+// size returns the number of a token's bytes.
+func (v *Vocabulary) size(id uint32) int {
+	token, _ := v.Bytes(id)
+	return len(token)
+}
+
+// prefixes finds the tokens with which text begins, the shortest first, and returns their number.
+func (v *Vocabulary) prefixes(text string, ids *[maxToken]uint32, sizes *[maxToken]uint8) int {
+	n, base := 0, v.root
+	for i := range min(len(text), maxToken) {
+		b := uint32(text[i])
+		at := base + b
+		cell := v.cellAt(at)
+		if cell>>labelShift != b {
+			break
+		}
+		size := 0
+		switch id := v.id(cell, at); {
+		case cell&wholeFlag != 0:
+			ids[n], size = id, i+1
+		case cell&tailFlag != 0:
+			if token, _ := v.Bytes(id); len(token) > i && len(token) <= len(text) && asText(token) == text[:len(token)] {
+				ids[n], size = id, len(token)
+			}
+		}
+		if size > 0 && n < maxToken-1 {
+			sizes[n] = uint8(size)
+			n++
+		}
+		if base = cell & baseMask; cell&tailFlag != 0 {
+			break
+		}
+	}
+	return n
+}
+
+// longest returns the longest token with which text begins, and its length, which is 0 for an empty text.
+func (v *Vocabulary) longest(text string) (id uint32, size int) {
+	base := v.root
+	for i := range min(len(text), maxToken) {
+		b := uint32(text[i])
+		at := base + b
+		cell := v.cellAt(at)
+		if cell>>labelShift != b {
+			break
+		}
+		switch {
+		case cell&wholeFlag != 0:
+			id, size = v.id(cell, at), i+1
+		case cell&tailFlag != 0:
+			only := v.id(cell, at)
+			if token, _ := v.Bytes(only); len(token) <= len(text) && asText(token) == text[:len(token)] {
+				id, size = only, len(token)
+			}
+			return id, size
+		}
+		base = cell & baseMask
+	}
+	return id, size
+}
+
 // child returns the token that ends one byte after the node base.
 func (v *Vocabulary) child(base uint32, b byte) uint64 {
 	at := base + uint32(b)

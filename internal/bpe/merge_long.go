@@ -25,7 +25,13 @@ func divideBy8(n int) int { return (n + 7) >> 3 }
 
 // mergeLong merges a stretch of any length at once.
 func (e *Encoder) mergeLong(dst []uint32, v *Vocabulary, piece string) []uint32 {
-	n := len(piece)
+	p := e.partsOf(len(piece))
+	p.merge(v, piece)
+	return p.append(dst)
+}
+
+// partsOf returns memory for merging n bytes.
+func (e *Encoder) partsOf(n int) parts {
 	if len(e.parts.next) < n {
 		e.parts = newParts(max(n, windowSize+2*overlap))
 	}
@@ -34,8 +40,7 @@ func (e *Encoder) mergeLong(dst []uint32, v *Vocabulary, piece string) []uint32 
 	p.key, p.token, p.pair, p.next, p.prev = p.key[:8*blocks], p.token[:n], p.pair[:n], p.next[:n], p.prev[:n]
 	tops := divideBy8(blocks)
 	p.minOf8, p.minOf64 = p.minOf8[:8*tops], p.minOf64[:8*divideBy8(tops)]
-	p.merge(v, piece)
-	return p.append(dst)
+	return p
 }
 
 func newParts(n int) parts {
@@ -50,32 +55,37 @@ func newParts(n int) parts {
 
 // merge merges the pairs of piece until none is left.
 func (p *parts) merge(v *Vocabulary, piece string) {
-	n := len(piece)
 	p.start(v, piece)
 	for {
 		at := p.first()
-		if at >= n {
+		if at >= len(piece) || !p.join(v, piece, at) {
 			return
 		}
-		removed := int(p.next[at])
-		if removed >= n {
-			return // never reached, like the checks below: they prevent a trap
-		}
-		after := int(p.next[removed])
-		p.token[at] = p.pair[at]
-		p.next[at] = uint32(after)
-		p.key[removed] = noToken
-		p.key[at] = noToken
-		if after < n {
-			p.prev[after] = uint32(at)
-			p.lookUp(v, piece, at, after, int(p.next[after]))
-		}
-		before := int(p.prev[at])
-		if at > 0 && before < at {
-			p.lookUp(v, piece, before, at, after)
-		}
-		p.refresh(before, at, removed)
 	}
+}
+
+// join merges the pair that begins with part at. It reports false if there is none.
+func (p *parts) join(v *Vocabulary, piece string, at int) bool {
+	n := len(piece)
+	removed := int(p.next[at])
+	if removed >= n {
+		return false // never reached, like the checks below: they prevent a trap
+	}
+	after := int(p.next[removed])
+	p.token[at] = p.pair[at]
+	p.next[at] = uint32(after)
+	p.key[removed] = noToken
+	p.key[at] = noToken
+	if after < n {
+		p.prev[after] = uint32(at)
+		p.lookUp(v, piece, at, after, int(p.next[after]))
+	}
+	before := int(p.prev[at])
+	if at > 0 && before < at {
+		p.lookUp(v, piece, before, at, after)
+	}
+	p.refresh(before, at, removed)
+	return true
 }
 
 // start makes every byte a part.

@@ -180,3 +180,27 @@ func BenchmarkMerge(b *testing.B) {
 		}
 	})
 }
+
+// TestMergeBrokenRuns has what takes fewest tokens for its length: runs of spaces and marks, broken by others. Their
+// tokens are found without merging each byte (leap.go).
+func TestMergeBrokenRuns(t *testing.T) {
+	v := open(t)
+	rng := rand.New(rand.NewPCG(11, 12))
+	units := []string{" ", "-", "=", "#", ".", "*", "_", "/", "\t", "\u3000", "\u00a0", "—", "…", "─", "□"}
+	var e bpe.Encoder
+	for range 250 {
+		var piece []byte
+		few := []string{units[rng.IntN(len(units))], units[rng.IntN(len(units))], "+", "\n", "\r\n", " \n"}
+		for want, width := 20+rng.IntN(500), 1+rng.IntN(200); len(piece) < want; {
+			if rng.IntN(3) == 0 {
+				width = 1 + rng.IntN(300)
+			}
+			unit := few[rng.IntN(2)]
+			piece = append(piece, strings.Repeat(unit, 1+width/len(unit))...)
+			if rng.IntN(4) > 0 {
+				piece = append(piece, few[rng.IntN(len(few))]...)
+			}
+		}
+		checkMerge(t, &e, v, piece)
+	}
+}

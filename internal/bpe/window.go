@@ -22,19 +22,28 @@ const overlap = 64
 func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece string, limit int) ([]uint32, bool) {
 	base := len(dst) // dst[base:] belongs to this piece
 	done := 0        // number of bytes that dst[base:] stands for
-	back, look := overlap, limit
+	look := limit
 	if limit < math.MaxInt-exceedsAfter {
 		look += exceedsAfter
 	}
-	for end := windowSize; ; {
-		e.ids = e.mergeStretch(e.ids[:0], v, piece[done:end])
-		if len(dst) > base && !e.isExact(v, piece, done, dst[len(dst)-1], e.ids) {
-			back *= 2
-			dst, done = dropTail(dst, v, base, done, back)
-			continue
+	for end := 0; ; {
+		dst, done = e.leap(dst, v, base, piece, done, look)
+		if leapt := done; leapt > end {
+			if end = leapt; end == len(piece) {
+				return dst, true
+			}
+			if len(dst)-base > look {
+				if e.exceeds(dst[base:], v, piece, end, limit) {
+					return dst, false
+				}
+				look *= 2
+				continue
+			}
+			dst, done = dropTail(dst, v, base, end, overlap)
 		}
-		dst = append(dst, e.ids...)
-		if end == len(piece) {
+		end = min(end+windowSize, len(piece))
+		dst, done = e.mergeWindow(dst, v, base, piece, done, end)
+		if done == len(piece) {
 			return dst, true
 		}
 		if len(dst)-base > look {
@@ -43,10 +52,24 @@ func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece string, limit 
 			}
 			look *= 2
 		}
-		back = overlap
-		dst, done = dropTail(dst, v, base, end, back)
+		dst, done = dropTail(dst, v, base, end, overlap)
 		dst, done = repeat(dst, v, base, piece, done, look)
-		end = min(max(end, done)+windowSize, len(piece))
+		end = max(end, done)
+	}
+}
+
+// mergeWindow merges piece[done:end], where dst[base:] stands for piece[:done], and as much of what is before as it must.
+func (e *Encoder) mergeWindow(dst []uint32, v *Vocabulary, base int, piece string, done, end int) ([]uint32, int) {
+	if e.leaper != nil {
+		e.leaper.earn(end - done)
+	}
+	for back := overlap; ; {
+		e.ids = e.mergeStretch(e.ids[:0], v, piece[done:end])
+		if len(dst) == base || e.isExact(v, piece, done, dst[len(dst)-1], e.ids) {
+			return append(dst, e.ids...), end
+		}
+		back *= 2
+		dst, done = dropTail(dst, v, base, done, back)
 	}
 }
 

@@ -46,6 +46,7 @@ func errBusy() *openai.Error {
 const (
 	codeConversationLocked = "conversation_locked"
 	codeStoreUnavailable   = "store_unavailable"
+	codeStoreFull          = "store_full"
 	codeStoredDataInvalid  = "stored_data_unreadable"
 	codeServiceOverloaded  = "service_overloaded"
 	// codeInvalidPrompt is one of the few that a failed response can have.
@@ -68,6 +69,13 @@ func errStore() *openai.Error {
 	return &openai.Error{Status: http.StatusServiceUnavailable, Type: contract.ServerErrorType, Code: codeStoreUnavailable,
 		Message: "The store of responses does not answer. Try again, or set 'store' to false and send the whole " +
 			"conversation."}
+}
+
+// errFull is the error for a store that cannot change anything: it cannot remove anything either.
+func errFull() *openai.Error {
+	return &openai.Error{Status: http.StatusInsufficientStorage, Type: contract.ServerErrorType, Code: codeStoreFull,
+		Message: "The disk of the store of responses is full: nothing can be stored or deleted. Reading works. Tell the " +
+			"operator, or set 'store' to false and send the whole conversation."}
 }
 
 // failure returns the error that a client gets for an error of the store, and logs one that is not the client's.
@@ -102,6 +110,9 @@ func (s *Service) failure(err error, param string, notFound *openai.Error) *open
 			Code: codeStoredDataInvalid, Message: "What is stored cannot be read. Ask the operator; the log has the record."}
 	}
 	s.Log.Warn("the store failed", "error", err)
+	if errors.Is(err, store.ErrFull) {
+		return errFull()
+	}
 	return errStore()
 }
 

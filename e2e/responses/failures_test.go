@@ -189,17 +189,22 @@ func TestNotThisStore(t *testing.T) {
 	})
 }
 
-// unavailable fails the test unless all that needs the store is refused, and nothing else is.
+// unavailable fails the test unless all that needs the store is refused, and nothing else is. reads reports whether
+// nothing can be read either. Else the store is full.
 func (f *fleet) unavailable(reads bool) {
 	f.T.Helper()
+	status, code := 503, "store_unavailable"
+	if !reads {
+		status, code = 507, "store_full"
+	}
 	for _, members := range []string{`"input":"first question"`, `"input":"first question","background":true`,
 		`"input":"first question","background":true,"stream":true`} {
-		a := f.Refused("POST", "responses", f.Body(members), 503, "store_unavailable")
-		if a.Header.Get("retry-after") == "" {
+		a := f.Refused("POST", "responses", f.Body(members), status, code)
+		if reads && a.Header.Get("retry-after") == "" {
 			f.T.Errorf("no retry-after: %v", a.Header)
 		}
 	}
-	f.Refused("POST", "conversations", `{}`, 503, "store_unavailable")
+	f.Refused("POST", "conversations", `{}`, status, code)
 	if reads {
 		f.Refused("GET", "responses/resp_1", "", 503, "store_unavailable")
 		f.Refused("POST", "responses", f.Body(`"input":"x","previous_response_id":"resp_1"`), 503, "store_unavailable")
@@ -274,6 +279,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	f.Do("GET", "responses/"+one.ID, "", 200)
+	f.Refused("DELETE", "responses/"+one.ID, "", 507, "store_full")
 	limit("unlimited")
 	two := f.Create(`"input":"second question","previous_response_id":"` + one.ID + `"`)
 	f.replicas[0].restart()

@@ -37,6 +37,8 @@ var (
 	ErrLocked = errors.New("another response is being made for the conversation")
 	// ErrQueueFull means that a tenant has too many responses that have not been made.
 	ErrQueueFull = errors.New("too many responses of the tenant wait")
+	// ErrFull means that the database has no room for a change. Removing something is a change as well.
+	ErrFull = errors.New("the database is full")
 	// ErrLost means that the caller's lease has ended, and another replica may have taken the record over.
 	ErrLost = errors.New("the lease has ended")
 )
@@ -177,11 +179,29 @@ func (s *Store) row(ctx context.Context, q queries, query string, args []any, in
 // invalidText is PostgreSQL's error for an argument that is no text: it has a byte 0, or is not UTF-8.
 const invalidText = "22021"
 
-// known returns ErrNotFound for an argument that is no text, because nothing is stored by such an id.
+// diskFull is PostgreSQL's error for a disk that is full. SQLite has two: one for a disk that says so, and one for a file
+// that may not grow.
+const (
+	diskFull     = "53100"
+	sqliteFull   = 13
+	sqliteIOFull = 778
+)
+
+// known returns [ErrNotFound] for an argument that is no text, because nothing is stored by such an id, and an
+// [ErrFull] for a full disk.
 func known(err error) error {
 	var refused interface{ SQLState() string }
-	if errors.As(err, &refused) && refused.SQLState() == invalidText {
-		return ErrNotFound
+	if errors.As(err, &refused) {
+		switch refused.SQLState() {
+		case invalidText:
+			return ErrNotFound
+		case diskFull:
+			return fmt.Errorf("%w: %w", ErrFull, err)
+		}
+	}
+	var failed interface{ Code() int }
+	if errors.As(err, &failed) && (failed.Code()&0xff == sqliteFull || failed.Code() == sqliteIOFull) {
+		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return err
 }
@@ -214,7 +234,7 @@ func (s *Store) change(ctx context.Context, do func(tx *sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	s.timed("begin", began, err)
 	if err != nil {
-		return err
+		return known(err)
 	}
 	if err := do(tx); err != nil {
 		return errors.Join(err, ignoreDone(tx.Rollback()))
@@ -222,7 +242,7 @@ func (s *Store) change(ctx context.Context, do func(tx *sql.Tx) error) error {
 	began = time.Now()
 	err = tx.Commit()
 	s.timed("commit", began, err)
-	return err
+	return known(err)
 }
 
 // ignoreDone ignores that a transaction has already ended, which it does when its context ends.

@@ -137,7 +137,8 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 		return errors.Join(err, xds.Close())
 	}
 	o := server.Options{
-		ConfigFile: f.file, StateDir: state, ModulePath: f.wasmOnEnvoys, CAFile: systemCAFile(),
+		Certificates: []string{f.tls.certificate, f.tls.clientCA},
+		ConfigFile:   f.file, StateDir: state, ModulePath: f.wasmOnEnvoys, CAFile: systemCAFile(),
 		ADS: xds, HTTP: status, Version: version.Current().Version, Log: log,
 		RefuseSecrets: f.refuseSecrets(xds.Addr()), MaxEnvoys: f.maxEnvoys,
 		Gateway: f.gateway, TapKey: os.Getenv(contract.TapKeyVariable), PageNames: f.pageNames,

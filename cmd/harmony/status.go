@@ -186,6 +186,13 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		}
 	}
 	away := printServices(t, s.Services, ago)
+	for _, one := range s.Certificates {
+		if one.Late(now) {
+			text := fmt.Sprintf("the certificate in %s expires on %s", one.File, one.Expires.UTC().Format(time.DateTime))
+			fmt.Fprintf(t, "\nWARNING: %s\n", text)
+			warned = append(warned, text)
+		}
+	}
 	if err := t.Flush(); err != nil {
 		return err
 	}

@@ -44,7 +44,8 @@ var (
 		"state")
 	vocabularyDesc = desc("other_vocabulary_servers", "Servers of each pool that have another vocabulary than gpt-oss.",
 		"pool")
-	serviceDesc = desc("service_up", "1 when a service that Envoys need beside the inference servers works, else 0.",
+	certificateDesc = desc("certificate_expires_seconds", "Seconds until the first certificate of a file expires.", "file")
+	serviceDesc     = desc("service_up", "1 when a service that Envoys need beside the inference servers works, else 0.",
 		"service", "url")
 	refusingDesc = desc("refusing_servers", "Servers of each pool that refuse all requests, by the cause: the pool's "+
 		"credentials, or the path of its kind.", "pool", "cause")
@@ -57,7 +58,7 @@ var (
 		"to have.", "filter")
 	pushedDesc = desc("snapshot_pushed_timestamp_seconds", "When the resources that Envoys get were first pushed.")
 	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, vocabularyDesc,
-		refusingDesc, serviceDesc,
+		refusingDesc, serviceDesc, certificateDesc,
 		poolUpDesc, metricsDesc, loadDesc, cacheDesc, knownDesc, lightDesc, askedDesc,
 		validDesc, loadedDesc, filterDesc, infoDesc, rolloutDesc, pushedDesc}
 	results        = []string{"accepted", "refused"}
@@ -178,6 +179,9 @@ func (m *metrics) Collect(c chan<- prometheus.Metric) {
 			up = 0
 		}
 		gauge(poolUpDesc, up, p.Name)
+	}
+	for _, one := range status.Certificates {
+		gauge(certificateDesc, time.Until(one.Expires).Seconds(), one.File)
 	}
 	for _, one := range status.Services {
 		works := 1.0

@@ -83,6 +83,8 @@ type Options struct {
 	Tracer trace.Tracer
 	// Log receives the events of the control plane. If it is nil, nothing is logged.
 	Log *slog.Logger
+	// Certificates are the files of the program's own certificates and authorities, for the status.
+	Certificates []string
 	// Collectors are metrics of the program's other parts, which are served with the control plane's own.
 	Collectors []prometheus.Collector
 	// Pools are the settings of the [pools.Watcher]. Their Log is replaced by the one above.
@@ -225,6 +227,7 @@ func (s *Server) Run(ctx context.Context) error {
 	part(s.serveControl)
 	part(s.measureEnvoys)
 	part(s.followServices)
+	part(s.warnOfCertificates)
 	if s.options.History != nil {
 		part(s.recordHistory)
 	}

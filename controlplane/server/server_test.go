@@ -511,7 +511,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	engine := newEngine(t, `{"id":"m"}`)
 	asked := oneModel(engine.URL) + "  load: {interval: 1s}\nresponses_service: {url: " + newEngine(t, "").URL + "}\n"
-	p := start(t, folderWith(t, asked, "filter.wasm", string(stub.Filter("1"))), handsOut)
+	folder := folderWith(t, asked, "filter.wasm", string(stub.Filter("1")), "own.pem", certificateUntil(t, time.Hour))
+	p := start(t, folder, handsOut, func(o *Options) { o.Certificates = []string{filepath.Join(folder, "own.pem")} })
 	p.ready()
 	// Ready is closed shortly before the pools are known.
 	eventually(t, "a pool", func() bool {

@@ -27,6 +27,8 @@ type Status struct {
 	Pools    []Pool      `json:"pools"`
 	// Services are the services that Envoys need beside the inference servers.
 	Services []ServiceStatus `json:"services,omitempty"`
+	// Certificates are those of the listeners and authorities in the configuration, and the program's own.
+	Certificates []CertificateStatus `json:"certificates,omitempty"`
 }
 
 // Configuration describes the configuration in force.
@@ -144,7 +146,7 @@ func (s *Server) Status() Status {
 	status.Snapshot.Versions = s.ads.Versions()
 	status.Envoys = s.ads.Envoys()
 	status.Pools = s.poolsOf(c, conditions, &weights, contexts)
-	status.Services = s.beside.status()
+	status.Services, status.Certificates = s.beside.status(), s.certificates(c)
 	status.Rollout = s.rolloutStatus(status.Envoys)
 	if s.options.Control != nil {
 		status.Control = s.options.Control.Addr().String()

@@ -1,6 +1,10 @@
 package backend
 
-import "github.com/harmonyedge/harmonyedge/internal/sse"
+import (
+	"bytes"
+
+	"github.com/harmonyedge/harmonyedge/internal/sse"
+)
 
 // eventStream is the [Reader] of a server that sends server-sent events, or lines of JSON (NDJSON). Most events fit the
 // template. The others go through the decoder, one line at a time, so that the template gets each event that follows.
@@ -54,8 +58,10 @@ func (s *eventStream) Next(e *Event) Reading {
 			}
 		}
 		data, ok := s.decoder.Next()
+		value := bytes.TrimSpace(data) // some servers write two spaces before it
 		switch {
-		case ok && s.read(data, e):
+		case ok && len(value) == 0: // some servers keep the connection alive so
+		case ok && s.read(value, e):
 			if s.decoder.Lines {
 				s.template.learn("", data, "\n", e, s.variables)
 			} else {

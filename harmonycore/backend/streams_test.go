@@ -129,7 +129,7 @@ func TestBrokenStreams(t *testing.T) {
 		for _, in := range []string{
 			"data: <html>502</html>\n\n", "data: {\"choices\":[{\"index\":0\n\n", "data: {}\n\n", "data: []\n\n",
 			"data: null\n\n", "data: 7\n\n", "data: \"x\"\n\n", "data: {\"choices\":7}\n\n", "data: \xff\xfe\n\n",
-			"data: {\"choices\"\n\n", "data: {\"error\":null}\n\n", "data:\n\n", "data: [DONE\n\n",
+			"data: {\"choices\"\n\n", "data: {\"error\":null}\n\n", "data: [DONE\n\n",
 		} {
 			if got := streamOf(kind, in); got != " garbled" {
 				t.Errorf("%s: %q is read as %q", name, in, got)
@@ -138,7 +138,8 @@ func TestBrokenStreams(t *testing.T) {
 				t.Errorf("%s: %q in single bytes is read as %q", name, in, got)
 			}
 		}
-		for _, in := range []string{"", "<html>502</html>", "<html>\n\n</html>\n\n", ": comment\n\n", "event: x\n\n"} {
+		for _, in := range []string{"", "<html>502</html>", "<html>\n\n</html>\n\n", ": comment\n\n", "event: x\n\n", "data:\n\n",
+			"data: \n\n", "data\n\n", "data:  \t \n\n", "data:\ndata:\n\n"} {
 			if got := streamOf(kind, in); got != "" {
 				t.Errorf("%s: %q is read as %q", name, in, got)
 			}
@@ -146,6 +147,30 @@ func TestBrokenStreams(t *testing.T) {
 		large := "data: {\"choices\":[{\"index\":0,\"x\":\"" + strings.Repeat("x", 5<<20) + "\"}]}\n\n"
 		if got := streamOf(kind, large); got != " broken" {
 			t.Errorf("%s: an event of 5 MB is read as %.80q", name, got)
+		}
+	}
+}
+
+// TestSpacesAroundEvents: spaces around an event, and events without data between others, change nothing.
+func TestSpacesAroundEvents(t *testing.T) {
+	const empty = "data:\n\ndata: \n\n"
+	for _, kind := range allKinds(t) {
+		if kind.Facts().StreamType() != "text/event-stream" {
+			continue
+		}
+		var plain, spaced strings.Builder
+		for _, data := range []string{`{"error":{"message":"a"}}`, `{"error":{"message":"b"}}`, "[DONE]"} {
+			plain.WriteString("data: " + data + "\n\n")
+			spaced.WriteString(empty + "data:  " + data + " \t\n\n" + empty)
+		}
+		want := streamOf(kind, plain.String())
+		if strings.Count(want, " error") != 2 || kind.Facts().Name != contract.LlamaCPP && !strings.HasSuffix(want, " done") {
+			t.Fatalf("%s: the plain stream is read as %q", kind.Facts().Name, want)
+		}
+		for at := range spaced.Len() {
+			if got := streamOf(kind, spaced.String()[:at], spaced.String()[at:]); got != want {
+				t.Fatalf("%s, cut at %d: got %q, want %q", kind.Facts().Name, at, got, want)
+			}
 		}
 	}
 }

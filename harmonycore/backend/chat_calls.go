@@ -6,20 +6,22 @@ import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 type chatCalls struct {
 	calls []chatCall
 	// heldIndex, heldID and held are of a call whose name has not come yet: its index, its id and its arguments.
-	heldIndex    int
+	heldIndex    int32
 	heldID, held []byte
 }
 
 // chatCall is what is kept of a call to find its further pieces. Zero stands for no index, id or name.
 type chatCall struct {
-	// index is one more than the server's index.
-	index int
+	// index is one more than the server's index. also is the other index at which the server has repeated the id.
+	index, also int32
 	// id and name are hashes.
 	id, name uint64
 	// chunk is the number of the chunk that named the call last.
-	chunk int
+	chunk int32
 	// complete reports whether the first piece had all of the arguments.
 	complete bool
+	// arguments are those so far.
+	arguments jsonEnd
 }
 
 // The bounds of an answer: how many calls it may have, how many pieces of calls one event may have, and how much of a
@@ -33,7 +35,7 @@ const (
 // chatPiece is a piece of a call.
 type chatPiece struct {
 	// index is one more than the server's index, or 0 if there is none.
-	index int
+	index int32
 	// id and name are as the server spells them.
 	id, name []byte
 	// arguments is a string as the server spells it, or text that is not escaped.
@@ -65,16 +67,22 @@ func (r *chatReader) readPiece(value []byte, e *Event) {
 	var p chatPiece
 	p.read(value)
 	e.unique = e.unique || len(p.id) > 0 || len(p.name) > 0
-	e.pieceIndex = p.index
+	e.pieceIndex = int(p.index)
 	r.add(&p, e)
 }
+
+// callIndex returns what is kept of a server's index of a call: one more, or 0 for no index.
+func callIndex(index int) int32 { return int32(min(max(index, -1), maxCallIndex)) + 1 }
+
+// maxCallIndex is the greatest index of a call that is told from greater ones.
+const maxCallIndex = 1 << 30
 
 func (p *chatPiece) read(value []byte) {
 	it := rawjson.Members(value)
 	for it.Next() {
 		switch rawjson.View(it.Key) {
 		case "index":
-			p.index = max(readIndex(it.Value, it.Kind), -1) + 1
+			p.index = callIndex(readIndex(it.Value, it.Kind))
 		case "id":
 			if it.Kind == rawjson.String && rawjson.View(it.Value) != "null" { // Mistral's first servers
 				p.id = it.Value
@@ -123,9 +131,11 @@ func (r *chatReader) add(p *chatPiece, e *Event) {
 	if len(p.arguments) > 0 {
 		arguments = e.keep(p.arguments)
 	}
-	if at, begins := c.find(p, r.chunk); !begins {
-		if len(arguments) > 0 && !c.calls[at].complete { // a complete call is only repeated
-			e.Calls = append(e.Calls, CallPiece{Index: at, Arguments: arguments})
+	if at, begins := c.find(p, arguments, r.chunk); !begins {
+		call := &c.calls[at]
+		if len(arguments) > 0 && !call.repeats(arguments) {
+			call.arguments.add(arguments)
+			e.Calls = append(e.Calls, CallPiece{Index: at, Arguments: arguments, Whole: call.arguments.ended})
 		}
 		return
 	}
@@ -142,7 +152,7 @@ func (r *chatReader) add(p *chatPiece, e *Event) {
 }
 
 // begin begins a call.
-func (c *chatCalls) begin(p *chatPiece, arguments []byte, chunk int, e *Event) {
+func (c *chatCalls) begin(p *chatPiece, arguments []byte, chunk int32, e *Event) {
 	piece := CallPiece{Index: len(c.calls), ID: e.keep(p.id), Name: e.keep(p.name), Arguments: arguments}
 	call := chatCall{index: p.index, id: hashOf(p.id), name: hashOf(p.name), chunk: chunk}
 	if c.heldIndex == p.index {
@@ -156,8 +166,15 @@ func (c *chatCalls) begin(p *chatPiece, arguments []byte, chunk int, e *Event) {
 	}
 	a := piece.Arguments
 	call.complete = len(a) > 0 && a[len(a)-1] == '}' && rawjson.Validate(a, rawjson.MaxDepth) == nil
+	call.arguments.add(a)
+	piece.Whole = call.arguments.ended
 	c.calls = append(c.calls, call)
 	e.Calls = append(e.Calls, piece)
+}
+
+// repeats reports whether arguments only repeat those of the call, which are whole.
+func (c *chatCall) repeats(arguments []byte) bool {
+	return c.complete || c.arguments.ended && hashOf(arguments) == c.arguments.hash
 }
 
 // hold keeps a piece of a call until its name comes. It reports whether it could.
@@ -181,16 +198,19 @@ func (r *chatReader) holds(index int) bool {
 	return index >= 0 && index < len(r.calls) && len(r.calls[index].held) > 0
 }
 
-// find returns the call that the piece belongs to, or reports that it begins another.
+// find returns the call that the piece with these arguments belongs to, or reports that it begins another.
 //
 // Servers number and name calls in many ways. Gemini and Ollama give all calls the index 0, and some give none. MiniMax
 // and Fireworks repeat a call's id or name in each of its pieces. LM Studio gives each piece another id. So the name
-// decides: a piece without one belongs to the last call with its index.
-func (c *chatCalls) find(p *chatPiece, chunk int) (at int, begins bool) {
+// decides: a piece without one belongs to the last call with its index. The same id at another index is the same call,
+// unless that call is whole and the piece brings other arguments.
+func (c *chatCalls) find(p *chatPiece, arguments []byte, chunk int32) (at int, begins bool) {
 	id, name := hashOf(p.id), hashOf(p.name)
 	at = -1
 	if id != 0 {
-		at = c.last(p.index, id)
+		if at = c.last(p.index, id); at < 0 {
+			at = c.moved(p, arguments)
+		}
 	}
 	sameID := at >= 0
 	if at < 0 {
@@ -210,25 +230,29 @@ func (c *chatCalls) find(p *chatPiece, chunk int) (at int, begins bool) {
 }
 
 // last returns the last call with this index and this id, where 0 is any. It returns -1 if there is none.
-func (c *chatCalls) last(index int, id uint64) int {
+func (c *chatCalls) last(index int32, id uint64) int {
 	for i := len(c.calls) - 1; i >= 0; i-- {
-		if (index == 0 || c.calls[i].index == index) && (id == 0 || c.calls[i].id == id) {
+		call := &c.calls[i]
+		if (index == 0 || call.index == index || call.also == index) && (id == 0 || call.id == id) {
 			return i
 		}
 	}
 	return -1
 }
 
-// hashOf returns the FNV-1a hash of a text, or 0 for no text.
-func hashOf(text []byte) uint64 {
-	if len(text) == 0 {
-		return 0
+// moved returns the call that goes on with the piece at another index, or -1 if there is none.
+func (c *chatCalls) moved(p *chatPiece, arguments []byte) int {
+	at := c.last(0, hashOf(p.id))
+	if at < 0 {
+		return -1
 	}
-	hash := uint64(14695981039346656037)
-	for _, c := range text {
-		hash = (hash ^ uint64(c)) * 1099511628211
+	call := &c.calls[at]
+	otherName := len(p.name) > 0 && call.name != hashOf(p.name)
+	if otherName || call.arguments.ended && len(arguments) > 0 && hashOf(arguments) != call.arguments.hash {
+		return -1
 	}
-	return max(hash, 1)
+	call.also = p.index
+	return at
 }
 
 // keep copies a string without its quotes into the event's memory, unescaped.

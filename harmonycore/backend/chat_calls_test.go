@@ -37,7 +37,19 @@ func TestChatCalls(t *testing.T) {
 		{"another function with the same id", pieces(`{"index":0,"id":"x","function":{"name":"f"}}`,
 			`{"index":0,"id":"x","function":{"name":"g","arguments":"a"}}`), "0: x=f  x=g a 0"},
 		{"the same id at another index", pieces(`{"index":0,"id":"x","function":{"name":"f","arguments":"a"}}`,
-			`{"index":1,"id":"x","function":{"name":"f","arguments":"b"}}`), "0: x=f a x=f b 0"},
+			`{"index":1,"id":"x","function":{"name":"f","arguments":"b"}}`, `{"index":1,"function":{"arguments":"c"}}`,
+			`{"index":0,"function":{"arguments":"d"}}`), "0: x=f abcd 0"},
+		{"a whole call again at another index", pieces(`{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}`,
+			`{"index":0,"function":{"arguments":"}"}}`, `{"index":1,"id":"x","function":{"name":"f","arguments":"{}"}}`),
+			"0: x=f {} 0"},
+		{"a whole call again at its index", pieces(`{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}`,
+			`{"index":0,"function":{"arguments":"}"}}`, `{"index":0,"function":{"arguments":"{}"}}`), "0: x=f {} 0"},
+		{"the same id at another index, with other arguments", pieces(
+			`{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}`,
+			`{"index":1,"id":"x","function":{"name":"f","arguments":"[]"}}`), "0: x=f {} x=f [] 0"},
+		{"the same id at another index, with another name", pieces(
+			`{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}`,
+			`{"index":1,"id":"x","function":{"name":"g","arguments":"{}"}}`), "0: x=f { x=g {} 0"},
 		{"arguments that are an object", pieces(`{"index":0,"id":"x","function":{"name":"f","arguments":{"a": [1]}}}`,
 			`{"index":1,"id":"y","function":{"name":"f","arguments":null}}`), `0: x=f {"a": [1]} y=f  0`},
 		{"custom tools", pieces(`{"index":0,"id":"x","type":"custom","custom":{"name":"p","input":""},"function":null}`,
@@ -125,5 +137,27 @@ func TestChatStateIsBounded(t *testing.T) {
 	}
 	if size := unsafe.Sizeof(chatCall{}) * maxChatCalls * maxChatChoices; size > 2<<20 {
 		t.Errorf("all calls take %d bytes", size)
+	}
+}
+
+// TestWholeArguments: in every cut, arguments are whole with the byte that ends them, and before it they are not.
+func TestWholeArguments(t *testing.T) {
+	for text, want := range map[string]int{
+		``: 0, `{}`: 2, `[]`: 2, ` {"a":"}\"}","b":[{}]} `: 22, `{"a":"\\"}`: 10, `{`: 0, `{"a`: 0, `5`: 0, `"{}"`: 0, `*** {}`: 0,
+		`}{}`: 0, `{]`: 2,
+	} {
+		for size := 1; size <= len(text)+1; size++ {
+			var end jsonEnd
+			for at := 0; at < len(text); at += size {
+				to := min(at+size, len(text))
+				end.add([]byte(text[at:to]))
+				if end.ended != (want > 0 && to >= want) {
+					t.Errorf("%q in pieces of %d: ended at %d: %t", text, size, to, end.ended)
+				}
+			}
+			if end.hash != hashOf([]byte(text)) {
+				t.Errorf("%q in pieces of %d has another hash", text, size)
+			}
+		}
 	}
 }

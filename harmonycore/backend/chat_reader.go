@@ -22,7 +22,7 @@ type chatReader struct {
 	// calls are those of each choice.
 	calls []chatCalls
 	// chunk counts the chunks that were parsed.
-	chunk int
+	chunk int32
 }
 
 // maxChatChoices is how many choices a chatReader distinguishes. OpenAI's API has no larger n.
@@ -200,7 +200,7 @@ func (r *chatReader) readChoice(choice []byte, e *Event) {
 func (r *chatReader) fitted(e *Event) bool {
 	r.place(e)
 	if len(e.Calls) > 0 {
-		p := chatPiece{index: e.Calls[0].Index, text: e.Calls[0].Arguments}
+		p := chatPiece{index: int32(e.Calls[0].Index), text: e.Calls[0].Arguments}
 		e.Calls = e.Calls[:0]
 		r.add(&p, e)
 	}

@@ -96,6 +96,8 @@ type CallPiece struct {
 	ID, Name []byte
 	// Arguments is the next piece of the arguments, unescaped.
 	Arguments []byte
+	// Whole reports whether the arguments so far, with this piece, are a whole JSON object or array.
+	Whole bool
 }
 
 // The most that an event keeps for the next one. A larger slice serves one event.

@@ -102,6 +102,7 @@ func (g *generation) begins(model *Model, r *translate.Request, h Host) {
 // conversationParser is the [parser] of a choice of a server that takes conversations. The server may separate
 // reasoning and calls from the text. An adapter finds the messages in the text. Numbers of tokens are estimates.
 type conversationParser struct {
+	x       *Exchange
 	sink    *conversationSink
 	adapter structure.Adapter
 	calls   callReader
@@ -112,7 +113,7 @@ type conversationParser struct {
 }
 
 func newConversationParser(g *generation, model *Model, r *translate.Request, answer translate.Choice) *conversationParser {
-	p := &conversationParser{sink: &conversationSink{Choice: answer}, logprobs: r.Logprobs}
+	p := &conversationParser{x: g.x, sink: &conversationSink{Choice: answer}, logprobs: r.Logprobs}
 	create, ok := structure.Named(model.Speaks, g.x.gateway.options.Adapters)
 	if !ok {
 		create = structure.NewAuto
@@ -145,26 +146,13 @@ func (p *conversationParser) take(g *generation, c *choice, event *backend.Event
 		p.sink.logprobs.forget()
 		p.sink.logprobs.keep(event)
 	}
-	for text := event.Reasoning; len(text) > 0; {
-		n := pieceOf(text)
-		p.reasoning(text[:n])
-		text = text[n:]
-		if done, failure := p.bounded(g, c, len(text)); done || failure != nil {
-			return failure
-		}
+	if done, failure := p.takeText(g, c, fromReasoning, event.Reasoning); done || failure != nil {
+		return failure
 	}
-	for text := event.Text; len(text) > 0; {
-		n := pieceOf(text)
-		p.text(g, text[:n])
-		text = text[n:]
-		if done, failure := p.bounded(g, c, len(text)); done || failure != nil {
-			return failure
-		}
+	if done, failure := p.takeText(g, c, fromText, event.Text); done || failure != nil {
+		return failure
 	}
 	for i := range event.Calls {
-		if p.sink.source == fromText {
-			p.closeOpen()
-		}
 		if failure := p.calls.take(&event.Calls[i], p); failure != nil {
 			return failure
 		}
@@ -173,6 +161,26 @@ func (p *conversationParser) take(g *generation, c *choice, event *backend.Event
 		}
 	}
 	return nil
+}
+
+// takeText takes text or reasoning of an event. It reports whether the choice has ended early with it.
+func (p *conversationParser) takeText(g *generation, c *choice, source messageSource, text []byte) (bool, *openai.Error) {
+	if len(text) > 0 && p.calls.holds() {
+		return false, p.calls.holdText(source, text)
+	}
+	for len(text) > 0 {
+		n := pieceOf(text)
+		if source == fromReasoning {
+			p.reasoning(text[:n])
+		} else {
+			p.text(text[:n])
+		}
+		text = text[n:]
+		if done, failure := p.bounded(g, c, len(text)); done || failure != nil {
+			return done, failure
+		}
+	}
+	return false, nil
 }
 
 // pieceOf returns how much of a text is passed on at once, in bytes. It does not end within a character: reasoning of a
@@ -211,14 +219,14 @@ func (p *conversationParser) reasoning(text []byte) {
 	p.sink.Content(text, 0)
 }
 
-func (p *conversationParser) text(g *generation, text []byte) {
+func (p *conversationParser) text(text []byte) {
 	if p.sink.source != fromText {
 		p.closeOpen()
 		p.sink.source = fromText
 	}
 	now := int64(0)
 	if p.adapter.Timed() {
-		now = g.x.now()
+		now = p.x.now()
 	}
 	p.adapter.Write(text, now)
 }
@@ -239,6 +247,9 @@ func (p *conversationParser) closeOpen() {
 
 func (p *conversationParser) end(_ *generation, finish backend.Finish) *openai.Error {
 	p.conclude(finish == backend.Stopped)
+	if p.sink.opened > maxMessages {
+		return errTooManyMessages()
+	}
 	return nil
 }
 
@@ -246,6 +257,7 @@ func (p *conversationParser) finish() { p.conclude(false) }
 
 // conclude closes the open message. whole reports whether the model has ended its answer by itself.
 func (p *conversationParser) conclude(whole bool) {
+	p.calls.flush(p, whole)
 	end := harmony.Cut
 	if whole {
 		end = harmony.EndedByReturn

@@ -95,7 +95,9 @@ func TestConversation(t *testing.T) {
 		{"repeated ids", call("0", `"a1"`, `"f"`, `{`) + call("0", `"a1"`, `"f"`, `}`) + finish("tool_calls"),
 			`function_call(a1 f {})`},
 		{"one id", call("0", `"a"`, `"f"`, `{}`) + call("1", `"a"`, `"f"`, `{}`) + finish("tool_calls"),
-			`function_call(a f {}) function_call(call_0123456789abcdef01234567_1 f {})`},
+			`function_call(a f {})`},
+		{"one id, other arguments", call("0", `"a"`, `"f"`, `{}`) + call("1", `"a"`, `"f"`, `{\"x\":1}`) +
+			finish("tool_calls"), `function_call(a f {}) function_call(call_0123456789abcdef01234567_1 f {"x":1})`},
 		{"no id", call("0", `""`, `"f"`, `{}`) + finish("tool_calls"),
 			`function_call(call_0123456789abcdef01234567_0 f {})`},
 		{"custom", call("0", `"a"`, `"patch"`, `{\"input\":\"*** `) + call("0", `"a"`, `""`, `Begin\"}`) + finish("tool_calls"),
@@ -258,10 +260,11 @@ func itemsOf(t *testing.T, response string) string {
 // Calls that cannot be put together end the answer with an error.
 func TestBrokenCalls(t *testing.T) {
 	for name, answer := range map[string]string{
-		"interleaved": call("0", `"a"`, `"f"`, `{`) + call("1", `"b"`, `"f"`, `{}`) + call("0", "null", "null", `}`),
+		"after its end": call("0", `"a"`, `"f"`, `{`) + call("0", "null", "null", `}`) + chunk(`"content":"x"`) +
+			call("0", "null", "null", `}`),
 		"no name":     call("0", `"a"`, `""`, `{}`),
 		"a long name": call("0", `"a"`, `"`+strings.Repeat("f", maxFunctionName+1)+`"`, `{}`),
-		"after text":  call("0", `"a"`, `"f"`, `{`) + chunk(`"content":"x"`) + call("0", "null", "null", `}`),
+		"too much":    call("0", `"a"`, `"f"`, `{`) + strings.Repeat(chunk(`"content":"`+strings.Repeat("x", 1<<20)+`"`), 9),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got, x := ask(t, conversing(nil), contract.ResponsesPath, askForTools, "text/event-stream",

@@ -16,6 +16,9 @@ type ChatServers struct {
 	ThinkTags string `yaml:"think_tags"`
 	// DeveloperRole is "system" or "keep": the role that a developer's messages have at the servers.
 	DeveloperRole string `yaml:"developer_role"`
+	// LateInstructions is "first", "user" or "keep": where a system's or a developer's items stand that come later than the
+	// first turn of a Responses request. "first" is in the first message, "user" is in their place as a user's message.
+	LateInstructions string `yaml:"late_instructions"`
 	// TemplateKwargs is an object with arguments of the servers' chat template. A client's own come first.
 	TemplateKwargs Object `yaml:"template_kwargs"`
 }
@@ -51,6 +54,13 @@ const (
 const (
 	DeveloperSystem = "system"
 	DeveloperKeep   = "keep"
+)
+
+// The values of [ChatServers.LateInstructions].
+const (
+	LateFirst = "first"
+	LateUser  = "user"
+	LateKeep  = "keep"
 )
 
 // The values of [Answers.ContextError]: what becomes of a conversation that is too long. [ContextEmptyLength] is an
@@ -110,6 +120,7 @@ func (c *ChatServers) Fields() []Field {
 			ReasoningBoth, ReasoningOnly, ReasoningContentOnly, ReasoningThinkTags, ReasoningNone),
 		word("think_tags", &c.ThinkTags, ThinkLeading, ThinkLeading, ThinkAnywhere, ThinkOpened, ThinkOff),
 		word("developer_role", &c.DeveloperRole, DeveloperSystem, DeveloperSystem, DeveloperKeep),
+		word("late_instructions", &c.LateInstructions, LateFirst, LateFirst, LateUser, LateKeep),
 		object("template_kwargs", &c.TemplateKwargs),
 	}
 }

@@ -90,45 +90,6 @@ func (r *Request) samples(name string) bool {
 	return slices.ContainsFunc(s.Extras, func(e openai.Extra) bool { return e.Name == name })
 }
 
-func (s *spoken) appendMessages(dst []byte) []byte {
-	m := chatserver.Messages{History: chatserver.HistoryOf(&s.model.Chat)}
-	if len(s.instructions) > 0 {
-		dst = m.AppendInstructions(dst, s.role, s.instructions)
-	}
-	var turn chatserver.Turn
-	calls := s.calls
-	for i := s.first; i < len(s.in.Input); i++ {
-		item := &s.in.Input[i]
-		if item.TokenIDs != nil && s.model.Answers.TokenIDs && item.Kind != openai.ItemCallOutput &&
-			(item.Kind != openai.ItemMessage || item.Role == openai.RoleAssistant) {
-			turn.TokenIDs(item.TokenIDs)
-		}
-		switch {
-		case item.Kind == openai.ItemReasoning:
-			turn.Reasoning(item.Content)
-		case item.Kind == openai.ItemCall:
-			turn.Call(calls[0])
-			if item.Answered {
-				dst = m.AppendTurn(dst, &turn)
-				dst = m.AppendResult(dst, calls[0].ID, chatserver.Content{Parts: item.Content})
-			}
-			calls = calls[1:]
-		case item.Kind == openai.ItemCallOutput:
-			dst = m.AppendTurn(dst, &turn)
-			dst = m.AppendResult(dst, item.CallID, contentOf(item))
-		case item.Role == openai.RoleAssistant:
-			turn.Text(item.Content)
-		case item.Role == openai.RoleUser:
-			dst = m.AppendTurn(dst, &turn)
-			dst = m.AppendUser(dst, contentOf(item))
-		default:
-			dst = m.AppendTurn(dst, &turn)
-			dst = m.AppendInstructions(dst, s.roleOf(item.Role), item.Content)
-		}
-	}
-	return m.AppendTurn(dst, &turn)
-}
-
 func contentOf(item *openai.InputItem) chatserver.Content {
 	return chatserver.Content{Parts: item.Content, Media: item.Media}
 }

@@ -100,8 +100,9 @@ const (
 	itemSize = 64
 )
 
-// takeInstructions finds what becomes the first message: the instructions and the leading items of the system and the
-// developer. Many templates take only one such message, at the beginning.
+// takeInstructions finds what becomes the first message: the instructions and the items of the system and the developer,
+// the later ones only if the operator has not chosen otherwise. Many templates take only one such message, at the
+// beginning.
 func (s *spoken) takeInstructions() {
 	s.role = openai.RoleSystem
 	if s.in.Instructions != "" {
@@ -115,6 +116,14 @@ func (s *spoken) takeInstructions() {
 		}
 		developers = developers && item.Role == openai.RoleDeveloper
 		s.instructions = append(s.instructions, strings.Join(item.Content, ""))
+	}
+	if s.model.Chat.LateInstructions == contract.LateFirst {
+		for i := s.first; i < len(s.in.Input); i++ {
+			if item := &s.in.Input[i]; item.Kind == openai.ItemMessage && isInstructions(item.Role) {
+				developers = developers && item.Role == openai.RoleDeveloper
+				s.instructions = append(s.instructions, strings.Join(item.Content, ""))
+			}
+		}
 	}
 	if developers {
 		s.role = s.roleOf(openai.RoleDeveloper)

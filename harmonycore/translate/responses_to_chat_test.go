@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -44,8 +45,7 @@ func TestResponsesChat(t *testing.T) {
 		{"text", "both", `{"model":"m","input":"hi"}`, `{"messages":[{"role":"user","content":"hi"}]}`},
 		{"first message", "both", `{"model":"m","instructions":"a","input":[{"role":"system","content":"b"},` +
 			`{"role":"developer","content":"c"},{"role":"user","content":"hi"},{"role":"developer","content":"d"}]}`,
-			`{"messages":[{"role":"system","content":"a\n\nb\n\nc"},{"role":"user","content":"hi"},` +
-				`{"role":"system","content":"d"}]}`},
+			`{"messages":[{"role":"system","content":"a\n\nb\n\nc\n\nd"},{"role":"user","content":"hi"}]}`},
 		{"a turn", "both", `{"model":"m","input":[{"role":"user","content":"hi"},` +
 			`{"type":"reasoning","id":"r","summary":[],"content":[{"type":"reasoning_text","text":"Hm."}]},` +
 			`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"I look."}]},` +
@@ -120,10 +120,10 @@ func TestResponsesChat(t *testing.T) {
 				`{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}},` +
 				`{"id":"s","type":"function","function":{"name":"local_shell","arguments":"{\"command\":[\"ls\"]}"}},` +
 				`{"id":"p","type":"function","function":{"name":"browser_search","arguments":"{\"input\":\"[1]\"}"}}]},` +
-				`{"role":"tool","tool_call_id":"a","content":"ok"},` +
+				`{"role":"tool","tool_call_id":"a","content":"ok"},{"role":"tool","tool_call_id":"s","content":"f"},` +
 				`{"role":"assistant","content":null,"tool_calls":[{"id":"call_5","type":"function","function":` +
 				`{"name":"web_search","arguments":"{\"type\":\"search\",\"query\":\"q\"}"}}]},` +
-				`{"role":"tool","tool_call_id":"call_5","content":"completed"},{"role":"tool","tool_call_id":"s","content":"f"}]}`},
+				`{"role":"tool","tool_call_id":"call_5","content":"completed"}]}`},
 		{"schema", "both", `{"model":"m","input":"u","text":{"format":{"type":"json_schema","name":"n","description":"d",` +
 			`"strict":true,"schema":{ "type":"object" }}},"tool_choice":"none","parallel_tool_calls":true}`,
 			`{"messages":[` + asked + `],"response_format":{"type":"json_schema","json_schema":{"name":"n",` +
@@ -397,5 +397,84 @@ func TestVideos(t *testing.T) {
 	m.UnsupportedContent = contract.ContentDrop
 	if r, failure := read(m); failure != nil || r.DroppedParts != 2 {
 		t.Errorf("dropped with %v", failure)
+	}
+}
+
+// TestLateInstructions: a developer's item that is later than the first turn is where the operator wants it. By default
+// templates that take one message of the system, at the beginning, take the conversation.
+func TestLateInstructions(t *testing.T) {
+	const in = `{"model":"m","input":[{"role":"developer","content":"Rules"},{"role":"user","content":"Hi"},` +
+		`{"role":"assistant","content":"Hello"},{"role":"developer","content":"<model_switch>"},` +
+		`{"role":"user","content":"Go on"}]}`
+	const hi, bye = `{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"},`, `{"role":"user","content":"Go on"}]}`
+	for _, tt := range []struct{ late, developer, want string }{
+		{"", "", `{"role":"system","content":"Rules\n\n<model_switch>"},` + hi},
+		{contract.LateFirst, contract.DeveloperKeep, `{"role":"developer","content":"Rules\n\n<model_switch>"},` + hi},
+		{contract.LateUser, "", `{"role":"system","content":"Rules"},` + hi + `{"role":"user","content":"<model_switch>"},`},
+		{contract.LateKeep, "", `{"role":"system","content":"Rules"},` + hi + `{"role":"system","content":"<model_switch>"},`},
+		{contract.LateKeep, contract.DeveloperKeep, `{"role":"developer","content":"Rules"},` + hi +
+			`{"role":"developer","content":"<model_switch>"},`},
+	} {
+		m := chatModel("both")
+		if tt.late != "" {
+			m.Chat.LateInstructions = tt.late
+		}
+		if tt.developer != "" {
+			m.Chat.DeveloperRole = tt.developer
+		}
+		if _, got := conversationOf(t, m, in); got != `{"messages":[`+tt.want+bye {
+			t.Errorf("%s, %s:\ngot  %s\nwant %s", tt.late, tt.developer, got, tt.want+bye)
+		}
+	}
+}
+
+// TestResultsFollowCalls: a message of the assistant with calls is followed by their results, whatever the client has
+// between them.
+func TestResultsFollowCalls(t *testing.T) {
+	called := func(id string) string {
+		return `{"type":"function_call","call_id":"` + id + `","name":"f","arguments":"{}"},`
+	}
+	result := func(id, output string) string {
+		return `{"type":"function_call_output","call_id":"` + id + `","output":"` + output + `"},`
+	}
+	const hurry = `{"role":"user","content":"Hurry."},`
+	for _, tt := range []struct{ name, in, want string }{
+		{"a user's", called("a") + hurry + result("a", "1"), "assistant:a tool:a=1 user"},
+		{"a developer's", called("a") + `{"role":"developer","content":"x"},` + result("a", "1"), "system assistant:a tool:a=1"},
+		{"between results", called("a") + called("b") + result("b", "2") + hurry + result("a", "1"),
+			"assistant:a,b tool:b=2 tool:a=1 user"},
+		{"another call between", called("a") + hurry + called("b") + result("a", "1") + result("b", "2"),
+			"assistant:a tool:a=1 user assistant:b tool:b=2"},
+		{"one id for two calls", called("a") + hurry + result("a", "1") + called("a") + hurry + result("a", "2"),
+			"assistant:a tool:a=1 user assistant:a tool:a=2 user"},
+		{"two results of one call", called("a") + result("a", "1") + hurry + result("a", "2"), "assistant:a tool:a=1 user tool:a=2"},
+		{"no result", called("a") + hurry + called("b") + result("b", "2"), "assistant:a user assistant:b tool:b=2"},
+		{"text of the assistant", called("a") + `{"role":"assistant","content":"t"},` + result("a", "1"), "assistant:a tool:a=1"},
+	} {
+		_, got := conversationOf(t, chatModel("both"), `{"model":"m","input":[`+strings.TrimSuffix(tt.in, ",")+`]}`)
+		var sent struct {
+			Messages []struct {
+				Role, Content string
+				ID            string                `json:"tool_call_id"`
+				Calls         []struct{ ID string } `json:"tool_calls"`
+			}
+		}
+		if err := json.Unmarshal([]byte(got), &sent); err != nil {
+			t.Fatal(err)
+		}
+		var messages []string
+		for _, m := range sent.Messages {
+			text := m.Role
+			for i, c := range m.Calls {
+				text += string(":,"[min(i, 1)]) + c.ID
+			}
+			if m.Role == "tool" {
+				text += ":" + m.ID + "=" + m.Content
+			}
+			messages = append(messages, text)
+		}
+		if spelled := strings.Join(messages, " "); spelled != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, spelled, tt.want)
+		}
 	}
 }

@@ -52,7 +52,7 @@ models:
     server_extras: []
     aliases: [ gpt, "openai/*" ]
     extra_body: { seed: 1, ignore: [ a ] }
-    answers: {token_ids: true, context_error: empty_length, reasoning_fields: none, hide_reasoning: false, reasoning_as_summary: true, undeclared_calls: content, max_choices: 4, strict: true, events: channels, require_final_channel: true, harmony_messages: true}
+    answers: {token_ids: true, context_error: empty_length, reasoning_fields: none, hide_reasoning: false, reasoning_as_summary: true, reasoning_summary: always, undeclared_calls: content, max_choices: 4, strict: true, events: channels, require_final_channel: true, harmony_messages: true}
     structured_outputs: none
     system:
       identity: ""
@@ -95,7 +95,8 @@ func TestParseWhole(t *testing.T) {
 				ExtraBody: `{"ignore":["a"],"seed":1}`, Chat: contract.DefaultModel("").Chat,
 				StructuredOutputs: "none", Answers: contract.Answers{
 					TokenIDs: true, ContextError: "empty_length",
-					ReasoningFields: "none", ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4,
+					ReasoningFields: "none", ReasoningAsSummary: true, ReasoningSummary: "always",
+					UndeclaredCalls: "content", MaxChoices: 4,
 					Strict: true, Events: "channels", RequireFinalChannel: true, HarmonyMessages: true},
 				System: contract.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
 			}}},

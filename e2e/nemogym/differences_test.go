@@ -135,8 +135,8 @@ var ofHistory = []explained{
 // ofAnswers are about what the model has said.
 var ofAnswers = []explained{
 	{
-		name: "reasoning items", where: `response\.output\[\*\]\.(summary|content|status)`, ok: isReasoning,
-		reason: "an item's reasoning is its `content`, and the item has a status; NeMo Gym has a summary and no status",
+		name: "reasoning items", where: `response\.output\[\*\]\.(content|status)`, ok: isReasoning,
+		reason: "a reasoning item has a status, and an empty `content`; NeMo Gym's has neither",
 	},
 	{
 		name: "order of items", where: `response\.output`, ok: sameSaid,

@@ -22,7 +22,8 @@ func configuration(t *testing.T, v *vector, server string) *config.Config {
 	m.Aliases = []string{"*"}
 	m.Answers.ContextError, m.Answers.UndeclaredCalls = contract.ContextEmptyLength, contract.CallsAsCalls
 	m.Answers.TokenIDs = v.isOn("return_token_id_information", false)
-	m.Chat.DeveloperRole = contract.DeveloperKeep
+	m.Answers.ReasoningSummary = contract.SummaryAlways
+	m.Chat.DeveloperRole, m.Chat.LateInstructions = contract.DeveloperKeep, contract.LateKeep
 	if v.isOn("replace_developer_role_with_system", false) {
 		m.Chat.DeveloperRole = contract.DeveloperSystem
 	}

@@ -16,13 +16,14 @@ func TestRoundTrip(t *testing.T) {
 		None: "high", Minimal: contract.EffortRefuse, XHigh: "medium", Max: "low"}, true, []string{}
 	m.UnsupportedContent = contract.ContentDrop
 	m.Answers = contract.Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true,
-		UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: contract.EventsChannels, RequireFinalChannel: true,
+		ReasoningSummary: contract.SummaryAlways, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: contract.EventsChannels, RequireFinalChannel: true,
 		HarmonyMessages: true, TokenIDs: true, ContextError: contract.ContextEmptyLength}
 	m.APIPath, m.Aliases, m.Translate, m.Speaks, m.Marker = "/openai/v1", []string{"gpt", "openai/*"}, "10%",
 		contract.SpeaksMarker, "=== “answer” ==="
 	m.ExtraBody = `{"a":[1,2.50,{"b":null,"c":"\"é\\"}],"d":{},"e":true}`
 	m.Chat = contract.ChatServers{ReasoningHistory: contract.ReasoningThinkTags, ThinkTags: contract.ThinkOff,
-		DeveloperRole: contract.DeveloperKeep, TemplateKwargs: `{"enable_thinking":false}`}
+		DeveloperRole: contract.DeveloperKeep, LateInstructions: contract.LateUser,
+		TemplateKwargs: `{"enable_thinking":false}`}
 	divided := contract.DefaultModel("b")
 	divided.Server, divided.Prefill = contract.SGLang, contract.Prefill{Cluster: "c", Pool: "p", BootstrapPort: 1,
 		Servers: []string{"10.0.0.1:30000", "[fd00::1]:30000"}, OnFailure: contract.PrefillRefuse}

@@ -70,6 +70,12 @@ const (
 	ContextEmptyLength = "empty_length"
 )
 
+// The values of [Answers.ReasoningSummary].
+const (
+	SummaryAsked  = "asked"
+	SummaryAlways = "always"
+)
+
 // DefaultMarker is the marker of a model that speaks marker and has no [ModelSettings.Marker].
 const DefaultMarker = "===FINAL==="
 

@@ -102,6 +102,9 @@ type Answers struct {
 	HideReasoning bool `yaml:"hide_reasoning"`
 	// ReasoningAsSummary sends the whole reasoning as its summary to Responses clients that ask for one.
 	ReasoningAsSummary bool `yaml:"reasoning_as_summary"`
+	// ReasoningSummary is "asked" or "always": which Responses clients get the whole reasoning as its summary and not as
+	// content. With "asked" ReasoningAsSummary decides.
+	ReasoningSummary string `yaml:"reasoning_summary"`
 	// UndeclaredCalls is "reasoning", "content" or "call": as what a call is shown to something that the client has not
 	// declared. Only calls of functions can be shown as calls.
 	UndeclaredCalls string `yaml:"undeclared_calls"`
@@ -233,6 +236,7 @@ func (a *Answers) Fields() []Field {
 			ReasoningBoth, ReasoningOnly, ReasoningContentOnly, ReasoningNone),
 		flag("hide_reasoning", &a.HideReasoning, false),
 		flag("reasoning_as_summary", &a.ReasoningAsSummary, false),
+		word("reasoning_summary", &a.ReasoningSummary, SummaryAsked, SummaryAsked, SummaryAlways),
 		word("undeclared_calls", &a.UndeclaredCalls, CallsAsReasoning, CallsAsReasoning, CallsAsContent,
 			CallsAsCalls),
 		number("max_choices", &a.MaxChoices, MaxChoices, 1, MaxChoices),

@@ -384,3 +384,25 @@ func TestRemadeChat(t *testing.T) {
 		t.Errorf("the server gets %s, the client %s", sent, got)
 	}
 }
+
+// TestReasoningSummary: with answers.reasoning_summary: always the reasoning is its summary, also where the client asks
+// for none.
+func TestReasoningSummary(t *testing.T) {
+	answer := chunk(`"reasoning_content":"Hm"`) + chunk(`"content":"Hi"`) + finish("stop")
+	const summary = `"type":"reasoning","status":"completed","summary":[{"type":"summary_text","text":"Hm"}]`
+	for _, always := range []bool{false, true} {
+		g := conversing(func(m *contract.Model) {
+			if always {
+				m.Answers.ReasoningSummary = contract.SummaryAlways
+			}
+		})
+		for _, request := range []string{askForTools, strings.Replace(askForTools, "{", `{"stream":true,`, 1)} {
+			for n := 1; n <= len(answer); n += 1 + n/4 {
+				if _, got, _ := ask(t, g, contract.ResponsesPath, request, "text/event-stream", answer, n); strings.Contains(got,
+					summary) != always || strings.Contains(got, "reasoning_text") == always {
+					t.Fatalf("always: %t: %s", always, got)
+				}
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
@@ -75,7 +76,7 @@ func newResponsesAnswer(r *Request) *responsesAnswer {
 // reasoningKind returns the kind of item that carries reasoning. A client that asks for a summary may show nothing
 // else.
 func (r *Request) reasoningKind() openai.OutputKind {
-	if r.answers.ReasoningAsSummary && r.echo.Summary != "" {
+	if r.answers.ReasoningSummary == contract.SummaryAlways || r.answers.ReasoningAsSummary && r.echo.Summary != "" {
 		return openai.OutputSummary
 	}
 	return openai.OutputReasoning

@@ -16,7 +16,8 @@ func TestRoundTrip(t *testing.T) {
 		None: "high", Minimal: contract.EffortRefuse, XHigh: "medium", Max: "low"}, true, []string{}
 	m.UnsupportedContent = contract.ContentDrop
 	m.Answers = contract.Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true,
-		ReasoningSummary: contract.SummaryAlways, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: contract.EventsChannels, RequireFinalChannel: true,
+		ReasoningSummary: contract.SummaryAlways, UndeclaredCalls: "content", MaxChoices: 4,
+		Strict: true, Events: contract.EventsChannels, RequireFinalChannel: true,
 		HarmonyMessages: true, TokenIDs: true, ContextError: contract.ContextEmptyLength}
 	m.APIPath, m.Aliases, m.Translate, m.Speaks, m.Marker = "/openai/v1", []string{"gpt", "openai/*"}, "10%",
 		contract.SpeaksMarker, "=== “answer” ==="

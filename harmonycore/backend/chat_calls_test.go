@@ -143,7 +143,8 @@ func TestChatStateIsBounded(t *testing.T) {
 // TestWholeArguments: in every cut, arguments are whole with the byte that ends them, and before it they are not.
 func TestWholeArguments(t *testing.T) {
 	for text, want := range map[string]int{
-		``: 0, `{}`: 2, `[]`: 2, ` {"a":"}\"}","b":[{}]} `: 22, `{"a":"\\"}`: 10, `{`: 0, `{"a`: 0, `5`: 0, `"{}"`: 0, `*** {}`: 0,
+		``: 0, `{}`: 2, `[]`: 2, ` {"a":"}\"}","b":[{}]} `: 22, `{"a":"\\"}`: 10, `{`: 0, `{"a`: 0,
+		`5`: 0, `"{}"`: 0, `*** {}`: 0,
 		`}{}`: 0, `{]`: 2,
 	} {
 		for size := 1; size <= len(text)+1; size++ {

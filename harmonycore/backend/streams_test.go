@@ -138,7 +138,8 @@ func TestBrokenStreams(t *testing.T) {
 				t.Errorf("%s: %q in single bytes is read as %q", name, in, got)
 			}
 		}
-		for _, in := range []string{"", "<html>502</html>", "<html>\n\n</html>\n\n", ": comment\n\n", "event: x\n\n", "data:\n\n",
+		for _, in := range []string{"", "<html>502</html>", "<html>\n\n</html>\n\n", ": comment\n\n", "event: x\n\n",
+			"data:\n\n",
 			"data: \n\n", "data\n\n", "data:  \t \n\n", "data:\ndata:\n\n"} {
 			if got := streamOf(kind, in); got != "" {
 				t.Errorf("%s: %q is read as %q", name, in, got)
@@ -164,7 +165,8 @@ func TestSpacesAroundEvents(t *testing.T) {
 			spaced.WriteString(empty + "data:  " + data + " \t\n\n" + empty)
 		}
 		want := streamOf(kind, plain.String())
-		if strings.Count(want, " error") != 2 || kind.Facts().Name != contract.LlamaCPP && !strings.HasSuffix(want, " done") {
+		if strings.Count(want, " error") != 2 ||
+			kind.Facts().Name != contract.LlamaCPP && !strings.HasSuffix(want, " done") {
 			t.Fatalf("%s: the plain stream is read as %q", kind.Facts().Name, want)
 		}
 		for at := range spaced.Len() {

@@ -16,8 +16,9 @@ type ChatServers struct {
 	ThinkTags string `yaml:"think_tags"`
 	// DeveloperRole is "system" or "keep": the role that a developer's messages have at the servers.
 	DeveloperRole string `yaml:"developer_role"`
-	// LateInstructions is "first", "user" or "keep": where a system's or a developer's items stand that come later than the
-	// first turn of a Responses request. "first" is in the first message, "user" is in their place as a user's message.
+	// LateInstructions is "first", "user" or "keep": where a system's or a developer's items stand that come later than
+	// the first turn of a Responses request. "first" is in the first message, "user" is in their place as a user's
+	// message.
 	LateInstructions string `yaml:"late_instructions"`
 	// TemplateKwargs is an object with arguments of the servers' chat template. A client's own come first.
 	TemplateKwargs Object `yaml:"template_kwargs"`

@@ -63,7 +63,9 @@ func (r *callReader) take(piece *backend.CallPiece, p *conversationParser) *open
 			return errNotUnderstood()
 		}
 		at = len(r.held)
-		r.held = append(r.held, heldPart{source: fromCalls, index: piece.Index, id: string(piece.ID), name: string(piece.Name)})
+		r.held = append(r.held, heldPart{
+			source: fromCalls, index: piece.Index, id: string(piece.ID), name: string(piece.Name),
+		})
 		r.heldBytes += len(piece.ID) + len(piece.Name)
 	}
 	part := &r.held[at]

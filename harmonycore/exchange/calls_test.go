@@ -17,7 +17,8 @@ func TestCallsInTurns(t *testing.T) {
 	for _, tt := range []struct{ name, answer, want string }{
 		{"heads, then arguments", f + g + piece("0", a) + piece("1", b), callF + " " + callG},
 		{"heads, then arguments the other way round", f + g + piece("1", b) + piece("0", a), callF + " " + callG},
-		{"piece by piece", f + g + piece("0", `{\"q\"`) + piece("1", `{\"q\":`) + piece("0", `:\"a\"`) + piece("1", `\"b\"}`) +
+		{"piece by piece", f + g + piece("0", `{\"q\"`) + piece("1", `{\"q\":`) +
+			piece("0", `:\"a\"`) + piece("1", `\"b\"}`) +
 			piece("0", `}`), callF + " " + callG},
 		{"both in one chunk", chunk(`"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":""}},`+
 			`{"index":1,"id":"c2","function":{"name":"g","arguments":""}}]`) + chunk(`"tool_calls":[{"index":1,"function":{`+
@@ -30,14 +31,16 @@ func TestCallsInTurns(t *testing.T) {
 		{"reasoning and text within the arguments", f + piece("0", `{\"q\":`) + chunk(`"reasoning_content":"h"`) +
 			chunk(`"reasoning_content":"m"`) + chunk(`"content":"Hi"`) + piece("0", `\"a\"}`),
 			callF + " reasoning(hm) message(Hi)"},
-		{"a line end within the arguments", f + piece("0", `{\"q\":`) + chunk(`"content":"\n"`) + piece("0", `\"a\"}`), callF},
+		{"a line end within the arguments", f + piece("0", `{\"q\":`) + chunk(`"content":"\n"`) + piece("0", `\"a\"}`),
+			callF},
 		{"everything within the arguments", f + piece("0", `{\"q\":`) + g + chunk(`"content":"Hi"`) + piece("0", `\"a\"}`) +
 			piece("1", b), callF + " message(Hi) " + callG},
 		{"no arguments", f + g + piece("1", b), "function_call(c1 f ) " + callG},
 		{"text after no arguments", f + chunk(`"content":"Hi"`), "message(Hi) function_call(c1 f )"},
 		{"arguments that never end", f + piece("0", `{`) + g + piece("1", b) + chunk(`"content":"Hi"`),
 			"function_call(c1 f {) " + callG + " message(Hi)"},
-		{"white space after the end", f + piece("0", a) + chunk(`"content":"Hi"`) + piece("0", `\n`), callF + " message(Hi)"},
+		{"white space after the end", f + piece("0", a) + chunk(`"content":"Hi"`) + piece("0", `\n`),
+			callF + " message(Hi)"},
 		{"one id, two indexes", f + call("1", `"c1"`, "null", a), callF},
 		{"custom", call("0", `"c1"`, `"patch"`, ``) + g + piece("0", `{\"input\":\"`) + piece("1", b) + piece("0", `x\"}`),
 			"custom_tool_call(c1 patch x) " + callG},
@@ -77,7 +80,8 @@ func TestCutCallsInTurns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got, _ := ask(t, conversing(nil), contract.ResponsesPath, `{"model":"qwen","input":"hi","tools":[`+
-				`{"type":"function","name":"f"},{"type":"function","name":"g"}]}`, "text/event-stream", answer+finish("length"), 1<<20)
+				`{"type":"function","name":"f"},{"type":"function","name":"g"}]}`,
+				"text/event-stream", answer+finish("length"), 1<<20)
 			var response struct {
 				Status string
 				Output []struct{ Type, Status, Arguments string }

@@ -164,7 +164,9 @@ func (p *conversationParser) take(g *generation, c *choice, event *backend.Event
 }
 
 // takeText takes text or reasoning of an event. It reports whether the choice has ended early with it.
-func (p *conversationParser) takeText(g *generation, c *choice, source messageSource, text []byte) (bool, *openai.Error) {
+func (p *conversationParser) takeText(
+	g *generation, c *choice, source messageSource, text []byte,
+) (bool, *openai.Error) {
 	if len(text) > 0 && p.calls.holds() {
 		return false, p.calls.holdText(source, text)
 	}

@@ -264,7 +264,8 @@ func TestBrokenCalls(t *testing.T) {
 			call("0", "null", "null", `}`),
 		"no name":     call("0", `"a"`, `""`, `{}`),
 		"a long name": call("0", `"a"`, `"`+strings.Repeat("f", maxFunctionName+1)+`"`, `{}`),
-		"too much":    call("0", `"a"`, `"f"`, `{`) + strings.Repeat(chunk(`"content":"`+strings.Repeat("x", 1<<20)+`"`), 9),
+		"too much": call("0", `"a"`, `"f"`, `{`) +
+			strings.Repeat(chunk(`"content":"`+strings.Repeat("x", 1<<20)+`"`), 9),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got, x := ask(t, conversing(nil), contract.ResponsesPath, askForTools, "text/event-stream",
@@ -398,8 +399,8 @@ func TestReasoningSummary(t *testing.T) {
 		})
 		for _, request := range []string{askForTools, strings.Replace(askForTools, "{", `{"stream":true,`, 1)} {
 			for n := 1; n <= len(answer); n += 1 + n/4 {
-				if _, got, _ := ask(t, g, contract.ResponsesPath, request, "text/event-stream", answer, n); strings.Contains(got,
-					summary) != always || strings.Contains(got, "reasoning_text") == always {
+				_, got, _ := ask(t, g, contract.ResponsesPath, request, "text/event-stream", answer, n)
+				if strings.Contains(got, summary) != always || strings.Contains(got, "reasoning_text") == always {
 					t.Fatalf("always: %t: %s", always, got)
 				}
 			}

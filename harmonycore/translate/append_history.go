@@ -105,8 +105,8 @@ func (w *historyWriter) appendLate(dst []byte, item *openai.InputItem) []byte {
 
 // pastResults finds the results of calls by the ids of the calls, as pastCalls finds calls. The zero value has none.
 type pastResults struct {
-	// byID holds the places of results in the input, ordered by the ids of their calls. Equal ids keep their order. from is
-	// for the first of equal ids: the first of them that may not be taken.
+	// byID holds the places of results in the input, ordered by the ids of their calls. Equal ids keep their order. from
+	// is for the first of equal ids: the first of them that may not be taken.
 	byID, from []int
 	taken      []bool
 }

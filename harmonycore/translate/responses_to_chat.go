@@ -100,9 +100,9 @@ const (
 	itemSize = 64
 )
 
-// takeInstructions finds what becomes the first message: the instructions and the items of the system and the developer,
-// the later ones only if the operator has not chosen otherwise. Many templates take only one such message, at the
-// beginning.
+// takeInstructions finds what becomes the first message: the instructions and the items of the system and the
+// developer, the later ones only if the operator has not chosen otherwise. Many templates take only one such message,
+// at the beginning.
 func (s *spoken) takeInstructions() {
 	s.role = openai.RoleSystem
 	if s.in.Instructions != "" {

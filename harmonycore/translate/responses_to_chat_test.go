@@ -406,12 +406,15 @@ func TestLateInstructions(t *testing.T) {
 	const in = `{"model":"m","input":[{"role":"developer","content":"Rules"},{"role":"user","content":"Hi"},` +
 		`{"role":"assistant","content":"Hello"},{"role":"developer","content":"<model_switch>"},` +
 		`{"role":"user","content":"Go on"}]}`
-	const hi, bye = `{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"},`, `{"role":"user","content":"Go on"}]}`
+	const hi, bye = `{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"},`,
+		`{"role":"user","content":"Go on"}]}`
 	for _, tt := range []struct{ late, developer, want string }{
 		{"", "", `{"role":"system","content":"Rules\n\n<model_switch>"},` + hi},
 		{contract.LateFirst, contract.DeveloperKeep, `{"role":"developer","content":"Rules\n\n<model_switch>"},` + hi},
-		{contract.LateUser, "", `{"role":"system","content":"Rules"},` + hi + `{"role":"user","content":"<model_switch>"},`},
-		{contract.LateKeep, "", `{"role":"system","content":"Rules"},` + hi + `{"role":"system","content":"<model_switch>"},`},
+		{contract.LateUser, "", `{"role":"system","content":"Rules"},` + hi +
+			`{"role":"user","content":"<model_switch>"},`},
+		{contract.LateKeep, "", `{"role":"system","content":"Rules"},` + hi +
+			`{"role":"system","content":"<model_switch>"},`},
 		{contract.LateKeep, contract.DeveloperKeep, `{"role":"developer","content":"Rules"},` + hi +
 			`{"role":"developer","content":"<model_switch>"},`},
 	} {
@@ -440,16 +443,19 @@ func TestResultsFollowCalls(t *testing.T) {
 	const hurry = `{"role":"user","content":"Hurry."},`
 	for _, tt := range []struct{ name, in, want string }{
 		{"a user's", called("a") + hurry + result("a", "1"), "assistant:a tool:a=1 user"},
-		{"a developer's", called("a") + `{"role":"developer","content":"x"},` + result("a", "1"), "system assistant:a tool:a=1"},
+		{"a developer's", called("a") + `{"role":"developer","content":"x"},` + result("a", "1"),
+			"system assistant:a tool:a=1"},
 		{"between results", called("a") + called("b") + result("b", "2") + hurry + result("a", "1"),
 			"assistant:a,b tool:b=2 tool:a=1 user"},
 		{"another call between", called("a") + hurry + called("b") + result("a", "1") + result("b", "2"),
 			"assistant:a tool:a=1 user assistant:b tool:b=2"},
 		{"one id for two calls", called("a") + hurry + result("a", "1") + called("a") + hurry + result("a", "2"),
 			"assistant:a tool:a=1 user assistant:a tool:a=2 user"},
-		{"two results of one call", called("a") + result("a", "1") + hurry + result("a", "2"), "assistant:a tool:a=1 user tool:a=2"},
+		{"two results of one call", called("a") + result("a", "1") + hurry + result("a", "2"),
+			"assistant:a tool:a=1 user tool:a=2"},
 		{"no result", called("a") + hurry + called("b") + result("b", "2"), "assistant:a user assistant:b tool:b=2"},
-		{"text of the assistant", called("a") + `{"role":"assistant","content":"t"},` + result("a", "1"), "assistant:a tool:a=1"},
+		{"text of the assistant", called("a") + `{"role":"assistant","content":"t"},` + result("a", "1"),
+			"assistant:a tool:a=1"},
 	} {
 		_, got := conversationOf(t, chatModel("both"), `{"model":"m","input":[`+strings.TrimSuffix(tt.in, ",")+`]}`)
 		var sent struct {

@@ -83,6 +83,8 @@ type speech struct {
 	perConnection uint32
 	// http2 reports whether the servers speak HTTP/2.
 	http2 bool
+	// faults are the statuses of answers that count against a server. Empty: Envoy's own choice.
+	faults []int
 }
 
 // cluster returns a cluster with the settings that all clusters have in common.
@@ -110,7 +112,8 @@ func (b *builder) cluster(name string, groups []group, how speech) *clusterv3.Cl
 				UpstreamProtocolOptions: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig_{
 					ExplicitHttpConfig: how.protocol(),
 				},
-				HttpFilters: how.filters,
+				HttpFilters:      how.filters,
+				OutlierDetection: faulty(how.faults),
 			}),
 		},
 	}

@@ -29,9 +29,10 @@ const (
 
 	unhealthyInterval = time.Second
 
-	// outlierFailures is how many failures in a row eject a server, for outlierTime at first. Success rates are not used,
+	// outlierFailures is how many failures in a row eject a server, for outlierTime at first. It is below
+	// attemptsPerPriority: a request that has met them is then answered by another server. Success rates are not used,
 	// because answers are few and long.
-	outlierFailures = 5
+	outlierFailures = 3
 	// connectFailures is how many failed connections in a row eject a server. Until then a dead server has the fewest
 	// active requests, so least_request chooses it for every request and every retry. One is too few, because Envoy counts
 	// a stream that the server cuts as a failed connection too (RATIONALE.md#61).
@@ -51,7 +52,7 @@ func isSingleUse(p *config.ResolvedPool) bool {
 
 func (b *builder) poolCluster(p *config.ResolvedPool) *clusterv3.Cluster {
 	groups := b.groups(p)
-	how := speech{filters: b.upstreamFilters(p)}
+	how := speech{filters: b.upstreamFilters(p), faults: ejectedFor(p)}
 	if isSingleUse(p) {
 		how.perConnection = 1
 	}
@@ -67,13 +68,15 @@ func (b *builder) poolCluster(p *config.ResolvedPool) *clusterv3.Cluster {
 		EnforcingConsecutiveLocalOriginFailure: wrapperspb.UInt32(100),
 		ConsecutiveGatewayFailure:              wrapperspb.UInt32(outlierFailures),
 		EnforcingConsecutiveGatewayFailure:     wrapperspb.UInt32(100),
-		EnforcingConsecutive_5Xx:               wrapperspb.UInt32(0),
-		EnforcingSuccessRate:                   wrapperspb.UInt32(0),
-		EnforcingLocalOriginSuccessRate:        wrapperspb.UInt32(0),
-		EnforcingFailurePercentage:             wrapperspb.UInt32(0),
-		BaseEjectionTime:                       durationpb.New(outlierTime),
-		MaxEjectionTime:                        durationpb.New(outlierMaxTime),
-		MaxEjectionPercent:                     wrapperspb.UInt32(outlierPercent),
+		// The cluster says which answers these are, and Envoy counts each as a 500. A mesh cannot say it.
+		Consecutive_5Xx:                 wrapperspb.UInt32(outlierFailures),
+		EnforcingConsecutive_5Xx:        wrapperspb.UInt32(100),
+		EnforcingSuccessRate:            wrapperspb.UInt32(0),
+		EnforcingLocalOriginSuccessRate: wrapperspb.UInt32(0),
+		EnforcingFailurePercentage:      wrapperspb.UInt32(0),
+		BaseEjectionTime:                durationpb.New(outlierTime),
+		MaxEjectionTime:                 durationpb.New(outlierMaxTime),
+		MaxEjectionPercent:              wrapperspb.UInt32(outlierPercent),
 	}
 	if p.Health.Checked() {
 		checkHealth(c, p)

@@ -7,8 +7,6 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	previousv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
-	prioritiesv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/priority/previous_priorities/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -127,7 +125,7 @@ func (b *builder) poolRoute(name string, m *config.Model, path, chosen string) *
 	if chosen != m.Route() || b.pool(m).ServerKind().Conversations {
 		r.GetRoute().IdleTimeout = durationpb.New(max(b.idleTimeout(), idleLimit)) // an answer in one piece comes at its end
 	}
-	r.GetRoute().RetryPolicy = b.poolRetryPolicy(b.pool(m))
+	r.GetRoute().RetryPolicy = b.poolRetryPolicy(b.pool(m), b.askedElsewhere(m, path, chosen))
 	b.keepSession(r, b.pool(m))
 	b.keepLimits(r)
 	b.askPicker(r, b.pool(m))
@@ -221,44 +219,6 @@ func (b *builder) forward(name string, match *routev3.RouteMatch, cluster string
 			RetryPolicy:          b.retryPolicy(),
 		}},
 	}
-}
-
-// retryPolicy returns a policy that retries, on another server, only what no server has begun to work on. Other retries
-// would pay for a prompt twice, and would take a prompt that kills its server to the next one (RATIONALE.md#61).
-func (b *builder) retryPolicy() *routev3.RetryPolicy {
-	return &routev3.RetryPolicy{
-		RetryOn:    "connect-failure,refused-stream",
-		NumRetries: wrapperspb.UInt32(3),
-		RetryHostPredicate: []*routev3.RetryPolicy_RetryHostPredicate{{
-			Name: "envoy.retry_host_predicates.previous_hosts",
-			ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{
-				TypedConfig: b.any(&previousv3.PreviousHostsPredicate{})},
-		}},
-		HostSelectionRetryMaxAttempts: 5,
-	}
-}
-
-// attemptsPerPriority is how many attempts are made at servers of one priority before those of the next are tried.
-// connectFailures of them may reach the same dead server, because only its ejection makes Envoy choose another one. The
-// ejection goes through Envoy's main thread, and the waits before retries are random and may be short. The other
-// attempts are for that time.
-const attemptsPerPriority = connectFailures + 3
-
-// poolRetryPolicy returns a policy that tries the spares, in their order, while Envoy has not noticed yet that the
-// pool's servers are gone.
-func (b *builder) poolRetryPolicy(p *config.ResolvedPool) *routev3.RetryPolicy {
-	policy := b.retryPolicy()
-	policy.NumRetries = wrapperspb.UInt32(uint32(attemptsPerPriority*(1+len(p.Spares)) - 1))
-	if len(p.Spares) == 0 {
-		return policy
-	}
-	policy.RetryPriority = &routev3.RetryPolicy_RetryPriority{
-		Name: "envoy.retry_priorities.previous_priorities",
-		ConfigType: &routev3.RetryPolicy_RetryPriority_TypedConfig{
-			TypedConfig: b.any(&prioritiesv3.PreviousPrioritiesConfig{UpdateFrequency: attemptsPerPriority}),
-		},
-	}
-	return policy
 }
 
 // directResponse returns a route that answers with this status and this JSON body.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
@@ -76,6 +77,7 @@ func readCluster(c *clusterv3.Cluster) (proxy.Cluster, error) {
 		if slices.ContainsFunc(o.GetHttpFilters(), func(f *hcmv3.HttpFilter) bool { return f.GetName() == credentialInjector }) {
 			return out, errors.New("authorization needs Envoy: leave authorization out, or use --host envoy")
 		}
+		out.Outliers = readOutliers(c.GetOutlierDetection(), o)
 		out.HTTP2 = o.GetExplicitHttpConfig().GetHttp2ProtocolOptions() != nil
 		out.IdleTimeout = o.GetCommonHttpProtocolOptions().GetIdleTimeout().AsDuration()
 		out.SingleUse = o.GetCommonHttpProtocolOptions().GetMaxRequestsPerConnection().GetValue() == 1
@@ -89,6 +91,22 @@ func readCluster(c *clusterv3.Cluster) (proxy.Cluster, error) {
 		out.TLS, err = readTLS(u)
 	}
 	return out, err
+}
+
+// readOutliers reads when a server is put out: after failures in a row.
+func readOutliers(d *clusterv3.OutlierDetection, o *upstreamhttpv3.HttpProtocolOptions) proxy.Outliers {
+	out := proxy.Outliers{
+		Failures: int(d.GetConsecutive_5Xx().GetValue()), Percent: int(d.GetMaxEjectionPercent().GetValue()),
+		Time: d.GetBaseEjectionTime().AsDuration(), Max: d.GetMaxEjectionTime().AsDuration(),
+	}
+	for _, h := range o.GetOutlierDetection().GetErrorMatcher().GetHttpResponseHeadersMatch().GetHeaders() {
+		for text := range strings.SplitSeq(h.GetStringMatch().GetSafeRegex().GetRegex(), "|") {
+			if status, err := strconv.Atoi(text); err == nil {
+				out.Statuses = append(out.Statuses, status)
+			}
+		}
+	}
+	return out
 }
 
 // isPinned reports whether a header of each call names its server, which is the only way in which the resources choose a

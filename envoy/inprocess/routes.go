@@ -120,6 +120,9 @@ func readRoute(r *routev3.Route) (*route, error) {
 	case *routev3.Route_Route:
 		out.to.Cluster = action.Route.GetCluster()
 		out.to.Timeout = routeTimeout(action.Route)
+		for _, status := range action.Route.GetRetryPolicy().GetRetriableStatusCodes() {
+			out.to.RetryStatuses = append(out.to.RetryStatuses, int(status))
+		}
 		out.to.HostRewrite = action.Route.GetAutoHostRewrite().GetValue()
 		out.to.ForwardHost = action.Route.GetAppendXForwardedHost()
 		out.to.IdleTimeout = action.Route.GetIdleTimeout().AsDuration()

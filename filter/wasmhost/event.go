@@ -49,6 +49,8 @@ type Event struct {
 	// Hashed is the value of [Route.HashHeader], or empty.
 	Hashed      string
 	HostRewrite bool
+	// RetryStatuses is [Route.RetryStatuses].
+	RetryStatuses []int
 	// ForwardHost is [Route.ForwardHost], and IdleTimeout [Route.IdleTimeout].
 	ForwardHost bool
 	IdleTimeout time.Duration

@@ -22,6 +22,8 @@ type Route struct {
 	RemoveRequestHeaders []string
 	// HashHeader is the name of the header by whose value a server is chosen, also where the route removes it. Empty: none.
 	HashHeader string
+	// RetryStatuses are the statuses of answers after which another server is asked: retriable_status_codes.
+	RetryStatuses []int
 	// SetResponseHeaders are set on every response, direct ones included.
 	SetResponseHeaders []Field
 	// HostRewrite sends a server its own name as host in place of the client's: auto_host_rewrite.

@@ -127,6 +127,10 @@ func (b *builder) backendPolicy(target string, r *routev3.Route) {
 		breaker = append(breaker, yaml.MapItem{Key: "maxRequestsPerConnection", Value: one})
 	}
 	policy := r.GetRoute().GetRetryPolicy()
+	retryOn := object{{Key: "triggers", Value: strings.Split(policy.GetRetryOn(), ",")}}
+	if statuses := policy.GetRetriableStatusCodes(); len(statuses) > 0 {
+		retryOn = append(retryOn, yaml.MapItem{Key: "httpStatusCodes", Value: statuses})
+	}
 	spec := object{
 		{Key: "targetRefs", Value: list{reference(gatewayGroup, "HTTPRoute", target)}},
 		{Key: "timeout", Value: object{
@@ -137,7 +141,7 @@ func (b *builder) backendPolicy(target string, r *routev3.Route) {
 		}},
 		{Key: "circuitBreaker", Value: breaker},
 		{Key: "retry", Value: object{{Key: "numRetries", Value: policy.GetNumRetries().GetValue()},
-			{Key: "retryOn", Value: object{{Key: "triggers", Value: strings.Split(policy.GetRetryOn(), ",")}}}}},
+			{Key: "retryOn", Value: retryOn}}},
 		{Key: "healthCheck", Value: b.healthCheck(c)},
 	}
 	if balance := b.balance(c, r); balance != nil {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
@@ -165,6 +166,16 @@ func (b *builder) patchRoutes(spec *envoyFilterSpec, port uint32) {
 	}
 }
 
+// outliers returns when a server is put out. The statuses of the cluster's own options do not get through: without them
+// every 5xx would count, and a prompt can cause a 500.
+func outliers(c *clusterv3.Cluster) *clusterv3.OutlierDetection {
+	out := proto.CloneOf(c.GetOutlierDetection())
+	if out != nil {
+		out.EnforcingConsecutive_5Xx = wrapperspb.UInt32(0)
+	}
+	return out
+}
+
 // patchCluster patches what a DestinationRule cannot say of a cluster.
 func (b *builder) patchCluster(spec *envoyFilterSpec, c *clusterv3.Cluster) {
 	to, _ := b.destinationOf(c.GetName())
@@ -173,7 +184,7 @@ func (b *builder) patchCluster(spec *envoyFilterSpec, c *clusterv3.Cluster) {
 			HealthyPanicThreshold: c.GetCommonLbConfig().GetHealthyPanicThreshold(),
 			UpdateMergeWindow:     c.GetCommonLbConfig().GetUpdateMergeWindow(),
 		},
-		OutlierDetection: c.GetOutlierDetection(), DnsLookupFamily: c.GetDnsLookupFamily(),
+		OutlierDetection: outliers(c), DnsLookupFamily: c.GetDnsLookupFamily(),
 		IgnoreHealthOnHostRemoval: c.GetIgnoreHealthOnHostRemoval(),
 	}
 	for _, check := range c.GetHealthChecks() {

@@ -2,6 +2,7 @@ package istio
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -57,8 +58,17 @@ func (b *builder) route(r *routev3.Route) (httpRoute, error) {
 	}
 	policy := r.GetRoute().GetRetryPolicy()
 	// Without a policy, Istio tries again what a server may have begun to work on.
-	out.Retries = &retries{Attempts: policy.GetNumRetries().GetValue(), RetryOn: policy.GetRetryOn()}
+	out.Retries = &retries{Attempts: policy.GetNumRetries().GetValue(), RetryOn: retryOn(policy)}
 	return out, nil
+}
+
+// retryOn returns what is tried again in Istio's form, which has the statuses themselves in the list.
+func retryOn(policy *routev3.RetryPolicy) string {
+	out := strings.TrimSuffix(policy.GetRetryOn(), ",retriable-status-codes")
+	for _, status := range policy.GetRetriableStatusCodes() {
+		out += "," + strconv.Itoa(int(status))
+	}
+	return out
 }
 
 // matchOf returns a match in Istio's form. It returns an error for what the control plane's table has no route with.

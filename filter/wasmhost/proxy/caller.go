@@ -55,7 +55,7 @@ func (c caller) do(ctx context.Context, o wasmhost.Callout) (*wasmhost.CalloutRe
 		to = to.pinnedTo(o.Headers.Get(to.Pinned))
 		o.Headers.Remove(to.Pinned)
 	}
-	response, release, err := to.send(ctx, "", func(to *endpoint) *http.Request {
+	response, release, err := to.send(ctx, "", nil, func(to *endpoint) *http.Request {
 		r := &http.Request{
 			Method: o.Headers.Get(":method"), URL: requestURL(to, o.Headers.Get(":path")), Host: o.Headers.Get(":authority"),
 			Header: toHTTP(o.Headers),

@@ -30,6 +30,8 @@ type Cluster struct {
 	// Pinned is the name of a header that names the server of each callout as host:port. A callout to any other server
 	// fails. The servers do not get the header. Empty: any server gets a callout.
 	Pinned string
+	// Outliers is when a server is put out.
+	Outliers Outliers
 }
 
 // Endpoint is one server of a [Cluster].
@@ -44,6 +46,7 @@ type cluster struct {
 	Cluster
 	endpoints []*endpoint
 	retries   int
+	now       func() time.Time
 }
 
 type endpoint struct {
@@ -53,6 +56,8 @@ type endpoint struct {
 	active    atomic.Int64
 	// out reports whether the server gets requests only if all servers are out.
 	out atomic.Bool
+	// record is what its last requests have come to.
+	record record
 }
 
 // connectError marks a request that has not reached any server.
@@ -63,7 +68,7 @@ func (e connectError) Unwrap() error { return e.error }
 var errNoServer = errors.New("the cluster has no server")
 
 func newCluster(c Cluster, connect time.Duration, retries int) *cluster {
-	out := &cluster{Cluster: c, retries: retries}
+	out := &cluster{Cluster: c, retries: retries, now: time.Now}
 	for _, e := range c.Endpoints {
 		dialer := net.Dialer{Timeout: connect}
 		protocols := &http.Protocols{}
@@ -122,12 +127,12 @@ func (c *cluster) close() {
 	}
 }
 
-// pick returns the server with the fewest requests among those not tried yet, or nil.
-func (c *cluster) pick(tried []*endpoint) *endpoint {
+// pick returns the server with the fewest requests among those not passed over, or nil.
+func (c *cluster) pick(passed []*endpoint) *endpoint {
 	var best *endpoint
 	allOut := c.allOut()
 	for _, e := range c.endpoints {
-		if !slices.Contains(tried, e) && (allOut || !e.out.Load()) &&
+		if !slices.Contains(passed, e) && (allOut || !e.out.Load()) &&
 			(best == nil || e.active.Load() < best.active.Load()) {
 			best = e
 		}
@@ -166,18 +171,28 @@ func (c *cluster) pinnedTo(address string) *cluster {
 	return &one
 }
 
+// choose returns a server that has not been tried, or nil. One that is put out is the last choice. Requests with the
+// same text in hashed go to the same server.
+func (c *cluster) choose(hashed string, tried []*endpoint) *endpoint {
+	pick := c.pick
+	if hashed != "" {
+		pick = func(passed []*endpoint) *endpoint { return c.pickHashed(hashed, passed) }
+	}
+	if e := pick(append(c.putOut(), tried...)); e != nil {
+		return e
+	}
+	return pick(tried)
+}
+
 // send sends a request to a server of the cluster, to the same one as others with the same text in hashed, if there is
-// one. If the connection fails, it tries the next server: no server has
+// one. If the connection fails, or the answer has one of the statuses in again, it tries the next server: no server has
 // begun to work on the request. The caller must call release when it has read the response.
-func (c *cluster) send(ctx context.Context, hashed string, make func(*endpoint) *http.Request) (
+func (c *cluster) send(ctx context.Context, hashed string, again []int, make func(*endpoint) *http.Request) (
 	response *http.Response, release func(), err error) {
 	var tried []*endpoint
 	err = errNoServer
-	for range c.retries + 1 {
-		e := c.pick(tried)
-		if hashed != "" {
-			e = c.pickHashed(hashed, tried)
-		}
+	for left := c.retries; left >= 0; left-- {
+		e := c.choose(hashed, tried)
 		if e == nil {
 			if len(tried) == 0 || c.inUse() > 1 {
 				break
@@ -185,19 +200,30 @@ func (c *cluster) send(ctx context.Context, hashed string, make func(*endpoint) 
 			e = tried[0]
 		}
 		tried = append(tried, e)
+		if response != nil { // an answer after which another server is asked
+			response.Body.Close()
+			release()
+		}
 		e.active.Add(1)
 		request := make(e).WithContext(ctx)
 		response, err = e.transport.RoundTrip(request)
 		if err == nil {
-			return response, func() { e.active.Add(-1) }, nil
+			release = func() { e.active.Add(-1) }
+			e.record.count(slices.Contains(c.Outliers.Statuses, response.StatusCode), &c.Outliers, c.now())
+			if len(tried) == c.inUse() || !slices.Contains(again, response.StatusCode) {
+				return response, release, nil
+			}
+			continue
 		}
 		e.active.Add(-1)
+		response, release = nil, nil
+		e.record.count(ctx.Err() == nil, &c.Outliers, c.now())
 		var failed connectError
 		if !errors.As(err, &failed) || ctx.Err() != nil {
 			break
 		}
 	}
-	return nil, nil, err
+	return response, release, err
 }
 
 // unclosable is a request body that a failed attempt cannot close.

@@ -127,7 +127,11 @@ func (s *serverSide) run(ctx context.Context, e wasmhost.Event, whole []byte) {
 	defer s.cancel()
 	x := s.exchange
 	c := x.proxy.clusters[e.Cluster]
-	response, release, err := c.send(ctx, e.Hashed, func(to *endpoint) *http.Request {
+	again := e.RetryStatuses
+	if whole == nil {
+		again = nil // what has been sent is gone
+	}
+	response, release, err := c.send(ctx, e.Hashed, again, func(to *endpoint) *http.Request {
 		x.stream.UpstreamAddress(to.Address)
 		return s.request(e, whole, to)
 	})

@@ -391,3 +391,39 @@ sees 'nothing is stored of the client "acme"'
 end second
 end first
 end stored
+
+heading 'The rate limit service dies, and a certificate expires in ten days'
+sim limited 127.0.0.1:0 gpt-oss-120b
+limited="$url"
+printf 'clients:\n  - name: a\n    limits: { concurrency: 8 }\n' >"$logs/clients.yaml"
+chmod 600 "$logs/clients.yaml"
+start limits "$HARMONY_BIN" limits --keys "$logs/clients.yaml" --listen 127.0.0.1:0 --status 127.0.0.1:0
+await 'serving Envoys on ' cat "$logs/limits.out"
+limits_address="$(sed -n 's/^serving Envoys on //p' "$logs/limits.out")"
+openssl req -x509 -newkey rsa:2048 -nodes -days 10 -subj /CN=authority -keyout "$logs/ca-key.pem" -out "$logs/ca.pem" 2>/dev/null
+cat >"$logs/limited.yaml" <<END
+listen: 127.0.0.1:0
+ca_file: ca.pem
+clients: { header: x-client, keys_file: clients.yaml }
+limits: { url: 'http://$limits_address', on_failure: refuse }
+models: [{ name: gpt-oss-120b, pool: h200 }]
+pools: [{ name: h200, servers: ['$limited'] }]
+END
+fleet limited
+ask_as() { curl --silent --max-time "$PATIENCE" "$gateway/v1/chat/completions" --header 'x-client: a' --header 'content-type: application/json' \
+  --data '{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Say hello."}]}'; }
+await '"finish_reason"' ask_as
+status 1
+sees "the certificate in $logs/ca.pem expires on"
+end limits
+await 'DOES NOT WORK: connection refused' "$HARMONY_BIN" status --address "$status_address"
+status 1
+sees 'the service of rate limits at http'
+said="$(ask_as)"
+printf 'the client gets %s\n' "$said"
+sees 'The rate limit service does not answer'
+said="$(series service_up)"
+printf 'the metric, and the alert HarmonyServiceDown:\n%s\n' "$said"
+sees '} 0'
+end_fleet limited
+end limited

@@ -35,7 +35,7 @@ func TestOperatorDay(t *testing.T) {
 		"unreachable (no Envoy reaches it; connection refused)", "DOWN for", "(exit status 1)",
 		`"code":"server_unavailable"`, "a pool is up again",
 		`it refuses the authorization "vllm-key"`, `"code":"server_refused_credentials"`, `"code":"server_path_not_found"`,
-		"harmony probe http://", "1 of 3 servers refuse all requests",
+		"harmony probe http://", "1 of 3 servers refuse all requests", "DOES NOT WORK: connection refused", "expires on",
 		"after the next start there are 4, of two gateways", "removed 1 response", "clients with keys need --client NAME",
 	} {
 		if !strings.Contains(string(said), want) {

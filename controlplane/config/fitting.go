@@ -34,7 +34,6 @@ var forPrompts = misplaced{
 	{"unsupported_content", "leave it out: images, files and sound go to the servers as they are"},
 	{"answers.strict", "leave it out"},
 	{"answers.harmony_messages", "leave it out"},
-	{"answers.events", "leave it out"},
 	{"system", "leave it out: the servers' chat template writes the prompt; chat.template_kwargs has its arguments"},
 }
 

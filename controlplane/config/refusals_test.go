@@ -173,7 +173,6 @@ func TestRefusals(t *testing.T) {
 		{onChat("answers: {harmony_messages: true}"), "models[0].answers.harmony_messages: is for servers that take prompts"},
 		{onChat("answers: {reasoning_fields: none}"), "models[0].answers.reasoning_fields: is for answers that the gateway " +
 			"makes, and answers of chat servers to Chat requests pass as they come; leave it out, or write hide_reas"},
-		{onChat("answers: {events: channels}"), "models[0].answers.events: is for servers that take prompts"},
 		{onChat("speaks: chat\n  marker: ANSWER"),
 			"models[0].marker: is for a model whose answers have one; write speaks: mark"},
 		{onChat("marker: ANSWER"), "models[0].marker: is for a model whose answers have one; write speaks: mark"},

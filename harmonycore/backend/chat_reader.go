@@ -163,6 +163,7 @@ func (r *chatReader) readChoice(choice []byte, e *Event) {
 		case "finish_reason", "finishReason": // Gemini's first servers
 			if it.Kind == rawjson.String && len(it.Value) > 0 {
 				e.Finish = chatFinish(it.Value)
+				e.Failed = e.Finish == Aborted && isFailure(it.Value)
 			}
 		case "token_ids":
 			if it.Kind == rawjson.Array {
@@ -231,6 +232,16 @@ func chatFinish(word []byte) Finish {
 		return Filtered
 	}
 	return Aborted
+}
+
+// isFailure reports whether a finish_reason says that the server has given up.
+func isFailure(word []byte) bool {
+	switch rawjson.View(word) {
+	case "abort", "aborted", "cancelled", "canceled", "error", "timeout", // vLLM, SGLang, TensorRT-LLM
+		"insufficient_system_resource", "network_error": // DeepSeek, Zhipu
+		return true
+	}
+	return false
 }
 
 var contentFilter = []byte("content_filter")

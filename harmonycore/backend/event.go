@@ -53,7 +53,10 @@ type Event struct {
 	// Logprobs holds one logprob for each of Tokens, if [Request.Logprobs] asked for them.
 	Logprobs []TokenLogprob
 	Finish   Finish
-	Usage    Usage
+	// Failed reports whether Finish is [Aborted] for a reason that is known to be a failure of the server. Servers that
+	// take conversations have other reasons too.
+	Failed bool
+	Usage  Usage
 	// HasUsage reports whether the server sent Usage.
 	HasUsage bool
 	// Done reports whether this is the last event of the stream. Last reports whether it is the last event of its choice,
@@ -140,7 +143,7 @@ func (e *Event) resetConversation() {
 		*l = TextLogprob{Top: l.Top[:0]}
 	}
 	clear(e.Calls)
-	e.pieceIndex, e.unique, e.listsIDs = 0, false, false
+	e.pieceIndex, e.unique, e.listsIDs, e.Failed = 0, false, false, false
 	empty(&e.Reasoning, maxKeptText)
 	empty(&e.Calls, maxKeptCalls)
 	empty(&e.TextLogprobs, maxKeptLogprobs)

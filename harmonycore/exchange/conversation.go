@@ -15,7 +15,7 @@ import (
 // requestConversation sends a request to servers that take conversations. A Chat request goes on as it is, unless its
 // answer must be made anew.
 func (g *generation) requestConversation(a *modelRequest, body []byte, h Host) RequestAction {
-	if g.api == translate.ChatAPI && !a.model.RemakesChat() {
+	if g.api == translate.ChatAPI && !a.model.RemakesChat() && !g.mayWantChannelEvents(a) {
 		return g.x.passChat(a, body, h)
 	}
 	var sent []byte
@@ -58,7 +58,7 @@ func (g *generation) readConversation(a *modelRequest, read reader, h Host) (*tr
 		failure = g.checkKind(a.model, r)
 	}
 	if failure == nil {
-		_, failure = g.wantsChannelEvents(a.model, r)
+		g.byChannels, failure = g.wantsChannelEvents(a.model, r)
 	}
 	if failure != nil {
 		return nil, failure
@@ -68,6 +68,9 @@ func (g *generation) readConversation(a *modelRequest, read reader, h Host) (*tr
 		return nil, failure
 	}
 	a.reserveCounted(h)
+	if g.byChannels {
+		r.ByChannelsAlone()
+	}
 	g.begins(a.model, r, h)
 	g.maxTokens = cmp.Or(r.Sampling.MaxTokens, a.context)
 	return r, nil

@@ -26,6 +26,19 @@ func (g *generation) wantsChannelEvents(m *Model, r *translate.Request) (bool, *
 	}
 }
 
+// mayWantChannelEvents reports whether the answer to a Chat request for servers that take conversations may consist of
+// channel events, so that it is made anew.
+func (g *generation) mayWantChannelEvents(a *modelRequest) bool {
+	switch g.x.options.events {
+	case "":
+		return a.model.Answers.Events == contract.EventsChannels && a.body.Streams
+	case contract.EventsChunks:
+		return false
+	default:
+		return true
+	}
+}
+
 // checkChannelEvents returns the reason why the answer cannot consist of channel events, or nil.
 func (g *generation) checkChannelEvents(r *translate.Request) *openai.Error {
 	switch {

@@ -1,21 +1,52 @@
 package exchange
 
 import (
+	"bytes"
+	"cmp"
+	"strings"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/chatserver"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+	"github.com/harmonyedge/harmonyedge/internal/sse"
 )
 
 // passed takes the answer to a Chat request that went on as it was, to servers that take conversations. The client gets
-// the answer unchanged. A copy is read for the report.
+// the answer with the model's name in it that it has asked for, and nothing else changed. Each event is read for the
+// report, and for two things that the client must not get: Harmony in a text that begins so, from which the answer is
+// made anew, and an end that is none.
 type passed struct {
 	x     *Exchange
 	model *Model
-	// copyReader reads as far as it can. The answer passes all the same.
+	// name is the name of the model in the request.
+	name string
 	copyReader
+	// contentType and status are the answer's. whole reports whether it is one JSON object, and no stream.
+	contentType string
+	status      int
+	whole       bool
+	// complete reports whether an answer in one piece has come to its end.
+	complete bool
+	// pending is what has come and has not been sent. The first read bytes of it have been read. out is what is sent.
+	pending []byte
+	read    int
+	out     []byte
+	// beginning is what the text of the answer begins with. The client gets nothing while it is undecided. text is the
+	// text so far, of the choice with this index.
+	beginning structure.Beginning
+	textOf    int
+	begun     []byte
+	// request is the request if the answer can be made anew, and otherwise nil. context is its [modelRequest.context].
+	request *translate.Request
+	context int
+	scratch *Scratch
+	// called are names of calls of the last event that are others for the client.
+	called []string
+
 	usage backend.Usage
 	tally translate.Tally
 	// lengths are how many bytes of reasoning, text and arguments have come.
@@ -23,11 +54,20 @@ type passed struct {
 	// finish is the newest end of a choice. failed reports whether the server sent an error instead.
 	finish backend.Finish
 	failed bool
+	// gaveUp reports whether the server has named an end that is none, such as abort.
+	gaveUp bool
 	// streams reports whether the client has asked for a stream.
 	streams bool
 	// forwarded is when the request was forwarded, in milliseconds since 1970.
 	forwarded int64
 }
+
+// maxUndecided is how much of an answer waits for its text to show what it is, in bytes. maxPending is how much waits
+// for the end of an event, or of an answer in one piece.
+const (
+	maxUndecided = 256 << 10
+	maxPending   = sse.MaxEvent
+)
 
 // passChat sends a Chat request on with the model's name, the operator's defaults and the roles that the servers know.
 func (e *Exchange) passChat(a *modelRequest, body []byte, h Host) RequestAction {
@@ -46,7 +86,8 @@ func (e *Exchange) passChat(a *modelRequest, body []byte, h Host) RequestAction 
 		return e.refuse(failure)
 	}
 	scratch.body = sent
-	p := &passed{x: e, model: a.model, streams: a.body.Streams, forwarded: e.lastActivity}
+	p := &passed{x: e, model: a.model, name: a.body.Model, streams: a.body.Streams, forwarded: e.lastActivity}
+	p.prepare(a, h)
 	e.passed, e.response, e.report.FirstToken = p, p, -1
 	a.routeByText(sent)
 	action := e.forward(a.model, sent)
@@ -63,13 +104,9 @@ func changesOf(m *Model) *chatserver.Changes {
 
 // checkPassed refuses what the gateway cannot give of an answer that it does not make.
 func (e *Exchange) checkPassed(m *Model) *openai.Error {
-	switch {
-	case e.options.strict:
+	if e.options.strict {
 		return openai.Unsupported(contract.StrictHeader, "Unsupported header: '"+contract.StrictHeader+
 			"'. This model does not speak Harmony, whose format the header is about. Leave it out.")
-	case e.options.events != "" && e.options.events != contract.EventsChunks:
-		return openai.Unsupported(contract.EventsHeader, "Unsupported header: '"+contract.EventsHeader+
-			"'. This model has no channels. Leave the header out.")
 	}
 	return nil
 }
@@ -85,23 +122,165 @@ func (p *passed) headers(h ResponseHead) ResponseAction {
 	case isMediaType(h.ContentType, p.model.Kind.Facts().StreamType()):
 		p.reader = p.model.Kind.NewReader()
 	case isJSON(h.ContentType):
-		p.reader = backend.NewWholeReader()
+		p.reader, p.whole = backend.NewWholeReader(), true
 	}
-	p.x.client.state = outletBegun
-	return ResponseAction{Pass: true}
+	if p.reader == nil {
+		p.x.client.state = outletBegun
+		return ResponseAction{Pass: true}
+	}
+	p.status, p.contentType = h.Status, strings.Clone(h.ContentType) // the memory is the host's
+	return p.x.client.hold(p.status, p.contentType)
+}
+
+// prepare keeps what is needed to make the answer anew. It overwrites the client's body. A request that the gateway
+// cannot read has an answer that passes whatever it holds.
+func (p *passed) prepare(a *modelRequest, h Host) {
+	p.beginning = structure.Plain
+	if a.model.Speaks != contract.SpeaksAuto {
+		return
+	}
+	if r, failure := a.read(translate.ChatAnswer, h); failure == nil {
+		p.beginning, p.request, p.context, p.scratch, p.textOf = structure.Undecided, r, a.context, h.Scratch, -1
+	}
 }
 
 func (p *passed) body(chunk []byte, end bool) ResponseAction {
-	if p.reader != nil {
-		p.write(chunk)
-		for more, _ := p.next(); more; more, _ = p.next() {
-			p.note()
+	switch {
+	case p.x.client.state == outletClosed:
+		return ResponseAction{}
+	case p.contentType == "": // an answer of another form
+		if end {
+			p.x.client.state = outletClosed
+		}
+		return ResponseAction{Pass: true}
+	}
+	p.pending = append(p.pending, chunk...)
+	p.out = p.out[:0]
+	for p.reader != nil {
+		event := p.nextEvent(end)
+		if len(event) == 0 {
+			break
+		}
+		p.readEvent(event)
+		switch {
+		case p.beginning == structure.Harmonic:
+			return p.remake(end)
+		case p.gaveUp:
+			return p.giveUp()
+		}
+		p.release()
+	}
+	if !end && p.reader != nil && len(p.pending) <= maxPending {
+		return p.deliver(false)
+	}
+	p.releaseAll()
+	if !end {
+		p.reader = nil
+	}
+	return p.deliver(end)
+}
+
+// releaseAll moves everything to what is sent, at the end of the answer, or where it cannot be read any further.
+func (p *passed) releaseAll() {
+	p.beginning, p.complete = structure.Plain, true
+	if p.reader == nil && p.x.client.state == outletBegun {
+		p.out = append(p.out, p.pending...) // it may begin in the middle of an object
+		p.pending, p.read = p.pending[:0], 0
+		return
+	}
+	p.read = len(p.pending)
+	p.release()
+}
+
+// nextEvent returns the next event in what is pending that is whole, with its blank line. An answer in one piece is one
+// event. At the end of the answer the rest is an event.
+func (p *passed) nextEvent(end bool) []byte {
+	rest := p.pending[p.read:]
+	if p.whole || end && len(rest) > 0 && eventSize(rest) < 0 {
+		p.read = len(p.pending)
+		return rest
+	}
+	size := max(eventSize(rest), 0)
+	p.read += size
+	return rest[:size]
+}
+
+// eventSize returns the size of the event at the beginning of b, with its blank line. It returns -1 if the event is not
+// whole.
+func eventSize(b []byte) int {
+	for at := 0; ; {
+		n := bytes.IndexByte(b[at:], '\n')
+		if n < 0 {
+			return -1
+		}
+		blank := n == 0 || n == 1 && b[at] == '\r'
+		if at += n + 1; blank {
+			return at
 		}
 	}
-	if end {
-		p.x.client.state = outletClosed
+}
+
+// readEvent reads a copy of an event.
+func (p *passed) readEvent(event []byte) {
+	p.called = p.called[:0]
+	p.write(event)
+	for more, _ := p.next(); more; more, _ = p.next() {
+		p.note()
 	}
-	return ResponseAction{Pass: true}
+}
+
+// release moves what has been read to what is sent, once the answer's beginning is known. An answer in one piece is
+// sent when it is whole, and from then on everything.
+func (p *passed) release() {
+	if p.beginning == structure.Undecided && p.read > maxUndecided && !p.whole {
+		p.beginning = structure.Plain
+	}
+	if p.beginning == structure.Undecided || p.whole && !p.complete {
+		return
+	}
+	event := p.pending[:p.read]
+	for _, name := range p.called {
+		event = bytes.ReplaceAll(event, quoted(name), quoted(p.request.CalledName(name)))
+	}
+	p.out = chatserver.AppendRenamedEvent(p.out, event, p.name)
+	p.pending = p.pending[:copy(p.pending, p.pending[p.read:])]
+	p.read = 0
+}
+
+func quoted(name string) []byte { return append(append([]byte{'"'}, name...), '"') }
+
+// deliver returns what is ready for the client.
+func (p *passed) deliver(end bool) ResponseAction {
+	if end {
+		return p.x.client.last(p.status, p.contentType, p.out)
+	}
+	return p.x.client.write(p.status, p.contentType, p.out)
+}
+
+// remake makes the answer anew from what has come of it.
+func (p *passed) remake(end bool) ResponseAction {
+	g := &generation{x: p.x, api: translate.ChatAPI, state: listening}
+	firstToken := p.x.report.FirstToken
+	g.begins(p.model, p.request, Host{Scratch: p.scratch})
+	p.x.report.FirstToken = firstToken
+	g.maxTokens, g.forwarded = cmp.Or(p.request.Sampling.MaxTokens, p.context), p.forwarded
+	if p.whole {
+		g.reader = backend.NewWholeReader()
+	}
+	p.x.passed, p.x.generation, p.x.response = nil, g, g
+	return g.body(p.pending, end)
+}
+
+// giveUp ends an answer that its server has given up: with an error while the client has nothing, and otherwise with an
+// error as the last event.
+func (p *passed) giveUp() ResponseAction {
+	p.failed = true
+	client := &p.x.client
+	if len(p.out) == 0 && client.state == outletHeld || p.whole {
+		return client.fail(replyWith(errUnfinished()), CutServer)
+	}
+	failure := (&openai.ChatChunks{}).AppendFailure(p.out, errUnfinished())
+	return client.last(p.status, p.contentType, failure)
 }
 
 // note counts what an event holds.
@@ -116,6 +295,8 @@ func (p *passed) note() {
 	if e.Finish != backend.Running {
 		p.finish = e.Finish
 	}
+	p.gaveUp, p.complete = p.gaveUp || e.Failed, true
+	p.decide()
 	if sizeOf(e) == 0 {
 		return
 	}
@@ -128,11 +309,38 @@ func (p *passed) note() {
 		p.arguments += len(e.Calls[i].Arguments)
 		if len(e.Calls[i].Name) > 0 {
 			p.tally.Calls++ // only the first piece has a name
+			if name := string(e.Calls[i].Name); p.request != nil && p.request.CalledName(name) != name {
+				p.called = append(p.called, name)
+			}
 		}
 	}
 }
 
+// decide looks at what the text of the answer begins with. An answer whose reasoning or calls the server has separated
+// is not Harmony.
+func (p *passed) decide() {
+	e := &p.event
+	if p.beginning != structure.Undecided {
+		return
+	}
+	if len(e.Text) > 0 && (p.textOf < 0 || p.textOf == e.Index) && len(e.Reasoning) == 0 {
+		p.textOf = e.Index
+		p.begun = append(p.begun, e.Text...)
+		p.beginning = structure.BeginningOf(p.begun)
+	}
+	if p.beginning == structure.Undecided &&
+		(len(e.Reasoning) > 0 || len(e.Calls) > 0 || e.Finish != backend.Running || e.Error != nil || e.Done) {
+		p.beginning = structure.Plain
+	}
+	if p.beginning != structure.Undecided {
+		p.begun = nil
+	}
+}
+
 func (p *passed) trailers() ResponseAction {
+	if len(p.pending) > 0 && p.x.client.open() {
+		return p.x.client.fail(replyWith(errUnfinished()), CutServer)
+	}
 	p.x.client.state = outletClosed
 	return ResponseAction{Pass: true}
 }

@@ -66,6 +66,32 @@ func (a *auto) choose(isHarmony bool) {
 	a.chosen.Write(held, 0)
 }
 
+// Beginning is what the beginning of a text shows of its structure, as [NewAuto] reads it.
+type Beginning uint8
+
+// The values of [Beginning].
+const (
+	// Undecided means that more of the text must come.
+	Undecided Beginning = iota
+	// Plain means that the text is not Harmony.
+	Plain
+	// Harmonic means that the text is Harmony.
+	Harmonic
+)
+
+// BeginningOf returns what the beginning of a text shows.
+func BeginningOf(text []byte) Beginning {
+	for n := 1; n <= len(text); n++ {
+		switch beginsHarmony(text[:n]) {
+		case marked:
+			return Harmonic
+		case unmarked:
+			return Plain
+		}
+	}
+	return Undecided
+}
+
 // beginsHarmony reports whether a text begins as Harmony does.
 func beginsHarmony(b []byte) verdict {
 	space := leadingSpace(b)

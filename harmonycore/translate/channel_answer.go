@@ -27,6 +27,12 @@ func (r *Request) ByChannels(scratch []byte) []byte {
 	return scratch
 }
 
+// ByChannelsAlone is [Request.ByChannels] for servers that take conversations. Their prompt is their own, so the events
+// of calls carry no conversation.
+func (r *Request) ByChannelsAlone() {
+	r.transcript, _ = harmony.NewTranscript(nil, &harmony.Conversation{}, harmony.DropBeforeLastFinal, 0)
+}
+
 // channelStream answers a Chat request with channel events:
 //
 //	( analysis | commentary | token | tool_call )* ( done | error )

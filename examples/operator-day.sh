@@ -311,6 +311,40 @@ sees 'vllm'
 end_fleet misnamed
 end misnamed
 
+heading 'One of two servers has a smaller context'
+sim large 127.0.0.1:0 gpt-oss-120b
+large="$url"
+sim small 127.0.0.1:0 gpt-oss-120b --max-model-len 4096
+small="$url"
+context_config() {
+  cat >"$logs/context.new" <<END
+listen: 127.0.0.1:0
+models: [{ name: gpt-oss-120b, pool: h200$1 }]
+pools:
+  - name: h200
+    servers: [$large, $small]
+END
+  mv "$logs/context.new" "$logs/context.yaml"
+}
+context_config ''
+fleet context
+await 'gpt-oss-120b has a context of 4096 tokens' "$HARMONY_BIN" status --address "$status_address"
+current() { "$HARMONY_BIN" status --address "$status_address" | grep -c ' current$'; }
+await 1 current
+status 0
+said="$(ask_often "$gateway")"
+printf '%s requests without max_tokens:\n%s\n' "$REQUESTS" "$said"
+sees "$REQUESTS × 200"
+context_config ', context_length: 131072'
+await 'WARNING: context_length of gpt-oss-120b is 131072' "$HARMONY_BIN" status --address "$status_address"
+status 1
+sees "$small has a context of 4096 tokens"
+await '400' ask "$gateway"
+printf 'with context_length: 131072 a client gets %s\n' "$said"
+end_fleet context
+end large
+end small
+
 for host in envoy wazero; do
   heading "One of two servers wants a key, --host $host: nobody has said so"
   sim open 127.0.0.1:0 gpt-oss-120b

@@ -273,7 +273,8 @@ function attentionOf(status) {
         text: sentence(server),
       });
     }
-    if (pool.problem) all.push({ tone: "warn", title: `Pool ${visible(pool.name)}`, text: visible(pool.problem) });
+    const texts = [pool.problem, ...(pool.warnings ?? [])].filter(Boolean);
+    for (const text of texts) all.push({ tone: "warn", title: `Pool ${visible(pool.name)}`, text: visible(text) });
   }
   return all;
 }

@@ -129,7 +129,7 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if xds, err = f.tls.wrap(xds); err != nil {
+	if xds, err = f.tls.wrap(xds, log); err != nil {
 		return usageError{err}
 	}
 	status, err := listenOn(f.status, "--status")

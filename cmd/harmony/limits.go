@@ -85,7 +85,7 @@ func (f *limitsFlags) run(cmd *cobra.Command) error {
 		return usageError{err}
 	}
 	defer rules.Close()
-	l, status, err := listenTwice(f.listen, f.status, &f.tls)
+	l, status, err := listenTwice(f.listen, f.status, &f.tls, log)
 	if err != nil {
 		return err
 	}

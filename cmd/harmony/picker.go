@@ -83,7 +83,7 @@ func (f *pickerFlags) run(cmd *cobra.Command) error {
 		return usageError{fmt.Errorf("--max-load %d is out of range; write 100 to 1000", f.o.Balance)}
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-	l, status, err := listenTwice(f.listen, f.status, &f.tls)
+	l, status, err := listenTwice(f.listen, f.status, &f.tls, log)
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -26,7 +28,7 @@ func (s *serverTLS) on() bool { return s.certificate != "" }
 
 // wrap adds TLS to a listener, if there is any. It reads the files again for each connection, so that they can be
 // renewed.
-func (s *serverTLS) wrap(l net.Listener) (net.Listener, error) {
+func (s *serverTLS) wrap(l net.Listener, log *slog.Logger) (net.Listener, error) {
 	if *s == (serverTLS{}) {
 		return l, nil
 	}
@@ -36,8 +38,15 @@ func (s *serverTLS) wrap(l net.Listener) (net.Listener, error) {
 	if _, err := s.config(nil); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"},
-		GetConfigForClient: s.config}), nil
+	h := &handshakes{Listener: l, log: log, logged: map[string]time.Time{}}
+	return tls.NewListener(h, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"},
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			c, err := s.config(hello)
+			if err == nil {
+				c.VerifyConnection = h.accept(hello)
+			}
+			return c, err
+		}}), nil
 }
 
 func (s *serverTLS) config(*tls.ClientHelloInfo) (*tls.Config, error) {

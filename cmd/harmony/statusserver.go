@@ -13,12 +13,13 @@ import (
 )
 
 // listenTwice opens the listeners of the flags --listen, for Envoys, and --status.
-func listenTwice(listen, status string, tls *serverTLS) (forEnvoys, forStatus net.Listener, err error) {
+func listenTwice(listen, status string, tls *serverTLS, log *slog.Logger) (
+	forEnvoys, forStatus net.Listener, err error) {
 	l, err := listenOn(listen, "--listen")
 	if err != nil {
 		return nil, nil, err
 	}
-	if l, err = tls.wrap(l); err != nil {
+	if l, err = tls.wrap(l, log); err != nil {
 		return nil, nil, usageError{err}
 	}
 	forStatus, err = listenOn(status, "--status")

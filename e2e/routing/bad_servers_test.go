@@ -82,7 +82,7 @@ func startBad(t *testing.T, answer http.HandlerFunc) (url string, asked *atomic.
 
 // TestBadServers: of two servers one fails fast and the other is well. Clients do not notice statuses that cost nothing.
 // With HARMONY_BAD_TABLE the test prints what was seen of every policy and every kind, after HARMONY_BAD_REQUESTS
-// requests each, and demands nothing.
+// requests each, and demands nothing: it takes two minutes, of which servers that hang take most.
 func TestBadServers(t *testing.T) {
 	requests, table := 40, os.Getenv("HARMONY_BAD_TABLE") != ""
 	if n, err := strconv.Atoi(os.Getenv("HARMONY_BAD_REQUESTS")); err == nil {

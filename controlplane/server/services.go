@@ -62,7 +62,6 @@ type serviceKey struct {
 type followed struct {
 	ServiceStatus
 	failures int
-	asked    time.Time
 }
 
 // services follows the services beside the inference servers.

@@ -144,7 +144,7 @@ func askMany(t *testing.T, url, model string, requests int) int64 {
 				header := http.Header{"Content-Type": {"application/json"}, "X-Session": {number}}
 				body := lab.ChatBody(model, "Question "+number)
 				a := lab.Do(client, http.MethodPost, url+lab.ChatPath, header, strings.NewReader(body))
-				if a.Err != nil || a.Status != http.StatusOK || !strings.Contains(string(a.Body), `"finish_reason":"stop"`) {
+				if a.Err != nil || a.Status != http.StatusOK || !strings.Contains(a.Body, `"finish_reason":"stop"`) {
 					failed.Add(1)
 				}
 			}

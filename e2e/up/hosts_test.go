@@ -97,7 +97,7 @@ func TestSeveralHosts(t *testing.T) {
 		t.Errorf("the models' host: %d %s", status, got)
 	}
 	checks, err := check.Gateway(t.Context(), check.Options{URL: "http://" + address, Model: lab.Model,
-		Admin: "http://" + string(envoy.Admin())})
+		Admin: "http://" + envoy.Admin()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -329,7 +329,10 @@ func (s *Server) restore() {
 		s.log.Error("the last good snapshot cannot be served", "error", err)
 		return
 	}
-	s.remembered, s.contexts = remember(r), rememberContexts(r)
+	s.remembered = remember(r)
+	s.mu.Lock()
+	s.contexts = rememberContexts(r)
+	s.mu.Unlock()
 	s.log.Info("the last good snapshot is served until the configuration is built", "versions", s.ads.Versions())
 }
 

@@ -238,7 +238,7 @@ func TestEventReset(t *testing.T) {
 	e := Event{
 		Index: 1, Tokens: []uint32{1}, Text: []byte("a"), TextTokens: 1, Reasoning: []byte("a"), Calls: []CallPiece{{Index: 1}},
 		TextLogprobs: []TextLogprob{{}}, SampledIDs: []uint32{1}, PromptIDs: []uint32{1}, Logprobs: []TokenLogprob{{}},
-		Finish: Stopped, Usage: Usage{Prompt: 1}, HasUsage: true, Done: true, Last: true, Error: &Error{}, counted: 1,
+		Finish: Stopped, Failed: true, Usage: Usage{Prompt: 1}, HasUsage: true, Done: true, Last: true, Error: &Error{}, counted: 1,
 		unique: true, conversing: true, listsIDs: true, namedIDs: []uint32{1}, pieceIndex: 1, memory: []byte("a"),
 	}
 	members := reflect.TypeOf(e)

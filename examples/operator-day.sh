@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# An operator's day: the model's name is wrong at first, the servers of a pool die, their spare helps out and dies too, and all
-# of them come back. Servers refuse the gateway's key, or are of another kind. It prints what the operator types and sees, and fails if a step is not as it should be.
+# An operator's day: the model's name is wrong at first, the servers of a pool die, their spare helps out and dies too,
+# and all of them come back. Servers refuse the gateway's key, or are of another kind. It prints what the operator types
+# and sees, and fails if a step is not as it should be.
 #
 # `make operator-day` builds what it needs and runs it. The servers are simulated (harmony sim). It takes free ports on
 # loopback, and leaves nothing behind.
@@ -58,7 +59,8 @@ end() {
   unset "pids[$1]"
 }
 
-# await TEXT COMMAND...: waits until the command prints the text, whatever its exit status is, and keeps what it printed in $said.
+# await TEXT COMMAND...: waits until the command prints the text, whatever its exit status is, and keeps what it printed
+# in $said.
 await() {
   local text="$1" limit=$((SECONDS + PATIENCE))
   shift
@@ -80,7 +82,8 @@ sim() {
 
 # ask GATEWAY: a request; prints the status and the body.
 ask() {
-  curl --silent --show-error --max-time "$PATIENCE" --write-out '\n%{http_code}\n' "$1/v1/chat/completions" --header 'content-type: application/json' \
+  curl --silent --show-error --max-time "$PATIENCE" --write-out '\n%{http_code}\n' "$1/v1/chat/completions" \
+    --header 'content-type: application/json' \
     --data '{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Say hello."}]}' | tac
 }
 
@@ -104,11 +107,13 @@ for host in envoy wazero; do
   heading "The first mistake, --host $host: the server calls the model openai/gpt-oss-120b, and nobody has said so"
   sim first 127.0.0.1:0 openai/gpt-oss-120b
   server="$url"
-  up=("$HARMONY_BIN" up --host "$host" --wasm "$HARMONY_WASM" --listen 127.0.0.1:0 --model gpt-oss-120b --backend "vllm=$server")
+  up=("$HARMONY_BIN" up --host "$host" --wasm "$HARMONY_WASM" --listen 127.0.0.1:0
+    --model gpt-oss-120b --backend "vllm=$server")
   if [[ "$host" == envoy ]]; then up+=(--admin 127.0.0.1:0); fi
   start up "${up[@]}"
   await 'add --server-model' cat "$logs/up.err"
-  printf '$ harmony up --host %s --model gpt-oss-120b --backend vllm=%s\n%s\n' "$host" "$server" "$(grep '^warning: ' "$logs/up.err")"
+  printf '$ harmony up --host %s --model gpt-oss-120b --backend vllm=%s\n%s\n' "$host" "$server" \
+    "$(grep '^warning: ' "$logs/up.err")"
   await 'listening on http://' cat "$logs/up.out"
   gateway="http://${said#*listening on http://}"
   gateway="${gateway%%$'\n'*}"
@@ -147,12 +152,15 @@ pools:
   - name: spare
     servers: [${urls[spare]}]
 END
-start plane "$HARMONY_BIN" controlplane --config "$logs/config.yaml" --listen 127.0.0.1:0 --status 127.0.0.1:0 --state none --wasm "$HARMONY_WASM"
+start plane "$HARMONY_BIN" controlplane --config "$logs/config.yaml" --listen 127.0.0.1:0 \
+  --status 127.0.0.1:0 --state none --wasm "$HARMONY_WASM"
 await '/status' cat "$logs/plane.out"
 xds_address="$(sed -n 's/^serving Envoys on //p' "$logs/plane.out")"
 status_address="$(sed -n 's#^status: http://\(.*\)/status$#\1#p' "$logs/plane.out")"
-"$HARMONY_BIN" controlplane bootstrap --control-plane "$xds_address" --node edge-1 --admin 127.0.0.1:0 >"$logs/bootstrap.json"
-start envoy "$ENVOY" --config-path "$logs/bootstrap.json" --admin-address-path "$logs/admin" --use-dynamic-base-id --concurrency 1 --log-level warning
+"$HARMONY_BIN" controlplane bootstrap --control-plane "$xds_address" --node edge-1 --admin 127.0.0.1:0 \
+  >"$logs/bootstrap.json"
+start envoy "$ENVOY" --config-path "$logs/bootstrap.json" --admin-address-path "$logs/admin" \
+  --use-dynamic-base-id --concurrency 1 --log-level warning
 await '127.0.0.1:' cat "$logs/admin"
 admin="$said"
 await 'harmony::' curl --silent "http://$admin/listeners"
@@ -215,12 +223,15 @@ sees 'a pool is up again'
 # fleet NAME: a control plane with $logs/NAME.yaml and an Envoy; sets $status_address, $gateway and $admin.
 fleet() {
   local name="$1"
-  start "$name-plane" "$HARMONY_BIN" controlplane --config "$logs/$name.yaml" --listen 127.0.0.1:0 --status 127.0.0.1:0 --state none --wasm "$HARMONY_WASM"
+  start "$name-plane" "$HARMONY_BIN" controlplane --config "$logs/$name.yaml" --listen 127.0.0.1:0 \
+    --status 127.0.0.1:0 --state none --wasm "$HARMONY_WASM"
   await '/status' cat "$logs/$name-plane.out"
   xds_address="$(sed -n 's/^serving Envoys on //p' "$logs/$name-plane.out")"
   status_address="$(sed -n 's#^status: http://\(.*\)/status$#\1#p' "$logs/$name-plane.out")"
-  "$HARMONY_BIN" controlplane bootstrap --control-plane "$xds_address" --node "$name" --admin 127.0.0.1:0 >"$logs/$name-bootstrap.json"
-  start "$name-envoy" "$ENVOY" --config-path "$logs/$name-bootstrap.json" --admin-address-path "$logs/$name-admin" --use-dynamic-base-id --concurrency 1 --log-level warning
+  "$HARMONY_BIN" controlplane bootstrap --control-plane "$xds_address" --node "$name" --admin 127.0.0.1:0 \
+    >"$logs/$name-bootstrap.json"
+  start "$name-envoy" "$ENVOY" --config-path "$logs/$name-bootstrap.json" \
+    --admin-address-path "$logs/$name-admin" --use-dynamic-base-id --concurrency 1 --log-level warning
   await '127.0.0.1:' cat "$logs/$name-admin"
   admin="$said"
   await 'harmony::' curl --silent "http://$admin/listeners"
@@ -350,14 +361,16 @@ for host in envoy wazero; do
   sim open 127.0.0.1:0 gpt-oss-120b
   open="$url"
   sim closed 127.0.0.1:0 gpt-oss-120b --api-key key
-  up=("$HARMONY_BIN" up --host "$host" --wasm "$HARMONY_WASM" --listen 127.0.0.1:0 --model gpt-oss-120b --backend "vllm=$url")
+  up=("$HARMONY_BIN" up --host "$host" --wasm "$HARMONY_WASM" --listen 127.0.0.1:0
+    --model gpt-oss-120b --backend "vllm=$url")
   if [[ "$host" == envoy ]]; then up+=(--admin 127.0.0.1:0); fi
   start up "${up[@]}" --backend "vllm=$open"
   await 'a server refuses its pool' cat "$logs/up.err"
   await 'listening on http://' cat "$logs/up.out"
   gateway="http://${said#*listening on http://}"
   gateway="${gateway%%$'\n'*}"
-  printf '$ harmony up --host %s --backend vllm=%s --backend vllm=%s\n%s\n' "$host" "$open" "$url" "$(grep -o 'it wants a key[^"]*' "$logs/up.err" | head -n 1)"
+  printf '$ harmony up --host %s --backend vllm=%s --backend vllm=%s\n%s\n' "$host" "$open" "$url" \
+    "$(grep -o 'it wants a key[^"]*' "$logs/up.err" | head -n 1)"
   await 200 ask "$gateway"
   said="$(ask_often "$gateway")"
   printf '%s requests:\n%s\n' "$REQUESTS" "$said"
@@ -388,7 +401,8 @@ models: [{ name: gpt-oss-120b, servers: ['vllm=$url'] }]
 END
 # gateway NAME: a gateway with a store of its own; its URL is in $gateway, and its page in $status_address.
 gateway() {
-  start "$1" env TMPDIR="$logs/tmp" "$HARMONY_BIN" up --wasm "$HARMONY_WASM" --listen 127.0.0.1:0 --config "$logs/stored.yaml" \
+  start "$1" env TMPDIR="$logs/tmp" "$HARMONY_BIN" up --wasm "$HARMONY_WASM" --listen 127.0.0.1:0 \
+    --config "$logs/stored.yaml" \
     --store "$logs/$1.db"
   await 'try:' cat "$logs/$1.out"
   gateway="http://$(sed -n 's#^listening on http://##p' "$logs/$1.out")"
@@ -434,7 +448,8 @@ chmod 600 "$logs/clients.yaml"
 start limits "$HARMONY_BIN" limits --keys "$logs/clients.yaml" --listen 127.0.0.1:0 --status 127.0.0.1:0
 await 'serving Envoys on ' cat "$logs/limits.out"
 limits_address="$(sed -n 's/^serving Envoys on //p' "$logs/limits.out")"
-openssl req -x509 -newkey rsa:2048 -nodes -days 10 -subj /CN=authority -keyout "$logs/ca-key.pem" -out "$logs/ca.pem" 2>/dev/null
+openssl req -x509 -newkey rsa:2048 -nodes -days 10 -subj /CN=authority \
+  -keyout "$logs/ca-key.pem" -out "$logs/ca.pem" 2>/dev/null
 cat >"$logs/limited.yaml" <<END
 listen: 127.0.0.1:0
 ca_file: ca.pem
@@ -444,7 +459,8 @@ models: [{ name: gpt-oss-120b, pool: h200 }]
 pools: [{ name: h200, servers: ['$limited'] }]
 END
 fleet limited
-ask_as() { curl --silent --max-time "$PATIENCE" "$gateway/v1/chat/completions" --header 'x-client: a' --header 'content-type: application/json' \
+ask_as() { curl --silent --max-time "$PATIENCE" "$gateway/v1/chat/completions" --header 'x-client: a' \
+  --header 'content-type: application/json' \
   --data '{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Say hello."}]}'; }
 await '"finish_reason"' ask_as
 status 1

@@ -78,7 +78,8 @@ func checkKeysCommand() *cobra.Command {
 		Use:   "check FILE",
 		Short: "Check a keys file",
 		Long: "Checks a keys file as the gateway reads it. With --config it also finds models that the configuration does not " +
-			"have.\n\nIt warns of limits of tokens that a request without max_tokens can never meet.\n\nExit status: 0 when the file is right, 2 when it is wrong.",
+			"have.\n\nIt warns of limits of tokens that a request without max_tokens can never meet.\n\n" +
+			"Exit status: 0 when the file is right, 2 when it is wrong.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError{errors.New("one FILE is expected")}

@@ -253,7 +253,8 @@ func ModelsOf(all []Pool) []string {
 
 func poolServer(p *config.ResolvedPool, s *pools.Server, found *condition, now time.Time) PoolServer {
 	shown := PoolServer{
-		URL: s.Endpoint.String(), Address: s.Address.String(), State: found.state, Reason: found.reason, Since: found.since, Refusal: s.Refusal,
+		URL: s.Endpoint.String(), Address: s.Address.String(), State: found.state, Reason: found.reason,
+		Since: found.since, Refusal: s.Refusal,
 		Program: s.Program, Context: s.Context, Vocabulary: s.Vocabulary, Envoys: Reached(found.envoys),
 	}
 	if p.LoadInterval() > 0 {

@@ -55,7 +55,8 @@ func (f *Family) Body(size int, seed uint64) []byte {
 func All() []Family {
 	var all []Family
 	for _, list := range [][]Family{
-		textFamilies(), brokenFamilies(), chatFamilies(), toolFamilies(), fieldFamilies(), inputFamilies(), countFamilies(), otherFamilies(),
+		textFamilies(), brokenFamilies(), chatFamilies(), toolFamilies(), fieldFamilies(), inputFamilies(),
+		countFamilies(), otherFamilies(),
 	} {
 		all = append(all, list...)
 	}

@@ -277,7 +277,8 @@ func (d *direction) sendHeaders(end bool) {
 	}
 	s.sentTo, s.serverBusy, d.sent = route, true, end
 	s.emit(Event{To: ToServer, Kind: HeadersKind, Headers: h, End: end, Cluster: route.Cluster, Hashed: hashed,
-		RetryStatuses: route.RetryStatuses, HostRewrite: route.HostRewrite, ForwardHost: route.ForwardHost, IdleTimeout: route.IdleTimeout, Timeout: route.Timeout})
+		RetryStatuses: route.RetryStatuses, HostRewrite: route.HostRewrite, ForwardHost: route.ForwardHost,
+		IdleTimeout: route.IdleTimeout, Timeout: route.Timeout})
 }
 
 // sendResponseHeaders checks a response's headers after the filter and sends them on.

@@ -112,7 +112,8 @@ func TestReducedResponses(t *testing.T) {
 				// The other API's words for the same: what went with the headers, and how it ends for the transport. A stream is
 				// not cut.
 				if mark := strings.Contains(got, "(late)") == strings.Contains(tt.begins+tt.ends, "(late)") &&
-					strings.Contains(got, "(cut)") == (strings.Contains(tt.begins, "(cut)") && tt.name != "stream, nothing"); !mark || got[:15] != tt.begins[:15] {
+					strings.Contains(got, "(cut)") == (strings.Contains(tt.begins, "(cut)") && tt.name != "stream, nothing"); !mark ||
+					got[:15] != tt.begins[:15] {
 					t.Errorf("%s %s: got %s", path, tt.name, got)
 				}
 				if strings.Contains(tt.ends, "(late)") &&

@@ -17,13 +17,13 @@ import (
 func meshCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mesh",
-		Short: "Put the filter into a mesh that is there already: Istio, Envoy Gateway",
+		Short: "Put the filter into what is there already: Istio, Envoy Gateway, an Envoy of your own",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return usageError{fmt.Errorf("name one of the commands in %s --help", cmd.CommandPath())}
 		},
 	}
-	c.AddCommand(istioCommand(), envoyGatewayCommand(), checkMeshCommand())
+	c.AddCommand(istioCommand(), envoyGatewayCommand(), meshEnvoyCommand(), checkMeshCommand())
 	return c
 }
 

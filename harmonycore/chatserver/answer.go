@@ -6,29 +6,37 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// AppendRenamed appends a JSON object, or its beginning, with name as the value of its member model. An object without
-// the member, and text that is no object, is appended as it is.
-func AppendRenamed(dst, object []byte, name string) []byte {
-	from, to := modelIn(object)
-	if from < 0 {
-		return append(dst, object...)
-	}
-	dst = append(dst, object[:from]...)
-	dst = rawjson.AppendString(dst, name)
-	return append(dst, object[to:]...)
+// A Renamer writes a model's name into JSON objects, such as the events of a stream.
+type Renamer struct {
+	// Name is the value that the objects' member model gets.
+	Name string
+	// head is the beginning of the last object, to the end of the value, and renamed is the same with Name. Objects of
+	// one stream begin alike.
+	head, renamed []byte
 }
 
-// AppendRenamedEvent is [AppendRenamed] for an event of a stream, line by line.
-func AppendRenamedEvent(dst, event []byte, name string) []byte {
-	for len(event) > 0 {
-		size := len(event)
-		if end := bytes.IndexByte(event, '\n'); end >= 0 {
-			size = end + 1
+// maxHead is the longest beginning of an object that is remembered, in bytes.
+const maxHead = 512
+
+// Append appends a JSON object, or its beginning, with Name as the value of its member model. An object without the
+// member, and text that is no object, is appended as it is. Something may stand before the object, such as data: in a
+// line of an event.
+func (r *Renamer) Append(dst, object []byte) []byte {
+	if len(r.head) == 0 || !bytes.HasPrefix(object, r.head) {
+		from, to := modelIn(object)
+		if from < 0 {
+			return append(dst, object...)
 		}
-		dst = AppendRenamed(dst, event[:size], name)
-		event = event[size:]
+		if to > maxHead {
+			dst = append(dst, object[:from]...)
+			dst = rawjson.AppendString(dst, r.Name)
+			return append(dst, object[to:]...)
+		}
+		r.head = append(r.head[:0], object[:to]...)
+		r.renamed = rawjson.AppendString(append(r.renamed[:0], object[:from]...), r.Name)
 	}
-	return dst
+	dst = append(dst, r.renamed...)
+	return append(dst, object[len(r.head):]...)
 }
 
 // modelIn returns the place of the string that is the value of an object's member model, with its quotes. It returns -1

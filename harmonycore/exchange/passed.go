@@ -22,8 +22,8 @@ import (
 type passed struct {
 	x     *Exchange
 	model *Model
-	// name is the name of the model in the request.
-	name string
+	// renamer has the name of the model in the request.
+	renamer chatserver.Renamer
 	copyReader
 	// contentType and status are the answer's. whole reports whether it is one JSON object, and no stream.
 	contentType string
@@ -86,7 +86,8 @@ func (e *Exchange) passChat(a *modelRequest, body []byte, h Host) RequestAction 
 		return e.refuse(failure)
 	}
 	scratch.body = sent
-	p := &passed{x: e, model: a.model, name: a.body.Model, streams: a.body.Streams, forwarded: e.lastActivity}
+	p := &passed{x: e, model: a.model, streams: a.body.Streams, forwarded: e.lastActivity}
+	p.renamer.Name = a.body.Model
 	p.prepare(a, h)
 	e.passed, e.response, e.report.FirstToken = p, p, -1
 	a.routeByText(sent)
@@ -209,15 +210,26 @@ func (p *passed) nextEvent(end bool) []byte {
 // whole.
 func eventSize(b []byte) int {
 	for at := 0; ; {
-		n := bytes.IndexByte(b[at:], '\n')
-		if n < 0 {
+		n := lineSize(b[at:])
+		if n == 0 {
 			return -1
 		}
-		blank := n == 0 || n == 1 && b[at] == '\r'
-		if at += n + 1; blank {
+		blank := n == 1 || n == 2 && b[at] == '\r'
+		if at += n; blank {
 			return at
 		}
 	}
+}
+
+// lineSize returns the size of the line at the beginning of b, with its line feed, or 0 if it is not whole.
+func lineSize(b []byte) int {
+	for at := 0; at < len(b); at++ {
+		at += sse.LineSize(b[at:])
+		if at < len(b) && b[at] == '\n' {
+			return at + 1
+		}
+	}
+	return 0
 }
 
 // readEvent reads a copy of an event.
@@ -242,9 +254,19 @@ func (p *passed) release() {
 	for _, name := range p.called {
 		event = bytes.ReplaceAll(event, quoted(name), quoted(p.request.CalledName(name)))
 	}
-	p.out = chatserver.AppendRenamedEvent(p.out, event, p.name)
+	p.appendRenamed(event)
 	p.pending = p.pending[:copy(p.pending, p.pending[p.read:])]
 	p.read = 0
+}
+
+// appendRenamed moves a whole answer, or events line by line, to what is sent.
+func (p *passed) appendRenamed(text []byte) {
+	for !p.whole && len(text) > 0 {
+		size := cmp.Or(lineSize(text), len(text))
+		p.out = p.renamer.Append(p.out, text[:size])
+		text = text[size:]
+	}
+	p.out = p.renamer.Append(p.out, text)
 }
 
 func quoted(name string) []byte { return append(append([]byte{'"'}, name...), '"') }

@@ -132,6 +132,11 @@ func TestPassedPlain(t *testing.T) {
 	if got, _ := passedAnswer(t, nil, wholeAsk, "application/json", answer); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	lines := strings.ReplaceAll(answer, `,"`, ",\n \"") // as some servers print it
+	want = strings.ReplaceAll(lines, `"model":"q"`, `"model":"qwen"`)
+	if got, _ := passedAnswer(t, nil, wholeAsk, "application/json", lines); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 	const html = "<html>{\"model\":\"q\"}</html>"
 	if got, _ := passedAnswer(t, nil, wholeAsk, "text/html", html); got != html {
 		t.Errorf("got %s", got)

@@ -58,8 +58,9 @@ models:
 pools:
   - { name: gpus, servers: [%[7]q], capacity: %[9]d }
   - { name: gone, servers: ["http://%[8]s"] }
+ca_file: %[10]q
 `, listen, service, filepath.Join(t.TempDir(), "responses.db"), tool.Streamable(), lab.Model, lost, server,
-		lab.FreeAddress(t), capacity)
+		lab.FreeAddress(t), capacity, lab.NewAuthority(t).Path("ca.pem"))
 	f.file = lab.WriteConfig(t, f.configuration)
 
 	plane := lab.RunHarmony(t, nil, "controlplane", "--config", f.file, "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0",

@@ -1,10 +1,6 @@
 package chatserver
 
-import (
-	"bytes"
-
-	"github.com/harmonyedge/harmonyedge/internal/rawjson"
-)
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // A Renamer writes a model's name into JSON objects, such as the events of a stream.
 type Renamer struct {
@@ -22,7 +18,7 @@ const maxHead = 512
 // member, and text that is no object, is appended as it is. Something may stand before the object, such as data: in a
 // line of an event.
 func (r *Renamer) Append(dst, object []byte) []byte {
-	if len(r.head) == 0 || !bytes.HasPrefix(object, r.head) {
+	if !r.begins(object) {
 		from, to := modelIn(object)
 		if from < 0 {
 			return append(dst, object...)
@@ -37,6 +33,12 @@ func (r *Renamer) Append(dst, object []byte) []byte {
 	}
 	dst = append(dst, r.renamed...)
 	return append(dst, object[len(r.head):]...)
+}
+
+// begins reports whether an object begins as the last one did. bytes.HasPrefix would make garbage under TinyGo.
+func (r *Renamer) begins(object []byte) bool {
+	n := len(r.head)
+	return n > 0 && len(object) >= n && rawjson.View(object[:n]) == rawjson.View(r.head)
 }
 
 // modelIn returns the place of the string that is the value of an object's member model, with its quotes. It returns -1

@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -155,6 +156,10 @@ func toldByChunks(t *testing.T, body string) (all told) {
 	for event := range strings.SplitSeq(strings.TrimSpace(body), "\n\n") {
 		data := strings.TrimPrefix(event, "data: ")
 		if data == "[DONE]" {
+			continue
+		}
+		if data == "reset" { // without an event before it if the server has ended its answer
+			all.failure = cmp.Or(all.failure, contract.CodeServerError)
 			continue
 		}
 		var chunk struct {

@@ -117,6 +117,9 @@ func promptRequest(c *cases.Case) lab.OracleRequest {
 	if effort, ok := c.Settings["effort"]; ok {
 		r.Effort = effort
 	}
+	if effort, ok := c.Settings["reasoning_efforts"]; ok {
+		r.Effort = effort // of a request that names none
+	}
 	if n, err := strconv.Atoi(c.Settings["context_length"]); err == nil {
 		r.Context = n
 	}

@@ -134,7 +134,7 @@ func TestPassed(t *testing.T) {
 			a := ask(client, h, lab.ChatPath, body, key)
 			x := r.next()
 			requests := chat.Requests()
-			if a.Status != 200 || x.answer != a.Body || x.answer != x.chunks || x.passed == 0 || x.body != body ||
+			if a.Status != 200 || x.answer != a.Body || x.answer != x.chunks || x.passed != 0 || x.body != body ||
 				x.sentBody != string(requests[len(requests)-1].Body) || len(x.sent) != 1 || x.sent[0].Server != "chat" ||
 				!x.sent[0].Translated || x.end.Finish != "stop" {
 				t.Errorf("%s: %+v: %+v", body, a, x)

@@ -31,6 +31,24 @@ from openai_harmony import (
     load_harmony_encoding,
 )
 
+class Names(dict):
+    """The names of calls by their ids. Calls of one id, before a result of it, get their results in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.taken = set()
+
+    def __setitem__(self, call_id, name):
+        waiting = self.get(call_id, []) if call_id not in self.taken else []
+        self.taken.discard(call_id)
+        super().__setitem__(call_id, waiting + [name])
+
+    def take(self, call_id):
+        self.taken.add(call_id)
+        waiting = self[call_id]
+        return waiting.pop(0) if len(waiting) > 1 else waiting[0]
+
+
 EFFORTS = {
     "none": ReasoningEffort.LOW,  # as the case that allows it maps it
     "minimal": ReasoningEffort.LOW,
@@ -256,7 +274,7 @@ def chat(body):
     out = []
     if instructions or tools or form:
         out.append(developer("\n\n".join(instructions), tools, form))
-    names = {}
+    names = Names()
     for m in messages:
         role, text = m["role"], flat(m.get("content"))
         if role in ("system", "developer"):
@@ -264,7 +282,7 @@ def chat(body):
         elif role == "user":
             out.append(user(m["content"], m.get("name")))
         elif role == "tool":
-            out.append(result(names[m["tool_call_id"]], text))
+            out.append(result(names.take(m["tool_call_id"]), text))
         else:
             calls = m.get("tool_calls") or []
             reasoning = reasoning_of(m)
@@ -282,7 +300,8 @@ def chat(body):
                 else:
                     out.append(call(called["name"], called["arguments"]))
     template = body.get("chat_template_kwargs") or {}
-    return out, body.get("reasoning_effort") or template.get("reasoning_effort")
+    asked = (body.get("reasoning") or {}).get("effort")
+    return out, body.get("reasoning_effort") or asked or template.get("reasoning_effort")
 
 
 # The items of tools that the API knows by itself: the function that they are shown as, and where its arguments are.
@@ -360,7 +379,7 @@ def responses(body):
     out = []
     if instructions or tools or form:
         out.append(developer("\n\n".join(instructions), tools, form, namespaces_say(body, offered, name_of)))
-    names = {}
+    names = Names()
     for position, item in enumerate(items):
         kind = item.get("type", "message")
         if kind == "reasoning":
@@ -377,7 +396,7 @@ def responses(body):
             names[item["call_id"]] = name = name_of(item.get("namespace"), item["name"])
             out.append(custom_call(name, item["input"]))
         elif kind in ("function_call_output", "custom_tool_call_output"):
-            name = names[item["call_id"]]
+            name = names.take(item["call_id"])
             out.append((own_result if name in own else result)(name, flat(item["output"])))
         elif kind in OWN_CALLS:
             name, asked = OWN_CALLS[kind]
@@ -394,7 +413,7 @@ def responses(body):
             text = packed(item["output"]) if "output" in item else item["status"]
             if item.get("status") == "failed" and "output" in item:
                 text = "failed\n" + text
-            out.append(result(names[item.get("call_id") or item["id"]], text))
+            out.append(result(names.take(item.get("call_id") or item["id"]), text))
         elif kind == "mcp_call":
             out.append(call(item["name"], item["arguments"]))
             returned = [item[key] for key in ("error", "output", "status") if item.get(key) is not None]

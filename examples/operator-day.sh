@@ -93,10 +93,13 @@ ask_often() {
   for ((i = 0; i < REQUESTS; i++)); do ask "$1" | head -n 1; done | sort | uniq -c | sed 's/^ */  /; s/ \([0-9]*\)$/ × \1/'
 }
 
-# status WANTED: harmony status, whose exit status must be the one wanted.
+# status WANTED: harmony status, whose exit status must become the one wanted.
 status() {
-  local code=0
-  said="$("$HARMONY_BIN" status --address "$status_address" 2>&1)" || code=$?
+  local code limit=$((SECONDS + PATIENCE))
+  while code=0 && said="$("$HARMONY_BIN" status --address "$status_address" 2>&1)" || code=$?; ((code != $1)); do
+    ((SECONDS < limit)) || break # an Envoy may be about to accept what it was sent last
+    sleep 0.1
+  done
   printf '$ harmony status\n%s\n(exit status %s)\n' "$(sed -n '/^POOL/,$p' <<<"$said")" "$code"
   ((code == $1)) || die "the exit status is $code, not $1"
 }

@@ -16,16 +16,24 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// TestSeveralHosts serves two hosts beside the models' on one listener of a real Envoy, one of them with the setting of
-// docs/envoy.md that disables the filter. Its requests come as they were sent. The filter answers those of the other.
-func TestSeveralHosts(t *testing.T) {
-	_, model := lab.RunSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})
+// startShop starts a server that is no model's. It answers with the request that it has got.
+func startShop(t *testing.T) *httptest.Server {
+	t.Helper()
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %s %s", r.Method, r.URL, body)
 	}))
 	t.Cleanup(shop.Close)
-	port := func(url string) string { return url[strings.LastIndexByte(url, ':')+1:] }
+	return shop
+}
+
+func portOf(url string) string { return url[strings.LastIndexByte(url, ':')+1:] }
+
+// TestSeveralHosts serves two hosts beside the models' on one listener of a real Envoy, one of them with the setting of
+// docs/envoy.md that disables the filter. Its requests come as they were sent. The filter answers those of the other.
+func TestSeveralHosts(t *testing.T) {
+	_, model := lab.RunSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})
+	shop := startShop(t)
 	page, err := os.ReadFile(lab.File("docs/envoy.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +52,7 @@ func TestSeveralHosts(t *testing.T) {
 	config := string(text)
 	const own = "                    - name: harmony\n                      domains"
 	for _, r := range []struct{ old, new string }{
-		{"address: localhost, port_value: 8000", "address: 127.0.0.1, port_value: " + port(model)},
+		{"address: localhost, port_value: 8000", "address: 127.0.0.1, port_value: " + portOf(model)},
 		{"address: 127.0.0.1, port_value: 8080", "address: 127.0.0.1, port_value: 0"},
 		{"dist/harmony-filter.wasm", lab.Tool(t, "HARMONY_WASM")},
 		{"static_resources:\n", "admin: { address: { socket_address: { address: 127.0.0.1, port_value: 0 } } " +
@@ -54,7 +62,7 @@ func TestSeveralHosts(t *testing.T) {
 			"{ cluster: shop } }] }\n" + own},
 		{"  clusters:\n", "  clusters:\n    - { name: shop, type: STATIC, load_assignment: { cluster_name: shop, " +
 			"endpoints: [{ lb_endpoints: [{ endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: " +
-			port(shop.URL) + " } } } }] }] } }\n"},
+			portOf(shop.URL) + " } } } }] }] } }\n"},
 	} {
 		if strings.Count(config, r.old) != 1 {
 			t.Fatalf("%q is not there once", r.old)

@@ -3,10 +3,8 @@
 package up
 
 import (
-	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,11 +20,7 @@ import (
 // new one, and runs what it prints. The other host's requests come as they were sent.
 func TestOwnEnvoy(t *testing.T) {
 	simulator, model := lab.RunSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})
-	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		fmt.Fprintf(w, "%s %s %s", r.Method, r.URL, body)
-	}))
-	t.Cleanup(shop.Close)
+	shop := startShop(t)
 	folder := t.TempDir()
 	write := func(name, text string) string {
 		t.Helper()
@@ -44,9 +38,8 @@ func TestOwnEnvoy(t *testing.T) {
 	if !strings.Contains(string(text), address) {
 		t.Fatal("the file has another server")
 	}
-	port := shop.URL[strings.LastIndexByte(shop.URL, ':')+1:]
 	own := write("envoy.yaml", "admin: { address: { socket_address: { address: 127.0.0.1, port_value: 0 } } }\n"+
-		strings.Replace(string(text), address, "address: 127.0.0.1, port_value: "+port, 1))
+		strings.Replace(string(text), address, "address: 127.0.0.1, port_value: "+portOf(shop.URL), 1))
 	config := write("config.yaml", "models: [{name: "+lab.Model+", server_model: openai/gpt-oss-120b, servers: ['vllm="+
 		model+"']}]\n")
 	var gateways []*gateway

@@ -207,9 +207,8 @@ func (g *generation) complete(end bool) ResponseAction {
 }
 
 // fail ends the answer with an error. The error is a status while the client has nothing, and otherwise an event in the
-// stream. A Chat stream is reset behind it. One that failed because the server has ended it is only
-// reset. Text before the error in the same chunk counts as sent, so that the answer does not depend on how the network cut
-// the bytes.
+// stream. A Chat stream is reset behind it. One that failed because the server has ended it is only reset. Text before
+// the error in the same chunk counts as sent, so that the answer does not depend on how the network cut the bytes.
 func (g *generation) fail(failure *openai.Error) ResponseAction {
 	g.countWasted() // the events after the error lie in the chunk, which belongs to the host
 	action := g.deliver()

@@ -94,6 +94,9 @@ func upCommand() *cobra.Command {
 			if printBootstrap {
 				return u.printBootstrap()
 			}
+			if err := host.choose(cmd, &u); err != nil {
+				return err
+			}
 			removeDeadRuns()
 			if err := u.listenForService(); err != nil {
 				return err
@@ -103,7 +106,7 @@ func upCommand() *cobra.Command {
 				return err
 			}
 			defer u.sight.stop()
-			return host.run(cmd, &u)
+			return host.run(cmd.Context(), &u)
 		},
 	}
 	flags.add(c.Flags())

@@ -46,19 +46,18 @@ func (h *upHost) check() error {
 	return usageError{fmt.Errorf("--host %s is not known; write envoy, wazero or auto", h.name)}
 }
 
-// run runs u on the host.
-func (h *upHost) run(cmd *cobra.Command, u *up) error {
-	name := h.name
-	if name == hostAuto {
-		name = hostEnvoy
+// choose resolves auto, before anything listens. It returns an error if a flag is set that the host does not have.
+func (h *upHost) choose(cmd *cobra.Command, u *up) error {
+	if h.name == hostAuto {
+		h.name = hostEnvoy
 		if _, err := envoy.Find(u.config.Envoy.Path); errors.Is(err, envoy.ErrNone) {
-			name = hostWazero
+			h.name = hostWazero
 			fmt.Fprintln(u.stderr, "note: no Envoy found, so the filter runs in this program (--host wazero); --host envoy "+
 				"says how to get one")
 		}
 	}
-	if name == hostEnvoy {
-		return u.runEnvoy(cmd.Context())
+	if h.name == hostEnvoy {
+		return nil
 	}
 	for _, flag := range []string{"envoy", "stats"} {
 		if cmd.Flags().Changed(flag) {
@@ -66,7 +65,15 @@ func (h *upHost) run(cmd *cobra.Command, u *up) error {
 				"--host envoy", flag)}
 		}
 	}
-	return u.runWazero(cmd.Context(), h.cache(u))
+	return nil
+}
+
+// run runs u on the host that choose has resolved.
+func (h *upHost) run(ctx context.Context, u *up) error {
+	if h.name == hostEnvoy {
+		return u.runEnvoy(ctx)
+	}
+	return u.runWazero(ctx, h.cache(u))
 }
 
 // cache returns the folder for compiled filters, or "" if there is none. That is not an error, because the folder saves

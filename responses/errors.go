@@ -71,11 +71,11 @@ func errStore() *openai.Error {
 			"conversation."}
 }
 
-// errFull is the error for a store that cannot change anything: it cannot remove anything either.
+// errFull is the error for a store without room. SQLite removes all the same while it has its reserve.
 func errFull() *openai.Error {
 	return &openai.Error{Status: http.StatusInsufficientStorage, Type: contract.ServerErrorType, Code: codeStoreFull,
-		Message: "The disk of the store of responses is full: nothing can be stored or deleted. Reading works. Tell the " +
-			"operator, or set 'store' to false and send the whole conversation."}
+		Message: "The disk of the store of responses is full. Reading works; delete what is not needed, tell the operator, " +
+			"or set 'store' to false and send the whole conversation."}
 }
 
 // failure returns the error that a client gets for an error of the store, and logs one that is not the client's.

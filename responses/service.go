@@ -307,6 +307,9 @@ const expiryInterval = time.Minute
 
 func (s *Service) expire(ctx context.Context, st *store.Store) {
 	for {
+		if err := st.KeepReserve(ctx); err != nil && ctx.Err() == nil {
+			s.Log.Warn("the disk of the store is full: it stores only what finds room among what was removed", "error", err)
+		}
 		removed, err := st.Expire(ctx, s.Now().Add(-s.EventRetention))
 		s.metrics.expired.Add(float64(removed))
 		switch {

@@ -181,7 +181,7 @@ func newService(c *config.Config, gateway, key string, traces *tracing.Provider,
 	}
 	return responses.New(responses.Options{
 		Gateway:   gateway,
-		Store:     store.Options{URL: r.Store, Keys: storeKeys, MaxConnections: r.MaxConnections},
+		Store:     store.Options{URL: r.Store, Keys: storeKeys, MaxConnections: r.MaxConnections, Reserve: true},
 		Retention: time.Duration(r.Retention), EventRetention: time.Duration(r.EventRetention),
 		Reasoning: responses.Keep(r.Persist.Reasoning), DropCommentary: r.Persist.Commentary == config.PersistDrop,
 		TenantHeader: c.Seal.TenantHeader, Clients: c.Clients.On(), ClientHeader: c.Clients.Header, Key: key,

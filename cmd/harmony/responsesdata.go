@@ -22,7 +22,7 @@ func storeOf(file string) (store.Options, error) {
 		return store.Options{}, err
 	}
 	keys, err := storeKeys()
-	return store.Options{URL: c.ResponsesService.Store, Keys: keys}, err
+	return store.Options{URL: c.ResponsesService.Store, Keys: keys, Reserve: true}, err
 }
 
 // storeKeys returns the keys of the store.
@@ -128,7 +128,7 @@ func (f *dataFlags) options(file string) (o store.Options, err error) {
 			return o, usageError{fmt.Errorf("--store: %w", err)}
 		}
 	}
-	o.URL = f.store
+	o.URL, o.Reserve = f.store, true
 	o.Keys, err = storeKeys()
 	return o, err
 }

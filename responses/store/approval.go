@@ -42,7 +42,9 @@ func (s *Store) expireApprovals(ctx context.Context) error {
 	if last != 0 && now-last < approvalInterval || !s.approvalsLooked.CompareAndSwap(last, now) {
 		return nil
 	}
-	_, err := s.exec(ctx, s.db, `DELETE FROM approvals WHERE used_at < ? AND NOT EXISTS
-		(SELECT 1 FROM items WHERE items.tenant = approvals.tenant AND items.id = approvals.id)`, now-approvalGrace)
-	return err
+	return s.lessen(ctx, func(tx *sql.Tx) error {
+		_, err := s.exec(ctx, tx, `DELETE FROM approvals WHERE used_at < ? AND NOT EXISTS
+			(SELECT 1 FROM items WHERE items.tenant = approvals.tenant AND items.id = approvals.id)`, now-approvalGrace)
+		return err
+	})
 }

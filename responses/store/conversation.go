@@ -65,7 +65,7 @@ func (s *Store) SetMetadata(ctx context.Context, t Tenant, id string, metadata [
 
 // DeleteConversation removes a conversation and the items that were added to it. Items of responses stay theirs.
 func (s *Store) DeleteConversation(ctx context.Context, t Tenant, id string) error {
-	return s.change(ctx, func(tx *sql.Tx) error {
+	return s.lessen(ctx, func(tx *sql.Tx) error {
 		c, err := s.findConversation(ctx, tx, t, id)
 		if err != nil {
 			return err
@@ -172,7 +172,7 @@ func (s *Store) ConversationItem(ctx context.Context, t Tenant, id, item string,
 
 // DeleteItem removes an item from a conversation, and from the response that it came with. It returns the conversation.
 func (s *Store) DeleteItem(ctx context.Context, t Tenant, id, item string) (c *Conversation, err error) {
-	err = s.change(ctx, func(tx *sql.Tx) error {
+	err = s.lessen(ctx, func(tx *sql.Tx) error {
 		if c, err = s.findConversation(ctx, tx, t, id); err != nil {
 			return err
 		}

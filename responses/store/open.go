@@ -32,6 +32,9 @@ type Options struct {
 	Keys *seal.Keys
 	// MaxConnections is how many connections there may be. 0 is [DefaultMaxConnections].
 	MaxConnections int
+	// Reserve reports whether SQLite's file has a reserve beside it, with which removing works on a full disk. See
+	// [Store.KeepReserve].
+	Reserve bool
 	// Now is the clock. Nil is [time.Now].
 	Now func() time.Time
 	// Observe is called after each operation of the database. It may be nil.
@@ -76,7 +79,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.prepare(ctx); err != nil {
+	err = known(s.prepare(ctx))
+	if errors.Is(err, ErrFull) && s.reserve.giveUp() {
+		err = known(s.prepare(ctx))
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -84,7 +91,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // open returns a store whose tables may not exist.
 func open(o Options) (*Store, error) {
-	d, dsn, err := source(o.URL)
+	d, dsn, path, err := source(o.URL)
 	if err != nil {
 		return nil, &SetupError{err}
 	}
@@ -104,35 +111,38 @@ func open(o Options) (*Store, error) {
 	s := &Store{db: db, dialect: d, keys: o.Keys, now: o.Now, observe: o.Observe}
 	if d == &sqlite {
 		s.line = make(chan struct{}, 1)
+		if o.Reserve {
+			s.reserve = reserve(path + "-reserve")
+		}
 	}
 	return s, nil
 }
 
-// source returns the dialect and the driver's name of a database.
-func source(address string) (*dialect, string, error) {
+// source returns the dialect and the driver's name of a database, and the path of SQLite's file.
+func source(address string) (d *dialect, dsn, path string, err error) {
 	switch scheme, rest, found := strings.Cut(address, "://"); {
 	case address == "":
-		return nil, "", errors.New("no store is given; write a file's path, or postgres://USER:PASSWORD@HOST/DATABASE")
+		return nil, "", "", errors.New("no store is given; write a file's path, or postgres://USER:PASSWORD@HOST/DATABASE")
 	case scheme == "postgres" || scheme == "postgresql":
-		return &postgres, address, nil
+		return &postgres, address, "", nil
 	case found && scheme != "sqlite":
-		return nil, "", fmt.Errorf("the store's scheme %s is not known; write a file's path, or "+
+		return nil, "", "", fmt.Errorf("the store's scheme %s is not known; write a file's path, or "+
 			"postgres://USER:PASSWORD@HOST/DATABASE", scheme)
 	case found:
 		address = rest
 	}
-	path, err := filepath.Abs(address)
+	path, err = filepath.Abs(address)
 	if err != nil {
-		return nil, "", err
+		return nil, "", "", err
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return nil, "", fmt.Errorf("the store's folder %s does not exist; make it, or name another file", filepath.Dir(path))
+		return nil, "", "", fmt.Errorf("the store's folder %s does not exist; make it, or name another file", filepath.Dir(path))
 	}
 	// FULL: what is acknowledged outlives a loss of power, too. immediate: two writers wait for each other at the
 	// beginning, where SQLite can wait, and not in the middle, where it cannot.
 	options := url.Values{"_txlock": {"immediate"}, "_pragma": {"journal_mode(WAL)", "synchronous(FULL)",
 		"busy_timeout(10000)"}}
-	return &sqlite, "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + options.Encode(), nil
+	return &sqlite, "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + options.Encode(), path, nil
 }
 
 // prepare brings the tables up to date and checks the keys.

@@ -294,7 +294,7 @@ func first(items []Item) Item {
 
 // Delete removes a response that has ended. Its items stay in the conversation that they were added to.
 func (s *Store) Delete(ctx context.Context, t Tenant, id string) error {
-	return s.change(ctx, func(tx *sql.Tx) error {
+	return s.lessen(ctx, func(tx *sql.Tx) error {
 		r, _, err := s.head(ctx, tx, live, t[:], id, s.millis())
 		if err != nil {
 			return err

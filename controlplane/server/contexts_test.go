@@ -134,6 +134,10 @@ func TestContextThatServersLack(t *testing.T) {
 	eventually(t, "in force", func() bool { return len(p.Status().Pools) == 1 })
 	warnings := func() []string { return p.Status().Pools[0].Warnings }
 	eventually(t, "a warning", func() bool { return len(warnings()) == 1 })
+	counted := func() string { return p.metric(`harmony_controlplane_short_context_servers{model="m",pool="p"}`) }
+	if got := counted(); got != "1" {
+		t.Errorf("%q servers are counted", got)
+	}
 	want := "context_length of m is 131072, and " + small.URL + " has a context of 4096 tokens: it refuses requests " +
 		"without max_tokens; set context_length to 4096 or leave it out, or start the server with more"
 	if got := warnings()[0]; got != want {
@@ -148,6 +152,9 @@ func TestContextThatServersLack(t *testing.T) {
 	}
 	p.write("config.yaml", twoServers("  context_length: 4096\n", large, small))
 	eventually(t, "no warning", func() bool { return len(warnings()) == 0 })
+	if got := counted(); got != "0" {
+		t.Errorf("%q servers are counted", got)
+	}
 	eventually(t, "logged", func() bool { return strings.Contains(p.log.String(), "the servers' contexts fit the models' again") })
 }
 

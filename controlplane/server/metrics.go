@@ -49,6 +49,8 @@ var (
 		"service", "url")
 	refusingDesc = desc("refusing_servers", "Servers of each pool that refuse all requests, by the cause: the pool's "+
 		"credentials, or the path of its kind.", "pool", "cause")
+	shortDesc = desc("short_context_servers",
+		"Servers of each pool whose context is smaller than the context_length of a model.", "pool", "model")
 	poolUpDesc  = desc("pool_up", "0 when no server of a pool that models need is reachable and ready, else 1.", "pool")
 	validDesc   = desc("config_valid", "1 when the configuration that was read last is in force, else 0.")
 	loadedDesc  = desc("config_loaded_timestamp_seconds", "When the configuration in force was read.")
@@ -58,7 +60,7 @@ var (
 		"to have.", "filter")
 	pushedDesc = desc("snapshot_pushed_timestamp_seconds", "When the resources that Envoys get were first pushed.")
 	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, vocabularyDesc,
-		refusingDesc, serviceDesc, certificateDesc,
+		refusingDesc, shortDesc, serviceDesc, certificateDesc,
 		poolUpDesc, metricsDesc, loadDesc, cacheDesc, knownDesc, lightDesc, askedDesc,
 		validDesc, loadedDesc, filterDesc, infoDesc, rolloutDesc, pushedDesc}
 	results        = []string{"accepted", "refused"}
@@ -173,6 +175,9 @@ func (m *metrics) Collect(c chan<- prometheus.Metric) {
 		}
 		for _, state := range states {
 			gauge(serversDesc, float64(byState[state]), p.Name, string(state))
+		}
+		for model, n := range p.shortContexts {
+			gauge(shortDesc, float64(n), p.Name, model)
 		}
 		up := 1.0
 		if !p.Down.IsZero() {

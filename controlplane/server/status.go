@@ -80,7 +80,9 @@ type Pool struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Contexts are the contexts of models in tokens, by model, as far as servers make them smaller than the default.
 	Contexts map[string]int `json:"contexts,omitempty"`
-	Servers  []PoolServer   `json:"servers"`
+	// shortContexts are how many servers have a smaller context than the operator has set, by model.
+	shortContexts map[string]int
+	Servers       []PoolServer `json:"servers"`
 	// Down is since when no server of the pool has been reachable and ready. It is zero if one is, or if no model needs
 	// the pool.
 	Down time.Time `json:"down,omitzero"`
@@ -181,7 +183,7 @@ func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weigh
 		one := newPool(p, problem)
 		one.Down = conditions.down[p.Name]
 		one.Warnings = warningsOf(c.Resolved, p, fit)
-		one.Contexts = contexts.limitsOf(c.Config, p)
+		one.Contexts, one.shortContexts = contexts.limitsOf(c.Config, p), shortContexts(c.Resolved, p, fit)
 		for j := range fit {
 			server := &fit[j]
 			// Derived again, because a reason may change without a change of state.

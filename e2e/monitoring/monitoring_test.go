@@ -123,9 +123,10 @@ func checkChoices(t *testing.T, p *prometheus, choices []string) {
 var (
 	fires = map[string]string{"HarmonyPoolDown": "gone", "HarmonyServerUnreachable": "gone",
 		"HarmonyNoServerForEnvoy": "gone", "HarmonyPoolFull": "gpus", "HarmonyRecoveriesUp": ""}
-	silent = []string{"HarmonyServerWithoutModel", "HarmonyConfigurationNotInForce", "HarmonyFilterNotInForce",
-		"HarmonyEnvoyRefuses", "HarmonyRolloutTakenBack", "HarmonyNoEnvoy", "HarmonyVMReloads", "HarmonyVMHeapFull",
-		"HarmonyEnvoyHeapFull", "HarmonyConnectionsFull", "HarmonyNotScraped", "HarmonyResponsesStoreDown"}
+	silent = []string{"HarmonyServerWithoutModel", "HarmonyContextTooLarge", "HarmonyConfigurationNotInForce",
+		"HarmonyFilterNotInForce", "HarmonyEnvoyRefuses", "HarmonyRolloutTakenBack", "HarmonyNoEnvoy", "HarmonyVMReloads",
+		"HarmonyVMHeapFull", "HarmonyEnvoyHeapFull", "HarmonyConnectionsFull", "HarmonyNotScraped",
+		"HarmonyResponsesStoreDown"}
 )
 
 // checkAlerts checks that Prometheus evaluates the rules, that what they read is there, and for which pools they fire.

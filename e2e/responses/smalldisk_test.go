@@ -15,7 +15,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
-// TestSmallDisk fills a real disk, a small one that is mounted at $HARMONY_SMALL_DISK: first with conversations, and then
+// TestSmallDisk fills a real disk, a small one that is mounted at $HARMONY_SMALL_DISK: first with conversations, then
 // every last byte. What was stored can be deleted, as often as is wished and after a restart as well, and what is new
 // takes its room.
 func TestSmallDisk(t *testing.T) {

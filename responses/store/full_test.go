@@ -175,8 +175,8 @@ func TestRemovedFromFullDisk(t *testing.T) {
 	}
 }
 
-// TestReserve: without its reserve a store takes only what finds room among what was removed. It takes the reserve again
-// when there is room.
+// TestReserve: without its reserve a store takes only what finds room among what was removed. When there is room, it
+// takes the reserve again.
 func TestReserve(t *testing.T) {
 	s, fill, free := openBeforeFull(t)
 	wants := func(what string, err, want error) {

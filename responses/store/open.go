@@ -136,7 +136,8 @@ func source(address string) (d *dialect, dsn, path string, err error) {
 		return nil, "", "", err
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return nil, "", "", fmt.Errorf("the store's folder %s does not exist; make it, or name another file", filepath.Dir(path))
+		return nil, "", "", fmt.Errorf("the store's folder %s does not exist; make it, or name another file",
+			filepath.Dir(path))
 	}
 	// FULL: what is acknowledged outlives a loss of power, too. immediate: two writers wait for each other at the
 	// beginning, where SQLite can wait, and not in the middle, where it cannot.

@@ -87,8 +87,8 @@ func (s *Store) lessen(ctx context.Context, do func(tx *sql.Tx) error) error {
 	return err
 }
 
-// inRoom does what a transaction does. While the reserve is given up, the file of the database may not grow: what is new
-// takes the room of what was removed, and the rest of the disk is left to removals.
+// inRoom does what a transaction does. While the reserve is given up, the file of the database may not grow: what is
+// new takes the room of what was removed, and the rest of the disk is left to removals.
 func (s *Store) inRoom(ctx context.Context, tx *sql.Tx, do func(tx *sql.Tx) error) error {
 	if s.reserve.held() {
 		return do(tx)

@@ -22,6 +22,7 @@ export HARMONY_ORACLE_PYTHON := $(CURDIR)/.tools/venv/oracle/bin/python
 export HARMONY_OPENAI_PYTHON := $(CURDIR)/.tools/venv/openai/bin/python
 export HARMONY_VLLM := $(CURDIR)/.tools/vllm
 export HARMONY_SGLANG := $(CURDIR)/.tools/sglang
+export HARMONY_NEMOGYM := $(CURDIR)/.tools/nemogym
 export HARMONY_LLAMACPP := $(CURDIR)/.tools/llamacpp
 export HARMONY_WHEELS := $(CURDIR)/.tools/wheels/envoy
 export HARMONY_CHARTCHECK := $(CURDIR)/.tools/bin/chartcheck
@@ -56,7 +57,7 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-vllm tool-sglang tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-redis tool-chromium tool-prometheus
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-vllm tool-sglang tool-nemogym tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-redis tool-chromium tool-prometheus
 tools: tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-lint tool-postgres tool-redis tool-chromium tool-prometheus ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
@@ -82,6 +83,9 @@ tool-vllm:
 
 tool-sglang:
 	@tools/install-sglang.sh
+
+tool-nemogym:
+	@tools/install-nemogym.sh
 
 tool-llamacpp:
 	@tools/install-llamacpp.sh
@@ -196,7 +200,7 @@ LONG_LINES := 0.4
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,kinds,requestmodels,release,chart,kubernetes,smalldisk $(GO_PACKAGES)
+	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,kinds,requestmodels,release,chart,kubernetes,smalldisk,nemogym $(GO_PACKAGES)
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x
 	@go run ./tools/longlines -limit $(LONG_LINES)
@@ -325,6 +329,10 @@ rust-frontend: build tool-envoy tool-python tool-vllm ## The shipped filter in E
 .PHONY: request-models
 request-models: tool-python tool-sglang ## What the gateway sends to SGLang, held against SGLang's own request models (a wheel of 39 MB)
 	@go test -count=1 -tags e2e,requestmodels ./e2e/requestmodels
+
+.PHONY: nemogym-classes
+nemogym-classes: build tool-python tool-nemogym ## Agents on the examples for NeMo Gym, by its own classes (wheels of 77 MB)
+	@go test -count=1 -tags e2e,nemogym -run '^TestClasses' ./e2e/nemogym
 
 .PHONY: test-llamacpp
 test-llamacpp: build tool-envoy tool-llamacpp ## llama.cpp's real server (built from source, 8 minutes) with a scripted model, alone and behind Envoy with the filter, by ids and by conversations

@@ -40,6 +40,7 @@ stage suite-kinds "the suite before servers of the other kinds, on all hosts; th
 stage test-clients "openai-python $(pinned openai openai), openai-node $(npm_pinned openai), openai-agents $(pinned clients openai-agents), langchain-openai $(pinned clients langchain-openai), openai-go, Vercel AI SDK $(npm_pinned ai), openai-agents-js $(npm_pinned @openai/agents-openai), Codex $(npm_pinned @openai/codex)"
 stage rust-frontend "the shipped filter in Envoy $(version) before vLLM $(sed -n "s/^vllm==\([^ ]*\).*/\1/p" tools/vllm/wheel.txt)'s real Rust front end, with an engine of ours: the suite, disconnects, refusals"
 stage request-models "what the gateway sends to SGLang $(sed -n "s/^sglang==\([^ ]*\).*/\1/p" tools/sglang/wheel.txt), held against its own request models"
+stage nemogym-classes "agents on the examples for NeMo Gym, by its own classes of three versions"
 stage test-llamacpp "llama.cpp's real server, out of llama-cpp-python $(sed -n "s/^llama-cpp-python==\([^ ]*\).*/\1/p" tools/llamacpp/sdist.txt), with a scripted model: alone, and the suite through Envoy"
 stage responses-all "the responses service in Envoy $(version) and wazero, each with SQLite and PostgreSQL"
 stage responses-kill "200 stored conversations of ten turns while the responses service and PostgreSQL are killed, and on SQLite: nothing is lost or doubled"

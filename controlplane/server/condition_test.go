@@ -112,8 +112,7 @@ func TestAPoolWithoutServersIsDown(t *testing.T) {
 // model, and still gets requests.
 func TestShortFormsAreProbedToo(t *testing.T) {
 	engine := newEngine(t, `{"id":"openai/m"}`)
-	p := start(t, folderWith(t, "models:\n- name: m\n  servers: [ vllm="+engine.URL+" ]\n"))
-	e := startEnvoy(t, p.ads, "one")
+	p, e := startWithEnvoy(t, "models:\n- name: m\n  servers: [ vllm="+engine.URL+" ]\n")
 	eventually(t, "asked", func() bool {
 		pools := p.Status().Pools
 		return len(pools) == 1 && pools[0].Servers[0].Reason == `does not serve "m"; it serves "openai/m"` &&

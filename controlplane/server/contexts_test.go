@@ -2,10 +2,7 @@ package server
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,44 +12,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 )
 
-// contextEngine is a server that lists the model m with a context. While it is away, it answers 503.
-type contextEngine struct {
-	*httptest.Server
-	context atomic.Int64
-	away    atomic.Bool
-	asked   atomic.Int64
-}
-
-func newContextEngine(t *testing.T, context int64) *contextEngine {
-	t.Helper()
-	e := &contextEngine{}
-	e.context.Store(context)
-	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case takesCompletions(w, r):
-		case r.URL.Path != "/v1/models":
-			http.NotFound(w, r)
-		case e.away.Load():
-			e.asked.Add(1)
-			w.WriteHeader(http.StatusServiceUnavailable)
-		default:
-			e.asked.Add(1)
-			fmt.Fprintf(w, `{"data":[{"id":"m","max_model_len":%d}]}`, e.context.Load())
-		}
-	}))
-	t.Cleanup(e.Close)
-	return e
-}
-
-// askedAgain waits until the server has been asked twice more, so that the first of the answers has had its effect.
-func (e *contextEngine) askedAgain(t *testing.T) {
-	t.Helper()
-	before := e.asked.Load()
-	eventually(t, "asked again", func() bool { return e.asked.Load() >= before+2 })
-}
-
 // twoServers returns a configuration with one model on two servers. setting is a line of the model.
-func twoServers(setting string, servers ...*contextEngine) string {
+func twoServers(setting string, servers ...*modelServer) string {
 	var urls []string
 	for _, s := range servers {
 		urls = append(urls, s.URL)
@@ -64,7 +25,7 @@ func twoServers(setting string, servers ...*contextEngine) string {
 // TestSmallestContextCounts checks that a model without context_length has the smallest context of its servers, that a
 // server which goes and comes changes nothing, and that a larger one counts once the smallest has been gone for long.
 func TestSmallestContextCounts(t *testing.T) {
-	large, small := newContextEngine(t, 131072), newContextEngine(t, 4096)
+	large, small := newModelServer(t, 131072, 400), newModelServer(t, 4096, 400)
 	folder := folderWith(t, twoServers("", large, small))
 	hold := func(o *Options) { o.WeightInterval = 5 * time.Millisecond }
 	p := start(t, folder, hold)
@@ -126,10 +87,9 @@ func TestSmallestContextCounts(t *testing.T) {
 
 // TestContextThatServersLack checks that a context_length above a server's is in the status and in the log, once.
 func TestContextThatServersLack(t *testing.T) {
-	large, small := newContextEngine(t, 131072), newContextEngine(t, 4096)
-	p := start(t, folderWith(t, twoServers("  context_length: 131072\n", large, small)))
+	large, small := newModelServer(t, 131072, 400), newModelServer(t, 4096, 400)
+	p, e := startWithEnvoy(t, twoServers("  context_length: 131072\n", large, small))
 	p.ready()
-	e := startEnvoy(t, p.ads, "one")
 	eventually(t, "current", p.current)
 	eventually(t, "in force", func() bool { return len(p.Status().Pools) == 1 })
 	warnings := func() []string { return p.Status().Pools[0].Warnings }

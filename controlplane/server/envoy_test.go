@@ -2,10 +2,12 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -128,6 +130,62 @@ func (e *fakeEnvoy) text(t *testing.T, typ resource.Type, name string) string {
 		t.Fatal(err)
 	}
 	return string(raw)
+}
+
+// startWithEnvoy starts a control plane with a configuration, and an Envoy that it serves.
+func startWithEnvoy(t *testing.T, text string) (*testServer, *fakeEnvoy) {
+	t.Helper()
+	p := start(t, folderWith(t, text))
+	return p, startEnvoy(t, p.ads, "one")
+}
+
+// modelServer is a server that lists the model m, with a context unless that is 0. While it is away, it answers 503. Its
+// path of completions has a status, which is 400 for one that is well: the question whether it is there is no request.
+type modelServer struct {
+	*httptest.Server
+	context atomic.Int64
+	status  atomic.Int32
+	away    atomic.Bool
+	asked   atomic.Int64
+}
+
+func newModelServer(t *testing.T, tokens int64, status int32) *modelServer {
+	t.Helper()
+	e := &modelServer{}
+	e.context.Store(tokens)
+	e.status.Store(status)
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			w.WriteHeader(int(e.status.Load()))
+		case r.URL.Path != "/v1/models":
+			http.NotFound(w, r)
+		default:
+			e.list(w)
+		}
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+// askedAgain waits until the server has been asked twice more, so that the first of the answers has had its effect.
+func (e *modelServer) askedAgain(t *testing.T) {
+	t.Helper()
+	before := e.asked.Load()
+	eventually(t, "asked again", func() bool { return e.asked.Load() >= before+2 })
+}
+
+// list answers which models there are.
+func (e *modelServer) list(w http.ResponseWriter) {
+	e.asked.Add(1)
+	switch n := e.context.Load(); {
+	case e.away.Load():
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case n == 0:
+		_, _ = w.Write([]byte(`{"data":[{"id":"m"}]}`))
+	default:
+		fmt.Fprintf(w, `{"data":[{"id":"m","max_model_len":%d}]}`, n)
+	}
 }
 
 // takesCompletions answers the question whether there is the path of completions, as servers of the kind vllm do.

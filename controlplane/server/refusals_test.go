@@ -2,10 +2,7 @@ package server
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -14,27 +11,6 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 )
-
-// refusing is a server of the model m whose path of completions has a status.
-type refusing struct {
-	*httptest.Server
-	status atomic.Int32
-}
-
-func newRefusing(t *testing.T, status int32) *refusing {
-	t.Helper()
-	s := &refusing{}
-	s.status.Store(status)
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/v1/models" {
-			_, _ = w.Write([]byte(`{"data":[{"id":"m"}]}`))
-			return
-		}
-		w.WriteHeader(int(s.status.Load()))
-	}))
-	t.Cleanup(s.Close)
-	return s
-}
 
 // takenOut returns the addresses of a cluster's servers that get no requests.
 func (e *fakeEnvoy) takenOut(cluster string) map[string]bool {
@@ -63,9 +39,8 @@ func TestRefusingServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			well, bad := newRefusing(t, 400), newRefusing(t, 401)
-			p := start(t, folderWith(t, fmt.Sprintf(pool, well.URL, bad.URL)))
-			e := startEnvoy(t, p.ads, "one")
+			well, bad := newModelServer(t, 0, 400), newModelServer(t, 0, 401)
+			p, e := startWithEnvoy(t, fmt.Sprintf(pool, well.URL, bad.URL))
 			one := "p"
 			if name == "short" {
 				one = "m"
@@ -101,10 +76,8 @@ func TestRefusingServers(t *testing.T) {
 	}
 	t.Run("all", func(t *testing.T) {
 		t.Parallel()
-		first, second := newRefusing(t, 403), newRefusing(t, 403)
-		p := start(t, folderWith(t, fmt.Sprintf("models:\n- {name: m, pool: p}\npools:\n- name: p\n  servers: [ %s, %s ]\n",
-			first.URL, second.URL)))
-		e := startEnvoy(t, p.ads, "one")
+		first, second := newModelServer(t, 0, 403), newModelServer(t, 0, 403)
+		p, e := startWithEnvoy(t, twoServers("", first, second))
 		eventually(t, "down", func() bool {
 			return p.metric(`harmony_controlplane_pool_up{pool="p"}`) == "0" &&
 				p.metric(`harmony_controlplane_refusing_servers{cause="credentials",pool="p"}`) == "2"
@@ -121,10 +94,9 @@ func TestRefusingServers(t *testing.T) {
 	})
 	t.Run("all, with a spare", func(t *testing.T) {
 		t.Parallel()
-		bad, well := newRefusing(t, 403), newRefusing(t, 400)
-		p := start(t, folderWith(t, fmt.Sprintf("models:\n- {name: m, pool: p}\npools:\n- name: p\n  servers: [ %s ]\n"+
-			"  spares: [q]\n- name: q\n  servers: [ %s ]\n", bad.URL, well.URL)))
-		e := startEnvoy(t, p.ads, "one")
+		bad, well := newModelServer(t, 0, 403), newModelServer(t, 0, 400)
+		_, e := startWithEnvoy(t, fmt.Sprintf("models:\n- {name: m, pool: p}\npools:\n- name: p\n  servers: [ %s ]\n"+
+			"  spares: [q]\n- name: q\n  servers: [ %s ]\n", bad.URL, well.URL))
 		eventually(t, "taken out", func() bool {
 			out := e.takenOut("harmony-pool-p")
 			return out[bad.URL] && !out[well.URL]

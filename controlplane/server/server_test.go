@@ -213,8 +213,7 @@ func TestServesAnEnvoyAndReportsIt(t *testing.T) {
 
 func TestAChangedFileIsReadAgain(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"},{"id":"another-model"}`)
-	p := start(t, folderWith(t, oneModel(engine.URL)))
-	e := startEnvoy(t, p.ads, "one")
+	p, e := startWithEnvoy(t, oneModel(engine.URL))
 	eventually(t, "current", p.current)
 	before := p.metric("harmony_controlplane_push_to_accept_seconds_count")
 	p.write("config.yaml", strings.Replace(
@@ -457,8 +456,7 @@ func TestSecretsReachOnlyEnvoys(t *testing.T) {
 
 func TestWhatAnEnvoyRefusesIsReported(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
-	p := start(t, folderWith(t, oneModel(engine.URL)))
-	e := startEnvoy(t, p.ads, "one")
+	p, e := startWithEnvoy(t, oneModel(engine.URL))
 	eventually(t, "current", p.current)
 	e.refuses(resource.ExtensionConfigType)
 	p.write("config.yaml", strings.Replace(oneModel(engine.URL), "name: m", "name: n", 1))

@@ -31,8 +31,7 @@ func TestOtherVocabulary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, folderWith(t, oneModel(url)))
-	e := startEnvoy(t, p.ads, "one")
+	p, e := startWithEnvoy(t, oneModel(url))
 	eventually(t, "down", func() bool { return p.metric(`harmony_controlplane_pool_up{pool="p"}`) == "0" })
 	eventually(t, "current", p.current)
 	eventually(t, "taken out", func() bool { return e.health(t, "harmony-pool-p") == corev3.HealthStatus_UNHEALTHY })

@@ -89,5 +89,8 @@ func setBuffer(v *vm, a []uint64) Status {
 	default:
 		return StatusBadArgument
 	}
+	if kind == bufferResponseBody {
+		v.active.response.edited()
+	}
 	return StatusOK
 }

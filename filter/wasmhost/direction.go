@@ -247,6 +247,14 @@ func (d *direction) hold(p []byte) {
 	*d.held = append(*d.held, p...)
 }
 
+// edited is called after the filter has edited the body. A held response that is too large then fails within the edit:
+// the filter's last callbacks run inside the callback that makes it.
+func (d *direction) edited() {
+	if d.open == d.held {
+		d.tooLarge()
+	}
+}
+
 // tooLarge reports whether a held body exceeds the limit, and answers the stream if it does.
 func (d *direction) tooLarge() bool {
 	if !d.strict || d.held == nil || len(*d.held) <= d.stream.limit {

@@ -27,7 +27,7 @@
 //	callback
 //	a buffer can be written anywhere                inserted before, appended, replaced from the     c02, c04
 //	                                                start; never written inside
-//	no limits                                       413 and 500 when a held body exceeds the         e01 to e07
+//	no limits                                       413 and 500 when a held body exceeds the         e01 to e08
 //	                                                buffer limit; which limit, and when a route
 //	                                                raises it; 431 and 502 for too many headers;     f01 to f03
 //	                                                a map of more than 1024 pairs is lost

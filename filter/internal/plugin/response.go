@@ -104,8 +104,16 @@ func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
 	if end && action.ResetAfter {
 		action.Reset = true
 	}
+	if action.Hold {
+		return actionPauseBody
+	}
 	return s.act(action)
 }
+
+// actionPauseBody holds the headers, and what a body callback has left of the chunk, which is nothing. A later callback
+// may let go more than the host's buffer limit. After types.ActionPause the host would then answer 500 itself
+// (e2e/rules, e08). The SDK has no name for it. Envoy's is StopIterationAndWatermark.
+const actionPauseBody types.Action = 2
 
 // OnHttpResponseTrailers implements [types.HttpContext].
 func (s *stream) OnHttpResponseTrailers(int) types.Action {

@@ -20,10 +20,7 @@ import (
 )
 
 const (
-	// minConnectionBuffer is the smallest buffer limit of a connection, in bytes. A whole answer that is held counts
-	// against it, however low body_limit is.
-	minConnectionBuffer = 4 << 20
-	maxWindow           = 1<<31 - 1 // the largest window of HTTP/2
+	maxWindow = 1<<31 - 1 // the largest window of HTTP/2
 	// maxConcurrentStreams is how many streams a connection may have. Each of them may hold a body.
 	maxConcurrentStreams = 100
 	// connectionIdle is how long a connection without a request is kept. It counts against the limit of connections.
@@ -58,7 +55,7 @@ func (b *builder) listener(l *config.Listener) *listenerv3.Listener {
 	return &listenerv3.Listener{
 		Name:                          l.Name,
 		Address:                       socketAddress(address.Addr().String(), uint32(address.Port())),
-		PerConnectionBufferLimitBytes: wrapperspb.UInt32(max(b.bufferLimit(), minConnectionBuffer)),
+		PerConnectionBufferLimitBytes: wrapperspb.UInt32(b.bufferLimit()),
 		FilterChains:                  []*listenerv3.FilterChain{chain},
 	}
 }

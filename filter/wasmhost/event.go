@@ -51,6 +51,9 @@ type Event struct {
 	HostRewrite bool
 	// RetryStatuses is [Route.RetryStatuses].
 	RetryStatuses []int
+	// Held is the value of the property [Route.HoldState], or empty. TryIdleTimeout is [Route.TryIdleTimeout].
+	Held           string
+	TryIdleTimeout time.Duration
 	// ForwardHost is [Route.ForwardHost], and IdleTimeout [Route.IdleTimeout].
 	ForwardHost bool
 	IdleTimeout time.Duration

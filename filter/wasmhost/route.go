@@ -24,6 +24,11 @@ type Route struct {
 	HashHeader string
 	// RetryStatuses are the statuses of answers after which another server is asked: retriable_status_codes.
 	RetryStatuses []int
+	// HoldState is the name of the stream's property by whose value an attempt's answer is held until it is known whether
+	// another server is asked: retry_on: reset. Empty: no answer is held.
+	HoldState string
+	// TryIdleTimeout is how long a server may be silent while its answer is held: per_try_idle_timeout. 0 is no limit.
+	TryIdleTimeout time.Duration
 	// SetResponseHeaders are set on every response, direct ones included.
 	SetResponseHeaders []Field
 	// HostRewrite sends a server its own name as host in place of the client's: auto_host_rewrite.

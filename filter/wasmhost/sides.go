@@ -277,7 +277,8 @@ func (d *direction) sendHeaders(end bool) {
 	}
 	s.sentTo, s.serverBusy, d.sent = route, true, end
 	s.emit(Event{To: ToServer, Kind: HeadersKind, Headers: h, End: end, Cluster: route.Cluster, Hashed: hashed,
-		RetryStatuses: route.RetryStatuses, HostRewrite: route.HostRewrite, ForwardHost: route.ForwardHost,
+		RetryStatuses: route.RetryStatuses, Held: string(s.state[route.HoldState]), TryIdleTimeout: route.TryIdleTimeout,
+		HostRewrite: route.HostRewrite, ForwardHost: route.ForwardHost,
 		IdleTimeout: route.IdleTimeout, Timeout: route.Timeout})
 }
 

@@ -55,7 +55,7 @@ func (c caller) do(ctx context.Context, o wasmhost.Callout) (*wasmhost.CalloutRe
 		to = to.pinnedTo(o.Headers.Get(to.Pinned))
 		o.Headers.Remove(to.Pinned)
 	}
-	response, release, err := to.send(ctx, "", nil, func(to *endpoint) *http.Request {
+	a := attempts{cluster: to, make: func(to *endpoint) *http.Request {
 		r := &http.Request{
 			Method: o.Headers.Get(":method"), URL: requestURL(to, o.Headers.Get(":path")), Host: o.Headers.Get(":authority"),
 			Header: toHTTP(o.Headers),
@@ -69,7 +69,8 @@ func (c caller) do(ctx context.Context, o wasmhost.Callout) (*wasmhost.CalloutRe
 		r.Header.Set("X-Envoy-Expected-Rq-Timeout-Ms", strconv.FormatInt(o.Timeout.Milliseconds(), 10))
 		suppressUserAgent(r.Header)
 		return r
-	})
+	}}
+	response, release, err := a.send(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -184,48 +184,6 @@ func (c *cluster) choose(hashed string, tried []*endpoint) *endpoint {
 	return pick(tried)
 }
 
-// send sends a request to a server of the cluster, to the same one as others with the same text in hashed, if there is
-// one. If the connection fails, or the answer has one of the statuses in again, it tries the next server: no server has
-// begun to work on the request. The caller must call release when it has read the response.
-func (c *cluster) send(ctx context.Context, hashed string, again []int, make func(*endpoint) *http.Request) (
-	response *http.Response, release func(), err error) {
-	var tried []*endpoint
-	err = errNoServer
-	for left := c.retries; left >= 0; left-- {
-		e := c.choose(hashed, tried)
-		if e == nil {
-			if len(tried) == 0 || c.inUse() > 1 {
-				break
-			}
-			e = tried[0]
-		}
-		tried = append(tried, e)
-		if response != nil { // an answer after which another server is asked
-			response.Body.Close()
-			release()
-		}
-		e.active.Add(1)
-		request := make(e).WithContext(ctx)
-		response, err = e.transport.RoundTrip(request)
-		if err == nil {
-			release = func() { e.active.Add(-1) }
-			e.record.count(slices.Contains(c.Outliers.Statuses, response.StatusCode), &c.Outliers, c.now())
-			if len(tried) == c.inUse() || !slices.Contains(again, response.StatusCode) {
-				return response, release, nil
-			}
-			continue
-		}
-		e.active.Add(-1)
-		response, release = nil, nil
-		e.record.count(ctx.Err() == nil, &c.Outliers, c.now())
-		var failed connectError
-		if !errors.As(err, &failed) || ctx.Err() != nil {
-			break
-		}
-	}
-	return response, release, err
-}
-
 // unclosable is a request body that a failed attempt cannot close.
 type unclosable struct{ io.Reader }
 

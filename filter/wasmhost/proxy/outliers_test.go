@@ -31,13 +31,14 @@ func TestOutliers(t *testing.T) {
 	c.now = func() time.Time { return now }
 	send := func(again []int) int {
 		t.Helper()
-		response, release, err := c.send(context.Background(), "", again, func(e *endpoint) *http.Request {
+		a := attempts{cluster: c, again: again, make: func(e *endpoint) *http.Request {
 			r, err := http.NewRequest(http.MethodPost, "http://"+e.Address, http.NoBody)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return r
-		})
+		}}
+		response, release, err := a.send(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}

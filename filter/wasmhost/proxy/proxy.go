@@ -36,6 +36,8 @@ type Options struct {
 	ConnectTimeout time.Duration
 	// Retries is how many other servers are tried when a connection fails.
 	Retries int
+	// Hold holds the beginnings of answers. Nil holds none.
+	Hold *Hold
 	// Shape changes the form of local replies.
 	Shape func(*wasmhost.LocalReply)
 	// RemoveRequestPrefix is the prefix of headers that are removed from clients' requests; an empty prefix removes

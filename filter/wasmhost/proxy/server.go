@@ -127,16 +127,23 @@ func (s *serverSide) run(ctx context.Context, e wasmhost.Event, whole []byte) {
 	defer s.cancel()
 	x := s.exchange
 	c := x.proxy.clusters[e.Cluster]
-	again := e.RetryStatuses
-	if whole == nil {
-		again = nil // what has been sent is gone
-	}
-	response, release, err := c.send(ctx, e.Hashed, again, func(to *endpoint) *http.Request {
+	a := attempts{cluster: c, hashed: e.Hashed, make: func(to *endpoint) *http.Request {
 		x.stream.UpstreamAddress(to.Address)
 		return s.request(e, whole, to)
-	})
+	}}
+	if whole != nil { // otherwise what has been sent is gone
+		a.again, a.held, a.idle = e.RetryStatuses, e.Held, e.TryIdleTimeout
+		if e.Held != "" {
+			a.hold = x.proxy.options.Hold
+		}
+	}
+	response, release, err := a.send(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+		case errors.Is(err, errSilent):
+			x.stream.ServerTimeout()
+		default:
 			x.stream.ServerReset(reason(err))
 		}
 		return

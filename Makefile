@@ -351,6 +351,10 @@ early-end: build tool-envoy tool-python tool-clients ## The tokens wasted at eac
 faults: build tool-envoy tool-python tool-clients ## What failing servers are to clients: write the tables of docs/faults.md
 	@$(E2E_ENV) go test -count=1 -p 1 -timeout 10m -tags e2e -run '^TestFault(Table|Clients)$$' ./e2e/faults ./e2e/clients -update
 
+.PHONY: bad-servers
+bad-servers: build tool-envoy ## What clients see of eight kinds of bad servers, under each policy; writes docs/bench/bad-servers.md (some minutes)
+	@$(E2E_ENV) HARMONY_BAD_SERVERS=docs/bench/bad-servers.md go test -count=1 -timeout 30m -tags e2e -run '^TestBadServersTable$$' ./e2e/routing
+
 .PHONY: screenshots
 screenshots: build tool-envoy tool-chromium ## Take the pictures of the page, which are in docs/page
 	@$(E2E_ENV) go test -count=1 -tags e2e -run '^(TestScreenshots|TestControlPlane)$$' ./e2e/page -update

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh/ownenvoy"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
@@ -112,6 +113,9 @@ func (f *meshEnvoyFlags) resources(c *config.Resolved, servers map[string][]xds.
 	}
 	// The file has its own. Their certificates and the collector's cluster would have no use.
 	c.Config.Listeners, c.Config.Listen, c.Config.Tracing = nil, config.Default().Listen, config.Tracing{}
+	if c, err = mesh.Plain(c); err != nil {
+		return nil, err
+	}
 	return xds.Build(c, xds.Options{ModulePath: path, CAFile: systemCAFile(), Servers: servers, Clients: known})
 }
 

@@ -56,12 +56,12 @@ func (a Affinity) withDefaults() Affinity {
 // routing returns what the filter tells Envoy about the model's requests. It says all that counts, so that a filter of
 // another version makes the same of it.
 func (c *Config) routing(m *Model) contract.Routing {
-	p := findPool(c.Pools, m.Pool)
+	p, holds := findPool(c.Pools, m.Pool), c.holdsAnswers(m)
 	if p == nil || !p.byAffinity() && !p.Asked() {
-		return contract.Routing{Destination: p != nil && p.PickedInFront()}
+		return contract.Routing{Destination: p != nil && p.PickedInFront(), UntilFirstToken: holds}
 	}
 	a := p.Affinity.withDefaults()
-	r := contract.Routing{BlockSize: a.BlockSize, Destination: p.PickedInFront()}
+	r := contract.Routing{BlockSize: a.BlockSize, Destination: p.PickedInFront(), UntilFirstToken: holds}
 	if p.byAffinity() {
 		r.Affinity, r.SessionHeader, r.Blocks = true, strings.ToLower(p.Session.Header), a.Blocks
 	}

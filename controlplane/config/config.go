@@ -60,6 +60,8 @@ type Config struct {
 	Pools []Pool `yaml:"pools"`
 	// Secrets are the places of the tokens and certificates that pools and listeners name.
 	Secrets []Secret `yaml:"secrets"`
+	// HeadersOnly reports whether the proxy of this configuration cannot hold answers: every [Pool.RetryUntil] is headers.
+	HeadersOnly bool `yaml:"-"`
 }
 
 // Seal determines how the reasoning is sealed that Responses clients carry from one request to the next. Its keys come

@@ -51,6 +51,9 @@ type Pool struct {
 	// Spares are the names of pools whose servers take requests when this pool's are not enough, in their order.
 	Spares []string `yaml:"spares"`
 	Health Health   `yaml:"health"`
+	// RetryUntil is how far an answer may have come before a request stays with its server: "first_token", or "headers".
+	// Empty: first_token.
+	RetryUntil string `yaml:"retry_until" jsonschema:"enum=first_token,enum=headers"`
 	// SlowStart is the time in which a new server's share of the requests grows to its full size. 0 is at once.
 	SlowStart Duration `yaml:"slow_start"`
 	Load      PoolLoad `yaml:"load"`
@@ -269,6 +272,11 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 	}
 	if d := time.Duration(p.Health.Interval); d != 0 && (d < 100*time.Millisecond || d > time.Hour) {
 		return fail(".health.interval", "%s is out of range; write a time from 100ms to 1h", d)
+	}
+	switch p.RetryUntil {
+	case "", RetryUntilFirstToken, RetryUntilHeaders:
+	default:
+		return fail(".retry_until", "%q is not known; write first_token or headers", p.RetryUntil)
 	}
 	if d := time.Duration(p.SlowStart); d > time.Hour {
 		return fail(".slow_start", "%s is too long; use at most 1h", d)

@@ -21,6 +21,10 @@ func Needs(c *config.Config, gateway, namespace string) string {
 			fmt.Fprintf(&b, "The servers of the pool %s have no weights by load here: no control plane follows their load.\n",
 				p.Name)
 		}
+		if p.RetryUntil == config.RetryUntilFirstToken {
+			fmt.Fprintf(&b, "The pool %s has retry_until: headers here: a mesh has no filter that sees an attempt's answer.\n",
+				p.Name)
+		}
 		b.WriteString(serviceComment(p))
 	}
 	for _, l := range c.AllListeners() {

@@ -78,6 +78,14 @@ type Parts struct {
 // corsFilter is the filter that every gateway of a mesh has already.
 const corsFilter = "envoy.filters.http.cors"
 
+// Plain returns a configuration without what the router's own filters do. A mesh, like every foreign Envoy, has a router of
+// its own.
+func Plain(c *config.Resolved) (*config.Resolved, error) {
+	plain := *c.Config
+	plain.HeadersOnly = true
+	return plain.Resolve()
+}
+
 // Split builds the resources of a configuration, and divides them. servers has the servers of each pool, also those of
 // its servers file, but not its Service. nil means that no pool has a servers file.
 func Split(c *config.Resolved, servers map[string][]xds.Server) (*Parts, error) {
@@ -143,7 +151,9 @@ func (p *Parts) addFilter(f *hcmv3.HttpFilter) error {
 		p.Plugin.GetVmConfig().Code = nil
 	case typed.MessageIs(router):
 		p.Router = router
-		return typed.UnmarshalTo(router)
+		err := typed.UnmarshalTo(router)
+		router.UpstreamHttpFilters = nil
+		return err
 	case f.GetName() == corsFilter, f.GetName() == xds.LimitsFilterName:
 	case f.GetName() == xds.AffinityFilter, f.GetName() == xds.PickerFilterName: // of policies that no mesh has
 	case p.Plugin == nil:

@@ -28,6 +28,8 @@ const (
 	upstreamIdle = 4 * time.Second
 
 	tlsSocket = "envoy.transport_sockets.tls"
+	// protocolOptions is the name of a cluster's HTTP options.
+	protocolOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 )
 
 func (b *builder) clusters() []*clusterv3.Cluster {
@@ -107,7 +109,7 @@ func (b *builder) cluster(name string, groups []group, how speech) *clusterv3.Cl
 		},
 		CircuitBreakers: breakers(),
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{
-			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": b.any(&upstreamhttpv3.HttpProtocolOptions{
+			protocolOptions: b.any(&upstreamhttpv3.HttpProtocolOptions{
 				CommonHttpProtocolOptions: connections,
 				UpstreamProtocolOptions: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig_{
 					ExplicitHttpConfig: how.protocol(),

@@ -8,8 +8,10 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	procv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	wasmfilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/wasm/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	upstreamhttpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	runtimev3 "github.com/envoyproxy/go-control-plane/envoy/service/runtime/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
@@ -44,6 +46,10 @@ func (r *Resources) Discovered() (map[string][]types.Resource, error) {
 		}
 	}
 	for _, c := range r.Clusters {
+		c, err := discoverInCluster(c)
+		if err != nil {
+			return nil, err
+		}
 		if isPool(c.GetName()) && c.GetType() == clusterv3.Cluster_STATIC {
 			all[resource.EndpointType] = append(all[resource.EndpointType], c.GetLoadAssignment())
 			c = proto.CloneOf(c)
@@ -72,11 +78,11 @@ func Endpoints(c *config.Resolved, o Options) (map[string][]types.Resource, erro
 	}
 	all[resource.RuntimeType] = []types.Resource{&runtimev3.Runtime{Name: RuntimeName, Layer: b.runtime()}}
 	if slices.ContainsFunc(b.usedPools(), b.isPinned) {
-		for _, f := range b.httpFilters() {
-			if isDiscovered(f) {
-				all[resource.ExtensionConfigType] = append(all[resource.ExtensionConfigType], discoveredFilter(f))
-			}
+		filters, err := discoverAll(b.httpFilters())
+		if err != nil {
+			return nil, err
 		}
+		all[resource.ExtensionConfigType] = filters
 	}
 	return all, b.err
 }
@@ -84,7 +90,7 @@ func Endpoints(c *config.Resolved, o Options) (map[string][]types.Resource, erro
 // isDiscovered reports whether Envoy discovers the configuration of a filter by the filter's name.
 func isDiscovered(f *hcmv3.HttpFilter) bool {
 	typed := f.GetTypedConfig()
-	return f.GetName() == LimitsFilterName || typed.MessageIs(&wasmfilterv3.Wasm{}) || typed.MessageIs(&procv3.ExternalProcessor{})
+	return f.GetName() == LimitsFilterName || f.GetName() == AttemptsFilterName || typed.MessageIs(&wasmfilterv3.Wasm{}) || typed.MessageIs(&procv3.ExternalProcessor{})
 }
 
 func discoveredFilter(f *hcmv3.HttpFilter) *corev3.TypedExtensionConfig {
@@ -92,8 +98,7 @@ func discoveredFilter(f *hcmv3.HttpFilter) *corev3.TypedExtensionConfig {
 }
 
 // splitListener returns a copy of a listener that refers to the routes and to configurations of filters by name, the
-// original connection manager with the routes, and those configurations: that of the shipped filter and that of the one
-// that asks pickers.
+// original connection manager with the routes, and those configurations.
 func splitListener(l *listenerv3.Listener) (
 	*listenerv3.Listener, *hcmv3.HttpConnectionManager, []types.Resource, error) {
 	original, err := managerOf(l)
@@ -104,22 +109,12 @@ func splitListener(l *listenerv3.Listener) (
 	m.RouteSpecifier = &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
 		ConfigSource: adsSource(), RouteConfigName: original.GetRouteConfig().GetName(),
 	}}
-	var filters []types.Resource
-	for _, f := range m.HttpFilters {
-		if !isDiscovered(f) {
-			continue
-		}
-		filters = append(filters, discoveredFilter(f))
-		urls := []string{f.GetTypedConfig().GetTypeUrl()}
-		if f.GetName() == LimitsFilterName {
-			urls = limitsTypes()
-		}
-		f.ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
-			ConfigSource: filterSource(), TypeUrls: urls,
-		}}
+	filters, err := discoverAll(m.HttpFilters)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	packed := &anypb.Any{}
-	if err := anypb.MarshalFrom(packed, m, proto.MarshalOptions{Deterministic: true}); err != nil {
+	packed, err := pack(m)
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	split := proto.CloneOf(l)
@@ -131,6 +126,72 @@ func splitListener(l *listenerv3.Listener) (
 		}
 	}
 	return split, original, filters, nil
+}
+
+// discoverAll is discover for the filters of a listener, those of its router included.
+func discoverAll(filters []*hcmv3.HttpFilter) ([]types.Resource, error) {
+	all := discover(filters)
+	for _, f := range filters {
+		r := &routerv3.Router{}
+		if !f.GetTypedConfig().MessageIs(r) {
+			continue
+		}
+		if err := f.GetTypedConfig().UnmarshalTo(r); err != nil {
+			return nil, err
+		}
+		all = append(all, discover(r.GetUpstreamHttpFilters())...)
+		packed, err := pack(r)
+		if err != nil {
+			return nil, err
+		}
+		f.ConfigType = &hcmv3.HttpFilter_TypedConfig{TypedConfig: packed}
+	}
+	return all, nil
+}
+
+// discover makes Envoy discover the configurations of filters that may change while streams run, and returns them.
+func discover(filters []*hcmv3.HttpFilter) (all []types.Resource) {
+	for _, f := range filters {
+		if !isDiscovered(f) {
+			continue
+		}
+		all = append(all, discoveredFilter(f))
+		urls := []string{f.GetTypedConfig().GetTypeUrl()}
+		switch f.GetName() {
+		case LimitsFilterName:
+			urls = limitsTypes()
+		case AttemptsFilterName:
+			urls = attemptsTypes()
+		}
+		f.ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
+			ConfigSource: filterSource(), TypeUrls: urls,
+		}}
+	}
+	return all
+}
+
+func pack(m proto.Message) (*anypb.Any, error) {
+	packed := &anypb.Any{}
+	return packed, anypb.MarshalFrom(packed, m, proto.MarshalOptions{Deterministic: true})
+}
+
+// discoverInCluster returns a cluster whose filters Envoy discovers. Their configurations are those of the router's
+// filters.
+func discoverInCluster(c *clusterv3.Cluster) (*clusterv3.Cluster, error) {
+	var o upstreamhttpv3.HttpProtocolOptions
+	if err := c.GetTypedExtensionProtocolOptions()[protocolOptions].UnmarshalTo(&o); err != nil {
+		return nil, fmt.Errorf("xds: cluster %s: %w", c.GetName(), err)
+	}
+	if len(discover(o.GetHttpFilters())) == 0 {
+		return c, nil
+	}
+	packed, err := pack(&o)
+	if err != nil {
+		return nil, fmt.Errorf("xds: cluster %s: %w", c.GetName(), err)
+	}
+	c = proto.CloneOf(c)
+	c.TypedExtensionProtocolOptions[protocolOptions] = packed
+	return c, nil
 }
 
 // filterSource returns the source of the filter's configuration. A listener waits for it as long as it takes: one that

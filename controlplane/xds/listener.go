@@ -7,7 +7,6 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
-	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	sessionv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/stateful_session/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
@@ -30,6 +29,7 @@ const (
 	delayedClose      = 100 * time.Millisecond
 	headersTimeout    = time.Minute
 	connectionManager = "envoy.filters.network.http_connection_manager"
+	routerFilter      = "envoy.filters.http.router"
 )
 
 func (b *builder) listeners() []*listenerv3.Listener {
@@ -131,9 +131,7 @@ func (b *builder) httpFilters() []*hcmv3.HttpFilter {
 		// Only routes turn it on, so the listener stays the same when a pool begins to use sessions.
 		{Name: sessionFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&sessionv3.StatefulSession{})}},
 		b.pickerFilter(),
-		// It sends no x-envoy-… headers, because servers and clients do not use them.
-		{Name: "envoy.filters.http.router", ConfigType: &hcmv3.HttpFilter_TypedConfig{
-			TypedConfig: b.any(&routerv3.Router{SuppressEnvoyHeaders: true})}},
+		{Name: routerFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(b.router())}},
 	}
 }
 

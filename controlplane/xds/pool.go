@@ -63,7 +63,9 @@ func (b *builder) poolCluster(p *config.ResolvedPool) *clusterv3.Cluster {
 	}
 	c.LoadBalancingPolicy = &clusterv3.LoadBalancingPolicy{Policies: []*clusterv3.LoadBalancingPolicy_Policy{b.balance(p)}}
 	c.OutlierDetection = &clusterv3.OutlierDetection{
-		SplitExternalLocalOriginErrors:         true,
+		// Where answers are held, an answer that breaks off is a failure without a success before it, and counts like a
+		// status. Split, it would be a failed connection, and the next connection would make it forgotten.
+		SplitExternalLocalOriginErrors:         !b.holdsAnswers(p),
 		ConsecutiveLocalOriginFailure:          wrapperspb.UInt32(connectFailures),
 		EnforcingConsecutiveLocalOriginFailure: wrapperspb.UInt32(100),
 		ConsecutiveGatewayFailure:              wrapperspb.UInt32(outlierFailures),

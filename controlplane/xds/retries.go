@@ -40,11 +40,15 @@ const attemptsPerPriority = connectFailures + 3
 
 // poolRetryPolicy returns a policy that tries the spares, in their order, while Envoy has not noticed yet that the
 // pool's servers are gone.
-// statuses are those of answers after which another server is asked.
-func (b *builder) poolRetryPolicy(p *config.ResolvedPool, statuses []int) *routev3.RetryPolicy {
+// statuses are those of answers after which another server is asked. holds reports whether an answer is held until its
+// first token.
+func (b *builder) poolRetryPolicy(p *config.ResolvedPool, statuses []int, holds bool) *routev3.RetryPolicy {
 	policy := b.retryPolicy()
 	if len(statuses) > 0 {
 		policy.RetryOn += ",retriable-status-codes"
+	}
+	if holds {
+		b.retryHeld(policy, p)
 	}
 	for _, status := range statuses {
 		policy.RetriableStatusCodes = append(policy.RetriableStatusCodes, uint32(status))
@@ -67,7 +71,7 @@ func (b *builder) poolRetryPolicy(p *config.ResolvedPool, statuses []int) *route
 // may ask for what no server has, so these statuses are then the client's.
 func (b *builder) askedElsewhere(m *config.Model, path, chosen string) []int {
 	p := b.pool(m)
-	if !hasOthers(p) {
+	if !p.HasOthers() {
 		return nil
 	}
 	translated := chosen == m.Route() && path == serverPaths(p)[0]
@@ -79,12 +83,6 @@ func (b *builder) askedElsewhere(m *config.Model, path, chosen string) []int {
 		statuses = append(statuses, http.StatusNotFound)
 	}
 	return append(statuses, http.StatusServiceUnavailable)
-}
-
-// hasOthers reports whether a pool has, or may have, more than one server. Servers that come and go do not change
-// routes.
-func hasOthers(p *config.ResolvedPool) bool {
-	return len(p.Endpoints) > 1 || p.ServersFile != "" || p.Service.Name != "" || len(p.Spares) > 0
 }
 
 // ejectedFor returns the statuses of answers that count against a pool's server. Those that a client can provoke are not

@@ -32,17 +32,25 @@ func (b *builder) removedByRoutes(p *config.ResolvedPool) []string {
 
 // upstreamFilters returns a cluster's own filters, which end with the codec. They run after a server is chosen, at
 // every attempt, whatever route or call has led to the cluster. They remove the headers by which the server was chosen: a
-// retry has them no longer.
+// retry has them no longer. A cluster without filters of its own has those of the router.
 func (b *builder) upstreamFilters(p *config.ResolvedPool) []*hcmv3.HttpFilter {
 	filters := b.injectCredential(p)
 	if names := b.chosenBy(p); len(names) > 0 {
 		filters = append(filters, b.removal(names))
 	}
 	if len(filters) == 0 {
-		return nil
+		return nil // those of the router run
 	}
-	return append(filters, &hcmv3.HttpFilter{Name: "envoy.filters.http.upstream_codec",
-		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&codecv3.UpstreamCodec{})}})
+	if b.holdsAnswers(p) {
+		filters = append(filters, b.attemptsFilter())
+	}
+	return append(filters, b.codec())
+}
+
+// codec returns the filter that ends the filters of an attempt.
+func (b *builder) codec() *hcmv3.HttpFilter {
+	return &hcmv3.HttpFilter{Name: "envoy.filters.http.upstream_codec",
+		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&codecv3.UpstreamCodec{})}}
 }
 
 // removal returns a filter that removes headers from requests.

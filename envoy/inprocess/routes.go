@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -122,6 +123,9 @@ func readRoute(r *routev3.Route) (*route, error) {
 		out.to.Timeout = routeTimeout(action.Route)
 		for _, status := range action.Route.GetRetryPolicy().GetRetriableStatusCodes() {
 			out.to.RetryStatuses = append(out.to.RetryStatuses, int(status))
+		}
+		if policy := action.Route.GetRetryPolicy(); slices.Contains(strings.Split(policy.GetRetryOn(), ","), "reset") {
+			out.to.HoldState, out.to.TryIdleTimeout = contract.AttemptState, policy.GetPerTryIdleTimeout().AsDuration()
 		}
 		out.to.HostRewrite = action.Route.GetAutoHostRewrite().GetValue()
 		out.to.ForwardHost = action.Route.GetAppendXForwardedHost()

@@ -5,15 +5,16 @@ import (
 	"strings"
 )
 
-// A proxy may run the module a second time, at every attempt at a server (RATIONALE.md#210). There it holds an answer's
-// headers until the first token. An answer that fails before it gets a status after which the proxy asks another server.
+// A proxy may run the module a second time, at every attempt at a server (RATIONALE.md#210). There it holds an
+// answer's headers until the first token. An answer that fails before it gets a status after which the proxy asks
+// another server.
 const (
 	// AttemptsRoot is the root id of the module there.
 	AttemptsRoot = "harmony_attempts"
 	// AttemptState is the stream's property with an [Attempt]. Without it an answer is not held.
 	AttemptState = LogStatePrefix + "attempt"
-	// LostState is the stream's property with the attempts that were lost: the servers' addresses with a space between two,
-	// and [SilentMark] behind that of a server that was silent.
+	// LostState is the stream's property with the attempts that were lost: the servers' addresses with a space between
+	// two, and [SilentMark] behind that of a server that was silent.
 	LostState  = LogStatePrefix + "lost"
 	SilentMark = "?"
 	// FailedHeader is a header of an answer that has failed before its first token: how. Its status was 200 and is
@@ -23,8 +24,8 @@ const (
 	// MaxLost is how many servers may break off an answer, or be silent, before the request is given up: it may be the
 	// request that does it.
 	MaxLost = 2
-	// AttemptSlackMS is how much longer than the stall timeout, in milliseconds, the proxy waits for a silent server before
-	// it asks another one. In the middle of an answer the filter is then the one that ends it.
+	// AttemptSlackMS is how much longer than the stall timeout, in milliseconds, the proxy waits for a silent server
+	// before it asks another one. In the middle of an answer the filter is then the one that ends it.
 	AttemptSlackMS = 1000
 )
 

@@ -18,8 +18,8 @@ func TestAttempt(t *testing.T) {
 	}
 }
 
-// TestLost: a request is given up when two servers have broken it off, or two attempts have ended in silence. One server
-// may break off any number: it is put out meanwhile.
+// TestLost: a request is given up when two servers have broken it off, or two attempts have ended in silence. One
+// server may break off any number: it is put out meanwhile.
 func TestLost(t *testing.T) {
 	for text, want := range map[string]struct {
 		Lost

@@ -19,6 +19,9 @@ const (
 	RequestsTotal Metric = iota
 	// PoolRequestsTotal counts requests that were sent to the servers of a pool, at their end.
 	PoolRequestsTotal
+	// FailedAttemptsTotal counts attempts at a pool's servers that have failed before their first token although the answer
+	// had begun with 200, or that were lost. Each is followed by another attempt, or by an error for the client.
+	FailedAttemptsTotal
 	// AffinityTotal counts requests that were sent with an [AffinityHeader], by what it was made of, at their end.
 	AffinityTotal
 	// PrefillTotal counts requests whose prompts the servers of another pool were to read, by that pool and by what has
@@ -109,6 +112,7 @@ type MetricInfo struct {
 var metricInfos = [MetricCount]MetricInfo{
 	RequestsTotal:             {"harmony_requests_total", Counter, []string{"model", "api", "status"}},
 	PoolRequestsTotal:         {"harmony_pool_requests_total", Counter, []string{"pool", "policy", "class"}},
+	FailedAttemptsTotal:       {"harmony_failed_attempts_total", Counter, []string{"pool"}},
 	AffinityTotal:             {"harmony_affinity_requests_total", Counter, []string{"kind"}},
 	PrefillTotal:              {"harmony_prefill_total", Counter, []string{"pool", "result"}},
 	PrefillTimeTotal:          {"harmony_prefill_milliseconds_total", Counter, nil},
@@ -186,7 +190,8 @@ func LabelPatterns() []LabelPattern {
 		{"model", `^wasmcustom\.harmony_(?:requests|tokens|wasted_tokens)_total(\.model\.(.+))\.(?:api|kind)\.[a-z_]+`},
 		{"api", `^wasmcustom\.harmony_requests_total\.model\..+(\.api\.([a-z]+))\.status\.[a-z0-9]+$`},
 		{"status", `^wasmcustom\.harmony_requests_total\.model\..+(\.status\.([a-z0-9]+))$`},
-		{"pool", `^wasmcustom\.harmony_(?:pool_requests|prefill)_total(\.pool\.(.+))\.(?:policy|result)\.[a-z_]+`},
+		{"pool", `^wasmcustom\.harmony_(?:pool_requests|prefill|failed_attempts)_total(\.pool\.(.+?))` +
+			`(?:\.policy\.[a-z_]+\.class\.[a-z0-9]+|\.result\.[a-z]+)?$`},
 		{"result", `^wasmcustom\.harmony_prefill_total\.pool\..+(\.result\.([a-z]+))$`},
 		{"policy", `^wasmcustom\.harmony_pool_requests_total\.pool\..+(\.policy\.([a-z_]+))\.class\.[a-z0-9]+$`},
 		{"class", `^wasmcustom\.harmony_(?:pool|client)_requests_total\..+(\.class\.([a-z0-9]+))$`},

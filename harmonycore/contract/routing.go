@@ -17,6 +17,9 @@ type Routing struct {
 	// Destination reports whether the [DestinationHeader] of a request is kept: whoever is in front of the proxy sets it,
 	// and removes it from clients' requests.
 	Destination bool
+	// UntilFirstToken reports whether the proxy holds an answer until its first token, and asks another server if the
+	// answer fails before it ([AttemptState]).
+	UntilFirstToken bool
 }
 
 // The defaults and the ranges of [Routing]. The block's size is that of vLLM's cache.
@@ -40,5 +43,6 @@ func (r *Routing) Fields() []Field {
 		number("blocks", &r.Blocks, 0, 0, MaxBlocks),
 		number("block_hashes", &r.BlockHashes, 0, 0, MaxBlockHashes),
 		flag("destination", &r.Destination, false),
+		flag("until_first_token", &r.UntilFirstToken, false),
 	}
 }

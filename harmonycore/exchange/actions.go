@@ -80,6 +80,8 @@ type Forward struct {
 	Readable bool
 	// Internal are further internal headers for the proxy's routes. The servers must not get them.
 	Internal []Header
+	// Attempt is the value of [contract.AttemptState] for the host. If it is empty, there is none.
+	Attempt string
 }
 
 // Reply is an answer of the gateway itself.

@@ -51,6 +51,8 @@ type Exchange struct {
 	// cutting reports whether the client has the error with which its stream ended, and the stream is still to be reset.
 	cutting bool
 	active  bool
+	// attempt is what the attempts at servers know, if the proxy makes further ones until the first token.
+	attempt contract.Attempt
 	report  Report
 }
 
@@ -141,7 +143,7 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 
 // ResponseHeaders takes the response's headers.
 func (e *Exchange) ResponseHeaders(h ResponseHead) ResponseAction {
-	e.active = true
+	e.active, e.attempt.SilentMS = true, 0
 	if e.noteReserved(&h) {
 		return e.limited(&h)
 	}
@@ -206,6 +208,9 @@ func (e *Exchange) Overdue(now int64) bool {
 		return true
 	}
 	limit := int64(e.gateway.options.StallTimeoutMS)
+	if e.attempt.SilentMS > 0 {
+		limit = contract.MaxLost*(limit+contract.AttemptSlackMS) + contract.AttemptSlackMS // the attempts end before it
+	}
 	return limit > 0 && now-e.lastActivity >= limit && e.response != nil && !e.PassesThrough() && !e.isAwaitingPrefill()
 }
 

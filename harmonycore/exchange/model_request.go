@@ -120,7 +120,15 @@ func (e *Exchange) forwardHeaders(model *Model, rewritten bool) RequestHead {
 
 // forward sends the request to the model's servers. If body is nil, the client's body stays unchanged.
 func (e *Exchange) forward(model *Model, body []byte) RequestAction {
-	return e.forwardTo(model, model.Kind.Facts().Path, body)
+	action := e.forwardTo(model, model.Kind.Facts().Path, body)
+	if model.Routing.UntilFirstToken && !e.headersForwarded {
+		a := contract.Attempt{Kind: model.Kind.Facts().Name, Pool: model.PoolName}
+		if !model.Kind.Facts().Conversations { // which may send a whole answer at its end
+			a.SilentMS = e.gateway.options.StallTimeoutMS
+		}
+		e.attempt, action.Forward.Attempt = a, a.String()
+	}
+	return action
 }
 
 // forwardTo is forward to a path of package contract. A host that cannot hold headers has sent the path already.

@@ -122,8 +122,8 @@ func (r *Reader) judge(e *backend.Event) Verdict {
 	return Undecided
 }
 
-// atEnd decides at the end of an answer without a token. A model that answers in text may have nothing to say, and a stop
-// sequence of the client's may be all that it says.
+// atEnd decides at the end of an answer without a token. A model that answers in text may have nothing to say, and a
+// stop sequence of the client's may be all that it says.
 func (r *Reader) atEnd() Verdict {
 	if r.ended && r.kind.Facts().TextAnswers {
 		return Begun

@@ -34,10 +34,12 @@ func TestVerdicts(t *testing.T) {
 		kind, name, contentType, answer string
 		want                            Verdict
 	}{
-		{contract.VLLM, "drains", events, sse(completion(`"text":"","token_ids":[],"finish_reason":"abort"`), "[DONE]"), Aborted},
+		{contract.VLLM, "drains", events,
+			sse(completion(`"text":"","token_ids":[],"finish_reason":"abort"`), "[DONE]"), Aborted},
 		{contract.VLLM, "done", events, sse("[DONE]"), Empty},
 		{contract.VLLM, "nothing", events, "", Empty},
-		{contract.VLLM, "no token", events, sse(completion(`"text":"","token_ids":[],"finish_reason":"stop"`), "[DONE]"), Empty},
+		{contract.VLLM, "no token", events,
+			sse(completion(`"text":"","token_ids":[],"finish_reason":"stop"`), "[DONE]"), Empty},
 		{contract.VLLM, "a token", events, sse(completion(`"text":"","token_ids":[200005],"finish_reason":null`)), Begun},
 		{contract.VLLM, "a token and an abort", events,
 			sse(completion(`"text":"","token_ids":[200005],"finish_reason":"abort"`)), Begun},
@@ -56,16 +58,20 @@ func TestVerdicts(t *testing.T) {
 		{contract.LlamaCPP, "nothing", events, "", Empty},
 		{contract.Ollama, "nothing", lines, "", Empty},
 		{contract.Ollama, "a text", lines, `{"model":"m","response":"a","done":false}` + "\n", Begun},
-		{contract.Ollama, "nothing to say", lines, `{"model":"m","response":"","done":true,"done_reason":"stop"}` + "\n", Begun},
+		{contract.Ollama, "nothing to say", lines,
+			`{"model":"m","response":"","done":true,"done_reason":"stop"}` + "\n", Begun},
 		{contract.Text, "nothing to say", events, sse(completion(`"text":"","finish_reason":"stop"`), "[DONE]"), Begun},
 		{contract.Text, "aborts", events, sse(completion(`"text":"","finish_reason":"abort"`), "[DONE]"), Aborted},
 		{contract.Chat, "only a role", events, sse(chunk(role), "[DONE]"), Empty},
 		{contract.Chat, "aborts", events, sse(chunk(role), chunk(`"delta":{},"finish_reason":"abort"`), "[DONE]"), Aborted},
-		{contract.Chat, "another end", events, sse(chunk(role), chunk(`"delta":{},"finish_reason":"pause"`), "[DONE]"), Begun},
+		{contract.Chat, "another end", events,
+			sse(chunk(role), chunk(`"delta":{},"finish_reason":"pause"`), "[DONE]"), Begun},
 		{contract.Chat, "is filtered", events,
 			sse(chunk(role), chunk(`"delta":{},"finish_reason":"content_filter"`), "[DONE]"), Begun},
-		{contract.Chat, "nothing to say", events, sse(chunk(role), chunk(`"delta":{},"finish_reason":"stop"`), "[DONE]"), Begun},
-		{contract.Chat, "a word", events, sse(chunk(`"delta":{"role":"assistant","content":"a"},"finish_reason":null`)), Begun},
+		{contract.Chat, "nothing to say", events,
+			sse(chunk(role), chunk(`"delta":{},"finish_reason":"stop"`), "[DONE]"), Begun},
+		{contract.Chat, "a word", events,
+			sse(chunk(`"delta":{"role":"assistant","content":"a"},"finish_reason":null`)), Begun},
 		{contract.Chat, "reasons", events, sse(chunk(`"delta":{"reasoning_content":"a"},"finish_reason":null`)), Begun},
 		{contract.Chat, "calls", events, sse(chunk(`"delta":{"tool_calls":[{"index":0,"id":"c","type":"function",` +
 			`"function":{"name":"f","arguments":""}}]},"finish_reason":null`)), Begun},
@@ -106,7 +112,8 @@ func TestDecided(t *testing.T) {
 
 // TestLongOpening: a server that sends no token for ever is not held for ever.
 func TestLongOpening(t *testing.T) {
-	for _, piece := range []string{": still here\n\n", sse(completion(`"text":"","token_ids":[],"finish_reason":null`)), "x"} {
+	idle := sse(completion(`"text":"","token_ids":[],"finish_reason":null`))
+	for _, piece := range []string{": still here\n\n", idle, "x"} {
 		r := New(contract.VLLM, events)
 		written := 0
 		for r.Write([]byte(piece), false) == Undecided {

@@ -58,6 +58,10 @@ func Objects(c *config.Resolved, o Options) ([]mesh.Object, error) {
 	if err := o.check(c.Config); err != nil {
 		return nil, err
 	}
+	c, err := mesh.Plain(c)
+	if err != nil {
+		return nil, err
+	}
 	parts, err := mesh.Split(c, o.Servers)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/filter/internal/plugin"
 	"github.com/harmonyedge/harmonyedge/filter/vocabulary"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // well is how many requests go well before one that does not.
@@ -49,6 +50,10 @@ type stream struct {
 
 // OnHttpRequestHeaders implements [types.HttpContext].
 func (s *stream) OnHttpRequestHeaders(headers int, end bool) types.Action {
+	path, err := proxywasm.GetHttpRequestHeader(":path")
+	if err != nil || path != contract.ChatPath {
+		return s.HttpContext.OnHttpRequestHeaders(headers, end) // an attempt at a server is no request of its own
+	}
 	if s.vm.requests++; s.vm.requests > well {
 		panic("this filter fails one request in ten")
 	}

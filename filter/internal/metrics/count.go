@@ -28,6 +28,7 @@ var statusNames = [len(statuses)]string{"none", "200", "400", "401", "403", "404
 type pool struct {
 	name, policy string
 	requests     [len(classes)]metric
+	failed       metric
 }
 
 // prefill holds the series of one pool whose servers read prompts.
@@ -214,6 +215,16 @@ func (s *Set) model(name string) *model {
 func (s *Set) pool(name, policy string) *pool {
 	for i := range s.pools {
 		if s.pools[i].name == name && s.pools[i].policy == policy {
+			return &s.pools[i]
+		}
+	}
+	return &s.otherPool
+}
+
+// poolNamed returns a pool under whichever policy.
+func (s *Set) poolNamed(name string) *pool {
+	for i := range s.pools {
+		if s.pools[i].name == name {
 			return &s.pools[i]
 		}
 	}

@@ -128,6 +128,12 @@ func (s *Set) FlushChunks() {
 	s.chunks = 0
 }
 
+// AttemptFailed counts an attempt at a pool's server that has failed before its first token.
+func (s *Set) AttemptFailed(pool string) {
+	p := s.poolNamed(pool)
+	s.add(&p.failed, 1, contract.FailedAttemptsTotal, p.name)
+}
+
 // EditRefused counts a request that the proxy did not let the filter rewrite.
 func (s *Set) EditRefused() { s.count(contract.EditsRefusedTotal, 1) }
 

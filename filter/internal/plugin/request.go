@@ -262,6 +262,9 @@ func (s *stream) forward(f *exchange.Forward) bool {
 	if !s.tell(f.Internal) {
 		return false
 	}
+	if f.Attempt != "" {
+		setState(contract.AttemptState, f.Attempt)
+	}
 	return f.Body == nil || edited("replace request body", proxywasm.ReplaceHttpRequestBody(f.Body))
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
 )
@@ -28,6 +29,9 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	check("read response headers", err)
 	status, _ := find(headers, ":status")
 	head.Status, _ = strconv.Atoi(status)
+	if _, failed := find(headers, contract.FailedHeader); failed && head.Status == contract.FailedStatus {
+		head.Status = s.restore()
+	}
 	head.ContentType, _ = find(headers, "content-type")
 	head.RetryAfter, _ = find(headers, "retry-after")
 	if head.Status == statusLimited {
@@ -46,6 +50,14 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 		s.endSpan()
 	}
 	return s.act(action)
+}
+
+// restore undoes what the last attempt has done to its answer, and returns the answer's status. The client gets what a
+// single server would have given.
+func (s *stream) restore() int {
+	check("remove response header", proxywasm.RemoveHttpResponseHeader(contract.FailedHeader))
+	check("set status", proxywasm.ReplaceHttpResponseHeader(":status", "200"))
+	return 200
 }
 
 const statusLimited = 429

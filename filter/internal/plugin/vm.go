@@ -95,6 +95,9 @@ type plugin struct {
 	types.DefaultPluginContext
 	vm      *vm
 	gateway *exchange.Gateway
+	// attempts are those whose answers are awaited. It is nil but for the configuration of the attempts' filter, which has
+	// no gateway.
+	attempts *attempts
 	// memoryLimit is how much of the heap may be in use, in bytes.
 	memoryLimit uint64
 	// heldLimit is how much the host may hold of requests that are still being received, in bytes.
@@ -122,6 +125,9 @@ const tickMS = 250
 // OnPluginStart implements [types.PluginContext]. If it fails, the host refuses the configuration and keeps the last
 // one.
 func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
+	if isAttempts() {
+		return p.startAttempts()
+	}
 	data, err := proxywasm.GetPluginConfiguration()
 	if err != nil {
 		data = nil // the host reports an empty configuration as missing
@@ -184,6 +190,9 @@ func (p *plugin) OnPluginDone() bool {
 
 // NewHttpContext implements [types.PluginContext].
 func (p *plugin) NewHttpContext(id uint32) types.HttpContext {
+	if p.attempts != nil {
+		return &attempt{of: p.attempts, id: id}
+	}
 	p.vm.heap.begin()
 	return &stream{plugin: p, id: id}
 }
@@ -191,6 +200,10 @@ func (p *plugin) NewHttpContext(id uint32) types.HttpContext {
 // OnTick implements [types.PluginContext].
 func (p *plugin) OnTick() {
 	at := now()
+	if p.attempts != nil {
+		p.attempts.tick(at)
+		return
+	}
 	if p.tap != nil && !p.tap.tick(at) {
 		return
 	}

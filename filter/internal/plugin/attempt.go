@@ -1,0 +1,163 @@
+package plugin
+
+import (
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/opening"
+)
+
+// attempt is one attempt at a server. The proxy runs it behind its retries, so what it makes of the answer decides
+// whether another server is asked. The [stream] in front sees only the last attempt.
+//
+// The host does not tell an attempt that it has ended. What a lost one leaves for the next is therefore written
+// before it is lost, and is taken back when there is an answer.
+type attempt struct {
+	types.DefaultHttpContext
+	of *attempts
+	id uint32
+	// at is the attempt's place among those awaited, counted from 1, or 0.
+	at int
+	contract.Attempt
+	// lost is what the attempts before this one have left of themselves.
+	lost string
+	// opening reads the answer while its headers are held. Otherwise it is nil.
+	opening *opening.Reader
+	// read is how much of the held answer has been read, in bytes.
+	read int
+	// sent is when the request was sent, in milliseconds since 1970.
+	sent int64
+	// noted and silent report whether the attempt has been written down as one that is lost, and as a silent one.
+	noted, silent bool
+}
+
+// The statuses that a client gets for a request that is given up.
+const (
+	statusBroken = 503
+	statusSilent = 504
+)
+
+// OnHttpRequestHeaders implements [types.HttpContext].
+func (a *attempt) OnHttpRequestHeaders(int, bool) types.Action {
+	text, err := readProperty(contract.AttemptState)
+	if err != nil {
+		return types.ActionContinue // of a request whose answer passes
+	}
+	var ok bool
+	if a.Attempt, ok = contract.ParseAttempt(string(text)); !ok {
+		return types.ActionContinue
+	}
+	if text, err = readProperty(contract.LostState); err == nil {
+		a.lost = string(text)
+	}
+	lost := contract.ParseLost(a.lost)
+	if lost.Servers > 0 {
+		a.of.report(a, lost.Last, lost.How(), now())
+	}
+	if lost.Over() {
+		// The client gets this reply at once: the proxy asks no other server after it.
+		status := uint32(statusBroken)
+		if lost.Silent > 0 {
+			status = statusSilent
+		}
+		check("send reply", proxywasm.SendHttpResponse(status, nil, nil, -1))
+		return types.ActionPause
+	}
+	a.sent = now()
+	a.of.await(a)
+	return types.ActionContinue
+}
+
+// OnHttpResponseHeaders implements [types.HttpContext].
+func (a *attempt) OnHttpResponseHeaders(_ int, end bool) types.Action {
+	if a.Kind == "" {
+		return types.ActionContinue
+	}
+	headers, err := readResponseHeaders()
+	check("read response headers", err)
+	if status, _ := find(headers, ":status"); status != "200" {
+		a.answered()
+		return types.ActionContinue
+	}
+	contentType, _ := find(headers, "content-type")
+	if a.opening = opening.New(a.Kind, contentType); a.opening == nil {
+		a.answered()
+		return types.ActionContinue
+	}
+	a.note()
+	if end {
+		return a.judge(nil, true)
+	}
+	return types.ActionPause
+}
+
+// OnHttpResponseBody implements [types.HttpContext]. size is how much the host holds.
+func (a *attempt) OnHttpResponseBody(size int, end bool) types.Action {
+	if a.opening == nil {
+		return types.ActionContinue
+	}
+	var piece []byte
+	if size > a.read {
+		var err error
+		piece, err = readPart(true, a.read, size-a.read)
+		check("read response body", err)
+		a.read = size
+	}
+	return a.judge(piece, end)
+}
+
+// OnHttpResponseTrailers implements [types.HttpContext].
+func (a *attempt) OnHttpResponseTrailers(int) types.Action {
+	if a.opening == nil {
+		return types.ActionContinue
+	}
+	return a.judge(nil, true)
+}
+
+// judge reads a piece of the answer, and decides whether it is held any longer.
+func (a *attempt) judge(piece []byte, end bool) types.Action {
+	verdict := a.opening.Write(piece, end)
+	if verdict == opening.Undecided {
+		return types.ActionPause
+	}
+	a.opening = nil
+	a.answered()
+	if !verdict.Failed() {
+		return types.ActionContinue
+	}
+	address, _ := readProperty(upstream)
+	a.of.report(a, string(address), verdict.String(), now())
+	if a.noted { // nothing was lost
+		setLost(a.lost)
+	}
+	check("set status", proxywasm.ReplaceHttpResponseHeader(":status", failedStatus))
+	check("set header", proxywasm.ReplaceHttpResponseHeader(contract.FailedHeader, verdict.String()))
+	return types.ActionContinue
+}
+
+const failedStatus = "503" // contract.FailedStatus
+
+// answered notes that the attempt is not awaited any more.
+func (a *attempt) answered() { a.of.forget(a) }
+
+// note writes the attempt down as one that is lost, unless a verdict takes it back.
+func (a *attempt) note() {
+	address, err := readProperty(upstream)
+	if err != nil {
+		return
+	}
+	entry := string(address)
+	if a.silent {
+		entry += contract.SilentMark
+	}
+	if a.lost != "" {
+		entry = a.lost + " " + entry
+	}
+	setLost(entry)
+	a.noted = true
+}
+
+func setLost(text string) {
+	check("set "+contract.LostState, writeProperty(contract.LostState, []byte(text)))
+}

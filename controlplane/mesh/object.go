@@ -51,7 +51,7 @@ func Write(w io.Writer, comment string, objects []Object) error {
 		out.WriteString(strings.TrimRight("# "+line, " \n") + "\n")
 	}
 	for i := range objects {
-		text, err := yaml.MarshalWithOptions(objects[i], yaml.Indent(2), yaml.IndentSequence(true))
+		text, err := Marshal(objects[i])
 		if err != nil {
 			return fmt.Errorf("mesh: %s %s: %w", objects[i].Kind, objects[i].Metadata.Name, err)
 		}

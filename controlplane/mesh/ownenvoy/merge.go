@@ -11,6 +11,7 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"github.com/goccy/go-yaml"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
@@ -213,17 +214,17 @@ func (m *Merged) comment(out *strings.Builder, comment string) {
 	}
 }
 
-// marshal writes YAML, and checks that it reads as the same: the library leaves quotes out of some texts.
+// marshal writes YAML, and checks that it reads as the same.
 func marshal(value any) ([]byte, error) {
-	text, err := yaml.MarshalWithOptions(value, yaml.Indent(2), yaml.IndentSequence(true))
+	text, err := mesh.Marshal(value)
 	if err != nil {
 		return nil, err
 	}
 	var again any
 	err = yaml.UnmarshalWithOptions(text, &again, yaml.UseOrderedMap())
 	if err != nil || !reflect.DeepEqual(toYAML(fromYAML(again)), value) {
-		return nil, errors.New("the file has a text that cannot be written again, such as one that begins with \"? \"; " +
-			"leave --merge out and put the pieces in their places")
+		return nil, errors.New("the file has a value that cannot be written again, such as .nan; leave --merge out and put the " +
+			"pieces in their places")
 	}
 	return text, nil
 }

@@ -111,11 +111,11 @@ func (f *meshEnvoyFlags) resources(c *config.Resolved, servers map[string][]xds.
 	if err != nil {
 		return nil, config.Locate(err, f.file)
 	}
-	// The file has its own. Their certificates and the collector's cluster would have no use.
-	c.Config.Listeners, c.Config.Listen, c.Config.Tracing = nil, config.Default().Listen, config.Tracing{}
 	if c, err = mesh.Plain(c); err != nil {
 		return nil, err
 	}
+	// The file has its own. Their certificates and the collector's cluster would have no use.
+	c.Config.Listeners, c.Config.Listen, c.Config.Tracing = nil, config.Default().Listen, config.Tracing{}
 	return xds.Build(c, xds.Options{ModulePath: path, CAFile: systemCAFile(), Servers: servers, Clients: known})
 }
 

@@ -101,7 +101,7 @@ func (e *Event) readToken(data []byte) (token textToken, top []byte) {
 			top = it.Value
 		}
 	}
-	if digits := after(text, 0, tokenIDPrefix); !token.hasID && digits >= 0 {
+	if digits := rawjson.After(text, 0, tokenIDPrefix); !token.hasID && digits >= 0 {
 		n, end := readDigits(text, digits)
 		token.id, token.hasID = uint32(n), end == len(text)
 	}

@@ -51,10 +51,7 @@ func (s *eventStream) Next(e *Event) Reading {
 			}
 			if size := s.template.read(s.rest, e); size > 0 {
 				s.rest = s.rest[size:]
-				if s.fitted != nil && !s.fitted(e) {
-					return Garbled
-				}
-				return Read
+				return s.follows(e)
 			}
 		}
 		data, ok := s.decoder.Next()
@@ -78,6 +75,26 @@ func (s *eventStream) Next(e *Event) Reading {
 		}
 		s.writeLine()
 	}
+}
+
+// Like implements [LikeReader].
+func (s *eventStream) Like(b []byte, e *Event) (int, Reading) {
+	if len(s.rest) > 0 || !s.decoder.Between() {
+		return 0, Drained
+	}
+	size := s.template.read(b, e)
+	if size == 0 {
+		return 0, Drained
+	}
+	return size, s.follows(e)
+}
+
+// follows does the rest of read for an event that the template has read.
+func (s *eventStream) follows(e *Event) Reading {
+	if s.fitted != nil && !s.fitted(e) {
+		return Garbled
+	}
+	return Read
 }
 
 // writeLine passes the next line, or the beginning of one, to the decoder.

@@ -30,7 +30,7 @@ func readGapLogprobs(b []byte, at int, e *Event, named bool) int {
 		at++
 		part, end := logprobsPart(0), -1
 		for ; part < logprobsParts; part++ {
-			if end = after(b, at, logprobsKeys[part]); end >= 0 {
+			if end = rawjson.After(b, at, logprobsKeys[part]); end >= 0 {
 				break
 			}
 		}
@@ -112,7 +112,7 @@ func readTop(b []byte, at int, l *TokenLogprob) int {
 
 // readTokenID reads the name of a token that is its id. It returns the position after it, or -1.
 func readTokenID(b []byte, at int) (id uint32, end int) {
-	if end = after(b, at, quotedTokenID); end < 0 {
+	if end = rawjson.After(b, at, quotedTokenID); end < 0 {
 		return 0, -1
 	}
 	n, end := readDigits(b, end)

@@ -24,6 +24,14 @@ type Reader interface {
 	Next(e *Event) Reading
 }
 
+// LikeReader is what a [Reader] also implements if events that are like the one before can be read where they lie.
+type LikeReader interface {
+	// Like reads the event at the beginning of b into e if it is like the one before it, and nothing else is left to
+	// read. It returns the event's size, or 0. It neither overwrites nor keeps b. An event that cannot follow the ones
+	// before it is [Garbled].
+	Like(b []byte, e *Event) (int, Reading)
+}
+
 // Reading is the result of [Reader.Next].
 type Reading uint8
 

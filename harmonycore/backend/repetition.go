@@ -1,5 +1,7 @@
 package backend
 
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
+
 // repetition is what the events of a cumulative stream repeat: each has all text and all ids of those before it. What
 // the last event had is compared with the next event, eight bytes at a time, and only what is new is read.
 //
@@ -41,7 +43,7 @@ func (r *repetition) readText(b []byte, at int) int {
 	}
 	at++
 	p := newPart{from: at}
-	if end := after(b, at, r.text); end >= 0 {
+	if end := rawjson.After(b, at, r.text); end >= 0 {
 		p = newPart{same: end - at, from: end}
 	}
 	for at = p.from; ; at += 2 {
@@ -63,7 +65,7 @@ func (r *repetition) readIDs(b []byte, at int, e *Event) int {
 		return -1
 	}
 	p, end := newPart{from: at + 1}, -1
-	if same := after(b, at+1, r.ids); same >= 0 && r.count > 0 && b[at] == '[' {
+	if same := rawjson.After(b, at+1, r.ids); same >= 0 && r.count > 0 && b[at] == '[' {
 		switch byteAt(b, same) {
 		case ',':
 			end = readIDList(b, same+1, &e.Tokens)

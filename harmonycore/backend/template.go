@@ -3,7 +3,6 @@ package backend
 import (
 	"bytes"
 	"strings"
-	"unsafe"
 
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 	"github.com/harmonyedge/harmonyedge/internal/sse"
@@ -59,7 +58,7 @@ func (t *template) read(b []byte, e *Event) int {
 	at, from := 0, 0
 	for i := range t.count {
 		g := &t.gaps[i]
-		if at = after(b, at, t.frame[from:g.from]); at < 0 {
+		if at = rawjson.After(b, at, t.frame[from:g.from]); at < 0 {
 			return 0
 		}
 		if at = t.readGap(g.use, b, at, e); at < 0 {
@@ -67,7 +66,7 @@ func (t *template) read(b []byte, e *Event) int {
 		}
 		from = g.to
 	}
-	if at = after(b, at, t.frame[from:]); at < 0 || at > sse.MaxEvent {
+	if at = rawjson.After(b, at, t.frame[from:]); at < 0 || at > sse.MaxEvent {
 		return 0
 	}
 	t.unused = 0
@@ -75,40 +74,6 @@ func (t *template) read(b []byte, e *Event) int {
 		t.repeated.keep(b, e)
 	}
 	return at
-}
-
-// after returns the position after want, which must stand in b at this position. It returns -1 if it does not.
-func after(b []byte, at int, want []byte) int {
-	n := len(want)
-	if len(b)-at < n {
-		return -1
-	}
-	if n < 8 {
-		for i := range n {
-			if b[at+i] != want[i] {
-				return -1
-			}
-		}
-		return at + n
-	}
-	// Eight bytes at once. All lie before n, so there is nothing to check for each. The last eight overlap others.
-	have, wanted := unsafe.Pointer(&b[at]), unsafe.Pointer(unsafe.SliceData(want))
-	i := 0
-	for ; i < n-32; i += 32 {
-		x, y := (*[4]uint64)(unsafe.Add(have, i)), (*[4]uint64)(unsafe.Add(wanted, i))
-		if (x[0]^y[0])|(x[1]^y[1])|(x[2]^y[2])|(x[3]^y[3]) != 0 {
-			return -1
-		}
-	}
-	for ; i < n-8; i += 8 {
-		if *(*uint64)(unsafe.Add(have, i)) != *(*uint64)(unsafe.Add(wanted, i)) {
-			return -1
-		}
-	}
-	if *(*uint64)(unsafe.Add(have, n-8)) != *(*uint64)(unsafe.Add(wanted, n-8)) {
-		return -1
-	}
-	return at + n
 }
 
 // promptOfFirst is in a stream's first event, once the prompt's ids have been trimmed. The events after it have
@@ -125,7 +90,7 @@ func (t *template) learn(prefix string, data []byte, suffix string, e *Event, va
 		return
 	}
 	t.frame = append(t.frame[:0], prefix...)
-	if at := searchKey(data, 0); after(data, at, promptOfFirst) >= 0 {
+	if at := searchKey(data, 0); rawjson.After(data, at, promptOfFirst) >= 0 {
 		t.frame = append(append(t.frame, data[:at]...), promptOfOthers...)
 		data = data[at+len(promptOfFirst):]
 	}

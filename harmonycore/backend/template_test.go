@@ -8,29 +8,6 @@ import (
 	"testing"
 )
 
-// TestAfter: bytes that are the same are passed over, however many, and a byte that differs is found.
-func TestAfter(t *testing.T) {
-	b := []byte("abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ.")
-	for at := range b {
-		for end := at; end <= len(b); end++ {
-			want := slices.Clone(b[at:end])
-			if got := after(b, at, want); got != end {
-				t.Fatalf("after %q at %d: %d", want, at, got)
-			}
-			if got := after(b, at, append(want, '!')); got != -1 {
-				t.Fatalf("after %q! at %d: %d", want, at, got)
-			}
-			for i := range want {
-				want[i]++
-				if got := after(b, at, want); got != -1 {
-					t.Fatalf("after %q at %d: %d", want, at, got)
-				}
-				want[i]--
-			}
-		}
-	}
-}
-
 func TestTemplateFits(t *testing.T) {
 	for _, tt := range templateShapes {
 		r := tt.kind.NewReader()
@@ -41,6 +18,33 @@ func TestTemplateFits(t *testing.T) {
 		}
 		if fits := templated(t, r).template.read([]byte(framed(tt.kind, tt.second)), &e) > 0; fits != tt.fits {
 			t.Errorf("%s: the second event fits: %v", tt.name, fits)
+		}
+	}
+}
+
+// TestLike: an event is read where it lies if the template fits it, and only between events. It holds what Next reads.
+func TestLike(t *testing.T) {
+	for _, tt := range templateShapes {
+		r := templated(t, tt.kind.NewReader())
+		first, second := framed(tt.kind, tt.first), framed(tt.kind, tt.second)
+		before := events(r, first)
+		b, e := []byte(second), Event{}
+		size, reading := r.Like(b, &e)
+		if (size == len(second)) != tt.fits || (size > 0) != tt.fits || string(b) != second {
+			t.Errorf("%s: %d of %d bytes are read", tt.name, size, len(second))
+		}
+		if size > 0 && reading == Read {
+			got := fmt.Sprintf("%s%s%v;", before, spelled(&e), Drained)
+			if want := events(tt.kind.NewReader(), first, second); got != want {
+				t.Errorf("%s: got %s, want %s", tt.name, got, want)
+			}
+		}
+		r.Write([]byte(second[:1]))
+		if r.Next(&e) != Drained {
+			t.Fatalf("%s: a byte is an event", tt.name)
+		}
+		if size, _ := r.Like(b, &e); size != 0 {
+			t.Errorf("%s: read within an event", tt.name)
 		}
 	}
 }
@@ -68,28 +72,35 @@ func events(r Reader, pieces ...string) string {
 				out.WriteString("garbled\n")
 				continue
 			}
-			fmt.Fprintf(&out, "%d %v %q %d %v %v", e.Index, e.Tokens, e.Text, e.Finish, e.HasUsage, e.Done)
-			fmt.Fprintf(&out, " %d %v %+v", e.TextTokens, e.Last, e.Usage)
-			for _, l := range e.Logprobs {
-				fmt.Fprintf(&out, " %s%v", l.Logprob, l.Top)
-			}
-			fmt.Fprintf(&out, " %q %v %v", e.Reasoning, e.SampledIDs, e.PromptIDs)
-			for _, c := range e.Calls {
-				fmt.Fprintf(&out, " %d %q %q %q", c.Index, c.ID, c.Name, c.Arguments)
-			}
-			for _, l := range e.TextLogprobs {
-				fmt.Fprintf(&out, " %q%s%q", l.Token, l.Logprob, l.Top)
-			}
-			if e.Error != nil {
-				fmt.Fprintf(&out, " %+v", *e.Error)
-			}
-			out.WriteByte('\n')
+			out.WriteString(spelled(&e))
 		}
 		fmt.Fprintf(&out, "%v;", reading)
 		for i := range chunk {
 			chunk[i] = '\n'
 		}
 	}
+	return out.String()
+}
+
+// spelled spells an event.
+func spelled(e *Event) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%d %v %q %d %v %v", e.Index, e.Tokens, e.Text, e.Finish, e.HasUsage, e.Done)
+	fmt.Fprintf(&out, " %d %v %+v", e.TextTokens, e.Last, e.Usage)
+	for _, l := range e.Logprobs {
+		fmt.Fprintf(&out, " %s%v", l.Logprob, l.Top)
+	}
+	fmt.Fprintf(&out, " %q %v %v", e.Reasoning, e.SampledIDs, e.PromptIDs)
+	for _, c := range e.Calls {
+		fmt.Fprintf(&out, " %d %q %q %q", c.Index, c.ID, c.Name, c.Arguments)
+	}
+	for _, l := range e.TextLogprobs {
+		fmt.Fprintf(&out, " %q%s%q", l.Token, l.Logprob, l.Top)
+	}
+	if e.Error != nil {
+		fmt.Fprintf(&out, " %+v", *e.Error)
+	}
+	out.WriteByte('\n')
 	return out.String()
 }
 

@@ -16,7 +16,7 @@ const maxHead = 512
 
 // Append appends a JSON object, or its beginning, with Name as the value of its member model. An object without the
 // member, and text that is no object, is appended as it is. Something may stand before the object, such as data: in a
-// line of an event.
+// line of an event, and behind it.
 func (r *Renamer) Append(dst, object []byte) []byte {
 	if !r.begins(object) {
 		from, to := modelIn(object)
@@ -35,10 +35,9 @@ func (r *Renamer) Append(dst, object []byte) []byte {
 	return append(dst, object[len(r.head):]...)
 }
 
-// begins reports whether an object begins as the last one did. bytes.HasPrefix would make garbage under TinyGo.
+// begins reports whether an object begins as the last one did.
 func (r *Renamer) begins(object []byte) bool {
-	n := len(r.head)
-	return n > 0 && len(object) >= n && rawjson.View(object[:n]) == rawjson.View(r.head)
+	return len(r.head) > 0 && rawjson.After(object, 0, r.head) > 0
 }
 
 // modelIn returns the place of the string that is the value of an object's member model, with its quotes. It returns -1

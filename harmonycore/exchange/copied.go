@@ -8,6 +8,8 @@ type copyReader struct {
 	reader backend.Reader
 	event  backend.Event
 	copied []byte
+	// alike is the reader, if it reads events where they lie.
+	alike backend.LikeReader
 }
 
 // maxKeptCopy is the largest copy whose memory is kept for the next one, in bytes.
@@ -17,6 +19,19 @@ const maxKeptCopy = 64 << 10
 func (c *copyReader) write(chunk []byte) {
 	c.copied = append(c.copied[:0], chunk...)
 	c.reader.Write(c.copied)
+}
+
+// like reads the event at the beginning of b if it is like the one before it, without a copy. It returns the event's
+// size, or 0.
+func (c *copyReader) like(b []byte) int {
+	if c.alike == nil || len(b) == 0 {
+		return 0
+	}
+	size, reading := c.alike.Like(b, &c.event)
+	if size > 0 && reading != backend.Read {
+		c.reader = nil
+	}
+	return size
 }
 
 // next reads the next event of the chunk. If there is none, more is false, and broken reports whether the answer cannot

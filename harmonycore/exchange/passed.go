@@ -35,6 +35,8 @@ type passed struct {
 	pending []byte
 	read    int
 	out     []byte
+	// oneLine reports whether what has been read is one event with one line.
+	oneLine bool
 	// beginning is what the text of the answer begins with. The client gets nothing while it is undecided. text is the
 	// text so far, of the choice with this index.
 	beginning structure.Beginning
@@ -122,6 +124,7 @@ func (p *passed) headers(h ResponseHead) ResponseAction {
 	case h.End:
 	case isMediaType(h.ContentType, p.model.Kind.Facts().StreamType()):
 		p.reader = p.model.Kind.NewReader()
+		p.alike, _ = p.reader.(backend.LikeReader)
 	case isJSON(h.ContentType):
 		p.reader, p.whole = backend.NewWholeReader(), true
 	}
@@ -158,11 +161,13 @@ func (p *passed) body(chunk []byte, end bool) ResponseAction {
 	p.pending = append(p.pending, chunk...)
 	p.out = p.out[:0]
 	for p.reader != nil {
-		event := p.nextEvent(end)
-		if len(event) == 0 {
-			break
+		if !p.readLike() {
+			event := p.nextEvent(end)
+			if len(event) == 0 {
+				break
+			}
+			p.readEvent(event)
 		}
-		p.readEvent(event)
 		switch {
 		case p.beginning == structure.Harmonic:
 			return p.remake(end)
@@ -197,26 +202,30 @@ func (p *passed) releaseAll() {
 // event. At the end of the answer the rest is an event.
 func (p *passed) nextEvent(end bool) []byte {
 	rest := p.pending[p.read:]
-	if p.whole || end && len(rest) > 0 && eventSize(rest) < 0 {
+	if p.whole {
 		p.read = len(p.pending)
 		return rest
 	}
-	size := max(eventSize(rest), 0)
+	size, lines := eventSize(rest)
+	p.oneLine = p.read == 0 && lines == 1
+	if end && size == 0 {
+		size = len(rest)
+	}
 	p.read += size
 	return rest[:size]
 }
 
-// eventSize returns the size of the event at the beginning of b, with its blank line. It returns -1 if the event is not
-// whole.
-func eventSize(b []byte) int {
-	for at := 0; ; {
+// eventSize returns the size of the event at the beginning of b, with its blank line, and how many other lines it has.
+// The size is 0 if the event is not whole.
+func eventSize(b []byte) (size, lines int) {
+	for at := 0; ; lines++ {
 		n := lineSize(b[at:])
 		if n == 0 {
-			return -1
+			return 0, 0
 		}
 		blank := n == 1 || n == 2 && b[at] == '\r'
 		if at += n; blank {
-			return at
+			return at, lines
 		}
 	}
 }
@@ -230,6 +239,22 @@ func lineSize(b []byte) int {
 		}
 	}
 	return 0
+}
+
+// readLike reads the next event if it is like the one before it, without looking for its end. It reports whether it
+// did. Such an event has one line.
+func (p *passed) readLike() bool {
+	size := p.like(p.pending[p.read:])
+	if size == 0 {
+		return false
+	}
+	p.oneLine = p.read == 0
+	p.read += size
+	p.called = p.called[:0]
+	if p.reader != nil {
+		p.note()
+	}
+	return true
 }
 
 // readEvent reads a copy of an event.
@@ -254,19 +279,25 @@ func (p *passed) release() {
 	for _, name := range p.called {
 		event = bytes.ReplaceAll(event, quoted(name), quoted(p.request.CalledName(name)))
 	}
-	p.appendRenamed(event)
+	if p.oneLine {
+		p.out = p.renamer.Append(p.out, event)
+	} else {
+		p.appendRenamed(event)
+	}
 	p.pending = p.pending[:copy(p.pending, p.pending[p.read:])]
 	p.read = 0
 }
 
 // appendRenamed moves a whole answer, or events line by line, to what is sent.
 func (p *passed) appendRenamed(text []byte) {
-	for !p.whole && len(text) > 0 {
-		size := cmp.Or(lineSize(text), len(text))
+	for len(text) > 0 {
+		size := len(text)
+		if !p.whole {
+			size = cmp.Or(lineSize(text), size)
+		}
 		p.out = p.renamer.Append(p.out, text[:size])
 		text = text[size:]
 	}
-	p.out = p.renamer.Append(p.out, text)
 }
 
 func quoted(name string) []byte { return append(append([]byte{'"'}, name...), '"') }

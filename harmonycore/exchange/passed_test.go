@@ -108,9 +108,14 @@ func TestPassedPlain(t *testing.T) {
 		"reasoning": chunk(`"reasoning_content":"Hm"`) + chunk(`"content":"Hi"`) + finish("stop"),
 		"model inside": `data: {"choices":[{"index":0,"delta":{"content":"a"},"x":{"model":"q2"}}],"model":"q"}` + "\n\n" +
 			finish("stop"),
-		"comments":       ": hello\n\nevent: x\ndata: {\"model\": \"q\", \"choices\":[]}\r\n\r\n" + finish("stop"),
-		"no end":         chunk(`"content":"Hi"`),
-		"no blank line":  strings.TrimSuffix(chunk(`"content":"Hi"`)+finish("stop"), "\n\n"),
+		"comments":      ": hello\n\nevent: x\ndata: {\"model\": \"q\", \"choices\":[]}\r\n\r\n" + finish("stop"),
+		"no end":        chunk(`"content":"Hi"`),
+		"no blank line": strings.TrimSuffix(chunk(`"content":"Hi"`)+finish("stop"), "\n\n"),
+		"alike": strings.Repeat(chunk(`"content":"Hi"`), 9) + ": ping\n\n" + chunk(`"content":"a"`) +
+			strings.ReplaceAll(strings.Repeat(chunk(`"content":"b"`), 3), `"id":"c"`, `"id":"d"`) +
+			strings.ReplaceAll(strings.Repeat(chunk(`"content":"b"`), 3), "\n", "\r\n") + finish("stop"),
+		"alike, and broken": strings.Repeat(chunk(`"content":"Hi"`), 3) + chunk(`"content":"Hi"`)[:99] + "\n\n" +
+			chunk(`"content":"Hi"`) + finish("stop"),
 		"unknown reason": chunk(`"content":"Hi"`) + finish("recitation"),
 		"broken":         chunk(`"content":"Hi"`) + "data: {\"model\":\"q\"\n\ndata: <html>\n\n" + finish("stop"),
 	}
@@ -121,7 +126,7 @@ func TestPassedPlain(t *testing.T) {
 				`"model": "q"`, `"model": "qwen"`)
 			for n := 1; n <= len(answer); n += 1 + n/16 {
 				_, got, _ := ask(t, conversing(change), contract.ChatPath, streamedAsk, "text/event-stream", answer, n)
-				if name != "broken" && got != want || name == "broken" && len(got) < len(answer) {
+				if broken := strings.HasSuffix(name, "broken"); !broken && got != want || broken && len(got) < len(answer) {
 					t.Fatalf("%s, %s, in pieces of %d:\ngot  %q\nwant %q", name, speaks, n, got, want)
 				}
 			}
@@ -140,6 +145,19 @@ func TestPassedPlain(t *testing.T) {
 	const html = "<html>{\"model\":\"q\"}</html>"
 	if got, _ := passedAnswer(t, nil, wholeAsk, "text/html", html); got != html {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestPassedAlike: events that are read by the shape of the last one are counted as others are, however they are cut.
+func TestPassedAlike(t *testing.T) {
+	answer := strings.Repeat(chunk(`"content":"Hi"`), 40) + strings.Repeat(chunk(`"reasoning_content":"Hm"`), 80) +
+		call("0", `"a"`, `"functions.f"`, ``) + strings.Repeat(call("0", "null", "null", "1"), 160) + finish("tool_calls")
+	for n := 1; n <= len(answer); n += 1 + n/8 {
+		_, _, x := ask(t, conversing(nil), contract.ChatPath, streamedAsk, "text/event-stream", answer, n)
+		r := x.Report()
+		if r.Final != 20 || r.ToolCall != 40 || r.Calls != 1 || r.CompletionTokens != 9 || r.Finish != FinishToolCalls {
+			t.Fatalf("in pieces of %d: %+v", n, r)
+		}
 	}
 }
 

@@ -123,8 +123,8 @@ func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
 }
 
 // actionPauseBody holds the headers, and what a body callback has left of the chunk, which is nothing. A later callback
-// may let go more than the host's buffer limit. After types.ActionPause the host would then answer 500 itself
-// (e2e/rules, e08). The SDK has no name for it. Envoy's is StopIterationAndWatermark.
+// may let go more than the host's buffer limit. After types.ActionPause the host would then answer 500 itself:
+// see RATIONALE.md#211. The SDK has no name for it. Envoy's is StopIterationAndWatermark.
 const actionPauseBody types.Action = 2
 
 // OnHttpResponseTrailers implements [types.HttpContext].

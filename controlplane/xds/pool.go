@@ -62,13 +62,18 @@ func (b *builder) poolCluster(p *config.ResolvedPool) *clusterv3.Cluster {
 		c.TransportSocket = b.tls(how) // the pool may be empty for a while
 	}
 	c.LoadBalancingPolicy = &clusterv3.LoadBalancingPolicy{Policies: []*clusterv3.LoadBalancingPolicy_Policy{b.balance(p)}}
+	// Where answers are held, an answer that breaks off is a failure without a success before it, and counts like a
+	// status. Split, it would be a failed connection, and the next connection would make it forgotten. Failed connections
+	// are then among the gateway failures.
+	held, gateway := b.holdsAnswers(p), outlierFailures
+	if held {
+		gateway = connectFailures
+	}
 	c.OutlierDetection = &clusterv3.OutlierDetection{
-		// Where answers are held, an answer that breaks off is a failure without a success before it, and counts like a
-		// status. Split, it would be a failed connection, and the next connection would make it forgotten.
-		SplitExternalLocalOriginErrors:         !b.holdsAnswers(p),
+		SplitExternalLocalOriginErrors:         !held,
 		ConsecutiveLocalOriginFailure:          wrapperspb.UInt32(connectFailures),
 		EnforcingConsecutiveLocalOriginFailure: wrapperspb.UInt32(100),
-		ConsecutiveGatewayFailure:              wrapperspb.UInt32(outlierFailures),
+		ConsecutiveGatewayFailure:              wrapperspb.UInt32(uint32(gateway)),
 		EnforcingConsecutiveGatewayFailure:     wrapperspb.UInt32(100),
 		// The cluster says which answers these are, and Envoy counts each as a 500. A mesh cannot say it.
 		Consecutive_5Xx:                 wrapperspb.UInt32(outlierFailures),

@@ -47,8 +47,8 @@ func quote(n *ast.StringNode) {
 	}
 }
 
-// misread matches the texts that the library leaves without quotes, and that a reader takes for something else: numbers,
-// infinities, a merge of maps, a key, the end of a document, blanks at the beginning of a text or at the end of a line,
+// misread matches the texts that the library leaves without quotes, and that a reader takes for something else:
+// numbers, infinities, a merge of maps, a key, the end of a document, blanks at the beginning of a text or at the end of a line,
 // and characters that may not stand there or that some readers drop.
 var misread = regexp.MustCompile(`^[-+]?\.?[0-9][0-9_]*\.?[0-9_]*([eE][-+]?[0-9_]+)?$|^[-+]?\.(?i:inf)$|^\.(?i:nan)$` +
 	`|<<$|^\?|^\.\.\.|^[ \n]| (\n|$)|[\x00-\x09\x0b-\x1f\x7f-\x{a0}\x{2028}\x{2029}\x{feff}]`)

@@ -15,8 +15,8 @@ import (
 const reserveSize = 16 << 20
 
 // reserve is the path of a file beside SQLite's, which keeps room on the disk: removing needs room in SQLite's log. It
-// is given up when a removal finds the disk full, and taken again when there is room (RATIONALE.md#212). "" is for a store
-// without one, which behaves as if it had it.
+// is given up when a removal finds the disk full, and taken again when there is room (RATIONALE.md#212). "" is for a
+// store without one, which behaves as if it had it.
 type reserve string
 
 // held reports whether the reserve is there. What the disk has of it is what counts: other processes use it too.

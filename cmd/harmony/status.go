@@ -30,7 +30,8 @@ several run, name the page of one with --address.
 
 Exit status: 0 when the configuration and the filter's file are in force, every Envoy has accepted everything, and every
 pool that models need has a server that is reachable and ready, no server refuses all requests or has a smaller context
-than context_length says, and the services of rate limits and responses work; else 1, also when nothing answers.`
+than context_length says, no answer has failed before its first token in the last 90 seconds, no certificate expires
+soon, and the services of rate limits and responses work; else 1, also when nothing answers.`
 
 const statusTimeout = 10 * time.Second
 

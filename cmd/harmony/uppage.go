@@ -90,6 +90,7 @@ func (u *up) showEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlane
 func (u *up) showWazero(folder *runfolder.Folder, s *inprocess.Server, c *config.Resolved, watcher *pools.Watcher,
 ) error {
 	started, filter := time.Now(), u.module.about()
+	server.CountFailed(u.sight.past, c)
 	status := func() server.Status {
 		one := server.Status{Host: hostWazero, Version: version.Current().Version, Started: started,
 			Configuration: server.Configuration{File: u.file, Loaded: started},
@@ -99,7 +100,7 @@ func (u *up) showWazero(folder *runfolder.Folder, s *inprocess.Server, c *config
 		if watcher != nil {
 			states = watcher.Servers()
 		}
-		one.Pools = server.PoolsAlone(c, states, u.contexts)
+		one.Pools = server.PoolsAlone(c, states, u.contexts, u.sight.past)
 		return one
 	}
 	statistics := http.NewServeMux()

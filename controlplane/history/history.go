@@ -45,6 +45,8 @@ type History struct {
 	now        func() time.Time
 
 	mu      sync.Mutex
+	pools   map[string]bool // those of which failed attempts are counted; a value never changes
+	failed  failures
 	series  map[string]*series
 	senders map[string]*sender
 	first   int64   // the first interval with a value; 0 before it
@@ -56,7 +58,8 @@ type History struct {
 
 // sender is what is remembered of one Envoy.
 type sender struct {
-	at       time.Time // when its metrics came last
+	at       time.Time       // when its metrics came last
+	pools    map[string]bool // the pools that were known then
 	counters map[string]float64
 	streams  float64 // NaN: not known, or too old
 }
@@ -68,7 +71,7 @@ func New(o Options) *History {
 		width: int64(interval), seconds: interval.Seconds(), length: max(1, int64(cmp.Or(o.Length, time.Hour)/interval)),
 		delay: cmp.Or(o.Delay, time.Second), maxSeries: cmp.Or(o.MaxSeries, 200),
 		maxSenders: cmp.Or(o.MaxSenders, 4000), now: o.Now,
-		series: map[string]*series{}, senders: map[string]*sender{},
+		series: map[string]*series{}, senders: map[string]*sender{}, failed: failures{},
 	}
 	if h.now == nil {
 		h.now = time.Now
@@ -90,7 +93,8 @@ func (h *History) Dropped() uint64 {
 // time is spread over the time between. The first time there is nothing to compare with, and nothing is gained. An
 // Envoy of whose counters one has become smaller has been started again, and has counted from 0.
 func (h *History) Add(at time.Time, from string, families Families) {
-	r, dropped := read(families)
+	pools := h.knownPools()
+	r, dropped := read(families, pools)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.dropped += uint64(dropped)
@@ -107,6 +111,7 @@ func (h *History) Add(at time.Time, from string, families Families) {
 	} else {
 		h.gain(s, at, r)
 	}
+	s.pools = pools
 	h.setStreams(s, r.streams)
 	if at.After(s.at) {
 		s.at = at
@@ -128,9 +133,13 @@ func (h *History) gain(s *sender, at time.Time, r reading) {
 		at = s.at // two readings at once: the gain belongs to the present interval
 	}
 	for key, c := range r.counters {
-		before := s.counters[key]
+		before, known := s.counters[key]
 		s.counters[key] = c.value
-		if to := h.find(key, c.name, c.labels); to != nil {
+		if c.name == failedAttempts {
+			if pool := c.labels[poolLabel]; known || s.pools[pool] {
+				h.failed.add(pool, h.interval(at), c.value-before)
+			}
+		} else if to := h.find(key, c.name, c.labels); to != nil {
 			h.spread(to, s.at, at, c.value-before)
 		}
 	}
@@ -230,6 +239,7 @@ func (h *History) advance(to int64) {
 	}
 	h.newest = to
 	h.first = max(h.first, h.oldest())
+	h.failed.forget(to - int64(FailedFor)/h.width)
 	full := len(h.senders) >= h.maxSenders
 	for from, s := range h.senders {
 		silent := to - h.interval(s.at)

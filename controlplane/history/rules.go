@@ -27,7 +27,7 @@ const (
 )
 
 // EnvoyStats is a regular expression that matches the whole names in Envoy's statistics that a [History] reads.
-const EnvoyStats = `^(wasmcustom\.harmony_(requests|tokens|recoveries|response_chunks)_total(\..+)?` +
+const EnvoyStats = `^(wasmcustom\.harmony_(requests|tokens|recoveries|response_chunks|failed_attempts)_total(\..+)?` +
 	`|wasmcustom\.harmony_time_to_first_token_milliseconds|http\..+\.downstream_rq_active)$`
 
 // The values of labels that have series of their own, so that no Envoy can take all the room.
@@ -78,8 +78,9 @@ type counter struct {
 	value  float64
 }
 
-// read returns what the families come to, and how many values are no counts.
-func read(all Families) (r reading, dropped int) {
+// read returns what the families come to, and how many values are no counts. pools are those of which failed attempts
+// are counted.
+func read(all Families, pools map[string]bool) (r reading, dropped int) {
 	r = reading{counters: map[string]counter{}, streams: math.NaN()}
 	count := func(name string, labels map[string]string, n float64) {
 		if !(n >= 0 && n <= most) {
@@ -100,6 +101,10 @@ func read(all Families) (r reading, dropped int) {
 				count(RequestsPerSecond, one("status", statusClass(s.Labels["status"]), statuses), s.Value)
 			case contract.RecoveriesTotal.Info().Name:
 				count(RecoveriesPerMinute, one("kind", s.Labels["kind"], recoveries), s.Value)
+			case contract.FailedAttemptsTotal.Info().Name:
+				if pool := s.Labels[poolLabel]; pools[pool] {
+					count(failedAttempts, map[string]string{poolLabel: pool}, s.Value)
+				}
 			case contract.ResponseChunksTotal.Info().Name:
 				count(ChunksPerSecond, nil, s.Value)
 			case contract.TimeToFirstToken.Info().Name:

@@ -227,6 +227,7 @@ func (s *Server) apply(ctx context.Context, next *configuration) error {
 	s.mu.Lock()
 	s.current = next
 	s.mu.Unlock()
+	CountFailed(s.options.History, next.Resolved)
 	s.beside.notify()
 	s.watchFiles(next, true)
 	s.updateConditions()

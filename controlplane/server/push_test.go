@@ -76,17 +76,23 @@ func (p *pusher) is(id string) (end func()) {
 // pushes pushes that so many requests of an Envoy have failed, and returns the status.
 func (p *pusher) pushes(name string, failed int64) codes.Code {
 	p.t.Helper()
+	return p.counts(name, "http.downstream_rq_xx", "envoy.response_code_class", "5", failed)
+}
+
+// counts pushes a counter of an Envoy with one label, and returns the status.
+func (p *pusher) counts(name, counter, label, of string, n int64) codes.Code {
+	p.t.Helper()
 	text := func(key, value string) *commonv1.KeyValue {
 		return &commonv1.KeyValue{Key: key, Value: &commonv1.AnyValue{Value: &commonv1.AnyValue_StringValue{StringValue: value}}}
 	}
 	m := &metricsv1.MetricsData{ResourceMetrics: []*metricsv1.ResourceMetrics{{
 		Resource: &resourcev1.Resource{Attributes: []*commonv1.KeyValue{text(pushed.InstanceAttribute, name)}},
-		ScopeMetrics: []*metricsv1.ScopeMetrics{{Metrics: []*metricsv1.Metric{{Name: "http.downstream_rq_xx",
+		ScopeMetrics: []*metricsv1.ScopeMetrics{{Metrics: []*metricsv1.Metric{{Name: counter,
 			Data: &metricsv1.Metric_Sum{Sum: &metricsv1.Sum{IsMonotonic: true,
 				AggregationTemporality: metricsv1.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE,
 				DataPoints: []*metricsv1.NumberDataPoint{{StartTimeUnixNano: 1,
-					Attributes: []*commonv1.KeyValue{text("envoy.response_code_class", "5")},
-					Value:      &metricsv1.NumberDataPoint_AsInt{AsInt: failed}}}}}}}}},
+					Attributes: []*commonv1.KeyValue{text(label, of)},
+					Value:      &metricsv1.NumberDataPoint_AsInt{AsInt: n}}}}}}}}},
 	}}}
 	return status.Code(p.conn.Invoke(p.t.Context(), pushMethod, m, &emptypb.Empty{}, grpc.WaitForReady(true)))
 }

@@ -124,6 +124,7 @@ type Server struct {
 	remembered       remembered
 	weighing         weighing
 	pushedLast       time.Time
+	failing          map[string]int    // by pool, the failed attempts at the last look
 	loggedProblems   map[string]string // by pool, the problem logged last
 	warnedOnlyUp     []string          // the settings for harmony up that were logged last
 	warnedDeprecated []string          // the deprecated settings that were logged last
@@ -282,6 +283,7 @@ func (s *Server) loop(ctx context.Context) error {
 			c.done <- c.do(ctx)
 		case <-look.C:
 			s.lookAtRollout(ctx)
+			s.logFailing()
 		case <-s.files.Changed():
 			_ = s.load(ctx) // an error is logged, and the last good configuration stays in force
 		case <-s.moduleFiles.Changed():

@@ -6,6 +6,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 )
@@ -83,6 +84,9 @@ type Pool struct {
 	// shortContexts are how many servers have a smaller context than the operator has set, by model.
 	shortContexts map[string]int
 	Servers       []PoolServer `json:"servers"`
+	// FailedAttempts is how many answers of the pool's servers have failed before their first token within
+	// [history.FailedFor].
+	FailedAttempts int `json:"failed_attempts,omitempty"`
 	// Down is since when no server of the pool has been reachable and ready. It is zero if one is, or if no model needs
 	// the pool.
 	Down time.Time `json:"down,omitzero"`
@@ -176,6 +180,7 @@ func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weigh
 		return []Pool{}
 	}
 	states, reports, now := s.pools.Servers(), s.reach.Reports(), time.Now()
+	failed := failedOf(s.options.History)
 	all := make([]Pool, 0, len(c.Pools))
 	for i := range c.Pools {
 		p := &c.Pools[i]
@@ -183,6 +188,7 @@ func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weigh
 		one := newPool(p, problem)
 		one.Down = conditions.down[p.Name]
 		one.Warnings = warningsOf(c.Resolved, p, fit)
+		one.setFailed(failed[p.Name], envoysLog)
 		one.Contexts, one.shortContexts = contexts.limitsOf(c.Config, p), shortContexts(c.Resolved, p, fit)
 		for j := range fit {
 			server := &fit[j]
@@ -203,9 +209,10 @@ func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weigh
 
 // PoolsAlone returns the state of the pools of a configuration as [Status] has it, for a program without Envoys and
 // without a control plane. states are those of a [pools.Watcher], and inForce the contexts that the filter has, as
-// [SmallestContexts] has returned them.
-func PoolsAlone(c *config.Resolved, states map[string]pools.PoolState, inForce map[string]int) []Pool {
-	limits := contexts(nil).update(inForce, time.Now(), 0)
+// [SmallestContexts] has returned them. h has counted failed attempts ([CountFailed]). It may be nil.
+func PoolsAlone(c *config.Resolved, states map[string]pools.PoolState, inForce map[string]int,
+	h *history.History) []Pool {
+	limits, failed := contexts(nil).update(inForce, time.Now(), 0), failedOf(h)
 	alone := &configuration{Resolved: c}
 	all := make([]Pool, 0, len(c.Pools))
 	for i := range c.Pools {
@@ -213,6 +220,7 @@ func PoolsAlone(c *config.Resolved, states map[string]pools.PoolState, inForce m
 		fit, problem := alone.serversOf(p, states[p.Name])
 		one := newPool(p, problem)
 		one.Warnings, one.Contexts = warningsOf(c, p, fit), limits.limitsOf(c.Config, p)
+		one.setFailed(failed[p.Name], programLog)
 		usable := false
 		var down time.Time
 		for j := range fit {

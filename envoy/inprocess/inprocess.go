@@ -108,6 +108,7 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 			o.StreamDone(stream)
 		}
 	}
+	p.Hold = newHold(&failures{log: o.Log, count: func(metric string) { s.proxy.Count(metric) }})
 	if s.proxy, err = proxy.New(wasm, p); err != nil {
 		s.accessLog.close()
 		return nil, errors.Join(fmt.Errorf("%s: %w", l.module, err), listener.Close())

@@ -85,8 +85,8 @@ func readListener(r *xds.Resources) (*listener, error) {
 	l.connectionWindow = int(or(h2.GetInitialConnectionWindowSize(), defaultWindow))
 	l.options = proxy.Options{
 		BufferLimit:      int(or(r.Listeners[0].GetPerConnectionBufferLimitBytes(), defaultBuffer)),
-		BufferLimitHTTP2: l.streamWindow, Hold: hold,
-		IdleTimeout: defaultStreamIdle, ConnectTimeout: connectTimeout, Retries: 3,
+		BufferLimitHTTP2: l.streamWindow,
+		IdleTimeout:      defaultStreamIdle, ConnectTimeout: connectTimeout, Retries: 3,
 		NormalizePath: m.GetNormalizePath().GetValue() && m.GetMergeSlashes(), ServerName: m.GetServerName(),
 		UnescapeSlashes: m.GetPathWithEscapedSlashesAction() == hcmv3.HttpConnectionManager_UNESCAPE_AND_FORWARD,
 		NoUnderscores:   m.GetCommonHttpProtocolOptions().GetHeadersWithUnderscoresAction() == corev3.HttpProtocolOptions_REJECT_REQUEST,

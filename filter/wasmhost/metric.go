@@ -64,13 +64,18 @@ type metrics struct {
 func (m *metrics) define(kind uint32, name string) uint32 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.ids = append(m.ids, m.find(kind, name))
+	return uint32(len(m.ids))<<kindBits | kind
+}
+
+// find returns a metric, which it makes if there is none of that name and kind.
+func (m *metrics) find(kind uint32, name string) *metric {
 	at := slices.IndexFunc(m.all, func(x *metric) bool { return x.name == name && x.kind == kind })
 	if at < 0 {
 		at = len(m.all)
 		m.all = append(m.all, m.create(kind, name))
 	}
-	m.ids = append(m.ids, m.all[at])
-	return uint32(len(m.ids))<<kindBits | kind
+	return m.all[at]
 }
 
 func (m *metrics) create(kind uint32, name string) *metric {
@@ -110,6 +115,13 @@ func (m *metrics) with(id uint32, f func(*metric) Status) Status {
 		return StatusNotFound
 	}
 	return f(m.ids[at])
+}
+
+// count adds 1 to a counter.
+func (m *metrics) count(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.find(counter, name).value++
 }
 
 func (m *metrics) snapshot() map[string]uint64 {

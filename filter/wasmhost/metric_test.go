@@ -48,3 +48,16 @@ func TestFlagNames(t *testing.T) {
 		}
 	}
 }
+
+// TestCount: what the host counts in the filter's place is in the filter's own counter.
+func TestCount(t *testing.T) {
+	h := &Host{}
+	h.Count("a")
+	id := h.metrics.define(counter, "a")
+	h.metrics.with(id, func(m *metric) Status { m.value += 2; return StatusOK })
+	h.Count("a")
+	h.Count("b")
+	if got := h.Metrics(); len(got) != 2 || got["a"] != 4 || got["b"] != 1 {
+		t.Errorf("got %v", got)
+	}
+}

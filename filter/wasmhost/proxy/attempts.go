@@ -14,13 +14,16 @@ import (
 type Hold struct {
 	// Begin returns what reads an answer with status 200, or nil if the answer is not held. held is [wasmhost.Event.Held].
 	Begin func(held, contentType string) Opening
+	// Failed is called with each attempt that has failed while its answer was held: at which server, and how, as an
+	// [Opening] says it, or empty for a server that has broken off, or was silent. It may be nil.
+	Failed func(held, address, how string, silent bool)
 	// MaxLost is how many servers may break off an answer, or be silent, before the request is given up.
 	MaxLost int
 }
 
-// Opening reads the next piece of an answer. It returns whether the answer is held no longer, and whether it has then
-// failed. It may change the piece. end reports whether the piece is the last one.
-type Opening func(piece []byte, end bool) (decided, failed bool)
+// Opening reads the next piece of an answer. It returns whether the answer is held no longer, and how it has then
+// failed, or "" if it has not. It may change the piece. end reports whether the piece is the last one.
+type Opening func(piece []byte, end bool) (decided bool, failed string)
 
 // attempts are those at the servers of a cluster for one request.
 type attempts struct {
@@ -83,13 +86,16 @@ func (a *attempts) try(ctx context.Context, e *endpoint) (
 		e.active.Add(-1)
 	}
 	response, err = e.transport.RoundTrip(a.make(e).WithContext(ctx))
-	failed, reached := false, err == nil
+	failed := false
 	if err == nil {
 		failed = slices.Contains(a.Outliers.Statuses, response.StatusCode)
 		again = slices.Contains(a.again, response.StatusCode)
 		if a.hold != nil && response.StatusCode == http.StatusOK {
-			if failed, err = a.read(response); err != nil {
+			var how string
+			if how, err = a.read(response); err != nil {
 				response.Body.Close()
+			} else if failed = how != ""; failed {
+				a.report(e, how, false)
 			}
 			again = failed
 		}
@@ -106,15 +112,26 @@ func (a *attempts) try(ctx context.Context, e *endpoint) (
 	}
 	release()
 	e.record.count(!left, &a.Outliers, a.now())
-	return nil, nil, !left && a.mayRepeat(err, reached), err
+	if left {
+		return nil, nil, false, err
+	}
+	var unconnected connectError
+	if errors.As(err, &unconnected) {
+		return nil, nil, true, err
+	}
+	a.report(e, "", silent)
+	return nil, nil, a.mayRepeat(), err
 }
 
-// mayRepeat reports whether another server is asked after an attempt without an answer.
-func (a *attempts) mayRepeat(err error, reached bool) bool {
-	var failed connectError
-	if errors.As(err, &failed) {
-		return true
+// report tells of an attempt that has failed while its answer was held.
+func (a *attempts) report(e *endpoint, how string, silent bool) {
+	if a.hold != nil && a.hold.Failed != nil {
+		a.hold.Failed(a.held, e.Address, how, silent)
 	}
+}
+
+// mayRepeat reports whether another server is asked after an attempt that was lost.
+func (a *attempts) mayRepeat() bool {
 	if a.hold == nil || len(a.tried) >= a.inUse() {
 		return false
 	}
@@ -122,19 +139,19 @@ func (a *attempts) mayRepeat(err error, reached bool) bool {
 	return a.lost < a.hold.MaxLost
 }
 
-// read reads the answer until it is held no longer, and reports whether it has failed. What was read is in front of the
-// body again.
-func (a *attempts) read(r *http.Response) (failed bool, err error) {
+// read reads the answer until it is held no longer, and returns how it has failed, or "". What was read is in front of
+// the body again.
+func (a *attempts) read(r *http.Response) (failed string, err error) {
 	opening := a.hold.Begin(a.held, r.Header.Get("Content-Type"))
 	if opening == nil {
-		return false, nil
+		return "", nil
 	}
 	var read []byte
 	buffer := make([]byte, 8<<10)
 	for {
 		n, err := r.Body.Read(buffer)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return false, err
+			return "", err
 		}
 		read = append(read, buffer[:n]...)
 		decided, failed := opening(buffer[:n], err != nil)

@@ -151,6 +151,9 @@ func (p *Proxy) Close() {
 // CutUpgraded ends all connections that speak another protocol by now. [http.Server] does not know of them any more.
 func (p *Proxy) CutUpgraded() { p.cutting.Do(func() { close(p.cut) }) }
 
+// Count adds 1 to one of the filter's counters: see [wasmhost.Host.Count].
+func (p *Proxy) Count(name string) { p.host.Count(name) }
+
 // Metrics returns the filter's metrics by name: see [wasmhost.Host.Metrics].
 func (p *Proxy) Metrics() map[string]uint64 { return p.host.Metrics() }
 

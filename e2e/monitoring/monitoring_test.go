@@ -22,6 +22,7 @@ import (
 // absent are metrics that a fleet has no series of, and why. A query that reads one may give nothing.
 var absent = map[string]string{
 	"harmony_responses_store_errors_total":      "no operation of the database has failed",
+	"harmony_failed_attempts_total":             "no server's answer fails before its first token",
 	"envoy_cluster_upstream_rq_active_overflow": "in Envoy 1.37 this is counted by another name, which is read too",
 }
 

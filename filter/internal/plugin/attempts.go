@@ -1,8 +1,6 @@
 package plugin
 
 import (
-	"strconv"
-
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
@@ -13,10 +11,7 @@ import (
 type attempts struct {
 	vm      *vm
 	awaited []*attempt
-	// loggedAt is when a failure was last logged, in milliseconds since 1970, and unlogged is how many have come since
-	// then.
-	loggedAt int64
-	unlogged int
+	log     contract.AttemptLog
 }
 
 // isAttempts reports whether the configuration that starts is that of the attempts' filter.
@@ -74,21 +69,10 @@ func (s *attempts) tick(at int64) {
 	}
 }
 
-// logMS is the least time between two lines about failed attempts, in milliseconds.
-const logMS = 1_000
-
 // report counts an attempt that has failed before its first token, and logs it.
 func (s *attempts) report(a *attempt, server, how string, at int64) {
 	s.vm.metrics.AttemptFailed(a.Pool)
-	if at-s.loggedAt < logMS {
-		s.unlogged++
-		return
+	if line := s.log.Line(a.Pool, server, how, at); line != "" {
+		proxywasm.LogWarn(line)
 	}
-	more := ""
-	if s.unlogged > 0 {
-		more = ", and " + strconv.Itoa(s.unlogged) + " more since the last such line"
-	}
-	s.loggedAt, s.unlogged = at, 0
-	proxywasm.LogWarn("harmony: pool " + a.Pool + ": " + server + " has failed before its first token: " + how + more +
-		": see docs/pools.md#failed-attempts")
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # An operator's day: the model's name is wrong at first, the servers of a pool die, their spare helps out and dies too,
-# and all of them come back. Servers refuse the gateway's key, or are of another kind. It prints what the operator types
-# and sees, and fails if a step is not as it should be.
+# and all of them come back. Servers refuse the gateway's key, are of another kind, or answer 200 and fail before their
+# first token. It prints what the operator types and sees, and fails if a step is not as it should be.
 #
 # `make operator-day` builds what it needs and runs it. The servers are simulated (harmony sim). It takes free ports on
 # loopback, and leaves nothing behind.
@@ -80,17 +80,18 @@ sim() {
   url="$said"
 }
 
-# ask GATEWAY: a request; prints the status and the body.
+# ask GATEWAY [MODEL]: a request; prints the status and the body.
 ask() {
   curl --silent --show-error --max-time "$PATIENCE" --write-out '\n%{http_code}\n' "$1/v1/chat/completions" \
     --header 'content-type: application/json' \
-    --data '{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Say hello."}]}' | tac
+    --data '{"model":"'"${2:-gpt-oss-120b}"'","messages":[{"role":"user","content":"Say hello."}]}' | tac
 }
 
-# ask_often GATEWAY: many requests, one after the other; prints how often each status came.
+# ask_often GATEWAY [MODEL]: many requests, one after the other; prints how often each status came.
 ask_often() {
   local i
-  for ((i = 0; i < REQUESTS; i++)); do ask "$1" | head -n 1; done | sort | uniq -c | sed 's/^ */  /; s/ \([0-9]*\)$/ × \1/'
+  for ((i = 0; i < REQUESTS; i++)); do ask "$@" | head -n 1; done | sort | uniq -c |
+    sed 's/^ */  /; s/ \([0-9]*\)$/ × \1/'
 }
 
 # status WANTED: harmony status, whose exit status must become the one wanted.
@@ -324,6 +325,72 @@ printf '$ harmony probe %s\n%s\n' "$url" "$said"
 sees 'vllm'
 end_fleet misnamed
 end misnamed
+
+heading 'Four pools, each with a server that answers 200 and fails before its first token, in a fleet and in harmony up'
+# The ways to fail, and how the log says it.
+ways=(dies drains empty hangs)
+declare -A words=([dies]='broken off' [drains]=aborted [empty]=empty [hangs]=silent)
+printf '{"match":"hello","tokens":[],"finish":"abort"}\n' >"$logs/drains.jsonl" # a vLLM with --shutdown-timeout
+sim well 127.0.0.1:0 gpt-oss-120b
+well="$url"
+declare -A faults=([dies]='--fault close:0' [drains]="--script $logs/drains.jsonl" [empty]='--fault no-finish:0'
+  [hangs]='--fault stall:0')
+{
+  printf 'listen: 127.0.0.1:0\nstall_timeout: 1s\npools:\n'
+  for way in "${ways[@]}"; do
+    read -ra fault <<<"${faults[$way]}"
+    sim "$way" 127.0.0.1:0 gpt-oss-120b "${fault[@]}"
+    urls[$way]="$url"
+    printf '  - { name: %s, policy: round_robin, servers: ["%s", "%s"] }\n' "$way" "$url" "$well"
+  done
+  printf 'models:\n'
+  for way in "${ways[@]}"; do printf '  - { name: %s, pool: %s, server_model: gpt-oss-120b }\n' "$way" "$way"; done
+} >"$logs/failing.yaml"
+fleet failing
+declare -A gateways=([fleet]="$gateway") statuses=([fleet]="$status_address")
+declare -A its_log=([fleet]="$logs/failing-envoy.err")
+for host in envoy wazero; do
+  start "$host" "$HARMONY_BIN" up --host "$host" --wasm "$HARMONY_WASM" --admin 127.0.0.1:0 \
+    --config "$logs/failing.yaml"
+done
+for host in envoy wazero; do
+  await 'try:' cat "$logs/$host.out"
+  gateways[$host]="http://$(sed -n 's#^listening on http://##p' "$logs/$host.out")"
+  statuses[$host]="$(sed -n 's#^page.*: http://##p' "$logs/$host.out")"
+  its_log[$host]="$logs/$host.err"
+done
+await 200 ask "${gateways[fleet]}" dies # as above
+asking=()
+for where in fleet envoy wazero; do # all at once, since a server that hangs is waited for
+  for way in "${ways[@]}"; do
+    ask_often "${gateways[$where]}" "$way" >"$logs/$where-$way.asked" &
+    asking+=($!)
+  done
+done
+wait "${asking[@]}"
+for where in fleet envoy wazero; do
+  printf '\n%s requests to each pool (%s):\n' "$REQUESTS" "$where"
+  for way in "${ways[@]}"; do
+    said="$(cat "$logs/$where-$way.asked")"
+    printf '%s, of the pool %s\n' "$said" "$way"
+    [[ "$said" == "  $REQUESTS × 200" ]] || die "$where, $way: $said"
+    await "pool $way: ${urls[$way]#http://} has failed before its first token: ${words[$way]}" cat "${its_log[$where]}"
+  done
+  printf 'the log:\n%s\n' "$(grep -o 'harmony: pool .*' "${its_log[$where]}" | head -n 4)"
+  status_address="${statuses[$where]}"
+  failing() { "$HARMONY_BIN" status --address "$status_address" | grep -c 'WARNING: .* failed before the first token'; }
+  await 4 failing
+  status 1
+  if [[ "$where" != fleet ]]; then
+    said="$(curl --silent --show-error "http://$status_address/stats/prometheus?filter=harmony_failed_attempts_total")"
+    printf 'the metric, and the alert HarmonyServerFailsEarly:\n%s\n' "$said"
+    for way in "${ways[@]}"; do sees "harmony_failed_attempts_total{pool=\"$way\"}"; done
+  fi
+done
+end envoy
+end wazero
+end_fleet failing
+for name in well "${ways[@]}"; do end "$name"; done
 
 heading 'One of two servers has a smaller context'
 sim large 127.0.0.1:0 gpt-oss-120b

@@ -37,13 +37,15 @@ func TestOperatorDay(t *testing.T) {
 		`it refuses the authorization "vllm-key"`, `"code":"server_refused_credentials"`, `"code":"server_path_not_found"`,
 		"harmony probe http://", "1 of 3 servers refuse all requests", "DOES NOT WORK: connection refused", "expires on",
 		"after the next start there are 4, of two gateways", "removed 1 response", "clients with keys need --client NAME",
+		"has failed before its first token: aborted", "has failed before its first token: silent",
+		"answers of its servers have failed before the first token", `harmony_failed_attempts_total{pool="hangs"}`,
 		"gpt-oss-120b has a context of 4096 tokens", "WARNING: context_length of gpt-oss-120b is 131072",
 	} {
 		if !strings.Contains(string(said), want) {
 			t.Errorf("it does not show %q", want)
 		}
 	}
-	if n := strings.Count(string(said), "20 × 200"); n != 8 {
-		t.Errorf("20 requests were all answered %d times, want 8", n)
+	if n := strings.Count(string(said), "20 × 200"); n != 20 {
+		t.Errorf("20 requests were all answered %d times, want 20", n)
 	}
 }

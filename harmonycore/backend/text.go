@@ -71,7 +71,7 @@ func readTextChoice(choice []byte, e *Event) {
 			}
 		case "finish_reason":
 			if it.Kind == rawjson.String && len(it.Value) > 0 {
-				e.Finish = finishReason(it.Value)
+				e.Finish = chatFinish(it.Value) // the servers are of as many makes
 			}
 		}
 	}

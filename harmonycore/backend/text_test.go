@@ -40,7 +40,7 @@ func TestTextEvent(t *testing.T) {
 		{"stop", `{"choices":[{"text":"","finish_reason":"stop"}]}`, Event{Finish: Stopped}, false},
 		{"stop without text", `{"choices":[{"finish_reason":"stop"}]}`, Event{Finish: Stopped}, false},
 		{"length", `{"choices":[{"text":"x","finish_reason":"length"}]}`, Event{Text: []byte("x"), Finish: Length}, false},
-		{"filtered", `{"choices":[{"text":"","finish_reason":"content_filter"}]}`, Event{Finish: Aborted}, false},
+		{"filtered", `{"choices":[{"text":"","finish_reason":"content_filter"}]}`, Event{Finish: Filtered}, false},
 		{"no reason yet", `{"choices":[{"text":"x","finish_reason":""}]}`, Event{Text: []byte("x")}, false},
 		{"usage beside text", `{"choices":[{"text":"x"}],"usage":{"prompt_tokens":8,"completion_tokens":4}}`,
 			Event{Text: []byte("x"), HasUsage: true, Usage: Usage{Prompt: 8, Completion: 4}}, false},

@@ -39,8 +39,16 @@ func (v Verdict) String() string {
 	return ""
 }
 
-// limit is how much is read of a beginning, in bytes. What is longer counts as begun.
-const limit = 64 << 10
+// limit is how much is read of a beginning, in bytes. What is longer counts as begun. The first event of a server that
+// answers in tokens may have the ids of the prompt, of which idLimit bytes are those of the default context.
+const (
+	limit   = 64 << 10
+	idLimit = 1 << 20
+)
+
+// maxIdle is how many events of one choice may say nothing in the answer of a chat server: one with filters' results,
+// and one with a role. A server that sends another is at work, or says something that is not read.
+const maxIdle = 2
 
 // Reader reads the beginning of one answer.
 type Reader struct {
@@ -50,7 +58,11 @@ type Reader struct {
 	size   int
 	// ended reports whether a choice has a reason for its end, and whole whether the answer is one JSON object.
 	ended, whole bool
-	verdict      Verdict
+	// inLine reports whether the last byte did not end a line.
+	inLine bool
+	// idle counts the events of the first choice that say nothing.
+	idle    int
+	verdict Verdict
 }
 
 // New returns a reader of a successful answer of a server. kind is the kind's name in package contract. New returns nil
@@ -61,12 +73,18 @@ func New(kind, contentType string) *Reader {
 		return nil
 	}
 	r := &Reader{kind: k}
-	if k.Facts().Conversations && strings.HasPrefix(contentType, "application/json") {
+	if k.Facts().Conversations && isJSON(contentType) {
 		r.reader, r.whole = backend.NewWholeReader(), true
 	} else {
 		r.reader = k.NewReader()
 	}
 	return r
+}
+
+// isJSON reports whether a media type is that of JSON.
+func isJSON(contentType string) bool {
+	const json = "application/json"
+	return len(contentType) >= len(json) && strings.EqualFold(contentType[:len(json)], json)
 }
 
 // Write takes the next piece of the answer, and returns what is known after it. end reports whether it is the last one.
@@ -75,7 +93,7 @@ func (r *Reader) Write(piece []byte, end bool) Verdict {
 	if r.verdict != Undecided {
 		return r.verdict
 	}
-	if r.size += len(piece); r.size > limit {
+	if r.size += len(piece); r.size > r.limit() || r.keepsAlive(piece) {
 		return r.decide(Begun)
 	}
 	r.reader.Write(piece)
@@ -91,9 +109,39 @@ func (r *Reader) Write(piece []byte, end bool) Verdict {
 			}
 			return Undecided
 		default:
-			return r.decide(Unreadable)
+			return r.decide(r.unreadable())
 		}
 	}
+}
+
+func (r *Reader) limit() int {
+	if r.kind.Facts().TextAnswers {
+		return limit
+	}
+	return idLimit
+}
+
+// keepsAlive reports whether a piece has a comment. A server sends it to say that it is at work, and whoever waits must
+// get it: what is held looks like silence.
+func (r *Reader) keepsAlive(piece []byte) bool {
+	if r.whole {
+		return false
+	}
+	for _, c := range piece {
+		if c == ':' && !r.inLine {
+			return true
+		}
+		r.inLine = c != '\n' && c != '\r'
+	}
+	return false
+}
+
+// unreadable decides about an event that cannot be read. A stream of a chat server may go to the client as it is.
+func (r *Reader) unreadable() Verdict {
+	if r.kind.Facts().Conversations && !r.whole {
+		return Begun
+	}
+	return Unreadable
 }
 
 // decide keeps a decision, and drops what is no longer needed.
@@ -118,6 +166,11 @@ func (r *Reader) judge(e *backend.Event) Verdict {
 	}
 	if e.Done || e.Last {
 		return r.atEnd()
+	}
+	if facts.Conversations && e.Index == 0 && e.Finish == backend.Running {
+		if r.idle++; r.idle > maxIdle {
+			return Begun
+		}
 	}
 	return Undecided
 }

@@ -36,6 +36,9 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{contract.VLLM, "drains", events,
 			sse(completion(`"text":"","token_ids":[],"finish_reason":"abort"`), "[DONE]"), Aborted},
+		{contract.VLLM, "drains after a long prompt", events, sse(completion(`"text":"","token_ids":[],"prompt_token_ids":[` +
+			strings.Repeat("199999,", 131071) + `1],"finish_reason":"abort"`)), Aborted},
+		{contract.VLLM, "is at work", events, "\r\n: still here\n\n", Begun},
 		{contract.VLLM, "done", events, sse("[DONE]"), Empty},
 		{contract.VLLM, "nothing", events, "", Empty},
 		{contract.VLLM, "no token", events,
@@ -62,6 +65,13 @@ func TestVerdicts(t *testing.T) {
 			`{"model":"m","response":"","done":true,"done_reason":"stop"}` + "\n", Begun},
 		{contract.Text, "nothing to say", events, sse(completion(`"text":"","finish_reason":"stop"`), "[DONE]"), Begun},
 		{contract.Text, "aborts", events, sse(completion(`"text":"","finish_reason":"abort"`), "[DONE]"), Aborted},
+		{contract.Text, "is filtered", events, sse(completion(`"text":"","finish_reason":"content_filter"`)), Begun},
+		{contract.Text, "ends in its own words", events, sse(completion(`"text":"","finish_reason":"eos_token"`)), Begun},
+		{contract.Chat, "an event of its own", events, "event: start\n" + sse(`{"session":"a"}`), Begun},
+		{contract.Chat, "says what is not read", events,
+			sse(chunk(role), chunk(`"delta":{"audio":{"data":"a"}}`), chunk(`"delta":{"audio":{"data":"a"}}`)), Begun},
+		{contract.Chat, "filters' results, a role, and an abort", events, sse(`{"choices":[],"prompt_filter_results":[]}`,
+			chunk(role), chunk(`"delta":{},"finish_reason":"abort"`)), Aborted},
 		{contract.Chat, "only a role", events, sse(chunk(role), "[DONE]"), Empty},
 		{contract.Chat, "aborts", events, sse(chunk(role), chunk(`"delta":{},"finish_reason":"abort"`), "[DONE]"), Aborted},
 		{contract.Chat, "another end", events,
@@ -79,6 +89,10 @@ func TestVerdicts(t *testing.T) {
 			chunk(`"message":{"role":"assistant","content":""},"finish_reason":"abort"`), Aborted},
 		{contract.Chat, "whole", object, chunk(`"message":{"role":"assistant","content":"a"},"finish_reason":"stop"`), Begun},
 		{contract.Chat, "whole, nothing", object, "", Empty},
+		{contract.Chat, "whole, in capitals", "Application/JSON; charset=utf-8",
+			chunk(`"message":{"role":"assistant","content":"a"},"finish_reason":"stop"`), Begun},
+		{contract.Chat, "whole, a colon in a line of its own", object,
+			"{\"choices\"\n:[{\"index\":0,\"message\":{\"content\":\"\"},\"finish_reason\":\"abort\"}]}", Aborted},
 	}
 	for _, tt := range tests {
 		for _, cut := range []int{len(tt.answer) + 1, 7, 1} {
@@ -113,11 +127,11 @@ func TestDecided(t *testing.T) {
 // TestLongOpening: a server that sends no token for ever is not held for ever.
 func TestLongOpening(t *testing.T) {
 	idle := sse(completion(`"text":"","token_ids":[],"finish_reason":null`))
-	for _, piece := range []string{": still here\n\n", idle, "x"} {
+	for _, piece := range []string{"event: idle\n\n", idle, strings.Repeat("x", 1000)} {
 		r := New(contract.VLLM, events)
 		written := 0
 		for r.Write([]byte(piece), false) == Undecided {
-			if written += len(piece); written > limit {
+			if written += len(piece); written > idLimit {
 				t.Fatalf("%q: undecided after %d bytes", piece, written)
 			}
 		}

@@ -14,13 +14,17 @@ const (
 	// AttemptState is the stream's property with an [Attempt]. Without it an answer is not held.
 	AttemptState = LogStatePrefix + "attempt"
 	// LostState is the stream's property with the attempts that were lost: the servers' addresses with a space between
-	// two, and [SilentMark] behind that of a server that was silent.
+	// two. [SilentMark] is behind that of a server that was silent, and [UnsentMark] behind that of a server to which no
+	// connection had been seen.
 	LostState  = LogStatePrefix + "lost"
 	SilentMark = "?"
+	UnsentMark = "!"
 	// FailedHeader is a header of an answer that has failed before its first token: how. Its status was 200 and is
-	// [FailedStatus]. The client gets neither.
+	// [FailedStatus]. With the value [GivenUp] it is a header of the reply that a request gets which is given up. The
+	// client gets neither.
 	FailedHeader = InternalHeaderPrefix + "failed"
 	FailedStatus = 503
+	GivenUp      = "given-up"
 	// MaxLost is how many servers may break off an answer, or be silent, before the request is given up: it may be the
 	// request that does it.
 	MaxLost = 2
@@ -31,11 +35,15 @@ const (
 
 // Attempt is what an attempt at a server must know of its request.
 type Attempt struct {
-	// Kind is the kind of the pool's servers, and Pool the pool's name for logs and metrics.
+	// Kind is the kind of the pool's servers, or [AnyAnswer], and Pool the pool's name for logs and metrics.
 	Kind, Pool string
 	// SilentMS is the time in milliseconds after which a server without an answer counts as silent. 0: never.
 	SilentMS int
 }
+
+// AnyAnswer stands for the kind of an attempt whose answer is not held, because the client has asked the server for it
+// in its own words. It is still known how many servers the request has met.
+const AnyAnswer = "any"
 
 // String returns the value of [AttemptState].
 func (a Attempt) String() string { return a.Kind + " " + strconv.Itoa(a.SilentMS) + " " + a.Pool }
@@ -50,25 +58,32 @@ func ParseAttempt(text string) (a Attempt, ok bool) {
 
 // Lost are the attempts of one request that were lost.
 type Lost struct {
-	// Servers is how many different servers they were at, and Silent how many of the attempts ended in silence.
+	// Servers is how many different servers they were at, and Silent how many of the attempts ended in silence. Those at
+	// servers that may never have got the request are not among them.
 	Servers, Silent int
-	// Last is the address of the server of the last one, and LastSilent reports whether it ended in silence.
+	// Last is the address of the server of the last one, and LastSilent reports whether it ended in silence. Last is empty
+	// if that server may never have got the request.
 	Last       string
 	LastSilent bool
 }
 
 // ParseLost reads the value of [LostState].
 func ParseLost(text string) (l Lost) {
+	known := ""
 	for rest := text; rest != ""; {
-		var entry, address string
+		var entry string
 		entry, rest, _ = strings.Cut(rest, " ")
-		if address, l.LastSilent = strings.CutSuffix(entry, SilentMark); l.LastSilent {
+		l.Last, l.LastSilent = "", false
+		if strings.HasSuffix(entry, UnsentMark) {
+			continue
+		}
+		if l.Last, l.LastSilent = strings.CutSuffix(entry, SilentMark); l.LastSilent {
 			l.Silent++
 		}
-		if address != l.Last { // with the second one the request is given up
+		if l.Last != known { // with the second one the request is given up
 			l.Servers++
 		}
-		l.Last = address
+		known = l.Last
 	}
 	return l
 }

@@ -19,7 +19,7 @@ func TestAttempt(t *testing.T) {
 }
 
 // TestLost: a request is given up when two servers have broken it off, or two attempts have ended in silence. One
-// server may break off any number: it is put out meanwhile.
+// server may break off any number: it is put out meanwhile. Servers that cannot be reached do not count.
 func TestLost(t *testing.T) {
 	for text, want := range map[string]struct {
 		Lost
@@ -35,6 +35,11 @@ func TestLost(t *testing.T) {
 		"a:1? a:1":            {Lost{1, 1, "a:1", false}, false, "broken off"},
 		"a:1? b:1":            {Lost{2, 1, "b:1", false}, true, "broken off"},
 		"a:1 a:1 a:1 a:1 a:1": {Lost{1, 0, "a:1", false}, false, "broken off"},
+		"a:1! b:1! c:1!":      {Lost{}, false, "broken off"},
+		"a:1! b:1":            {Lost{1, 0, "b:1", false}, false, "broken off"},
+		"a:1 b:1! a:1":        {Lost{1, 0, "a:1", false}, false, "broken off"},
+		"a:1? b:1!":           {Lost{1, 1, "", false}, false, "broken off"},
+		"a:1! b:1 c:1":        {Lost{2, 0, "c:1", false}, true, "broken off"},
 	} {
 		got := ParseLost(text)
 		if got != want.Lost || got.Over() != want.over || got.How() != want.how {

@@ -111,8 +111,9 @@ type ResponseHead struct {
 	RetryAfter  string
 	// Limits are the headers x-ratelimit-… of a response with status 429. The memory of their texts is the Exchange's.
 	Limits []Header
-	// Local reports whether the proxy itself made the response, without a server.
-	Local bool
+	// Local reports whether the proxy itself made the response, without a server. GivenUp reports whether it did so because
+	// servers have broken off, or were silent, and no further one is asked.
+	Local, GivenUp bool
 	// Received is how much of the request's body had come before the response, in bytes.
 	Received int
 	// End reports whether the response has no body.

@@ -143,6 +143,17 @@ func errStalled(milliseconds int64) *openai.Error {
 	}
 }
 
+// errGivenUp is the error for a request that no further server is asked for. milliseconds is the time of silence.
+func errGivenUp(status int, milliseconds int64) *openai.Error {
+	if status == 504 {
+		return errStalled(milliseconds)
+	}
+	return &openai.Error{
+		Status: 503, Type: contract.ServerErrorType, Code: contract.CodeServerError,
+		Message: "The inference server closed the connection before its answer was finished.",
+	}
+}
+
 func errUnfinished() *openai.Error {
 	return &openai.Error{
 		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerError,

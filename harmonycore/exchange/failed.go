@@ -27,7 +27,7 @@ type failedResponse struct {
 	// headersReceived reports whether the headers have come.
 	headersReceived bool
 	status          int
-	local           bool
+	local, givenUp  bool
 	retry           string
 	// received is how much of the request's body had come when the proxy itself answered.
 	received int
@@ -50,7 +50,7 @@ func (f *failedResponse) headers(h ResponseHead) ResponseAction {
 	if h.Local && isJSON(h.ContentType) {
 		return f.x.client.pass() // the proxy was configured to shape its own replies
 	}
-	f.headersReceived = true
+	f.headersReceived, f.givenUp = true, h.GivenUp
 	f.status, f.local, f.received, f.retry = h.Status, h.Local, h.Received, strings.Clone(h.RetryAfter)
 	if h.End {
 		return f.x.client.reply(f.reply())
@@ -112,6 +112,9 @@ func (f *failedResponse) headStatus() int {
 
 // reply puts the complete response into the API's form.
 func (f *failedResponse) reply() *Reply {
+	if f.givenUp {
+		return replyWith(errGivenUp(f.status, int64(f.x.gateway.options.StallTimeoutMS)))
+	}
 	if f.local {
 		return replyWith(localError(f.status, string(f.collected), f.received, f.x.gateway.options.BodyLimit))
 	}

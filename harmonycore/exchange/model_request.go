@@ -123,6 +123,9 @@ func (e *Exchange) forward(model *Model, body []byte) RequestAction {
 	action := e.forwardTo(model, model.Kind.Facts().Path, body)
 	if model.Routing.UntilFirstToken && !e.headersForwarded {
 		a := contract.Attempt{Kind: model.Kind.Facts().Name, Pool: model.PoolName}
+		if e.PassesThrough() {
+			a.Kind = contract.AnyAnswer
+		}
 		if !model.Kind.Facts().Conversations { // which may send a whole answer at its end
 			a.SilentMS = e.gateway.options.StallTimeoutMS
 		}

@@ -13,6 +13,9 @@ import (
 //
 // The host does not tell an attempt that it has ended. What a lost one leaves for the next is therefore written
 // before it is lost, and is taken back when there is an answer.
+//
+// Whether a server has got a request can be seen only from outside of the host's calls, at a tick, unless the host had a
+// connection already. A further attempt therefore waits for its connection: it is not sent before it is written down.
 type attempt struct {
 	types.DefaultHttpContext
 	of *attempts
@@ -28,8 +31,9 @@ type attempt struct {
 	read int
 	// sent is when the request was sent, in milliseconds since 1970.
 	sent int64
-	// noted and silent report whether the attempt has been written down as one that is lost, and as a silent one.
-	noted, silent bool
+	// noted and silent report whether the attempt has been written down as one that is lost, and as a silent one. waits
+	// reports whether it waits for its connection.
+	noted, silent, waits bool
 }
 
 // The statuses that a client gets for a request that is given up.
@@ -52,7 +56,7 @@ func (a *attempt) OnHttpRequestHeaders(int, bool) types.Action {
 		a.lost = string(text)
 	}
 	lost := contract.ParseLost(a.lost)
-	if lost.Servers > 0 {
+	if lost.Last != "" {
 		a.of.report(a, lost.Last, lost.How(), now())
 	}
 	if lost.Over() {
@@ -61,13 +65,35 @@ func (a *attempt) OnHttpRequestHeaders(int, bool) types.Action {
 		if lost.Silent > 0 {
 			status = statusSilent
 		}
-		check("send reply", proxywasm.SendHttpResponse(status, nil, nil, -1))
+		header := [][2]string{{contract.FailedHeader, contract.GivenUp}}
+		check("send reply", proxywasm.SendHttpResponse(status, header, nil, -1))
 		return types.ActionPause
 	}
 	a.sent = now()
 	a.of.await(a)
-	return types.ActionContinue
+	if a.connected() {
+		a.note()
+		return types.ActionContinue
+	}
+	a.leave(contract.UnsentMark)
+	if a.lost == "" {
+		return types.ActionContinue
+	}
+	a.waits = true
+	return actionPauseAll
 }
+
+// actionPauseAll holds the headers, and what comes after them without a call. The SDK has no name for it. Envoy's is
+// StopAllIterationAndWatermark.
+const actionPauseAll types.Action = 4
+
+// connected reports whether the host has a connection to the server.
+func (a *attempt) connected() bool {
+	_, err := readProperty(localAddress)
+	return err == nil
+}
+
+const localAddress = "upstream\x00local_address"
 
 // OnHttpResponseHeaders implements [types.HttpContext].
 func (a *attempt) OnHttpResponseHeaders(_ int, end bool) types.Action {
@@ -76,16 +102,19 @@ func (a *attempt) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	}
 	headers, err := readResponseHeaders()
 	check("read response headers", err)
-	if status, _ := find(headers, ":status"); status != "200" {
-		a.answered()
-		return types.ActionContinue
-	}
+	status, _ := find(headers, ":status")
 	contentType, _ := find(headers, "content-type")
-	if a.opening = opening.New(a.Kind, contentType); a.opening == nil {
-		a.answered()
+	if status == "200" {
+		a.opening = opening.New(a.Kind, contentType)
+	}
+	if a.opening == nil {
+		a.of.forget(a)
+		setLost(a.lost)
 		return types.ActionContinue
 	}
-	a.note()
+	if !a.noted {
+		a.note()
+	}
 	if end {
 		return a.judge(nil, true)
 	}
@@ -122,15 +151,13 @@ func (a *attempt) judge(piece []byte, end bool) types.Action {
 		return types.ActionPause
 	}
 	a.opening = nil
-	a.answered()
+	a.of.forget(a)
 	if !verdict.Failed() {
 		return types.ActionContinue
 	}
 	address, _ := readProperty(upstream)
 	a.of.report(a, string(address), verdict.String(), now())
-	if a.noted { // nothing was lost
-		setLost(a.lost)
-	}
+	setLost(a.lost)
 	check("set status", proxywasm.ReplaceHttpResponseHeader(":status", failedStatus))
 	check("set header", proxywasm.ReplaceHttpResponseHeader(contract.FailedHeader, verdict.String()))
 	return types.ActionContinue
@@ -138,24 +165,24 @@ func (a *attempt) judge(piece []byte, end bool) types.Action {
 
 const failedStatus = "503" // contract.FailedStatus
 
-// answered notes that the attempt is not awaited any more.
-func (a *attempt) answered() { a.of.forget(a) }
-
-// note writes the attempt down as one that is lost, unless a verdict takes it back.
+// note writes the attempt down as one that is lost, unless an answer takes it back.
 func (a *attempt) note() {
-	address, err := readProperty(upstream)
-	if err != nil {
-		return
-	}
-	entry := string(address)
+	mark := ""
 	if a.silent {
-		entry += contract.SilentMark
+		mark = contract.SilentMark
 	}
+	a.leave(mark)
+	a.noted = true
+}
+
+// leave writes down what the next attempt reads if this one is lost.
+func (a *attempt) leave(mark string) {
+	address, _ := readProperty(upstream)
+	entry := string(address) + mark
 	if a.lost != "" {
 		entry = a.lost + " " + entry
 	}
 	setLost(entry)
-	a.noted = true
 }
 
 func setLost(text string) {

@@ -12,6 +12,8 @@ type attempts struct {
 	vm      *vm
 	awaited []*attempt
 	log     contract.AttemptLog
+	// sweptAt is when those of awaited were last looked for that have ended, in milliseconds since 1970.
+	sweptAt int64
 }
 
 // isAttempts reports whether the configuration that starts is that of the attempts' filter.
@@ -25,9 +27,13 @@ func (p *plugin) startAttempts() types.OnPluginStartStatus {
 	if p.attempts == nil {
 		p.attempts = &attempts{vm: p.vm}
 	}
-	check("set tick period", proxywasm.SetTickPeriodMilliSeconds(tickMS))
+	check("set tick period", proxywasm.SetTickPeriodMilliSeconds(attemptTickMS))
 	return types.OnPluginStartStatusOK
 }
+
+// attemptTickMS is the interval, in milliseconds, at which the host is asked for new connections. The first attempt of a
+// request is not known to be at its server until then, and a further one is not sent.
+const attemptTickMS = 20
 
 func (s *attempts) await(a *attempt) {
 	s.awaited = append(s.awaited, a)
@@ -45,26 +51,31 @@ func (s *attempts) forget(a *attempt) {
 	s.awaited = s.awaited[:n-1]
 }
 
-// connected is a property that the stream has as soon as the host has a connection to the server.
-const connected = "upstream\x00local_address"
-
-// tick forgets attempts that have ended, and writes down those on which a server has begun to work, and the silent
-// ones. A server that breaks off before the first tick, without headers, is taken for one that has refused the
-// connection.
+// tick writes down attempts whose servers have the request now, and the silent ones. It forgets those that have ended.
 func (s *attempts) tick(at int64) {
+	sweeps := at-s.sweptAt >= tickMS
+	if sweeps {
+		s.sweptAt = at
+	}
 	for i := len(s.awaited) - 1; i >= 0; i-- {
 		a := s.awaited[i]
+		silent := a.SilentMS > 0 && at-a.sent >= int64(a.SilentMS)
+		changed := !a.noted || a.silent != silent
+		if !changed && !sweeps {
+			continue
+		}
 		if proxywasm.SetEffectiveContext(a.id) != nil {
 			s.forget(a) // the host no longer has it
 			continue
 		}
-		silent := a.SilentMS > 0 && at-a.sent >= int64(a.SilentMS)
-		if a.noted && a.silent == silent {
+		if !changed || !a.connected() {
 			continue
 		}
-		if _, err := readProperty(connected); err == nil {
-			a.silent = silent
-			a.note()
+		a.silent = silent
+		a.note()
+		if a.waits {
+			a.waits = false
+			check("send request", proxywasm.ResumeHttpRequest())
 		}
 	}
 }

@@ -29,8 +29,8 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	check("read response headers", err)
 	status, _ := find(headers, ":status")
 	head.Status, _ = strconv.Atoi(status)
-	if _, failed := find(headers, contract.FailedHeader); failed && head.Status == contract.FailedStatus {
-		head.Status = s.restore()
+	if how, failed := find(headers, contract.FailedHeader); failed {
+		s.restore(&head, how)
 	}
 	head.ContentType, _ = find(headers, "content-type")
 	head.RetryAfter, _ = find(headers, "retry-after")
@@ -52,12 +52,14 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	return s.act(action)
 }
 
-// restore undoes what the last attempt has done to its answer, and returns the answer's status. The client gets what a
-// single server would have given.
-func (s *stream) restore() int {
+// restore undoes what the last attempt has done to its answer. The client gets what a single server would have given.
+func (s *stream) restore(head *exchange.ResponseHead, how string) {
+	head.GivenUp = how == contract.GivenUp
 	check("remove response header", proxywasm.RemoveHttpResponseHeader(contract.FailedHeader))
-	check("set status", proxywasm.ReplaceHttpResponseHeader(":status", "200"))
-	return 200
+	if !head.GivenUp && head.Status == contract.FailedStatus {
+		head.Status = 200
+		check("set status", proxywasm.ReplaceHttpResponseHeader(":status", "200"))
+	}
 }
 
 const statusLimited = 429

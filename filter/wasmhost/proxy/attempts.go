@@ -150,6 +150,9 @@ func (a *attempts) read(r *http.Response) (failed string, err error) {
 	buffer := make([]byte, 8<<10)
 	for {
 		n, err := r.Body.Read(buffer)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return "", io.EOF // as if it had come before the headers
+		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", err
 		}

@@ -326,7 +326,7 @@ sees 'vllm'
 end_fleet misnamed
 end misnamed
 
-heading 'Four pools, each with a server that answers 200 and fails before its first token, in a fleet and in harmony up'
+heading 'Pools, each with a server that answers 200 and fails before its first token, in a fleet and in harmony up'
 # The ways to fail, and how the log says it.
 ways=(dies drains empty hangs)
 declare -A words=([dies]='broken off' [drains]=aborted [empty]=empty [hangs]=silent)
@@ -343,8 +343,9 @@ declare -A faults=([dies]='--fault close:0' [drains]="--script $logs/drains.json
     urls[$way]="$url"
     printf '  - { name: %s, policy: round_robin, servers: ["%s", "%s"] }\n' "$way" "$url" "$well"
   done
+  printf '  - { name: alone, servers: ["%s"] }\n' "${urls[drains]}" # no other server can be asked
   printf 'models:\n'
-  for way in "${ways[@]}"; do printf '  - { name: %s, pool: %s, server_model: gpt-oss-120b }\n' "$way" "$way"; done
+  for way in "${ways[@]}" alone; do printf '  - { name: %s, pool: %s, server_model: gpt-oss-120b }\n' "$way" "$way"; done
 } >"$logs/failing.yaml"
 fleet failing
 declare -A gateways=([fleet]="$gateway") statuses=([fleet]="$status_address")
@@ -376,10 +377,14 @@ for where in fleet envoy wazero; do
     [[ "$said" == "  $REQUESTS × 200" ]] || die "$where, $way: $said"
     await "pool $way: ${urls[$way]#http://} has failed before its first token: ${words[$way]}" cat "${its_log[$where]}"
   done
-  printf 'the log:\n%s\n' "$(grep -o 'harmony: pool .*' "${its_log[$where]}" | head -n 4)"
+  said="$(ask "${gateways[$where]}" alone)"
+  printf 'without another server the client gets %s\n' "$said"
+  sees '50'
+  await "pool alone: ${urls[drains]#http://} has failed before its first token: the client got 50" cat "${its_log[$where]}"
+  printf 'the log:\n%s\n' "$(grep -o 'harmony: pool .*' "${its_log[$where]}" | head -n 5)"
   status_address="${statuses[$where]}"
   failing() { "$HARMONY_BIN" status --address "$status_address" | grep -c 'WARNING: .* failed before the first token'; }
-  await 4 failing
+  await 5 failing
   status 1
   if [[ "$where" != fleet ]]; then
     said="$(curl --silent --show-error "http://$status_address/stats/prometheus?filter=harmony_failed_attempts_total")"

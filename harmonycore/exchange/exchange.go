@@ -53,7 +53,9 @@ type Exchange struct {
 	active  bool
 	// attempt is what the attempts at servers know, if the proxy makes further ones until the first token.
 	attempt contract.Attempt
-	report  Report
+	// unheld reports whether an answer has begun that the proxy does not hold until its first token, or none came in time.
+	unheld bool
+	report Report
 }
 
 // endpoint handles one kind of request.
@@ -144,6 +146,7 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 // ResponseHeaders takes the response's headers.
 func (e *Exchange) ResponseHeaders(h ResponseHead) ResponseAction {
 	e.active, e.attempt.SilentMS = true, 0
+	e.unheld = e.unheld || h.Status == 200 && !h.Local && !e.held()
 	if e.noteReserved(&h) {
 		return e.limited(&h)
 	}
@@ -219,8 +222,12 @@ func (e *Exchange) Stalled(now int64) ResponseAction {
 	if !e.Overdue(now) {
 		return ResponseAction{}
 	}
+	e.unheld = e.unheld || !e.held()
 	return e.response.silent(int64(e.gateway.options.StallTimeoutMS))
 }
+
+// held reports whether the proxy holds the answer until its first token.
+func (e *Exchange) held() bool { return e.attempt.Kind != "" }
 
 // PassesThrough reports whether everything that is still to come passes unchanged.
 func (e *Exchange) PassesThrough() bool { return e.client.state == outletPassing }

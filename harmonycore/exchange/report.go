@@ -71,6 +71,8 @@ type Report struct {
 	FirstToken int64
 	// Finish is the end of the request: one of the constants below.
 	Finish string
+	// FailedEarly reports whether the answer has failed before its first token, in the proxy's only attempt.
+	FailedEarly bool
 	// Cut is what cut an answer of which the client has only the beginning: one of the constants below, or empty.
 	Cut string
 	// EarlyEnd is why an answer, or one of its choices, ended before the server did: one of the constants below, or empty.
@@ -122,6 +124,7 @@ func (e *Exchange) Report() Report {
 	if e.observer != nil {
 		e.observer.complement(&r)
 	}
+	r.FailedEarly = e.unheld && r.Translated && r.FirstToken < 0 && (r.Finish == FinishError || r.Finish == FinishCut)
 	e.settle(&r)
 	if r.Prefill.Result == PrefillLeft && e.generation != nil {
 		r.Prefill.Result = e.generation.unanswered(r.Finish)

@@ -131,60 +131,83 @@ func TestReportEnds(t *testing.T) {
 		name      string
 		act       func(*Exchange)
 		want, cut string
+		early     bool // it has failed before its first token, unless the client has left
 	}{
-		{"before the headers", func(*Exchange) {}, FinishCut, ""},
-		{"before the first token", func(x *Exchange) { x.ResponseHeaders(eventStream) }, FinishCut, ""},
+		{"before the headers", func(*Exchange) {}, FinishCut, "", false},
+		{"before the first token", func(x *Exchange) { x.ResponseHeaders(eventStream) }, FinishCut, "", true},
 		{"within the answer", func(x *Exchange) {
 			x.ResponseHeaders(eventStream)
 			x.ResponseBody([]byte(partial), false)
-		}, FinishCut, CutOther},
+		}, FinishCut, CutOther, false},
 		{"trailers within the answer", func(x *Exchange) {
 			x.ResponseHeaders(eventStream)
 			x.ResponseBody([]byte(partial), false)
 			x.ResponseTrailers()
-		}, FinishError, CutServer},
+		}, FinishError, CutServer, false},
 		{"after the answer", func(x *Exchange) {
 			x.ResponseHeaders(eventStream)
 			x.ResponseBody([]byte(answer), false)
-		}, FinishStop, ""},
+		}, FinishStop, "", false},
 		{"no finish reason", func(x *Exchange) {
 			x.ResponseHeaders(eventStream)
 			x.ResponseBody([]byte(partial), true)
-		}, FinishError, CutServer},
+		}, FinishError, CutServer, false},
 		{"an end without a finish reason", func(x *Exchange) {
 			x.ResponseHeaders(eventStream)
 			x.ResponseBody([]byte(partial+"data: [DONE]\n\n"), false)
 			x.ResponseBody(nil, true)
-		}, FinishError, ""},
+		}, FinishError, "", false},
 		{"silence before the first token", func(x *Exchange) {
 			x.ResponseHeaders(eventStream)
 			x.Stalled(testNow)
 			x.Stalled(testNow + testLimit)
-		}, FinishError, ""},
+		}, FinishError, "", true},
 		{"silence", func(x *Exchange) {
 			x.ResponseHeaders(eventStream)
 			x.ResponseBody([]byte(partial), false)
 			x.Stalled(testNow)
 			x.Stalled(testNow + testLimit)
-		}, FinishError, CutStall},
+		}, FinishError, CutStall, false},
 		{"silence after a failure", func(x *Exchange) {
 			x.ResponseHeaders(eventStream)
 			x.ResponseBody([]byte(partial+"data: {]\n\n"), false)
 			x.Stalled(testNow)
 			x.Stalled(testNow + testLimit)
-		}, FinishError, ""},
+		}, FinishError, "", false},
+		{"nothing", func(x *Exchange) {
+			x.ResponseHeaders(eventStream)
+			x.ResponseBody(nil, true)
+		}, FinishError, "", true},
+		{"a reset, and the proxy's reply", func(x *Exchange) {
+			x.ResponseHeaders(eventStream)
+			x.ResponseHeaders(ResponseHead{Status: 503, Local: true, End: true})
+		}, FinishError, "", true},
+		{"silence before the headers", func(x *Exchange) {
+			x.Stalled(testNow)
+			x.Stalled(testNow + testLimit)
+		}, FinishError, "", true},
+		{"the proxy's reply", func(x *Exchange) {
+			x.ResponseHeaders(ResponseHead{Status: 503, Local: true, End: true})
+		}, FinishError, "", false},
 		{"a status", func(x *Exchange) {
 			x.ResponseHeaders(ResponseHead{Status: 429, End: true})
-		}, FinishError, ""},
+		}, FinishError, "", false},
 		{"the limit", func(x *Exchange) {
 			x.ResponseHeaders(eventStream)
 			x.ResponseBody([]byte(length), true)
-		}, FinishLength, ""},
+		}, FinishLength, "", false},
 	} {
-		x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(true))
-		tt.act(x)
-		if got := x.Report(); got.Finish != tt.want || got.Cut != tt.cut || !got.Translated {
-			t.Errorf("%s: %q, cut by %q, want %q and %q", tt.name, got.Finish, got.Cut, tt.want, tt.cut)
+		for _, held := range []bool{false, true} { // the attempts tell of themselves
+			g := testGateway(func(o *Options) { o.Models[0].Routing.UntilFirstToken = held })
+			x := forwarded(t, g, "/v1/chat/completions", chatBody(true))
+			tt.act(x)
+			got := x.Report()
+			if got.FailedEarly != (tt.early && !held) {
+				t.Errorf("%s, held %v: early %v", tt.name, held, got.FailedEarly)
+			}
+			if !held && (got.Finish != tt.want || got.Cut != tt.cut || !got.Translated) {
+				t.Errorf("%s: %q, cut by %q, want %q and %q", tt.name, got.Finish, got.Cut, tt.want, tt.cut)
+			}
 		}
 	}
 }

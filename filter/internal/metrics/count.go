@@ -93,6 +93,9 @@ func (s *Set) Count(r *exchange.Report, status int) {
 		p := s.pool(r.Pool, r.Policy)
 		at := classOf(status)
 		s.add(&p.requests[at], 1, contract.PoolRequestsTotal, p.name, p.policy, classes[at])
+		if FailedEarly(r, status) {
+			s.AttemptFailed(r.Pool)
+		}
 	}
 	if r.Client != "" {
 		s.countClient(r, status)
@@ -211,6 +214,10 @@ func (s *Set) model(name string) *model {
 	}
 	return &s.other
 }
+
+// FailedEarly reports whether the answer to a client that has waited for it failed before its first token. status is the
+// client's.
+func FailedEarly(r *exchange.Report, status int) bool { return r.FailedEarly && status >= 500 }
 
 func (s *Set) pool(name, policy string) *pool {
 	for i := range s.pools {

@@ -115,6 +115,10 @@ func TestCounts(t *testing.T) {
 	}
 	s.Count(&exchange.Report{API: "tokens", Pool: "pool of gpt-oss-120b", Policy: "before"}, 200)
 	s.Count(&exchange.Report{API: "chat", Model: "not configured"}, 0)
+	for _, status := range []int{200, 0, 503} { // the client got an answer, has left, got an error
+		s.Count(&exchange.Report{API: "tokens", Pool: "pool of gpt-oss-120b", Policy: contract.PolicySession,
+			FailedEarly: true}, status)
+	}
 	// Nothing came: nothing is recorded that would be a lie.
 	s.Count(&exchange.Report{API: "chat", Model: "gpt-oss-120b", Translated: true, FirstToken: -1}, 503)
 	s.ResponseChunk()

@@ -11,7 +11,6 @@ import (
 type attempts struct {
 	vm      *vm
 	awaited []*attempt
-	log     contract.AttemptLog
 	// sweptAt is when those of awaited were last looked for that have ended, in milliseconds since 1970.
 	sweptAt int64
 }
@@ -83,7 +82,11 @@ func (s *attempts) tick(at int64) {
 // report counts an attempt that has failed before its first token, and logs it.
 func (s *attempts) report(a *attempt, server, how string, at int64) {
 	s.vm.metrics.AttemptFailed(a.Pool)
-	if line := s.log.Line(a.Pool, server, how, at); line != "" {
+	s.vm.logFailure(a.Pool, server, how, at)
+}
+
+func (v *vm) logFailure(pool, server, how string, at int64) {
+	if line := v.failures.Line(pool, server, how, at); line != "" {
 		proxywasm.LogWarn(line)
 	}
 }

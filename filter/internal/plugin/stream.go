@@ -2,10 +2,12 @@ package plugin
 
 import (
 	"encoding/binary"
+	"strconv"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
+	"github.com/harmonyedge/harmonyedge/filter/internal/metrics"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
@@ -91,6 +93,10 @@ func (s *stream) OnHttpStreamDone() {
 	s.plugin.vm.metrics.FlushChunks()
 	status := responseStatus()
 	s.plugin.vm.metrics.Count(&report, status)
+	if metrics.FailedEarly(&report, status) {
+		server, _ := readProperty(upstream)
+		s.plugin.vm.logFailure(report.Pool, string(server), "the client got "+strconv.Itoa(status), now())
+	}
 	s.plugin.vm.describe(&report)
 	if s.tapped != nil {
 		s.endTap(&report, status)

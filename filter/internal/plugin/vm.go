@@ -44,7 +44,9 @@ type vm struct {
 	// held counts what the host holds of requests that are still being received.
 	held    held
 	metrics *metrics.Set
-	heap    heap
+	// failures are the lines about attempts that have failed before their first token.
+	failures contract.AttemptLog
+	heap     heap
 	// tapKey is the key of the tap, or empty. tappers are those of the configurations in use, the newest last, and blocks
 	// are what they share.
 	tapKey  string

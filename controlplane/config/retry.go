@@ -1,6 +1,10 @@
 package config
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/contract"
+import (
+	"slices"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
 
 // The values of [Pool.RetryUntil].
 const (
@@ -23,9 +27,11 @@ func (p *Pool) hasOthers(servers int) bool {
 }
 
 // holds is HoldsAnswers of a pool that lists so many servers. A prompt that a server of another pool has read is for
-// one server of this one.
+// one server of this one. Servers that read prompts are called by the filter itself, and a filter that ran within that
+// call would be in the same VM (RATIONALE.md#210).
 func (c *Config) holds(p *Pool, servers int) bool {
-	return p.hasOthers(servers) && p.RetryUntil != RetryUntilHeaders && p.Prefill.Pool == "" &&
+	reads := slices.ContainsFunc(c.Pools, func(o Pool) bool { return o.Prefill.Pool != "" && o.Prefill.Pool == p.Name })
+	return p.hasOthers(servers) && p.RetryUntil != RetryUntilHeaders && p.Prefill.Pool == "" && !reads &&
 		c.Mode == contract.ModeFull && !c.HeadersOnly
 }
 

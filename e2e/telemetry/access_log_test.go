@@ -28,7 +28,7 @@ var failing = []struct{ name, method, path, body string }{
 	{"health", http.MethodGet, "/health", ""},
 	{"models", http.MethodGet, "/v1/models", ""},
 	{"dead server", http.MethodPost, lab.ChatPath, lab.ChatBody("dead", clientKey)},
-	{"large", http.MethodPost, lab.ChatPath, lab.ChatBody(lab.Model, strings.Repeat("x", 2<<20))},
+	{"large", http.MethodPost, lab.ChatPath, lab.ChatBody(lab.Model, strings.Repeat("x", 3<<19))},
 	{"no JSON", http.MethodPost, lab.ChatPath, `{"model":` + clientKey},
 	{leaving, http.MethodPost, lab.ChatPath, `{"stream":true,` + lab.ChatBody(lab.Model, "Hi")[1:]},
 	{`<quotes"in\the&id>`, http.MethodGet, "/v1/models", ""},

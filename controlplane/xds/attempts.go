@@ -7,10 +7,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	headersv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
-	wasmfilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/wasm/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -36,16 +33,6 @@ func (b *builder) attemptsFilter() *hcmv3.HttpFilter {
 		f.TypedConfig = b.any(w)
 	}
 	return &hcmv3.HttpFilter{Name: AttemptsFilterName, ConfigType: f}
-}
-
-// attemptsTypes returns the types that the filter's configuration may have.
-func attemptsTypes() []string {
-	var urls []string
-	for _, m := range []proto.Message{&headersv3.HeaderMutation{}, &wasmfilterv3.Wasm{}} {
-		a, _ := anypb.New(m) // an empty message can be packed
-		urls = append(urls, a.GetTypeUrl())
-	}
-	return urls
 }
 
 // router returns the router. Its own filters are for clusters that have none: a filter among a cluster's would have a

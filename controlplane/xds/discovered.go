@@ -8,7 +8,11 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	procv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+	headersv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+	localv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/local_ratelimit/v3"
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	statefilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/set_filter_state/v3"
 	wasmfilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/wasm/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	upstreamhttpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
@@ -90,7 +94,11 @@ func Endpoints(c *config.Resolved, o Options) (map[string][]types.Resource, erro
 // isDiscovered reports whether Envoy discovers the configuration of a filter by the filter's name.
 func isDiscovered(f *hcmv3.HttpFilter) bool {
 	typed := f.GetTypedConfig()
-	return f.GetName() == LimitsFilterName || f.GetName() == AttemptsFilterName || typed.MessageIs(&wasmfilterv3.Wasm{}) || typed.MessageIs(&procv3.ExternalProcessor{})
+	switch f.GetName() {
+	case LimitsFilterName, AttemptsFilterName, AffinityFilter:
+		return true
+	}
+	return typed.MessageIs(&wasmfilterv3.Wasm{}) || typed.MessageIs(&procv3.ExternalProcessor{})
 }
 
 func discoveredFilter(f *hcmv3.HttpFilter) *corev3.TypedExtensionConfig {
@@ -156,18 +164,31 @@ func discover(filters []*hcmv3.HttpFilter) (all []types.Resource) {
 			continue
 		}
 		all = append(all, discoveredFilter(f))
-		urls := []string{f.GetTypedConfig().GetTypeUrl()}
-		switch f.GetName() {
-		case LimitsFilterName:
-			urls = limitsTypes()
-		case AttemptsFilterName:
-			urls = attemptsTypes()
-		}
 		f.ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
-			ConfigSource: filterSource(), TypeUrls: urls,
+			ConfigSource: filterSource(), TypeUrls: typesOf(f),
 		}}
 	}
 	return all
+}
+
+// typesOf returns the types that a filter's configuration may have. What a filter is may change while streams run.
+func typesOf(f *hcmv3.HttpFilter) (urls []string) {
+	var all []proto.Message
+	switch f.GetName() {
+	case LimitsFilterName: // who keeps the limits
+		all = []proto.Message{&ratelimitv3.RateLimit{}, &localv3.LocalRateLimit{}}
+	case AttemptsFilterName: // whether a pool needs it
+		all = []proto.Message{&headersv3.HeaderMutation{}, &wasmfilterv3.Wasm{}}
+	case AffinityFilter:
+		all = []proto.Message{&headersv3.HeaderMutation{}, &statefilterv3.Config{}}
+	default:
+		return []string{f.GetTypedConfig().GetTypeUrl()}
+	}
+	for _, m := range all {
+		a, _ := anypb.New(m) // an empty message can be packed
+		urls = append(urls, a.GetTypeUrl())
+	}
+	return urls
 }
 
 func pack(m proto.Message) (*anypb.Any, error) {

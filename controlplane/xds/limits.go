@@ -20,7 +20,6 @@ import (
 	previousv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -41,17 +40,6 @@ const (
 func (b *builder) limitsFilter() *hcmv3.HttpFilter {
 	return &hcmv3.HttpFilter{Name: LimitsFilterName,
 		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(b.limits())}}
-}
-
-// limitsTypes returns the types that the filter's configuration may have: who keeps the limits may change while streams
-// run.
-func limitsTypes() []string {
-	var urls []string
-	for _, m := range []proto.Message{&ratelimitv3.RateLimit{}, &localv3.LocalRateLimit{}} {
-		a, _ := anypb.New(m) // an empty message can be packed
-		urls = append(urls, a.GetTypeUrl())
-	}
-	return urls
 }
 
 func (b *builder) limits() proto.Message {

@@ -1,9 +1,12 @@
 package xds
 
 import (
+	"slices"
+
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	statev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/common/set_filter_state/v3"
+	headersv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	statefilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/set_filter_state/v3"
 	sessionv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/stateful_session/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
@@ -21,7 +24,7 @@ const sessionFilter = "envoy.filters.http.stateful_session"
 // or the hash leads to another server (RATIONALE.md#60).
 func (b *builder) keepSession(r *routev3.Route, p *config.ResolvedPool) {
 	switch {
-	case p.Policy == config.PolicyPrefix, p.Policy == config.PolicyPicker && p.Picker.Fallback == config.PolicyPrefix:
+	case hashesAffinity(p):
 		r.GetRoute().HashPolicy = []*routev3.RouteAction_HashPolicy{{
 			PolicySpecifier: &routev3.RouteAction_HashPolicy_FilterState_{
 				FilterState: &routev3.RouteAction_HashPolicy_FilterState{Key: AffinityState},
@@ -55,15 +58,17 @@ func (b *builder) keepSession(r *routev3.Route, p *config.ResolvedPool) {
 // AffinityState is the name of the state in which Envoy keeps what [contract.AffinityHeader] said.
 const AffinityState = "harmony.affinity"
 
-// AffinityFilter is the name of the filter that keeps it.
-const AffinityFilter = "envoy.filters.http.set_filter_state"
+// AffinityFilter is the name of the filter that keeps it, and of its configuration, which Envoy discovers.
+const AffinityFilter = "harmony-affinity"
 
-// affinityFilter returns a filter that keeps the affinity of a request for the choice of its server. The header itself
-// cannot be there then: servers must not get it, and what removes it, the route or a filter of the cluster, does so
-// before the choice, or before that of a retry. Without the header the filter does nothing.
+// affinityFilter returns a filter that keeps the affinity of a request for the choice of its server. The header
+// itself cannot be there then: servers must not get it, and what removes it, the route or a filter of the cluster,
+// does so before the choice, or before that of a retry. Without the header the filter does nothing. Where no pool
+// needs it, it is one that never does anything: Envoy 1.37 has no envoy.hashable_string.
 func (b *builder) affinityFilter() *hcmv3.HttpFilter {
-	return &hcmv3.HttpFilter{Name: AffinityFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{
-		TypedConfig: b.any(&statefilterv3.Config{OnRequestHeaders: []*statev3.FilterStateValue{{
+	f := &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&headersv3.HeaderMutation{})}
+	if slices.ContainsFunc(b.usedPools(), hashesAffinity) {
+		f.TypedConfig = b.any(&statefilterv3.Config{OnRequestHeaders: []*statev3.FilterStateValue{{
 			Key:        &statev3.FilterStateValue_ObjectKey{ObjectKey: AffinityState},
 			FactoryKey: "envoy.hashable_string",
 			Value: &statev3.FilterStateValue_FormatString{FormatString: &corev3.SubstitutionFormatString{
@@ -72,6 +77,12 @@ func (b *builder) affinityFilter() *hcmv3.HttpFilter {
 				OmitEmptyValues: true,
 			}},
 			SkipIfEmpty: true,
-		}}}),
-	}}
+		}}})
+	}
+	return &hcmv3.HttpFilter{Name: AffinityFilter, ConfigType: f}
+}
+
+// hashesAffinity reports whether the affinity of a request chooses the pool's server.
+func hashesAffinity(p *config.ResolvedPool) bool {
+	return p.Policy == config.PolicyPrefix || p.Policy == config.PolicyPicker && p.Picker.Fallback == config.PolicyPrefix
 }

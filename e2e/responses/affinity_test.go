@@ -24,6 +24,7 @@ func TestChainStays(t *testing.T) {
 }
 
 func chainStays(t *testing.T, host string) {
+	lab.NeedsPrefix(t)
 	var servers []*sim.Server
 	var urls []string
 	for range 4 {

@@ -26,6 +26,7 @@ type farm struct {
 }
 
 func newFarm(t *testing.T, run lab.RunProxy, n int, pool config.Pool, o sim.Options) *farm {
+	lab.NeedsPrefix(t)
 	f := &farm{t: t}
 	for range n {
 		s, url := lab.RunSim(t, o)

@@ -127,7 +127,7 @@ func (m *merger) filters(*xds.Resources) error {
 	}
 	for _, f := range own {
 		switch name := f.text("name"); {
-		case !m.needed(name) || slices.Contains(names, name) && name != xds.AffinityFilter: // theirs sets something else
+		case !m.needed(name) || slices.Contains(names, name):
 		case name == corsFilter:
 			first = append(first, f)
 		default:

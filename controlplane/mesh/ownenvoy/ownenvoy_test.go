@@ -147,7 +147,7 @@ func TestNeeded(t *testing.T) {
 		"cors_origins: ['https://a.example']\n": "envoy.filters.http.cors envoy.filters.http.compressor harmony " +
 			"envoy.filters.http.router",
 		"pools: [{name: m, policy: prefix}]\n": "envoy.filters.http.compressor harmony " +
-			"envoy.filters.http.set_filter_state envoy.filters.http.router",
+			"harmony-affinity envoy.filters.http.router",
 	} {
 		config := models + settings
 		if strings.HasPrefix(settings, "pools") {

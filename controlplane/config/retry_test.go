@@ -6,9 +6,13 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// TestHoldsAnswers: answers are held where another server can be asked, and the filter and the clusters are told the same.
+// TestHoldsAnswers: answers are held where another server can be asked, and the filter and the clusters are told the
+// same.
 func TestHoldsAnswers(t *testing.T) {
-	const one, two = "servers: ['http://h:1']", "servers: ['http://h:1', 'http://h:2']"
+	const (
+		one, two = "servers: ['http://h:1']", "servers: ['http://h:1', 'http://h:2']"
+		third    = "servers: ['http://h:3']"
+	)
 	for name, tt := range map[string]struct {
 		model, pools, extra string
 		want                bool
@@ -16,10 +20,10 @@ func TestHoldsAnswers(t *testing.T) {
 		"one server":         {"pool: p", "- {name: p, " + one + "}", "", false},
 		"two":                {"pool: p", "- {name: p, " + two + "}", "", true},
 		"a file":             {"pool: p", "- {name: p, servers_file: /f.yaml}", "", true},
-		"a spare":            {"pool: p", "- {name: p, " + one + ", spares: [s]}\n- {name: s, servers: ['http://h:3']}", "", true},
+		"a spare":            {"pool: p", "- {name: p, " + one + ", spares: [s]}\n- {name: s, " + third + "}", "", true},
 		"turned off":         {"pool: p", "- {name: p, " + two + ", retry_until: headers}", "", false},
 		"turned on":          {"pool: p", "- {name: p, " + two + ", retry_until: first_token}", "", true},
-		"another reads":      {"pool: p", "- {name: p, " + two + ", prefill: {pool: r}}\n- {name: r, servers: ['http://h:3']}", "", false},
+		"another reads":      {"pool: p", "- {name: p, " + two + ", prefill: {pool: r}}\n- {name: r, " + third + "}", "", false},
 		"the model's own":    {"servers: ['vllm=http://h:1', 'vllm=http://h:2']", "[]", "", true},
 		"the model's one":    {"servers: ['vllm=http://h:1']", "[]", "", false},
 		"no headers to hold": {"pool: p", "- {name: p, " + two + "}", "mode: reduced\n", false},

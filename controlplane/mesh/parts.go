@@ -78,8 +78,8 @@ type Parts struct {
 // corsFilter is the filter that every gateway of a mesh has already.
 const corsFilter = "envoy.filters.http.cors"
 
-// Plain returns a configuration without what the router's own filters do. A mesh, like every foreign Envoy, has a router of
-// its own.
+// Plain returns a configuration without what the router's own filters do. A mesh, like every foreign Envoy, has a
+// router of its own.
 func Plain(c *config.Resolved) (*config.Resolved, error) {
 	plain := *c.Config
 	plain.HeadersOnly = true

@@ -19,8 +19,8 @@ const (
 	RequestsTotal Metric = iota
 	// PoolRequestsTotal counts requests that were sent to the servers of a pool, at their end.
 	PoolRequestsTotal
-	// FailedAttemptsTotal counts attempts at a pool's servers that have failed before their first token although the answer
-	// had begun with 200, or that were lost. Each is followed by another attempt, or by an error for the client.
+	// FailedAttemptsTotal counts attempts at a pool's servers that have failed before their first token although the
+	// answer had begun with 200, or that were lost. Each is followed by another attempt, or by an error for the client.
 	FailedAttemptsTotal
 	// AffinityTotal counts requests that were sent with an [AffinityHeader], by what it was made of, at their end.
 	AffinityTotal
@@ -95,7 +95,8 @@ const (
 	ConfigErrorsTotal
 	// ReducedLateErrorsTotal counts streams in reduced mode with an error event that would be a status in full mode.
 	ReducedLateErrorsTotal
-	// ReducedResetsTotal counts answers in reduced mode that the filter cut and that would have had a status in full mode.
+	// ReducedResetsTotal counts answers in reduced mode that the filter cut and that would have had a status in full
+	// mode.
 	ReducedResetsTotal
 	// MetricCount is the number of metrics.
 	MetricCount

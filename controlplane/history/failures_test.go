@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"strings"
@@ -49,11 +50,29 @@ func TestFailed(t *testing.T) {
 	wants("soon", map[string]int{"a": 5, "b": 1})
 	c.now = c.now.Add(5 * time.Second)
 	wants("later", map[string]int{"a": 2, "b": 1})
+	h.AddOf(c.now, "three", c.now.Add(-FailedFor), failing(t, 7, 0))
+	wants("an Envoy that was there before", map[string]int{"a": 2, "b": 1})
+	h.AddOf(c.now, "four", c.now.Add(-5*time.Second), failing(t, 0, 3))
+	wants("an Envoy that was just started", map[string]int{"a": 2, "b": 4})
 	h.SetPools([]string{"a"})
 	wants("without b", map[string]int{"a": 2})
 	c.now = c.now.Add(5 * time.Second)
 	wants("over", map[string]int{})
 	if n := len(h.Page().Series); n != len(quantiles) {
 		t.Errorf("%d series", n)
+	}
+}
+
+// TestFailedBeforeTheFirstReading: what an Envoy that was just started has counted by the first reading counts.
+func TestFailedBeforeTheFirstReading(t *testing.T) {
+	h, _ := newHistory(t)
+	h.SetPools([]string{"a"})
+	ctx, cancel := context.WithCancel(t.Context())
+	h.Poll(ctx, "one", func(context.Context) ([]byte, error) {
+		cancel()
+		return []byte("# TYPE harmony_failed_attempts_total counter\nharmony_failed_attempts_total{pool=\"a\"} 3\n"), nil
+	})
+	if got := h.Failed(); got["a"] != 3 {
+		t.Errorf("got %v", got)
 	}
 }

@@ -93,6 +93,12 @@ func (h *History) Dropped() uint64 {
 // time is spread over the time between. The first time there is nothing to compare with, and nothing is gained. An
 // Envoy of whose counters one has become smaller has been started again, and has counted from 0.
 func (h *History) Add(at time.Time, from string, families Families) {
+	h.AddOf(at, from, time.Time{}, families)
+}
+
+// AddOf is Add for an Envoy whose counters have begun at a time. The failed attempts of one that has begun lately count
+// the first time too.
+func (h *History) AddOf(at time.Time, from string, began time.Time, families Families) {
 	pools := h.knownPools()
 	r, dropped := read(families, pools)
 	h.mu.Lock()
@@ -107,6 +113,9 @@ func (h *History) Add(at time.Time, from string, families Families) {
 		}
 		for key, c := range r.counters {
 			s.counters[key] = c.value
+			if c.name == failedAttempts && at.Sub(began) < FailedFor {
+				h.failed.add(c.labels[poolLabel], h.interval(at), c.value)
+			}
 		}
 	} else {
 		h.gain(s, at, r)

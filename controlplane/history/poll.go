@@ -12,11 +12,12 @@ func (h *History) UntilNext() time.Duration {
 	return time.Unix(0, (h.interval(now)+1)*h.width).Sub(now)
 }
 
-// Poll reads one Envoy's metrics at the end of every interval, until ctx ends. get returns them in Prometheus' text
-// format. A reading that fails leaves a gap.
+// Poll reads the metrics of an Envoy that has just been started at the end of every interval, until ctx ends. get returns
+// them in Prometheus' text format. A reading that fails leaves a gap.
 func (h *History) Poll(ctx context.Context, from string, get func(context.Context) ([]byte, error)) {
+	began := h.now()
 	for {
-		h.pollOnce(ctx, from, get)
+		h.pollOnce(ctx, from, began, get)
 		select {
 		case <-ctx.Done():
 			return
@@ -25,7 +26,8 @@ func (h *History) Poll(ctx context.Context, from string, get func(context.Contex
 	}
 }
 
-func (h *History) pollOnce(ctx context.Context, from string, get func(context.Context) ([]byte, error)) {
+func (h *History) pollOnce(ctx context.Context, from string, began time.Time,
+	get func(context.Context) ([]byte, error)) {
 	ctx, cancel := context.WithTimeout(ctx, h.Interval())
 	defer cancel()
 	text, err := get(ctx)
@@ -33,6 +35,6 @@ func (h *History) pollOnce(ctx context.Context, from string, get func(context.Co
 		return
 	}
 	if all, err := Parse(bytes.NewReader(text)); err == nil {
-		h.Add(h.now(), from, all)
+		h.AddOf(h.now(), from, began, all)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	commonv1 "go.opentelemetry.io/proto/otlp/common/v1"
 	metricsv1 "go.opentelemetry.io/proto/otlp/metrics/v1"
@@ -35,6 +36,21 @@ func (p *push) from(address string) string {
 		return address
 	}
 	return p.name + "\x00" + strconv.FormatUint(p.started, 10)
+}
+
+// leastNanos is less than each time of this century in nanoseconds since 1970, and more than each in microseconds.
+const leastNanos = 1e17
+
+// beginning returns when the counters began, or zero if that is not known. Envoy 1.40 pushes it in microseconds, although
+// the field is in nanoseconds.
+func (p *push) beginning() time.Time {
+	switch {
+	case p.started == 0 || p.started > math.MaxInt64:
+		return time.Time{}
+	case p.started < leastNanos:
+		return time.UnixMicro(int64(p.started))
+	}
+	return time.Unix(0, int64(p.started))
 }
 
 // read returns what a push has. It returns an error if its counters are not cumulative.

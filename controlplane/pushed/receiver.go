@@ -108,7 +108,7 @@ func (r *Receiver) export(ctx context.Context, s grpc.ServerStream) error {
 		return status.Error(codes.PermissionDenied, "metrics: "+err.Error())
 	}
 	now, from := time.Now(), p.from(address(s.Context()))
-	r.history.Add(now, from, p.families)
+	r.history.AddOf(now, from, p.beginning(), p.families)
 	if r.watch != nil {
 		r.watch.Add(now, p.name, from, p.families)
 	}

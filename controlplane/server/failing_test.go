@@ -47,6 +47,13 @@ func TestFailedAttempts(t *testing.T) {
 	if all := warnings(); len(all) != 1 || !strings.HasPrefix(all[0], "4 answers of its servers have failed") {
 		t.Errorf("got %q", all)
 	}
+	started := uint64(time.Now().Add(-time.Second).UnixMicro())                             // as Envoy 1.40 pushes it
+	if code := e.countsSince(started, "edge-1", failed, "pool", "p", 2); code != codes.OK { // it was just started again
+		t.Fatal(code)
+	}
+	if n := p.Status().Pools[0].FailedAttempts; n != 6 {
+		t.Errorf("%d failed", n)
+	}
 	eventually(t, "logged", func() bool {
 		return strings.Contains(p.log.String(), "answers of a pool's servers fail before their first token")
 	})

@@ -82,6 +82,12 @@ func (p *pusher) pushes(name string, failed int64) codes.Code {
 // counts pushes a counter of an Envoy with one label, and returns the status.
 func (p *pusher) counts(name, counter, label, of string, n int64) codes.Code {
 	p.t.Helper()
+	return p.countsSince(1, name, counter, label, of, n)
+}
+
+// countsSince is counts for an Envoy whose counters have begun at a time, in nanoseconds since 1970.
+func (p *pusher) countsSince(began uint64, name, counter, label, of string, n int64) codes.Code {
+	p.t.Helper()
 	text := func(key, value string) *commonv1.KeyValue {
 		return &commonv1.KeyValue{Key: key, Value: &commonv1.AnyValue{Value: &commonv1.AnyValue_StringValue{StringValue: value}}}
 	}
@@ -90,7 +96,7 @@ func (p *pusher) counts(name, counter, label, of string, n int64) codes.Code {
 		ScopeMetrics: []*metricsv1.ScopeMetrics{{Metrics: []*metricsv1.Metric{{Name: counter,
 			Data: &metricsv1.Metric_Sum{Sum: &metricsv1.Sum{IsMonotonic: true,
 				AggregationTemporality: metricsv1.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE,
-				DataPoints: []*metricsv1.NumberDataPoint{{StartTimeUnixNano: 1,
+				DataPoints: []*metricsv1.NumberDataPoint{{StartTimeUnixNano: began,
 					Attributes: []*commonv1.KeyValue{text(label, of)},
 					Value:      &metricsv1.NumberDataPoint_AsInt{AsInt: n}}}}}}}}},
 	}}}

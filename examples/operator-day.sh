@@ -381,7 +381,8 @@ for where in fleet envoy wazero; do
   printf 'without another server the client gets %s\n' "$said"
   sees '50'
   await "pool alone: ${urls[drains]#http://} has failed before its first token: the client got 50" cat "${its_log[$where]}"
-  printf 'the log:\n%s\n' "$(grep -o 'harmony: pool .*' "${its_log[$where]}" | head -n 5)"
+  printf 'the log, the first line of each pool:\n'
+  for way in "${ways[@]}" alone; do grep -m 1 -o "harmony: pool $way: .*" "${its_log[$where]}"; done
   status_address="${statuses[$where]}"
   failing() { "$HARMONY_BIN" status --address "$status_address" | grep -c 'WARNING: .* failed before the first token'; }
   await 5 failing

@@ -136,9 +136,9 @@ func (r *Reader) keepsAlive(piece []byte) bool {
 	return false
 }
 
-// unreadable decides about an event that cannot be read. A stream of a chat server may go to the client as it is.
+// unreadable decides about an event that cannot be read. An answer of a chat server may go to the client as it is.
 func (r *Reader) unreadable() Verdict {
-	if r.kind.Facts().Conversations && !r.whole {
+	if r.kind.Facts().Conversations {
 		return Begun
 	}
 	return Unreadable
@@ -159,7 +159,7 @@ func (r *Reader) judge(e *backend.Event) Verdict {
 		return Begun
 	case e.Finish == backend.Aborted && (e.Failed || !facts.Conversations):
 		return Aborted
-	case e.Finish == backend.Filtered:
+	case e.Finish == backend.Filtered, r.whole: // a whole answer without a choice may be that to a prompt that is refused
 		return Begun
 	case e.Finish != backend.Running:
 		r.ended = true

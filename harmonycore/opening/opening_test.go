@@ -89,6 +89,8 @@ func TestVerdicts(t *testing.T) {
 			chunk(`"message":{"role":"assistant","content":""},"finish_reason":"abort"`), Aborted},
 		{contract.Chat, "whole", object, chunk(`"message":{"role":"assistant","content":"a"},"finish_reason":"stop"`), Begun},
 		{contract.Chat, "whole, nothing", object, "", Empty},
+		{contract.Chat, "whole, without a choice", object, `{"object":"chat.completion","choices":[]}`, Begun},
+		{contract.Chat, "whole, of its own", object, `{"object":"chat.completion","choices":null}`, Begun},
 		{contract.Chat, "whole, in capitals", "Application/JSON; charset=utf-8",
 			chunk(`"message":{"role":"assistant","content":"a"},"finish_reason":"stop"`), Begun},
 		{contract.Chat, "whole, a colon in a line of its own", object,

@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"strings"
+
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
@@ -104,7 +106,7 @@ func (a *attempt) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	check("read response headers", err)
 	status, _ := find(headers, ":status")
 	contentType, _ := find(headers, "content-type")
-	if status == "200" {
+	if strings.HasPrefix(status, "2") { // an answer without a body has another status than 200
 		a.opening = opening.New(a.Kind, contentType)
 	}
 	if a.opening == nil {

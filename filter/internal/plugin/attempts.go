@@ -32,7 +32,7 @@ func (p *plugin) startAttempts() types.OnPluginStartStatus {
 
 // attemptTickMS is the interval, in milliseconds, at which the host is asked for new connections. The first attempt of a
 // request is not known to be at its server until then, and a further one is not sent.
-const attemptTickMS = 20
+const attemptTickMS = 50
 
 func (s *attempts) await(a *attempt) {
 	s.awaited = append(s.awaited, a)

@@ -90,7 +90,7 @@ func (a *attempts) try(ctx context.Context, e *endpoint) (
 	if err == nil {
 		failed = slices.Contains(a.Outliers.Statuses, response.StatusCode)
 		again = slices.Contains(a.again, response.StatusCode)
-		if a.hold != nil && response.StatusCode == http.StatusOK {
+		if a.hold != nil && response.StatusCode/100 == 2 {
 			var how string
 			if how, err = a.read(response); err != nil {
 				response.Body.Close()

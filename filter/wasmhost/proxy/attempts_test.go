@@ -13,13 +13,17 @@ import (
 	"time"
 )
 
-// failingServer answers 200 and then as its name says.
+// failingServer answers as its name says, in most cases with 200.
 func failingServer(t *testing.T, name string) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // so that the server sees the client leave
 		if name == "silent" {
 			<-r.Context().Done()
+			return
+		}
+		if name == "no content" {
+			w.WriteHeader(http.StatusNoContent)
 			return
 		}
 		w.WriteHeader(http.StatusOK)
@@ -46,6 +50,7 @@ func TestFailedAttempts(t *testing.T) {
 		told string // how, and whether silent
 	}{
 		{"empty", failingServer(t, "empty"), "nothing came false"},
+		{"no content", failingServer(t, "no content"), "nothing came false"},
 		{"breaks off", failingServer(t, "breaks off"), " false"},
 		{"silent", failingServer(t, "silent"), " true"},
 		{"refuses the connection", refusing, ""},

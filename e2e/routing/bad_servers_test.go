@@ -152,15 +152,17 @@ func TestBadServersTable(t *testing.T) {
 		host := strings.TrimPrefix(t.Name(), "TestBadServersTable/")
 		policies := []config.Pool{{Policy: config.PolicyLeastRequest}, {Policy: config.PolicyRoundRobin},
 			{Policy: config.PolicyPrefix}, {Policy: config.PolicySession, Session: config.Session{Header: "x-session"}}}
-		address := lab.FreeAddress(t)
 		if host == "envoy" {
-			picked := config.Picker{URL: "http://" + address}
-			policies = append(policies, config.Pool{Policy: config.PolicyPicker, Picker: picked})
+			policies = append(policies, config.Pool{Policy: config.PolicyPicker})
 		}
 		var cells [2][]int64
 		for i, until := range []string{config.RetryUntilHeaders, config.RetryUntilFirstToken} {
+			address := lab.FreeAddress(t)
 			for j := range policies {
-				policies[j].RetryUntil = until
+				p := &policies[j]
+				if p.RetryUntil = until; p.Policy == config.PolicyPicker {
+					p.Picker.URL = "http://" + address
+				}
 			}
 			pools := badPools(t, policies)
 			if host == "envoy" {

@@ -26,7 +26,8 @@ func twoServers(setting string, servers ...*modelServer) string {
 // server which goes and comes changes nothing, and that a larger one counts once the smallest has been gone for long.
 func TestSmallestContextCounts(t *testing.T) {
 	large, small := newModelServer(t, 131072, 400), newModelServer(t, 4096, 400)
-	folder := folderWith(t, twoServers("", large, small))
+	other := newModelServer(t, 131072, 400) // so that another server can always be asked, as the filter is told
+	folder := folderWith(t, twoServers("", large, other, small))
 	hold := func(o *Options) { o.WeightInterval = 5 * time.Millisecond }
 	p := start(t, folder, hold)
 	e := startEnvoy(t, p.ads, "one")
@@ -51,8 +52,8 @@ func TestSmallestContextCounts(t *testing.T) {
 		small.askedAgain(t)
 	}
 	unchanged("after three absences")
-	p.write("config.yaml", twoServers("", large))
-	eventually(t, "in force", func() bool { return len(p.Status().Pools[0].Servers) == 1 })
+	p.write("config.yaml", twoServers("", large, other))
+	eventually(t, "in force", func() bool { return len(p.Status().Pools[0].Servers) == 2 })
 	large.askedAgain(t)
 	unchanged("without the server")
 

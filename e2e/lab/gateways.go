@@ -122,7 +122,9 @@ func checkHealthy(t *testing.T, h *hosts.Host) {
 }
 
 // isServersFailure reports whether a line of a log tells of a server that has failed, and not of the filter.
-func isServersFailure(line string) bool { return strings.Contains(line, "has failed before its first token") }
+func isServersFailure(line string) bool {
+	return strings.Contains(line, "has failed before its first token")
+}
 
 // ReducedModel returns the configuration of [OneModel] in reduced mode, with [StallTimeout].
 func ReducedModel(server string) *config.Config {

@@ -168,7 +168,7 @@ func pools() row {
 		{title: "Requests by pool", unit: "reqps", help: "By the class of their status.", queries: []query{{
 			rate("harmony_pool_requests_total", `{pool=~"$pool",instance=~"$envoy"}`, "pool, class"), "{{pool}}: {{class}}"}}},
 		{title: "Answers that failed before their first token", unit: "short",
-			help: "Other servers were asked, or clients got an error. Envoy's log names the servers.",
+			help:    "Other servers were asked, or clients got an error. Envoy's log names the servers.",
 			queries: []query{{more("harmony_failed_attempts_total", `{pool=~"$pool",instance=~"$envoy"}`, "pool"), "{{pool}}"}}},
 		{title: "Requests at the servers", unit: "short", help: "That are being answered.",
 			queries: []query{{byPool("envoy_cluster_upstream_rq_active" + clusters), "{{pool}}"}}},

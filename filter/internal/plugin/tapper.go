@@ -33,6 +33,8 @@ type tapper struct {
 	// since 1970.
 	failed     bool
 	quietUntil int64
+	// leaving reports whether the host waits for the call under way to end the configuration.
+	leaving bool
 }
 
 const (
@@ -63,13 +65,11 @@ func (p *plugin) newTapper(t *contract.Tap) *tapper {
 }
 
 // leave hands what waits to the newest other tapper: the host ends a configuration that is not in force any more with
-// its last stream, whose end waits then. The answer to a call under way does not come.
-func (t *tapper) leave() {
+// its last stream, whose end waits then. It reports whether the host may end the configuration now: that would cut a
+// call off that is under way.
+func (t *tapper) leave() bool {
 	v := t.plugin.vm
 	v.tappers = slices.DeleteFunc(v.tappers, func(other *tapper) bool { return other == t })
-	if t.sent != nil {
-		t.blocks.give(t.sent)
-	}
 	if n := len(v.tappers); n > 0 {
 		v.tappers[n-1].takeOver(&t.outbox)
 	} else {
@@ -77,7 +77,8 @@ func (t *tapper) leave() {
 			t.blocks.give(block)
 		}
 	}
-	t.sent, t.waiting = nil, nil
+	t.waiting, t.leaving = nil, t.sent != nil
+	return !t.leaving
 }
 
 // opens reports whether a client's key is the right one. The time that it takes tells nothing about the right one but
@@ -143,6 +144,15 @@ func (t *tapper) answered(int, int, int) {
 	t.blocks.give(t.sent)
 	t.sent, t.failed = nil, false
 	t.send()
+	t.left()
+}
+
+// left lets the host end the configuration, if it waits for that.
+func (t *tapper) left() {
+	if t.leaving {
+		t.leaving = false
+		proxywasm.PluginDone()
+	}
 }
 
 // lost counts the frames of the call that has failed. The next call waits for the timer.
@@ -163,4 +173,5 @@ func (t *tapper) lost(reason string) {
 		proxywasm.LogWarn("harmony: tap: the recorder (" + t.cluster + ") does not take what requests are tapped for, " +
 			"which is lost: " + reason)
 	}
+	t.left()
 }

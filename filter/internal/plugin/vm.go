@@ -184,10 +184,7 @@ func (p *plugin) OnPluginDone() bool {
 	if p.configuration != "" {
 		p.vm.metrics.Dropped(p.vm.Version, p.configuration)
 	}
-	if p.tap != nil {
-		p.tap.leave()
-	}
-	return true
+	return p.tap == nil || p.tap.leave()
 }
 
 // NewHttpContext implements [types.PluginContext].

@@ -60,9 +60,10 @@ type DB = sql.DB
 // OpenSQL opens the database of a store, for statements that no store would run.
 func OpenSQL(t *testing.T, url string) *DB {
 	t.Helper()
-	driver := "sqlite"
-	if strings.HasPrefix(url, "postgres") {
-		driver = "pgx"
+	driver := "pgx"
+	if !strings.HasPrefix(url, "postgres") {
+		driver = "sqlite"
+		url += "?_pragma=busy_timeout(60000)" // the store may be writing
 	}
 	db, err := sql.Open(driver, url)
 	if err != nil {

@@ -45,10 +45,12 @@ func smallConfig() *config.Config {
 	return c
 }
 
-// bootstrap returns a complete configuration without the filter, which needs no module.
+// bootstrap returns a complete configuration without the filter in either of its places, which needs no module.
 func bootstrap(t *testing.T, c *config.Config, caFile string) []byte {
 	t.Helper()
-	resolved, err := c.Resolve()
+	plain := *c
+	plain.HeadersOnly = true
+	resolved, err := plain.Resolve()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -258,7 +258,7 @@ books: build tool-envoy tool-redis ## 10,000 requests on two Envoys and two repl
 	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e -v -run '^(TestBooks|TestGateway)$$' ./e2e/books
 
 .PHONY: bench-limits
-bench-limits: build tool-envoy tool-redis ## What routing, keys and limits add to a request, in processor time and time to the first byte
+bench-limits: build tool-envoy tool-redis ## What routing, held answers, keys and limits add to a request, in processor time and time to the first byte
 	$(E2E_ENV) HARMONY_COST=1 go test -count=1 -timeout 20m -tags e2e -v -run '^TestCost$$' ./e2e/books
 
 .PHONY: mesh

@@ -39,7 +39,7 @@ type setup struct {
 	first    []time.Duration
 }
 
-// TestCost prints what routing, keys and limits add to a request, side by side: the rounds take turns.
+// TestCost prints what routing, held answers, keys and limits add to a request, side by side: the rounds take turns.
 func TestCost(t *testing.T) {
 	if os.Getenv("HARMONY_COST") != "" {
 		costRequests = 1500
@@ -50,15 +50,20 @@ func TestCost(t *testing.T) {
 	keys := fmt.Sprintf("clients: {keys_file: %s}\n", file)
 	memory, redis := startReplica(t, file), startReplica(t, file, "--redis", lab.StartRedis(t).URL)
 	asking := func(r *replica) string { return keys + fmt.Sprintf("limits: {url: 'http://%s'}\n", r.address) }
-	pooled := func(policy string) string {
-		return fmt.Sprintf("pools: [{name: p, servers: ['%s'], %s}]\nmodels: [{name: %s, pool: p}]\n", url, policy, lab.Model)
+	pooled := func(settings string, others ...string) string {
+		servers := strings.Join(append([]string{url}, others...), "', '")
+		return fmt.Sprintf("pools: [{name: p, servers: ['%s'], %s}]\nmodels: [{name: %s, pool: p}]\n", servers, settings,
+			lab.Model)
 	}
 	off := pooled("policy: least_request")
 	asked := lab.FreeAddress(t)
 	prefix, picker := pooled("policy: prefix"), pooled("policy: picker, picker: {url: 'http://"+asked+"', timeout: 5s}")
 	lab.RunHarmony(t, nil, "picker", "--config", lab.WriteConfig(t, "listen: 127.0.0.1:0\n"+picker), "--listen", asked,
 		"--status", lab.FreeAddress(t)).Announced(t, `serving Envoys on (\S+)`)
+	_, other := lab.RunSim(t, sim.Options{})
+	two := func(until string) string { return pooled("policy: round_robin, retry_until: "+until, other) }
 	setups := []*setup{
+		{name: "two, headers", settings: two("headers")}, {name: "two, first_token", settings: two("first_token")},
 		{name: "off", settings: off}, {name: "policy prefix", settings: prefix}, {name: "policy picker", settings: picker},
 		{name: "keys", settings: keys + off},
 		{name: "limits, in memory", settings: asking(memory) + off, service: memory},

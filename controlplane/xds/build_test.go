@@ -22,6 +22,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/clients"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/golden"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files and delete those that belong to no input")
@@ -30,38 +31,35 @@ var testOptions = Options{ModulePath: "/opt/harmony-filter.wasm", CAFile: "/etc/
 	Clients: &clients.File{Clients: []clients.Client{{Name: "a", Hashes: []clients.Hash{clients.HashOf("a")},
 		Limits: &clients.Limits{TokensPerMinute: 1000, RequestsPerDay: 10, Context: 4096}}}}}
 
-// TestGolden compares the resources of each testdata/NAME.yaml with NAME.json, as Envoys discover them. For minimal it
-// also compares the undivided resources.
+// TestGolden compares the resources of each testdata/NAME.yaml, as Envoys discover them: of minimal with
+// minimal.golden, and of the others with NAME.diff, their differences to minimal.golden. For minimal it also compares
+// the undivided resources.
 func TestGolden(t *testing.T) {
+	whole := filepath.Join("testdata", "minimal.golden")
+	r := goldenResources(t, "testdata/minimal.yaml")
+	golden.Compare(t, *update, whole, nil, discovered(t, r))
+	golden.Compare(t, *update, "testdata/minimal.static.golden", nil,
+		asYAML(t, marshal(t, r.Listeners[0], r.Clusters[0], r.Clusters[1])))
+	minimal, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
 	inputs, err := filepath.Glob("testdata/*.yaml")
-	if err != nil || len(inputs) == 0 {
-		t.Fatalf("no inputs: %v", err)
+	if err != nil || len(inputs) < 2 {
+		t.Fatalf("the inputs are %q: %v", inputs, err)
 	}
 	wanted := map[string]bool{}
 	for _, input := range inputs {
-		name := strings.TrimSuffix(filepath.Base(input), ".yaml")
-		t.Run(name, func(t *testing.T) {
-			c, err := config.Load(input)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := build(c, withDiscovery(t, c, testOptions))
-			if err != nil {
-				t.Fatal(err)
-			}
-			sameEndpoints(t, c, r)
-			found := map[string][]byte{name: discovered(t, r)}
-			if name == "minimal" {
-				found["minimal.static"] = marshal(t, r.Listeners[0], r.Clusters[0], r.Clusters[1])
-			}
-			for name, got := range found {
-				golden := filepath.Join("testdata", name+".json")
-				wanted[golden] = true
-				compareGolden(t, golden, got)
-			}
+		name := strings.TrimSuffix(input, ".yaml")
+		if name+".golden" == whole {
+			continue
+		}
+		wanted[name+".diff"] = true
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			golden.Compare(t, *update, name+".diff", minimal, discovered(t, goldenResources(t, input)))
 		})
 	}
-	files, err := filepath.Glob("testdata/*.json")
+	files, err := filepath.Glob("testdata/*.diff")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +73,21 @@ func TestGolden(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// goldenResources builds the resources of a file, with what a control plane finds while it runs.
+func goldenResources(t *testing.T, file string) *Resources {
+	t.Helper()
+	c, err := config.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := build(c, withDiscovery(t, c, testOptions))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameEndpoints(t, c, r)
+	return r
 }
 
 // build builds the resources of a configuration that is not resolved yet.
@@ -140,7 +153,7 @@ func sameEndpoints(t *testing.T, c *config.Config, r *Resources) {
 	}
 }
 
-// discovered returns all resources by type, as JSON.
+// discovered returns all resources by type, as YAML.
 func discovered(t *testing.T, r *Resources) []byte {
 	t.Helper()
 	all, err := r.Discovered()
@@ -155,28 +168,21 @@ func discovered(t *testing.T, r *Resources) []byte {
 			byType[name] = append(byType[name], marshal(t, m))
 		}
 	}
-	out, err := json.MarshalIndent(byType, "", "  ")
+	out, err := json.Marshal(byType)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(out, '\n')
+	return asYAML(t, out)
 }
 
-func compareGolden(t *testing.T, golden string, got []byte) {
+// asYAML returns JSON as YAML, whose lines have neither commas nor closing brackets.
+func asYAML(t *testing.T, text []byte) []byte {
 	t.Helper()
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(golden)
+	out, err := yaml.JSONToYAML(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; look at the difference after go test -update\n%s", golden, got)
-	}
+	return out
 }
 
 // marshal returns the JSON of messages without protojson's spaces, which differ from build to build on purpose. Several

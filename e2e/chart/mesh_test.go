@@ -87,7 +87,8 @@ func TestMeshes(t *testing.T) {
 // without.
 func TestWrongObjects(t *testing.T) {
 	chart := render(t, chartFolder(), "testdata/values/everything.yaml")
-	golden := func(name string) string { return lab.File("controlplane/mesh/" + name + "/testdata/everything.golden") }
+	istio := lab.File("controlplane/mesh/istio/testdata/inline.golden")
+	gateway := lab.File("controlplane/mesh/envoygateway/testdata/file.golden")
 	const unknown = ": Invalid value: value provided for unknown field"
 	found := map[string]int{}
 	for _, tt := range []struct{ name, file, old, by, want string }{
@@ -97,10 +98,10 @@ func TestWrongObjects(t *testing.T) {
 		{"Kubernetes: kind", chart, "kind: HorizontalPodAutoscaler", "kind: HorizontalAutoscaler", "HorizontalAutoscaler"},
 		{"Prometheus' operator", chart, "podMetricsEndpoints:", "podEndpoints:", "spec.podEndpoints" + unknown},
 		{"cert-manager", chart, "algorithm: ECDSA", "algorithm: DSA", "Unsupported value"},
-		{"Istio: unknown field", golden("istio"), "workloadSelector:", "workloads:", "spec.workloads" + unknown},
-		{"Istio: value", golden("istio"), "resolution: STATIC", "resolution: SOME", "Unsupported value"},
-		{"Gateway API", golden("envoygateway"), "gatewayClassName:", "class:", "spec.class" + unknown},
-		{"Envoy Gateway", golden("envoygateway"), "type: JSONPatch", "type: Merge", "Unsupported value"},
+		{"Istio: unknown field", istio, "workloadSelector:", "workloads:", "spec.workloads" + unknown},
+		{"Istio: value", istio, "resolution: STATIC", "resolution: SOME", "Unsupported value"},
+		{"Gateway API", gateway, "gatewayClassName:", "class:", "spec.class" + unknown},
+		{"Envoy Gateway", gateway, "type: JSONPatch", "type: Merge", "Unsupported value"},
 	} {
 		text, err := os.ReadFile(tt.file)
 		if err != nil {

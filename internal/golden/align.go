@@ -91,8 +91,8 @@ func indent(line string) int {
 	return n
 }
 
-// place names the keys and items of the base that the first change of some edits is in. The edits begin at a line of
-// the base.
+// place names the object, the keys and the items of the base that the first change of some edits is in. The edits begin
+// at a line of the base.
 func place(base []string, at int, edits []edit) string {
 	for len(edits) > 0 && edits[0].sign == equal {
 		at, edits = at+1, edits[1:]
@@ -105,7 +105,26 @@ func place(base []string, at int, edits []edit) string {
 			names = " > " + name(base[at]) + names
 		}
 	}
+	names = object(base, at) + names
 	return strings.Replace(names, " > ", " ", 1)
+}
+
+// object names the object of Kubernetes that a line of the base is in, if it is in one.
+func object(base []string, at int) string {
+	for at > 0 && base[at-1] != "---" {
+		at--
+	}
+	kind := ""
+	for _, line := range base[at:] {
+		if k, ok := strings.CutPrefix(line, "kind: "); ok {
+			kind = " > " + k
+		} else if n, ok := strings.CutPrefix(line, "  name: "); ok && kind != "" {
+			return kind + " " + n
+		} else if line == "---" {
+			break
+		}
+	}
+	return kind
 }
 
 // name returns the key of a line, or the value of an item's first key.

@@ -48,6 +48,18 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// TestPlaceOfObject checks that a head names the object of Kubernetes.
+func TestPlaceOfObject(t *testing.T) {
+	a := "# Two.\nkind: A\nmetadata:\n  name: a\nspec:\n  port: 1\n"
+	base := a + "---\n" + strings.NewReplacer("A", "B", "name: a", "name: b").Replace(a)
+	got := Diff(base, strings.ReplaceAll(base, "1", "2"))
+	for _, head := range []string{"@@ A a > spec\n", "@@ B b > spec\n"} {
+		if !strings.Contains(got, head) {
+			t.Errorf("%q is not in\n%s", head, got)
+		}
+	}
+}
+
 // TestApply checks that a text comes back from its differences, whatever changed.
 func TestApply(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

@@ -18,13 +18,13 @@ func options() Options {
 		Module: mesh.Module{URL: "oci://registry.example.com/harmony/filter:1", SHA256: hash}}
 }
 
-// TestGolden compares the objects of each testdata/NAME.yaml with NAME.golden.
+// TestGolden compares the objects of each testdata/NAME.yaml.
 func TestGolden(t *testing.T) {
 	modules := map[string]mesh.Module{
 		"everything": options().Module, "chat": options().Module, "file": {URL: "file:///opt/harmony-filter.wasm"},
 		"reduced": {URL: "https://example.com/filter.wasm"},
 	}
-	meshtest.Golden(t, len(modules), func(name string, c *config.Resolved) (string, []mesh.Object, error) {
+	meshtest.Golden(t, len(modules), "file", func(name string, c *config.Resolved) (string, []mesh.Object, error) {
 		o := options()
 		o.Module = modules[name]
 		objects, err := Objects(c, o)

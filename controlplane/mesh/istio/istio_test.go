@@ -22,7 +22,7 @@ func options() Options {
 	}
 }
 
-// TestGolden compares the objects of each testdata/NAME.yaml with NAME.golden.
+// TestGolden compares the objects of each testdata/NAME.yaml.
 func TestGolden(t *testing.T) {
 	edits := map[string]func(*Options){
 		"everything": func(*Options) {},
@@ -34,7 +34,7 @@ func TestGolden(t *testing.T) {
 		"reduced":   func(o *Options) { o.PullSecret = "registry" },
 		"extension": func(o *Options) { o.API = TrafficExtension },
 	}
-	meshtest.Golden(t, len(edits), func(name string, c *config.Resolved) (string, []mesh.Object, error) {
+	meshtest.Golden(t, len(edits), "inline", func(name string, c *config.Resolved) (string, []mesh.Object, error) {
 		o := options()
 		edits[name](&o)
 		objects, err := Objects(c, o)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
+	"github.com/harmonyedge/harmonyedge/internal/golden"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -40,42 +41,44 @@ func resolved(t *testing.T, c *config.Config, err error) *config.Resolved {
 	return r
 }
 
-// Golden compares what a mesh's package makes of each testdata/NAME.yaml with NAME.golden. There must be as many inputs
-// as want says.
-func Golden(t *testing.T, want int, objects func(name string, c *config.Resolved) (string, []mesh.Object, error)) {
+// Objects returns a mesh's objects for a configuration's file, and the comment before them.
+type Objects func(name string, c *config.Resolved) (comment string, objects []mesh.Object, err error)
+
+// Golden compares what a mesh's package makes of each testdata/NAME.yaml: of one of them, first, with first.golden, and
+// of the others with NAME.diff, their differences to first.golden. There must be as many inputs as want says.
+func Golden(t *testing.T, want int, first string, objects Objects) {
 	t.Helper()
+	whole := filepath.Join("testdata", first+".golden")
+	golden.Compare(t, *update, whole, nil, written(t, first, objects))
+	base, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
 	inputs, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(inputs) != want {
 		t.Fatalf("%d inputs, want %d: %v", len(inputs), want, err)
 	}
 	for _, input := range inputs {
 		name := strings.TrimSuffix(filepath.Base(input), ".yaml")
+		if name == first {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
-			comment, all, err := objects(name, Resolve(t, input))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got bytes.Buffer
-			if err := mesh.Write(&got, comment, all); err != nil {
-				t.Fatal(err)
-			}
-			compare(t, filepath.Join("testdata", name+".golden"), got.Bytes())
+			golden.Compare(t, *update, filepath.Join("testdata", name+".diff"), base, written(t, name, objects))
 		})
 	}
 }
 
-func compare(t *testing.T, golden string, got []byte) {
+// written returns the objects for testdata/NAME.yaml as they are written.
+func written(t *testing.T, name string, objects Objects) []byte {
 	t.Helper()
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
+	comment, all, err := objects(name, Resolve(t, filepath.Join("testdata", name+".yaml")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("the objects are not those in %s; run go test -update and look at the difference", golden)
+	var out bytes.Buffer
+	if err := mesh.Write(&out, comment, all); err != nil {
+		t.Fatal(err)
 	}
+	return out.Bytes()
 }

@@ -22,8 +22,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // Discovery is the input of [DiscoveryBootstrap]: where an Envoy gets its configuration, and what it cannot get from

@@ -23,10 +23,10 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/clients"
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/operator/clients"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 func realEnvoy(t *testing.T) string {

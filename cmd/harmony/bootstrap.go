@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const drainLong = `Drains an Envoy of yours, so that the SIGTERM after it cuts no stream:

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/clients"
+	"github.com/harmonyedge/harmonyedge/operator/clients"
 )
 
 // TestKeys: what keys new prints is a whole entry of a file, of the key that it shows once.

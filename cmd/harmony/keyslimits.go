@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/clients"
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/operator/clients"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // smallLimits returns a warning for each limit of tokens that is below what a request without max_tokens reserves for its

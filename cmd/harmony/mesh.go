@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh/istio"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 func meshCommand() *cobra.Command {

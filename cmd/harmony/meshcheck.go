@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh/check"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const checkLong = `Asks a running gateway whether the filter is there and can work. A mesh may drop what it does not know

@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh/ownenvoy"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const meshEnvoyLong = `Prints the pieces that an envoy.yaml of your own needs to serve models, each with its place:

@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/engine"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/probe"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/version"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const probeLong = `Asks an inference server which program it is, which models it has, and whether the gateway can use it.

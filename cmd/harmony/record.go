@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/inspect/record"
 	"github.com/harmonyedge/harmonyedge/inspect/watch"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const recordLong = `Writes a file in FOLDER for each request that a client of your Envoys wants recorded: what the client

@@ -17,11 +17,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/clients"
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/internal/tracing"
+	"github.com/harmonyedge/harmonyedge/operator/clients"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/responses"
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/responses"
 	"github.com/harmonyedge/harmonyedge/responses/toolserver"
 )

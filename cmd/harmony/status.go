@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const statusLong = `Prints the state of a control plane: its configuration, what each Envoy has accepted and refused,

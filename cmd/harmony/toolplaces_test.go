@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/responses/egress"
 	"github.com/harmonyedge/harmonyedge/responses/toolserver"
 )

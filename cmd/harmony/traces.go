@@ -5,9 +5,9 @@ import (
 	"net"
 	"strconv"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/internal/tracing"
 	"github.com/harmonyedge/harmonyedge/internal/version"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // The names of the programs in traces. That of Envoy is in its own configuration.

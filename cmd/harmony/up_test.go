@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/internal/bundled"
 	"github.com/harmonyedge/harmonyedge/internal/filterfile/stub"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 func parseUp(args ...string) (*config.Config, error) {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // upFlags are the flags of harmony up that change the configuration. Each takes precedence over the file.

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // These are the values of --host (RATIONALE.md#27).

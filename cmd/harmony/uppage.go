@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/controlplane/page"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
@@ -18,6 +17,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
 	"github.com/harmonyedge/harmonyedge/internal/runfolder"
 	"github.com/harmonyedge/harmonyedge/internal/version"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // url returns the URL of the page.

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // sightedUp returns a run whose one server is never asked.

@@ -12,11 +12,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const (

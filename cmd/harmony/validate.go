@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const validateLong = `Checks configuration files as harmony up and harmony controlplane read them, with the servers

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/clients"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 	"github.com/harmonyedge/harmonyedge/controlplane/limits/ledger"
+	"github.com/harmonyedge/harmonyedge/operator/clients"
 )
 
 // KeysFile has the [Rules] of a keys file. It is read again whenever it changes; while it has an error, the last good

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // ServiceDomain ends the names of Services of Kubernetes.

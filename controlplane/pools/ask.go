@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/engine"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const (

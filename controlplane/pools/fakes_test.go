@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // fakeEngine is a server that answers /v1/models as a test has set it.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // manyServers is many servers on one port, each at its own address in 127.0.0.0/8.

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/load"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // member is a server in a pool. When the pool's probe changes, a new member replaces it and takes over its state.

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // TestCompare compares random lists, in which servers come, go, get another name for their address, and are replaced by

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // list is the content of a file of servers.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // plainFiles are files that are read without the YAML parser, and the number of their servers.

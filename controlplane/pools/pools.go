@@ -15,11 +15,11 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/engine"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/endpointslices"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 	"github.com/harmonyedge/harmonyedge/controlplane/load"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // Pool is a pool as the operator describes it.

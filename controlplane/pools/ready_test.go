@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // watchEngine returns a Watcher with one server, which must serve m and does not answer yet, that server, and the log.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // parse parses a file as at its first reading.

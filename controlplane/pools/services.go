@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/endpointslices"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // Service is a Service of Kubernetes, whose ready endpoints are servers.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // TestPoolsAlone checks the state of pools of which no Envoy tells anything.

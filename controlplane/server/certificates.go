@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // ExpiryWarning is how long before its end a certificate is warned of.

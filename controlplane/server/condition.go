@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // Unreachable is the state of a server that no Envoy reaches or, if no Envoy has reported on it, that does not answer

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // contextHold is how long a context stays in force after the last server with it has gone. A server that is started

@@ -8,8 +8,8 @@ import (
 
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // twoServers returns a configuration with one model on two servers. setting is a line of the model.

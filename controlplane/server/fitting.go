@@ -3,8 +3,8 @@ package server
 import (
 	"strings"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // serversOf returns the servers of a pool that may be in it, and why others may not. Servers files are read

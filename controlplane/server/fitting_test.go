@@ -9,7 +9,7 @@ import (
 
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // twoPools has two pools, each with a servers file.

@@ -6,12 +6,12 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 	"github.com/harmonyedge/harmonyedge/controlplane/picker"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // feedInterval is the time between two looks at the servers' states and loads.

@@ -5,9 +5,9 @@ import (
 	"net"
 	"strconv"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // refusals are why a server may refuse all requests, in the order of warnings and metrics.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // TestARestartKeepsAServicesServers checks that the servers of a Service stay until it has been listed, each once.

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // maxSecret is the largest file of a secret, in bytes. Tokens and certificate chains are much smaller.

@@ -17,14 +17,14 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
-	"github.com/harmonyedge/harmonyedge/controlplane/clients"
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/pushed"
 	"github.com/harmonyedge/harmonyedge/controlplane/rollout"
+	"github.com/harmonyedge/harmonyedge/operator/clients"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const (

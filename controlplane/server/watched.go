@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // WatchedPools returns the pools of a configuration for a [pools.Watcher]. token returns the value of the secret with a

@@ -7,10 +7,10 @@ import (
 
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/load"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // weightInterval is the shortest time between two pushes of weights, of all pools together.

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/clients"
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/operator/clients"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // These names are visible in Envoy's statistics and its admin interface.

@@ -7,8 +7,8 @@ import (
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/clients"
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/operator/clients"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // routesOf returns the routes of a configuration, by name.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // TestAskedElsewhere: what a server answers before it has begun to work is asked at another one, and counts against the

@@ -19,10 +19,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/clients"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/operator/clients"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 

@@ -21,11 +21,11 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 

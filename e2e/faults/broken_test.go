@@ -12,13 +12,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // brokenRequest is one request of a client to a broken server.

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/sse"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // largeAnswer is a request whose answer is larger than what Envoy buffers for a connection.

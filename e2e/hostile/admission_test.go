@@ -7,11 +7,11 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // TestAdmission shows that no request takes more memory than it has reserved, garbage included, in a heap like the

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // wazeroWorker starts the filter under wazero, without HTTP. It measures exactly the call in which the filter reads a

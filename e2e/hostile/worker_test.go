@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // worker is the shipped filter in one VM, in one of its hosts. A request that holds the VM holds all streams of the

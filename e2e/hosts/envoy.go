@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/clients"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/operator/clients"
 )
 
 // startLimit is how long an Envoy may take to start on a busy machine.

@@ -1,9 +1,9 @@
 package hosts
 
 import (
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // Host is a running gateway.

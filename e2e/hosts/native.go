@@ -15,11 +15,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // Native runs the core's exchange in a net/http server, without proxy and wasm. In reduced mode it does not hold the

@@ -5,8 +5,8 @@ package lab
 import (
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // RunIstio runs a plain Envoy with what Istio makes of a configuration's objects. The test fails as [RunEnvoy]'s does.

@@ -19,9 +19,9 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 

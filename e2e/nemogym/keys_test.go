@@ -170,7 +170,7 @@ type schema struct {
 
 func readSchema(t *testing.T) *schema {
 	t.Helper()
-	data, err := os.ReadFile(lab.File("controlplane/config/schema.json"))
+	data, err := os.ReadFile(lab.File("operator/config/schema.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

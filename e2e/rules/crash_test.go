@@ -10,8 +10,8 @@ import (
 
 	wasmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/wasm/v3"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // TestDeadlyCalls: what ends the whole of Envoy, so that a filter must never do it. What looks as dangerous and is not

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // ruleHost is a running gateway with the probe.

@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/hostile"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // TestFlood sends mixed requests to one worker: ordinary ones, hostile ones as large as a body may be, some whose

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // TestSoakHeld sends bodies that never end, round after round. Envoy's memory must stay within its worker's limit, and

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/hostile"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // TestHostileRequests: with everything tapped, a recorder that never answers, and no more memory than the least that

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/inspect/explain"
 	"github.com/harmonyedge/harmonyedge/inspect/record"
 	"github.com/harmonyedge/harmonyedge/inspect/record/line"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 

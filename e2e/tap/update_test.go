@@ -12,11 +12,11 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // TestUpdates: the end of a stream that is the last one of its configuration comes, although the host ends that

@@ -95,7 +95,7 @@ func writeSource(p *Parts, folder string) error {
 }
 
 func writeSchemas(p *Parts, folder string) error {
-	text, err := p.read("controlplane/config/schema.json")
+	text, err := p.read("operator/config/schema.json")
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func parts(t *testing.T) *Parts {
 	source := t.TempDir()
 	files := map[string]string{
 		"LICENSE": "the license", "NOTICE": "the notice", "go.mod": "module " + modulePath + "\n\ngo 1.26.0\n",
-		"controlplane/config/schema.json": "{}", vocabularyFile: "words", bundled.File: "packed",
+		"operator/config/schema.json": "{}", vocabularyFile: "words", bundled.File: "packed",
 		"envoy/chart/Chart.yaml":  "apiVersion: v2\nname: harmony-edge\nversion: 0.0.0\nappVersion: 0.0.0\n",
 		"envoy/chart/values.yaml": "a: b\n", "envoy/chart/templates/a.yaml": "{}\n", "envoy/chart/.helmignore": ".*\n",
 		"tools/other/go.mod": "module example.com/other\n", "tools/other/other.go": "package other\n",

@@ -1,5 +1,5 @@
 // Command configschema generates files from the contract, from the types of the configuration file, and from their
-// comments: the file's JSON Schema (controlplane/config/schema.json) and the tables of docs/configuration.md,
+// comments: the file's JSON Schema (operator/config/schema.json) and the tables of docs/configuration.md,
 // docs/metrics.md and docs/servers.md. Run it from the root of the module: make config-schema.
 package main
 
@@ -14,8 +14,8 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 func main() {
@@ -33,7 +33,7 @@ func main() {
 
 // The generated files.
 const (
-	schemaFile        = "controlplane/config/schema.json"
+	schemaFile        = "operator/config/schema.json"
 	configurationFile = "docs/configuration.md"
 	metricsFile       = "docs/metrics.md"
 	serversFile       = "docs/servers.md"
@@ -74,7 +74,7 @@ func fileSchema() (*jsonschema.Schema, error) {
 	r := &jsonschema.Reflector{
 		Anonymous: true, ExpandedStruct: true, RequiredFromJSONSchemaTags: true, FieldNameTag: "yaml", Mapper: scalars,
 	}
-	for _, folder := range []string{"./harmonycore/contract", "./controlplane/config"} {
+	for _, folder := range []string{"./harmonycore/contract", "./operator/config"} {
 		if err := r.AddGoComments("github.com/harmonyedge/harmonyedge", folder); err != nil {
 			return nil, err
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // TestFilesAreCurrent compares the files in the repository with newly generated ones.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const fullComment = `Full mode: patches of the EnvoyPatchPolicy let the filter hold headers (allow_on_headers_stop_iteration). A patch that

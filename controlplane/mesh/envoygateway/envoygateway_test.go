@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh/meshtest"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // hash is the SHA-256 of nothing.

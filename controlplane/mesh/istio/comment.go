@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const fullComment = `Full mode: the filter holds headers, by allow_on_headers_stop_iteration in the EnvoyFilter below. An Istio that does

@@ -6,10 +6,10 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh/meshtest"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // hash is the SHA-256 of nothing.

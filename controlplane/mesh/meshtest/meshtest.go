@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
 	"github.com/harmonyedge/harmonyedge/internal/golden"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // world is a configuration of a certain size. Its addresses have no servers, and no server's health is checked.

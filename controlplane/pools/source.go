@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
+	"github.com/harmonyedge/harmonyedge/internal/watch"
 )
 
 // maxFile is the largest file of servers or of certificates, in bytes.

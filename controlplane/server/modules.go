@@ -17,10 +17,10 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
-	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/internal/atomicfile"
 	"github.com/harmonyedge/harmonyedge/internal/filterfile"
+	"github.com/harmonyedge/harmonyedge/internal/watch"
 )
 
 // maxFilters is how many Envoys are sent the filter at once. A copy of it is held for each of them until it has read it,

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/internal/watch"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/limits"
-	"github.com/harmonyedge/harmonyedge/controlplane/limits/ledger"
-	"github.com/harmonyedge/harmonyedge/controlplane/limits/redisledger"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/services/limits"
+	"github.com/harmonyedge/harmonyedge/services/limits/ledger"
+	"github.com/harmonyedge/harmonyedge/services/limits/redisledger"
 )
 
 const limitsLong = `Runs the rate limit service: it counts the requests and the tokens of each client, for Envoys of

@@ -22,8 +22,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/tracing"
 	"github.com/harmonyedge/harmonyedge/operator/clients"
 	"github.com/harmonyedge/harmonyedge/operator/config"
-	"github.com/harmonyedge/harmonyedge/responses"
-	"github.com/harmonyedge/harmonyedge/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
 const responsesLong = `Runs the responses service: it keeps responses and conversations, makes responses in the background,

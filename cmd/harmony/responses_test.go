@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/operator/config"
-	"github.com/harmonyedge/harmonyedge/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
 const oneModel = "models: [{name: m, servers: ['vllm=http://h:1']}]\n"

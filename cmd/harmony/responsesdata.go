@@ -12,7 +12,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
-	"github.com/harmonyedge/harmonyedge/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
 // storeOf returns the options of the store of a configuration's responses service.

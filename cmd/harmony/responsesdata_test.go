@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-	"github.com/harmonyedge/harmonyedge/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
 // TestStoredOfAClient finds, exports and deletes what a client by key has stored, and says when there is nothing.

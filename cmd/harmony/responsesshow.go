@@ -11,7 +11,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/inspect/explain"
 	"github.com/harmonyedge/harmonyedge/inspect/items"
-	"github.com/harmonyedge/harmonyedge/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
 func showCommand(file *string) *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
 // TestResponsesShow prints a stored response and its chain, and no other tenant's.

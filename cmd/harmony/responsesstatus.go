@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-	"github.com/harmonyedge/harmonyedge/responses"
+	"github.com/harmonyedge/harmonyedge/services/responses"
 )
 
 // statusOf serves the metrics, whether the program runs, and whether what is stored can be read.

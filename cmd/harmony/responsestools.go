@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/harmonyedge/harmonyedge/operator/config"
-	"github.com/harmonyedge/harmonyedge/responses"
-	"github.com/harmonyedge/harmonyedge/responses/toolserver"
+	"github.com/harmonyedge/harmonyedge/services/responses"
+	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
 )
 
 // toolOptions returns the tools of a configuration's responses service. It reads the files with the servers' headers.

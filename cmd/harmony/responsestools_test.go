@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/operator/config"
-	"github.com/harmonyedge/harmonyedge/responses"
+	"github.com/harmonyedge/harmonyedge/services/responses"
 )
 
 // TestToolOptions compares what the service is given with the file.

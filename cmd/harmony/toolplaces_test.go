@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/operator/config"
-	"github.com/harmonyedge/harmonyedge/responses/egress"
-	"github.com/harmonyedge/harmonyedge/responses/toolserver"
+	"github.com/harmonyedge/harmonyedge/services/responses/egress"
+	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
 )
 
 // FuzzToolPlaces checks that the service takes every place and every server that the file may name.

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/limits"
-	"github.com/harmonyedge/harmonyedge/controlplane/limits/ledger"
+	"github.com/harmonyedge/harmonyedge/services/limits"
+	"github.com/harmonyedge/harmonyedge/services/limits/ledger"
 )
 
 // brittle is a ledger that can be away.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/limits/ledger"
+	"github.com/harmonyedge/harmonyedge/services/limits/ledger"
 )
 
 // TestServiceFails has what becomes of requests while the ledger, and then the whole service, does not answer: they are

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/limits/ledger"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/services/limits/ledger"
 )
 
 // TestProtocol has what Envoy's rate limit filter sends, and what becomes of the service's answers.

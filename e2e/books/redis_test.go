@@ -10,10 +10,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/limits/ledger"
-	"github.com/harmonyedge/harmonyedge/controlplane/limits/ledger/ledgertest"
-	"github.com/harmonyedge/harmonyedge/controlplane/limits/redisledger"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/services/limits/ledger"
+	"github.com/harmonyedge/harmonyedge/services/limits/ledger/ledgertest"
+	"github.com/harmonyedge/harmonyedge/services/limits/redisledger"
 )
 
 // The ledger in Redis passes the tests of every ledger. Each test has a database of its own.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/limits"
-	"github.com/harmonyedge/harmonyedge/controlplane/limits/ledger"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/services/limits"
+	"github.com/harmonyedge/harmonyedge/services/limits/ledger"
 )
 
 // replica is one run of harmony limits.

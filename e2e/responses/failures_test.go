@@ -12,7 +12,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/e2e/service"
-	"github.com/harmonyedge/harmonyedge/responses/store/storetest"
+	"github.com/harmonyedge/harmonyedge/services/responses/store/storetest"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/e2e/service"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
-	"github.com/harmonyedge/harmonyedge/responses/store"
-	"github.com/harmonyedge/harmonyedge/responses/store/storetest"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/store/storetest"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 

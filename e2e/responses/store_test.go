@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
-	"github.com/harmonyedge/harmonyedge/responses/store"
-	"github.com/harmonyedge/harmonyedge/responses/store/storetest"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/store/storetest"
 )
 
 // TestPostgres runs the tests of the store on a real PostgreSQL.

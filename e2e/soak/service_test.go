@@ -24,7 +24,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
-	"github.com/harmonyedge/harmonyedge/responses/bodytest"
+	"github.com/harmonyedge/harmonyedge/services/responses/bodytest"
 )
 
 // The sizes of the attacks on the responses service.

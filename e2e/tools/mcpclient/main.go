@@ -12,7 +12,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/responses/toolserver"
+	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
 )
 
 // contextVariable has what a scenario wants to be called: {"toolCalls":[{"name":…,"arguments":{…}}]}.

@@ -1,0 +1,225 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
+)
+
+// approval is a client's answer to a question for approval.
+type approval struct {
+	// At is its place in the request, and Question the id of the question.
+	At, Question string
+	// Denied reports whether the client does not want the call.
+	Denied bool
+	// Label, Name and Arguments are the call's.
+	Label, Name, Arguments string
+}
+
+// approvalRequest returns the item that asks the client for its approval.
+func (c *toolCall) approvalRequest() json.RawMessage {
+	return mustMarshal(map[string]string{"type": typeApprovalRequest, "id": newID(idPrefixes[typeApprovalRequest]),
+		"server_label": c.server.label, "name": c.name, "arguments": c.written})
+}
+
+// readQuestion returns the question that a client has sent back with its conversation. What counts is what was stored:
+// the model's call is run as it was asked for.
+func (r *itemReader) readQuestion(ctx context.Context, at, id string,
+	fields map[string]json.RawMessage) (store.Item, *openai.Error) {
+	item, failure := r.question(ctx, at, id)
+	if failure != nil {
+		return item, failure
+	}
+	r.seen[id] = true
+	var sent, stored struct{ Name, Arguments string }
+	if json.Unmarshal(item.Body, &stored) == nil && json.Unmarshal(mustMarshal(fields), &sent) == nil && sent != stored {
+		return item, badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': the approval request "+quote(id)+
+			" was for another call.")
+	}
+	return item, nil
+}
+
+// question returns a question that has been stored.
+func (r *itemReader) question(ctx context.Context, at, id string) (store.Item, *openai.Error) {
+	if item := r.questions[id]; item != nil {
+		return *item, nil
+	}
+	st, failure := r.service.stored()
+	if failure != nil {
+		return store.Item{}, failure
+	}
+	missing := badRequest(contract.CodeInvalidValue, at, "Approval request with id "+quote(id)+" not found. A call can be "+
+		"approved if the response that asked for it was stored. Try again with `store` set to true.")
+	if r.references++; r.references > maxReferences {
+		return store.Item{}, missing
+	}
+	item, err := st.Item(ctx, r.tenant, id, r.pay)
+	if err == nil && item.Type != typeApprovalRequest {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return store.Item{}, r.service.failure(err, at, missing)
+	}
+	r.questions[id] = &item
+	return item, nil
+}
+
+// dropSettled drops the answers whose calls are among the items. Clients that keep a conversation themselves send all of
+// it again, with the answers that they have given.
+func (r *itemReader) dropSettled(items []store.Item) {
+	settled := map[string]bool{}
+	for i := range items {
+		var call struct {
+			Question string `json:"approval_request_id"`
+		}
+		if items[i].Type == typeMCPCall && json.Unmarshal(items[i].Body, &call) == nil {
+			settled[call.Question] = true
+		}
+	}
+	r.approvals = slices.DeleteFunc(r.approvals, func(a approval) bool { return settled[a.Question] })
+}
+
+// readAnswer reads an answer to a question. For a call that the client does not want, it is what the model gets.
+func (r *itemReader) readAnswer(ctx context.Context, at string, fields map[string]json.RawMessage) *openai.Error {
+	var answer struct {
+		ID      string `json:"approval_request_id"`
+		Approve *bool  `json:"approve"`
+		Reason  string `json:"reason"`
+	}
+	if json.Unmarshal(mustMarshal(fields), &answer) != nil || answer.Approve == nil {
+		return wrongType(at, "an answer with approval_request_id and approve")
+	}
+	item, failure := r.question(ctx, at+".approval_request_id", answer.ID)
+	if failure != nil {
+		return failure
+	}
+	if slices.ContainsFunc(r.approvals, func(a approval) bool { return a.Question == answer.ID }) {
+		return answeredAlready(at, answer.ID)
+	}
+	a := approval{At: at, Question: answer.ID, Denied: !*answer.Approve}
+	var call struct {
+		Label     string `json:"server_label"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	if err := json.Unmarshal(item.Body, &call); err != nil {
+		return r.service.failure(&store.CorruptError{Record: "item " + answer.ID, Err: err}, at, nil)
+	}
+	a.Label, a.Name, a.Arguments = call.Label, call.Name, call.Arguments
+	if len(r.approvals) == maxReferences {
+		return badRequest(contract.CodeInvalidValue, at, fmt.Sprintf("Invalid '%s': more than %d answers.", at, maxReferences))
+	}
+	r.approvals = append(r.approvals, a)
+	if !a.Denied {
+		return nil
+	}
+	text := "The user has not approved this call."
+	if answer.Reason != "" {
+		text += " Reason: " + answer.Reason
+	}
+	fields[hiddenItems] = mustMarshal(plainPair(answer.ID, a.Label, functionName(a.Name), a.Arguments, text))
+	return nil
+}
+
+func answeredAlready(at, question string) *openai.Error {
+	return badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': the approval request "+quote(question)+
+		" has been answered already.")
+}
+
+// approvedCalls returns the calls that the client has approved.
+func (t *turn) approvedCalls() ([]*toolCall, *openai.Error) {
+	calls := make([]*toolCall, 0, len(t.approvals))
+	for i := range t.approvals {
+		a := &t.approvals[i]
+		if a.Denied {
+			continue
+		}
+		m := t.hosted.server(a.Label)
+		var tool *mcpTool
+		if m != nil {
+			tool = m.named(a.Name)
+		}
+		if tool == nil {
+			return nil, badRequest(contract.CodeInvalidValue, a.At, "Invalid '"+a.At+"': the approved call is for the tool "+
+				quote(a.Name)+" of the MCP server "+quote(a.Label)+". Send that server in 'tools' again.")
+		}
+		c := m.call(tool, a.Name, a.Arguments)
+		c.approved = a.Question
+		if calls = append(calls, c); len(calls) > maxCallsOfRound {
+			return nil, badRequest(contract.CodeInvalidValue, a.At, fmt.Sprintf("Invalid '%s': a request can approve %d calls.",
+				a.At, maxCallsOfRound))
+		}
+	}
+	return calls, nil
+}
+
+// runApproved runs the calls that the client has approved, before the model is asked. The gateway checks the request
+// first, because a call cannot be taken back.
+func (t *turn) runApproved(ctx context.Context, emit func(*event) error) error {
+	if len(t.approvals) == 0 {
+		return nil
+	}
+	calls, failure := t.approvedCalls()
+	if failure != nil {
+		return &refusedError{failure}
+	}
+	if len(calls) == 0 {
+		if failure := t.useApprovals(ctx); failure != nil {
+			return &refusedError{failure}
+		}
+		return nil
+	}
+	response, failure := t.check(ctx)
+	if failure == nil {
+		failure = t.useApprovals(ctx)
+	}
+	if failure != nil {
+		return &refusedError{failure}
+	}
+	response.Status, response.Usage = store.InProgress, nil
+	t.last = t.object(response)
+	t.opened, t.deadline = true, time.Now().Add(t.service.Tools.Time)
+	err := t.open(t.last, emit)
+	if err == nil {
+		err = t.showOwn(emit)
+	}
+	if err == nil {
+		err = t.perform(ctx, calls, emit)
+	}
+	return err
+}
+
+// useApprovals notes that the answers have been used. Each is used once, but for a denial, which clients send again with
+// the rest of a conversation.
+func (t *turn) useApprovals(ctx context.Context) *openai.Error {
+	st, failure := t.service.stored()
+	if failure != nil {
+		return failure
+	}
+	ids := make([]string, 0, len(t.approvals))
+	var again *store.UsedError
+	for i := range t.approvals {
+		a := &t.approvals[i]
+		if !a.Denied {
+			ids = append(ids, a.Question)
+		} else if err := st.UseApprovals(ctx, t.owner, []string{a.Question}); err != nil && !errors.As(err, &again) {
+			return t.service.failure(err, "", errStore())
+		}
+	}
+	err := st.UseApprovals(ctx, t.owner, ids)
+	if errors.As(err, &again) {
+		for i := range t.approvals {
+			if t.approvals[i].Question == again.ID {
+				return answeredAlready(t.approvals[i].At, again.ID)
+			}
+		}
+	}
+	return t.service.failure(err, "", errStore())
+}

@@ -1,0 +1,261 @@
+package responses
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/services/responses/browse"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
+)
+
+// browsing is the state of a turn with a browser.
+type browsing struct {
+	// chain is the id by which the servers of gpt-oss's own tools know the chain, or empty if it is not known yet.
+	chain string
+	// pages are those that the browser has shown, or nil if they have not been looked up yet.
+	pages *browse.Pages
+	// citing are the messages that may cite them, by id. cited are annotations that wait for the delta before them.
+	citing map[string]*citing
+	cited  []map[string]any
+}
+
+// browserClient returns the id by which the servers of gpt-oss's own tools know the chain: their pages and sessions are
+// kept for it. Nobody can guess it, so tenants share none.
+func (t *turn) browserClient() string {
+	if t.chain != "" {
+		return t.chain
+	}
+	for _, list := range [][]store.Item{t.input, t.past} {
+		for i := len(list) - 1; i >= 0 && t.chain == ""; i-- {
+			if list[i].Type != typeSearchCall && list[i].Type != typeCodeCall && list[i].Type != typeMCPCall {
+				continue
+			}
+			var item map[string]json.RawMessage
+			if json.Unmarshal(list[i].Body, &item) == nil {
+				_ = json.Unmarshal(orNull(item[hiddenClient]), &t.chain)
+			}
+		}
+	}
+	if t.chain == "" {
+		t.chain = newID("chain")
+	}
+	return t.chain
+}
+
+// browses reports whether the request offers the browser.
+func (t *turn) browses() bool { return t.hosted != nil && t.hosted.builtins[browserNamespace] != nil }
+
+// browserPages returns the pages that the browser has shown in the conversation.
+func (t *turn) browserPages() *browse.Pages {
+	if t.pages != nil {
+		return t.pages
+	}
+	t.pages = &browse.Pages{Cursors: t.service.Tools.BrowserCursors}
+	for _, list := range [][]store.Item{t.past, t.input} {
+		for i := range list {
+			if list[i].Type == typeSearchCall {
+				t.remember(list[i].Body)
+			}
+		}
+	}
+	return t.pages
+}
+
+// remember notes the page that a stored call has shown.
+func (t *turn) remember(body json.RawMessage) {
+	var item map[string]json.RawMessage
+	var pair []struct{ Name, Arguments, Output string }
+	if json.Unmarshal(body, &item) != nil || json.Unmarshal(orNull(item[hiddenItems]), &pair) != nil || len(pair) != 2 {
+		return
+	}
+	t.pages.Shown(browse.Call{Name: pair[0].Name, Arguments: json.RawMessage(pair[0].Arguments)}, pair[1].Output)
+}
+
+// browserAction returns the action of a browser's call. A call that has ended changes the pages.
+func (t *turn) browserAction(c *toolCall, ended bool) json.RawMessage {
+	call := browse.Call{Name: c.name, Arguments: json.RawMessage(c.sent)}
+	if !ended {
+		return t.browserPages().Asked(call)
+	}
+	return t.browserPages().Shown(call, c.result.text)
+}
+
+// withSources returns a finished item with the pages that the model has opened from it, if it is a search. What a search
+// has found is not in its result, so these are the sources that are known.
+func (t *turn) withSources(raw json.RawMessage) json.RawMessage {
+	if itemOf(raw).Type != typeSearchCall {
+		return raw
+	}
+	var fields, action map[string]json.RawMessage
+	var pair []struct{ Output string }
+	if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(fields["action"], &action) != nil ||
+		string(action["type"]) != `"search"` || json.Unmarshal(orNull(fields[hiddenItems]), &pair) != nil || len(pair) != 2 {
+		return raw
+	}
+	type source struct {
+		Type string `json:"type"`
+		URL  string `json:"url"`
+	}
+	sources := []source{}
+	if cursor, shows := browse.Cursor(pair[1].Output); shows {
+		for _, url := range t.browserPages().Sources(cursor) {
+			sources = append(sources, source{"url", url})
+		}
+	}
+	action["sources"] = mustMarshal(sources)
+	fields["action"] = mustMarshal(action)
+	return mustMarshal(fields)
+}
+
+// withoutSources removes the sources of a search from an item's members, and reports whether it had any.
+func withoutSources(fields map[string]json.RawMessage) bool {
+	var action map[string]json.RawMessage
+	if json.Unmarshal(orNull(fields["action"]), &action) != nil || action["sources"] == nil {
+		return false
+	}
+	delete(action, "sources")
+	fields["action"] = mustMarshal(action)
+	return true
+}
+
+// citing rewrites the citations of one message.
+type citing struct {
+	citer *browse.Citer
+	// index is the message's output_index for the client.
+	index json.RawMessage
+	// text is what the client has got.
+	text  strings.Builder
+	cited []browse.Citation
+}
+
+// takeText changes the events of a message's text that may have citations: they become links, and annotations. It
+// calls before for what comes before the event.
+func (t *turn) takeText(e *event, before func(*event) error) error {
+	switch e.kind {
+	case "response.output_text.delta", "response.output_text.done", "response.content_part.done":
+	default:
+		return nil
+	}
+	var body map[string]json.RawMessage
+	if err := json.Unmarshal(e.data, &body); err != nil {
+		return err
+	}
+	id := ""
+	_ = json.Unmarshal(orNull(body["item_id"]), &id)
+	c := t.citing[id]
+	if c == nil {
+		return nil
+	}
+	switch e.kind {
+	case "response.output_text.delta":
+		return t.citeDelta(e, body, c)
+	case "response.output_text.done":
+		if rest := c.citer.End(); rest != "" {
+			c.text.WriteString(rest)
+			if err := before(deltaEvent(body, rest)); err != nil {
+				return err
+			}
+		}
+		body["text"] = mustMarshal(c.text.String())
+	default:
+		body["part"] = c.cite(body["part"])
+	}
+	e.data = mustMarshal(body)
+	return nil
+}
+
+// deltaEvent returns a further delta of the text that an event ends.
+func deltaEvent(done map[string]json.RawMessage, text string) *event {
+	body := map[string]json.RawMessage{"delta": mustMarshal(text), "logprobs": json.RawMessage("[]")}
+	for _, name := range []string{"item_id", "output_index", "content_index", "sequence_number"} {
+		body[name] = done[name]
+	}
+	const kind = "response.output_text.delta"
+	body["type"] = mustMarshal(kind)
+	return &event{kind, mustMarshal(body)}
+}
+
+// citeDelta changes a delta. Its citations are sent after it. A delta of which nothing is shown yet has no kind
+// afterwards.
+func (t *turn) citeDelta(e *event, body map[string]json.RawMessage, c *citing) error {
+	delta := ""
+	if err := json.Unmarshal(body["delta"], &delta); err != nil {
+		return err
+	}
+	out, cited := c.citer.Write(delta)
+	c.text.WriteString(out)
+	if out == delta && len(cited) == 0 {
+		return nil
+	}
+	if out == "" {
+		e.kind = ""
+		return nil
+	}
+	body["delta"] = mustMarshal(out)
+	e.data = mustMarshal(body)
+	for i := range cited {
+		t.cited = append(t.cited, map[string]any{"item_id": body["item_id"], "output_index": c.index,
+			"content_index": body["content_index"], "annotation_index": len(c.cited) + i, "annotation": cited[i]})
+	}
+	c.cited = append(c.cited, cited...)
+	return nil
+}
+
+// cite returns a finished part of a message with its citations.
+func (c *citing) cite(part json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(part, &fields) != nil {
+		return part
+	}
+	fields["text"] = mustMarshal(c.text.String())
+	if len(c.cited) > 0 {
+		fields["annotations"] = mustMarshal(c.cited)
+	}
+	return mustMarshal(fields)
+}
+
+// citeItem returns a finished message with its citations. What the model has written is kept for the model.
+func (t *turn) citeItem(item json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	var parts []json.RawMessage
+	if json.Unmarshal(item, &fields) != nil || json.Unmarshal(orNull(fields["content"]), &parts) != nil || len(parts) != 1 {
+		return item
+	}
+	id := ""
+	_ = json.Unmarshal(orNull(fields["id"]), &id)
+	c := t.citing[id]
+	if c == nil {
+		return item
+	}
+	delete(t.citing, id)
+	if len(c.cited) == 0 {
+		return item
+	}
+	fields["content"] = mustMarshal([]json.RawMessage{c.cite(parts[0])})
+	fields[hiddenItems] = mustMarshal([]json.RawMessage{item})
+	return mustMarshal(fields)
+}
+
+// beginCiting watches a message that begins, if it may cite the browser. index is its output_index for the client.
+func (t *turn) beginCiting(item, index json.RawMessage) {
+	var fields struct{ ID, Type string }
+	if !t.browses() || json.Unmarshal(item, &fields) != nil || fields.Type != typeMessage {
+		return
+	}
+	if t.citing == nil {
+		t.citing = map[string]*citing{}
+	}
+	t.citing[fields.ID] = &citing{citer: browse.NewCiter(t.browserPages()), index: index}
+}
+
+// showCited sends the annotations that wait for the delta before them.
+func (t *turn) showCited(emit func(*event) error) error {
+	waiting := t.cited
+	t.cited = nil
+	for _, fields := range waiting {
+		if err := t.sendEvent(emit, "response.output_text.annotation.added", fields); err != nil {
+			return err
+		}
+	}
+	return nil
+}

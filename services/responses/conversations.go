@@ -1,0 +1,195 @@
+package responses
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
+)
+
+// The limits of OpenAI's API.
+const (
+	maxAddedItems    = 20
+	maxMetadataPairs = 16
+	maxMetadataKey   = 64
+	maxMetadataValue = 512
+)
+
+// conversationBody is the body of a request about a conversation.
+type conversationBody struct {
+	Metadata json.RawMessage   `json:"metadata"`
+	Items    []json.RawMessage `json:"items"`
+}
+
+// readConversation reads a body. It checks that there are not too many items, and the metadata.
+func (s *Service) readConversation(w http.ResponseWriter, r *http.Request, c *caller) (*conversationBody, *openai.Error) {
+	raw, failure := s.body(w, r, c)
+	if failure != nil {
+		return nil, failure
+	}
+	if failure := checkCount(raw); failure != nil {
+		return nil, failure
+	}
+	b := &conversationBody{}
+	if len(raw) > 0 && json.Unmarshal(raw, b) != nil {
+		var object map[string]json.RawMessage
+		if json.Unmarshal(raw, &object) != nil {
+			return nil, badRequest(contract.CodeInvalidJSON, "", "The body is not a JSON object.")
+		}
+		return nil, wrongType("items", "an array of items")
+	}
+	if isMissing(map[string]json.RawMessage{"metadata": b.Metadata}, "metadata") || len(b.Metadata) == 0 {
+		b.Metadata = json.RawMessage("{}")
+	}
+	return b, checkMetadata(b.Metadata)
+}
+
+// checkCount checks that a body has not too many items, before any of them is decoded.
+func checkCount(body []byte) *openai.Error {
+	members := rawjson.Members(body)
+	for members.Next() {
+		if !bytes.EqualFold(members.Key, []byte("items")) { // as encoding/json reads it
+			continue
+		}
+		n := 0
+		each := rawjson.Elements(members.Value)
+		for each.Next() {
+			n++
+		}
+		if n > maxAddedItems {
+			return badRequest(contract.CodeInvalidValue, "items", fmt.Sprintf(
+				"Invalid 'items': %d items. Expected at most %d.", n, maxAddedItems))
+		}
+	}
+	return nil
+}
+
+func checkMetadata(raw json.RawMessage) *openai.Error {
+	var pairs map[string]string
+	if json.Unmarshal(raw, &pairs) != nil {
+		return wrongType("metadata", "an object of strings")
+	}
+	if len(pairs) > maxMetadataPairs {
+		return badRequest(contract.CodeInvalidValue, "metadata", fmt.Sprintf(
+			"Invalid 'metadata': too many properties. Expected at most %d.", maxMetadataPairs))
+	}
+	for key, value := range pairs {
+		if utf8.RuneCountInString(key) > maxMetadataKey || utf8.RuneCountInString(value) > maxMetadataValue {
+			return badRequest(contract.CodeInvalidValue, "metadata."+openai.Clip(key, maxQuoted), fmt.Sprintf(
+				"Invalid 'metadata': a key may have %d characters and a value %d.", maxMetadataKey, maxMetadataValue))
+		}
+	}
+	return nil
+}
+
+// writeConversation answers with a conversation, or with the error of the store. missing is the error for a record that
+// does not exist.
+func (s *Service) writeConversation(w http.ResponseWriter, c *store.Conversation, err error,
+	missing *openai.Error) *openai.Error {
+	if err != nil {
+		return s.failure(err, "", missing)
+	}
+	return writeJSON(w, mustMarshal(struct {
+		ID        string          `json:"id"`
+		Object    string          `json:"object"`
+		CreatedAt int64           `json:"created_at"`
+		Metadata  json.RawMessage `json:"metadata"`
+	}{c.ID, "conversation", c.CreatedAt.Unix(), c.Metadata}))
+}
+
+func (s *Service) createConversation(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
+	body, failure := s.readConversation(w, r, c)
+	if failure != nil {
+		return failure
+	}
+	items, failure := s.newItemReader(c, c.bound(""), nil).read(r.Context(), "items", body.Items)
+	if failure != nil {
+		return failure
+	}
+	created := &store.Conversation{ID: newID("conv"), CreatedAt: s.Now(), Metadata: body.Metadata}
+	err := st.CreateConversation(r.Context(), c.tenant, created, items)
+	return s.writeConversation(w, created, err, errStore())
+}
+
+func (s *Service) getConversation(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
+	id := r.PathValue("id")
+	found, err := st.GetConversation(r.Context(), c.tenant, id)
+	return s.writeConversation(w, found, err, notFound("Conversation", id))
+}
+
+func (s *Service) updateConversation(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
+	id := r.PathValue("id")
+	body, failure := s.readConversation(w, r, c)
+	if failure != nil {
+		return failure
+	}
+	changed, err := st.SetMetadata(r.Context(), c.tenant, id, body.Metadata)
+	return s.writeConversation(w, changed, err, notFound("Conversation", id))
+}
+
+func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
+	id := r.PathValue("id")
+	if err := st.DeleteConversation(r.Context(), c.tenant, id); err != nil {
+		return s.failure(err, "", notFound("Conversation", id))
+	}
+	return writeJSON(w, mustMarshal(deleted{id, "conversation.deleted", true}))
+}
+
+func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
+	id, query := r.PathValue("id"), r.URL.Query()
+	p, failure := page(query, c)
+	if failure != nil {
+		return failure
+	}
+	list, err := st.ConversationItems(r.Context(), c.tenant, id, p)
+	if err != nil {
+		return s.failure(err, "", notFound("Conversation", id))
+	}
+	return s.writeList(w, c, list, c.bound(""), includes(query))
+}
+
+func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
+	id := r.PathValue("id")
+	body, failure := s.readConversation(w, r, c)
+	if failure != nil {
+		return failure
+	}
+	items, failure := s.newItemReader(c, c.bound(""), nil).read(r.Context(), "items", body.Items)
+	if failure != nil {
+		return failure
+	}
+	if err := st.AddItems(r.Context(), c.tenant, id, items); err != nil {
+		return s.failure(err, "", notFound("Conversation", id))
+	}
+	return s.writeList(w, c, &store.List{Items: items}, c.bound(""), includes(r.URL.Query()))
+}
+
+func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
+	id := r.PathValue("item")
+	item, err := st.ConversationItem(r.Context(), c.tenant, r.PathValue("id"), id, c.share.take)
+	if err != nil {
+		return s.failure(err, "", notFound("Item", id))
+	}
+	return writeStored(w, c, s.forClient(&item, c.bound(""), includes(r.URL.Query())))
+}
+
+// deleteItem answers with the conversation, as OpenAI's API does.
+func (s *Service) deleteItem(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
+	id := r.PathValue("item")
+	changed, err := st.DeleteItem(r.Context(), c.tenant, r.PathValue("id"), id)
+	return s.writeConversation(w, changed, err, notFound("Item", id))
+}

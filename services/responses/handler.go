@@ -1,0 +1,273 @@
+package responses
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
+)
+
+// caller is who sends a request.
+type caller struct {
+	tenant      store.Tenant
+	tenantValue string
+	// model is the model that the request names, for the access log.
+	model string
+	// share is the memory that the request has.
+	share *share
+}
+
+func (s *Service) caller(r *http.Request) *caller {
+	value := ""
+	if s.TenantHeader != "" {
+		value = r.Header.Get(s.TenantHeader)
+	}
+	value = contract.Tenant(s.adopt(r), value)
+	tenant := store.TenantOf(value)
+	return &caller{tenant: tenant, tenantValue: value, share: &share{of: s.memory, tenant: tenant}}
+}
+
+// adopt makes what the service asks the gateway, also later, the client's whose request it is. It returns the client's
+// name, or empty where clients are not told apart.
+func (s *Service) adopt(r *http.Request) string {
+	r.Header.Del(contract.BehalfHeader)
+	if !s.Options.Clients {
+		return ""
+	}
+	name := r.Header.Get(contract.ClientHeader)
+	if name == contract.AnonymousClient {
+		return ""
+	}
+	if s.ClientHeader != "" {
+		r.Header.Set(s.ClientHeader, name)
+	} else if name != "" {
+		r.Header.Set(contract.BehalfHeader, name)
+	}
+	return name
+}
+
+// bound returns what sealed texts of the caller's are bound to. model is empty for a list that has no model.
+func (c *caller) bound(model string) *seal.Bound {
+	return &seal.Bound{Model: model, Tenant: c.tenantValue}
+}
+
+// handler answers a request. It returns an error if it has written nothing.
+type handler func(http.ResponseWriter, *http.Request, *caller) *openai.Error
+
+// storeHandler is a handler of what is stored.
+type storeHandler func(http.ResponseWriter, *http.Request, *caller, *store.Store) *openai.Error
+
+// Handler returns the handler of the API's paths.
+func (s *Service) Handler() http.Handler {
+	const one, conversations = contract.ResponsesPath + "/{id}", contract.ConversationsPath
+	mux := http.NewServeMux()
+	serve := func(pattern string, handle handler) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handle) })
+	}
+	for pattern, handle := range map[string]handler{
+		"POST " + contract.ResponsesPath:   s.createResponse,
+		"POST " + contract.CompactPath:     s.createCompaction,
+		"POST " + contract.InputTokensPath: s.countInput,
+		"/":                                unknownURL,
+	} {
+		serve(pattern, handle)
+	}
+	for pattern, handle := range map[string]storeHandler{
+		"GET " + one:                  s.getResponse,
+		"DELETE " + one:               s.deleteResponse,
+		"POST " + one + "/cancel":     s.cancelResponse,
+		"GET " + one + "/input_items": s.listInputItems,
+
+		"POST " + conversations:                          s.createConversation,
+		"GET " + conversations + "/{id}":                 s.getConversation,
+		"POST " + conversations + "/{id}":                s.updateConversation,
+		"DELETE " + conversations + "/{id}":              s.deleteConversation,
+		"GET " + conversations + "/{id}/items":           s.listItems,
+		"POST " + conversations + "/{id}/items":          s.addItems,
+		"GET " + conversations + "/{id}/items/{item}":    s.getItem,
+		"DELETE " + conversations + "/{id}/items/{item}": s.deleteItem,
+	} {
+		serve(pattern, func(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+			st, failure := s.stored()
+			if failure != nil {
+				return failure
+			}
+			return handle(w, r, c, st)
+		})
+	}
+	mux.HandleFunc("GET "+contract.ServiceReadyPath, s.ServeReady)
+	if s.WebSocket {
+		mux.HandleFunc("GET "+contract.ResponsesPath, s.connect)
+	}
+	return mux
+}
+
+func unknownURL(_ http.ResponseWriter, r *http.Request, _ *caller) *openai.Error {
+	return &openai.Error{Status: http.StatusNotFound, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
+		Message: "Unknown request URL: " + r.Method + " " + openai.Clip(r.URL.Path, maxQuoted) + "."}
+}
+
+// serve calls a handler, if there is room for another request.
+func (s *Service) serve(w http.ResponseWriter, r *http.Request, handle handler) {
+	c := s.caller(r)
+	s.watched(w, r, c, func(w http.ResponseWriter, r *http.Request) {
+		leave, failure := s.enter(c)
+		defer leave()
+		if failure == nil {
+			failure = handle(w, r, c)
+		}
+		if failure != nil {
+			writeError(w, failure)
+		}
+	})
+}
+
+// enter counts a request until leave is called. It returns an error if there are too many.
+func (s *Service) enter(c *caller) (leave func(), failure *openai.Error) {
+	switch s.inFlight.take(c.tenant, 1) {
+	case exhausted:
+		return func() {}, errOverloaded("too many requests now")
+	case tenantExhausted:
+		return func() {}, errOverloaded("too many requests of yours now")
+	}
+	return func() {
+		c.share.release()
+		s.inFlight.give(c.tenant, 1)
+	}, nil
+}
+
+// bodyTimeout is how long a body may take to arrive. The gateway has held most of them until they were whole.
+const bodyTimeout = time.Minute
+
+// body reads the body of a request, if there is memory for it and for what its values take.
+func (s *Service) body(w http.ResponseWriter, r *http.Request, c *caller) ([]byte, *openai.Error) {
+	size := r.ContentLength
+	if size > s.BodyLimit {
+		return nil, errTooLarge(s.BodyLimit)
+	}
+	if size < 0 {
+		size = s.BodyLimit
+	}
+	if c.share.take(size) != nil {
+		return nil, errOverloaded("no memory for another request now")
+	}
+	// A body that comes slowly must not keep the memory that waits for it.
+	connection := http.NewResponseController(w)
+	if err := connection.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil {
+		s.Log.Debug("a body has no deadline", "error", err)
+	} else {
+		defer func() { _ = connection.SetReadDeadline(time.Time{}) }() // else it would end the request while it is answered
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.BodyLimit))
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return nil, errTooLarge(s.BodyLimit)
+	}
+	if err != nil {
+		return nil, badRequest(contract.CodeInvalidRequest, "", "The body could not be read.")
+	}
+	c.share.give(size - int64(len(body)))
+	if len(body) > 0 { // a request about a conversation may have none
+		failure := c.share.weigh(body)
+		return body, failure
+	}
+	return body, nil
+}
+
+func writeJSON(w http.ResponseWriter, body []byte) *openai.Error {
+	w.Header().Set("content-type", "application/json")
+	w.Write(body)
+	return nil
+}
+
+const (
+	// writeTimeout is how long a client may take nothing of what is stored.
+	writeTimeout = time.Minute
+	// writePiece is how much is written at once.
+	writePiece = 64 << 10
+)
+
+// writeStored writes what was read from the store. It gives back the memory that reading it took.
+func writeStored(w http.ResponseWriter, c *caller, body []byte) *openai.Error {
+	c.share.keep(int64(len(body)))
+	w.Header().Set("content-type", "application/json")
+	_ = writePieces(w, body)
+	return nil
+}
+
+// writePieces writes a text for a client that keeps the memory of the text until it has taken it. One that takes
+// nothing for too long is cut.
+func writePieces(w http.ResponseWriter, text []byte) error {
+	connection := http.NewResponseController(w)
+	defer func() { _ = connection.SetWriteDeadline(time.Time{}) }()
+	for len(text) > 0 {
+		now := text[:min(len(text), writePiece)]
+		text = text[len(now):]
+		_ = connection.SetWriteDeadline(time.Now().Add(writeTimeout)) // without one, Envoy's own timeouts are left
+		if _, err := w.Write(now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The limits of lists.
+const (
+	defaultPage = 20
+	maxPage     = 100
+)
+
+// pageBytes is the size of the items of a page, unless one item is larger.
+const pageBytes = 1 << 20
+
+// page reads the parameters of a list.
+func page(q url.Values, c *caller) (store.Page, *openai.Error) {
+	p := store.Page{After: q.Get("after"), Limit: defaultPage, MaxBytes: pageBytes, Allow: c.share.take}
+	if limit := q.Get("limit"); limit != "" {
+		n, err := strconv.Atoi(limit)
+		if err != nil || n < 1 || n > maxPage {
+			return p, badRequest(contract.CodeInvalidValue, "limit", "Invalid 'limit': write a number from 1 to 100.")
+		}
+		p.Limit = n
+	}
+	switch order := q.Get("order"); order {
+	case "", "desc":
+	case "asc":
+		p.Ascending = true
+	default:
+		return p, badRequest(contract.CodeInvalidValue, "order", "Invalid 'order': write asc or desc.")
+	}
+	return p, nil
+}
+
+// includes reads the values of include of a query.
+func includes(q url.Values) []string { return append(q["include"], q["include[]"]...) }
+
+// writeList writes a page of items.
+func (s *Service) writeList(w http.ResponseWriter, c *caller, list *store.List, bound *seal.Bound,
+	include []string) *openai.Error {
+	type page struct {
+		Object  string  `json:"object"`
+		Data    []any   `json:"data"`
+		FirstID *string `json:"first_id"`
+		LastID  *string `json:"last_id"`
+		HasMore bool    `json:"has_more"`
+	}
+	p := page{Object: "list", Data: []any{}, HasMore: list.More}
+	for i := range list.Items {
+		item := &list.Items[i]
+		p.Data = append(p.Data, s.forClient(item, bound, include))
+		if i == 0 {
+			p.FirstID = &item.ID
+		}
+		p.LastID = &item.ID
+	}
+	return writeStored(w, c, mustMarshal(p))
+}

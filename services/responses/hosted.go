@@ -1,0 +1,288 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
+)
+
+// The namespaces of gpt-oss's own tools.
+const (
+	browserNamespace   = "browser"
+	pythonNamespace    = "python"
+	containerNamespace = "container"
+)
+
+// hosted are the tools of a request that the service runs. A nil one has none.
+type hosted struct {
+	// declared holds all tools of the request, in its order.
+	declared []declaredTool
+	servers  []*mcpTools
+	// builtins are the servers of gpt-oss's own tools that the request offers, by namespace.
+	builtins map[string]*toolserver.Server
+	choice   hostedChoice
+	// shell reports whether the client has the local shell.
+	shell bool
+	// parallel reports whether calls of one round may run at the same time.
+	parallel bool
+	// maxCalls is how many calls may run, or a negative number for any.
+	maxCalls int64
+}
+
+// declaredTool is a tool of a request.
+type declaredTool struct {
+	// raw is the tool without what is secret.
+	raw json.RawMessage
+	// ignored reports whether neither the model nor the client gets it.
+	ignored bool
+	// server or builtin is what it stands for. Both are empty for a tool that the client runs.
+	server  *mcpTools
+	builtin string
+}
+
+// client reports whether the client runs the tool itself.
+func (d *declaredTool) client() bool { return !d.ignored && d.server == nil && d.builtin == "" }
+
+// toolFields are the members of a tool that the service reads.
+type toolFields struct {
+	Type          string            `json:"type"`
+	Name          string            `json:"name"`
+	Label         string            `json:"server_label"`
+	URL           string            `json:"server_url"`
+	Connector     string            `json:"connector_id"`
+	Tunnel        string            `json:"tunnel_id"`
+	Description   string            `json:"server_description"`
+	Authorization string            `json:"authorization"`
+	Headers       map[string]string `json:"headers"`
+	Allowed       json.RawMessage   `json:"allowed_tools"`
+	Approval      json.RawMessage   `json:"require_approval"`
+	Filters       struct {
+		Domains []string `json:"allowed_domains"`
+	} `json:"filters"`
+}
+
+// takeTools reads the tools of a request, and removes from it what must not be stored. It returns nil if none of them is
+// for the service.
+func (s *Service) takeTools(r *request) (*hosted, *openai.Error) {
+	var list []json.RawMessage
+	if json.Unmarshal(orNull(r.fields["tools"]), &list) != nil || len(list) == 0 {
+		return nil, nil // the gateway reports what is wrong
+	}
+	if !s.Tools.Serves() {
+		if r.background { // it is stored
+			for i := range list {
+				list[i] = withoutSecrets(list[i])
+			}
+			r.fields["tools"] = mustMarshal(list)
+		}
+		return nil, nil
+	}
+	h := &hosted{builtins: map[string]*toolserver.Server{}, parallel: true, maxCalls: -1}
+	runs, ignored := false, false
+	for i, raw := range list {
+		tool, failure := s.readTool(h, fmt.Sprintf("tools[%d]", i), raw)
+		if failure != nil {
+			return nil, failure
+		}
+		runs = runs || tool.server != nil || tool.builtin != ""
+		ignored = ignored || tool.ignored
+		h.declared = append(h.declared, tool)
+	}
+	if !runs {
+		if ignored {
+			r.fields["tools"] = mustMarshal(h.plain())
+		}
+		return nil, nil
+	}
+	if failure := h.checkNamespaces(); failure != nil {
+		return nil, failure
+	}
+	for _, read := range []func(*request) *openai.Error{h.readLimits, h.readChoice} {
+		if failure := read(r); failure != nil {
+			return nil, failure
+		}
+	}
+	if h.secret() && r.background {
+		return nil, badRequest(contract.CodeUnsupportedParameter, "background", "Unsupported parameter: a response in the "+
+			"background is stored before it is made, and 'authorization' and 'headers' of tools are never stored. Ask without "+
+			"'background', or for a server that the operator has set up.")
+	}
+	kept := make([]json.RawMessage, len(h.declared))
+	for i := range h.declared {
+		kept[i] = h.declared[i].raw
+	}
+	r.fields["tools"] = mustMarshal(kept)
+	return h, nil
+}
+
+// secret reports whether the request has credentials for a server.
+func (h *hosted) secret() bool {
+	return slices.ContainsFunc(h.servers, func(m *mcpTools) bool { return m.secret })
+}
+
+func (s *Service) readTool(h *hosted, at string, raw json.RawMessage) (declaredTool, *openai.Error) {
+	var kind struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(raw, &kind) != nil {
+		return declaredTool{raw: raw}, nil // the gateway reports what is wrong
+	}
+	if kind.Type == "" || openai.ShownTool(kind.Type) {
+		again := kind.Type == "local_shell" && h.shell // the gateway ignores a second one too
+		h.shell = h.shell || kind.Type == "local_shell"
+		return declaredTool{raw: raw, ignored: again}, nil
+	}
+	var f toolFields
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return declaredTool{}, badRequest(contract.CodeInvalidType, at, "Invalid type for a member of '"+at+"': "+
+			openai.Clip(typeReason(err), 2*maxQuoted)+".")
+	}
+	if namespace := s.Tools.builtin(&f); namespace != "" {
+		if len(f.Filters.Domains) > 0 {
+			return declaredTool{}, badRequest(contract.CodeUnsupportedParameter, at+".filters", "Unsupported parameter: '"+at+
+				".filters'. The browser of this gateway cannot be held to domains.")
+		}
+		h.builtins[namespace] = s.Tools.Server(s.Tools.labelOf(namespace)).server()
+		return declaredTool{raw: withoutSecrets(raw), builtin: namespace}, nil
+	}
+	if f.Type != "mcp" {
+		if s.Tools.RefuseOthers {
+			return declaredTool{}, openai.Unsupported(at+".type", "Unsupported tool: '"+openai.Clip(f.Type, maxQuoted)+
+				"' is not run here. Declare functions, and run them yourself.")
+		}
+		return declaredTool{raw: raw, ignored: true}, nil
+	}
+	m, failure := s.readMCPTool(at, &f)
+	if failure != nil {
+		return declaredTool{}, failure
+	}
+	if h.server(f.Label) != nil {
+		return declaredTool{}, badRequest(contract.CodeInvalidValue, at+".server_label", "Invalid '"+at+
+			".server_label': two tools have the label "+quote(f.Label)+".")
+	}
+	if len(h.servers) == maxServers {
+		return declaredTool{}, badRequest(contract.CodeInvalidValue, at, fmt.Sprintf("Invalid '%s': a request can name %d MCP "+
+			"servers.", at, maxServers))
+	}
+	h.servers = append(h.servers, m)
+	return declaredTool{raw: withoutSecrets(raw), server: m}, nil
+}
+
+// maxServers is how many MCP servers a request can name. Each is asked for its tools.
+const maxServers = 32
+
+// typeReason returns what is wrong with a member, without its value.
+func typeReason(err error) string {
+	if wrong, ok := err.(*json.UnmarshalTypeError); ok {
+		return "'" + wrong.Field + "' is " + wrong.Value
+	}
+	return "it is not JSON"
+}
+
+// withoutSecrets removes from a tool of the type mcp what is for its server only.
+func withoutSecrets(raw json.RawMessage) json.RawMessage {
+	var kind struct{ Type string }
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &kind) != nil || kind.Type != "mcp" || json.Unmarshal(raw, &fields) != nil {
+		return raw
+	}
+	for name := range fields {
+		switch { // as in toolFields, capitals do not matter
+		case strings.EqualFold(name, "authorization"):
+			delete(fields, name)
+		case strings.EqualFold(name, "headers"):
+			fields[name] = json.RawMessage("null")
+		}
+	}
+	return mustMarshal(fields)
+}
+
+// server returns the tools with a label, or nil.
+func (h *hosted) server(label string) *mcpTools {
+	if h == nil {
+		return nil
+	}
+	for _, m := range h.servers {
+		if m.label == label {
+			return m
+		}
+	}
+	return nil
+}
+
+// checkNamespaces refuses a namespace of the client's that has the name of a server.
+func (h *hosted) checkNamespaces() *openai.Error {
+	for i := range h.declared {
+		var f struct{ Type, Name string }
+		if !h.declared[i].client() || json.Unmarshal(h.declared[i].raw, &f) != nil || f.Type != "namespace" {
+			continue
+		}
+		if h.server(f.Name) != nil {
+			return badRequest(contract.CodeInvalidValue, fmt.Sprintf("tools[%d].name", i), fmt.Sprintf("Invalid 'tools[%d].name': "+
+				"the MCP server %s has this name too.", i, quote(f.Name)))
+		}
+	}
+	return nil
+}
+
+// readLimits reads what limits the calls.
+func (h *hosted) readLimits(r *request) *openai.Error {
+	var most *int64
+	if json.Unmarshal(orNull(r.fields["max_tool_calls"]), &most) == nil && most != nil && *most >= 0 {
+		h.maxCalls = *most
+	}
+	_ = json.Unmarshal(orNull(r.fields["parallel_tool_calls"]), &h.parallel) // the gateway reports what is wrong
+	return nil
+}
+
+// sent returns each tool as the gateway gets it, or nil for one that it does not get: those of the client as they are, and
+// those of a server as a namespace.
+func (h *hosted) sent() []json.RawMessage {
+	tools := make([]json.RawMessage, len(h.declared))
+	shown := map[string]bool{}
+	for i := range h.declared {
+		d := &h.declared[i]
+		switch {
+		case d.client():
+			tools[i] = d.raw
+		case d.server != nil:
+			tools[i] = d.server.namespace()
+		case d.builtin != "" && !shown[d.builtin]:
+			shown[d.builtin] = true
+			tools[i] = mustMarshal(map[string]string{"type": "builtin", "name": d.builtin})
+		}
+	}
+	return tools
+}
+
+// plain returns the tools that the gateway gets.
+func (h *hosted) plain() []json.RawMessage {
+	return slices.DeleteFunc(h.sent(), func(raw json.RawMessage) bool { return raw == nil })
+}
+
+// echo returns the tools as the client gets them back. plain are those that the gateway has given back: it has one for
+// each that it was sent.
+func (h *hosted) echo(plain []json.RawMessage) []json.RawMessage {
+	tools := []json.RawMessage{}
+	for i, raw := range h.sent() {
+		var back json.RawMessage
+		if raw != nil && len(plain) > 0 {
+			back, plain = plain[0], plain[1:]
+		}
+		switch d := &h.declared[i]; {
+		case d.server != nil:
+			back = d.server.echo(d.raw)
+		case d.builtin != "":
+			back = d.raw
+		}
+		if back != nil {
+			tools = append(tools, back)
+		}
+	}
+	return tools
+}

@@ -1,0 +1,262 @@
+package responses
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
+)
+
+func testKeys(t *testing.T) *seal.Keys {
+	t.Helper()
+	keys, err := seal.ParseKeys("a:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+// sameJSON compares texts by what they say.
+func sameJSON(t *testing.T, got []byte, want string) {
+	t.Helper()
+	var a, b any
+	if err := json.Unmarshal(got, &a); err != nil {
+		t.Fatalf("%s: %v", got, err)
+	}
+	if err := json.Unmarshal([]byte(want), &b); err != nil {
+		t.Fatalf("%s: %v", want, err)
+	}
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestReadItems(t *testing.T) {
+	s := New(Options{})
+	for in, want := range map[string]string{
+		`{"role":"user","content":"Hi","id":"msg_1"}`: `{"type":"message","role":"user","status":"completed","id":"msg_1",
+			"content":[{"type":"input_text","text":"Hi"}]}`,
+		`{"type":"message","role":"assistant","content":"Hi","id":"msg_1","status":"incomplete"}`: `{"type":"message",
+			"role":"assistant","status":"incomplete","id":"msg_1",
+			"content":[{"type":"output_text","text":"Hi","annotations":[],"logprobs":[]}]}`,
+		`{"type":"reasoning","id":"rs_1","content":[]}`: `{"type":"reasoning","id":"rs_1","content":[],"summary":[]}`,
+		`{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}","status":null}`: `{
+			"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}","status":"completed"}`,
+		// No client writes what the service keeps for itself.
+		`{"type":"reasoning","id":"rs_1","summary":[],"harmony_text":"forged"}`: `{"type":"reasoning","id":"rs_1","summary":[]}`,
+	} {
+		items, failure := s.newItemReader(&caller{}, nil, nil).read(t.Context(), "input", []json.RawMessage{json.RawMessage(in)})
+		if failure != nil {
+			t.Errorf("%s: %v", in, failure)
+			continue
+		}
+		sameJSON(t, items[0].Body, want)
+	}
+	for in, param := range map[string]string{
+		`1`: "input[1]", `null`: "input[1]", `[]`: "input[1]", `{"type":1}`: "input[1].type", `{"id":{},"role":"user"}`: "input[1].id",
+	} {
+		_, failure := s.newItemReader(&caller{}, nil, nil).read(t.Context(), "input",
+			[]json.RawMessage{json.RawMessage(`{"role":"user","content":"x"}`), json.RawMessage(in)})
+		if failure == nil || failure.Status != 400 || failure.Code != "invalid_type" || failure.Param != param {
+			t.Errorf("%s: %+v", in, failure)
+		}
+	}
+}
+
+// TestItemIDs: each item of a list has an id of its own, and no id is longer than what the service gives.
+func TestItemIDs(t *testing.T) {
+	past := []store.Item{{ID: "msg_1"}}
+	list := []json.RawMessage{
+		json.RawMessage(`{"role":"user","content":"a"}`),
+		json.RawMessage(`{"role":"user","content":"b","id":"msg_1"}`),
+		json.RawMessage(`{"role":"user","content":"c","id":"msg_2"}`),
+		json.RawMessage(`{"role":"user","content":"d","id":"msg_2"}`),
+		json.RawMessage(`{"type":"function_call","call_id":"c","name":"f","arguments":"","id":"` + strings.Repeat("x", 65) + `"}`),
+		json.RawMessage(`{"type":"unheard_of"}`),
+	}
+	items, failure := New(Options{}).newItemReader(&caller{}, nil, past).read(t.Context(), "input", list)
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	seen := map[string]bool{"msg_1": true}
+	for i, prefix := range []string{"msg_", "msg_", "msg_2", "msg_", "fc_", "item_"} {
+		if id := items[i].ID; seen[id] || !strings.HasPrefix(id, prefix) || len(id) > 64 ||
+			!strings.Contains(string(items[i].Body), `"`+id+`"`) {
+			t.Errorf("item %d: %q in %s", i, id, items[i].Body)
+		}
+		seen[items[i].ID] = true
+	}
+}
+
+// TestHiddenReasoning follows sealed reasoning whose text its client does not see: into the store, to the model, and
+// back to the client.
+func TestHiddenReasoning(t *testing.T) {
+	s := New(Options{SealKeys: testKeys(t)})
+	c := &caller{tenantValue: "acme"}
+	bound := c.bound("m")
+	sealed, err := s.SealKeys.Seal(nil, []byte("secret thought"), *bound, s.Now().Unix()+60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := json.RawMessage(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"` + string(sealed) + `"}`)
+	items, failure := s.newItemReader(c, bound, nil).read(t.Context(), "input", []json.RawMessage{in})
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	sameJSON(t, items[0].Body, `{"type":"reasoning","id":"rs_1","summary":[],"content":[],"harmony_text":"secret thought"}`)
+	sameJSON(t, forModel(&items[0])[0], `{"type":"reasoning","id":"rs_1","summary":[],
+		"content":[{"type":"reasoning_text","text":"secret thought"}]}`)
+	sameJSON(t, s.forClient(&items[0], bound, nil), `{"type":"reasoning","id":"rs_1","summary":[],"content":[]}`)
+	var carried struct {
+		Text   string `json:"harmony_text"`
+		Sealed string `json:"encrypted_content"`
+	}
+	if err := json.Unmarshal(s.forClient(&items[0], bound, []string{includeSealed}), &carried); err != nil || carried.Text != "" {
+		t.Errorf("%+v, %v", carried, err)
+	}
+	if text, err := s.SealKeys.Open([]byte(carried.Sealed), *bound, s.Now().Unix()); err != nil ||
+		string(text) != "secret thought" {
+		t.Errorf("%q, %v", text, err)
+	}
+	// Another tenant's, or another model's, is an error.
+	for _, other := range []*seal.Bound{(&caller{tenantValue: "other"}).bound("m"), c.bound("n")} {
+		_, failure := s.newItemReader(c, other, nil).read(t.Context(), "input", []json.RawMessage{in})
+		if failure == nil || failure.Code != "invalid_encrypted_content" || failure.Param != "input[0].encrypted_content" ||
+			strings.Contains(failure.Message, "secret") {
+			t.Errorf("%+v", failure)
+		}
+	}
+}
+
+func TestLogprobs(t *testing.T) {
+	item := &store.Item{Type: typeMessage, Body: []byte(`{"type":"message","content":[{"type":"output_text","text":"a",` +
+		`"logprobs":[{"token":"a"}]},{"type":"refusal","refusal":"no"}]}`)}
+	s := New(Options{})
+	sameJSON(t, s.forClient(item, nil, nil), `{"type":"message","content":[{"type":"output_text","text":"a","logprobs":[]},
+		{"type":"refusal","refusal":"no"}]}`)
+	sameJSON(t, s.forClient(item, nil, []string{includeLogprobs}), string(item.Body))
+}
+
+// TestCompaction follows a compaction: to its client and back, with keys and without, into the store, and to the model.
+func TestCompaction(t *testing.T) {
+	c := &caller{tenantValue: "acme"}
+	const payload = `{"summary":"what was said","items":[{"role":"user","content":"go on"}]}`
+	for _, s := range []*Service{New(Options{}), New(Options{SealKeys: testKeys(t)})} {
+		in := s.newCompaction(payload, c.bound("m"))
+		if strings.Contains(string(in), hiddenText) || strings.Contains(string(in), "what was said") {
+			t.Errorf("the client gets %s", in)
+		}
+		items, failure := s.newItemReader(c, c.bound("another model"), nil).read(t.Context(), "input", []json.RawMessage{in})
+		if failure != nil {
+			t.Fatal(failure)
+		}
+		var carried struct {
+			Sealed string `json:"encrypted_content"`
+		}
+		if json.Unmarshal(items[0].Body, &carried) != nil || carried.Sealed != "" {
+			t.Errorf("stored as %s", items[0].Body)
+		}
+		model := forModel(&items[0])
+		if len(model) != 2 || !strings.Contains(string(model[0]), "what was said") ||
+			string(model[1]) != `{"role":"user","content":"go on"}` {
+			t.Errorf("the model gets %s", model)
+		}
+		again := s.forClient(&items[0], c.bound(""), nil)
+		if _, failure := s.newItemReader(c, c.bound("m"), nil).read(t.Context(), "input", []json.RawMessage{again}); failure != nil {
+			t.Error(failure)
+		}
+		if s.SealKeys == nil {
+			continue
+		}
+		other := (&caller{tenantValue: "other"}).bound("m")
+		if _, failure := s.newItemReader(c, other, nil).read(t.Context(), "input", []json.RawMessage{in}); failure == nil ||
+			failure.Code != "invalid_encrypted_content" {
+			t.Errorf("another tenant's compaction: %v", failure)
+		}
+	}
+}
+
+// TestTail checks which items a compaction keeps: calls stay with their outputs.
+func TestTail(t *testing.T) {
+	user, said := `{"role":"user"}`, `{"type":"message","role":"assistant"}`
+	thought, call, output := `{"type":"reasoning"}`, `{"type":"function_call"}`, `{"type":"function_call_output"}`
+	for _, tt := range []struct {
+		items []string
+		want  int
+	}{
+		{nil, 0},
+		{[]string{user}, 0},
+		{[]string{user, said, user, user}, 2},
+		{[]string{user, call, output}, 1},
+		{[]string{user, thought, call, call, output, output}, 1},
+		{[]string{user, call, output, thought, call, output}, 3},
+		{[]string{user, said}, 2},
+	} {
+		var list []json.RawMessage
+		for _, item := range tt.items {
+			list = append(list, json.RawMessage(item))
+		}
+		if got := tail(list); got != tt.want {
+			t.Errorf("%v: %d, want %d", tt.items, got, tt.want)
+		}
+	}
+}
+
+// TestPlainMessages: the gateway gets a message no longer than its client has written it, and one that has more than a
+// text as it is stored.
+func TestPlainMessages(t *testing.T) {
+	s := New(Options{})
+	const stored = "as it is stored"
+	for _, tt := range []struct{ sent, want string }{
+		{`{"role":"user","content":"x"}`, ""},
+		{`{"role":"assistant","content":"x \" \u00e9"}`, ""},
+		{`{"role":"user","content":[{"type":"input_text","text":"x"}]}`, `{"role":"user","content":"x"}`},
+		{`{"type":"message","id":"msg_1","role":"developer","content":"x"}`, `{"role":"developer","content":"x"}`},
+		{`{"role":"assistant","status":"incomplete","content":"x"}`, stored},
+		{`{"role":"assistant","phase":"commentary","content":"x"}`, stored},
+		{`{"role":"user","content":[{"type":"input_text","text":"x"},{"type":"input_text","text":"y"}]}`, stored},
+		{`{"role":"user","content":[{"type":"input_image","image_url":"x"}]}`, stored},
+		{`{"role":"assistant","content":[{"type":"output_text","text":"x","logprobs":[{}]}]}`, stored},
+		{`{"role":"user","content":[]}`, stored},
+	} {
+		reader, sent, want := s.newItemReader(&caller{}, nil, nil), tt.sent, tt.want
+		items, failure := reader.read(t.Context(), "input", []json.RawMessage{json.RawMessage(sent)})
+		if failure != nil {
+			t.Fatal(failure)
+		}
+		switch want {
+		case "":
+			want = sent
+		case stored:
+			want = string(items[0].Body)
+		}
+		if got := forModel(&items[0]); len(got) != 1 || string(got[0]) != want {
+			t.Errorf("%s: %s, want %s", sent, got, want)
+		}
+	}
+}
+
+// TestManyTinyMessages: the messages that a frame may hold are not four times as large for the gateway.
+func TestManyTinyMessages(t *testing.T) {
+	f := start(t, Options{WebSocket: true})
+	w, _ := dial(t, f.url, nil)
+	list := strings.Repeat(`{"role":"user","content":"x"},`, 30_000) + `{"role":"user","content":"x"}`
+	w.ask(`"store":false,"input":[` + list + `]`)
+	w.answer()
+	if asked := <-f.asked; len(asked) > len(list)+1000 {
+		t.Errorf("a frame of %d bytes is %d bytes for the gateway", len(list), len(asked))
+	}
+}
+
+// TestTooLongForGateway: a request that fits alone is not refused for its own size.
+func TestTooLongForGateway(t *testing.T) {
+	f := startAt(t, Options{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		_, _ = w.Write([]byte(`{"error":{"message":"large","type":"invalid_request_error","code":"request_too_large"}}`))
+	}))
+	f.wants(400, "context_length_exceeded", "POST", "/v1/responses", `{"model":"m","input":"x"}`)
+}

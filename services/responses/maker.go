@@ -1,0 +1,321 @@
+package responses
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
+)
+
+// flushInterval is how long events wait until they are stored together. Each time costs about as much as a stored turn.
+const flushInterval = 200 * time.Millisecond
+
+// maker makes one response in the background.
+type maker struct {
+	service *Service
+	store   *store.Store
+	job     *store.Job
+	turn    *turn
+
+	// cancel ends the work. Its cause is [store.ErrLost] if another replica has the response, and errGiveBack if another is
+	// to have it.
+	cancel context.CancelCauseFunc
+
+	mu sync.Mutex
+	// unbegun is the object with which the response begins, while the store does not know yet that it has begun.
+	unbegun []byte
+	// waiting are events that are not stored yet.
+	waiting store.Events
+	// next is the number of the next event.
+	next int64
+}
+
+// run asks the model and stores what it says.
+func (m *maker) run(ctx context.Context) {
+	s := m.service
+	ctx, span := m.backgroundSpan(ctx)
+	defer span.End()
+	past, input, err := m.store.JobItems(ctx, m.job, m.turn.share.take)
+	if err == nil && m.turn.request.conversation != "" {
+		var locked *store.Past
+		locked, err = m.store.Lock(ctx, m.job.Tenant, m.turn.request.conversation, m.job.ID, lockLease,
+			s.within(&caller{share: m.turn.share}))
+		if errors.Is(err, store.ErrLocked) {
+			m.ignoreLost(m.store.Release(ctx, m.job, busyWait))
+			return
+		}
+		if err == nil {
+			past = locked.Items
+			defer s.holdLock(ctx, m.store, locked, m.job.ID)()
+		}
+	}
+	if err != nil {
+		var large *store.TooLargeError
+		var corrupt *store.CorruptError
+		switch {
+		case ctx.Err() != nil:
+		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGap), errors.As(err, &large), errors.As(err, &corrupt):
+			m.fail(ctx, s.failure(err, "previous_response_id", notFound("Conversation", m.turn.request.conversation)).Message)
+		default: // the store's fault: any replica tries again
+			s.Log.Warn("a response in the background could not be begun; trying again", "response", m.job.ID, "error", err)
+			m.ignoreLost(m.store.Release(ctx, m.job, busyWait))
+		}
+		return
+	}
+	m.turn.past, m.turn.input, m.turn.share.insists = past, input, true
+	work, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	m.cancel = cancel
+	var renewing sync.WaitGroup
+	renewing.Go(func() { m.keep(work) })
+	var output []json.RawMessage // a turn that is stopped drops its own
+	end, failure := m.turn.run(work, func(e *event) error {
+		output = m.turn.output
+		return m.take(work, e)
+	})
+	cause := context.Cause(work)
+	cancel(nil)
+	renewing.Wait()
+	switch {
+	case errors.Is(cause, store.ErrLost):
+		return // it was cancelled, or another replica has it
+	case errors.Is(cause, errGiveBack), ctx.Err() != nil && m.unbegun != nil:
+		m.ignoreLost(m.store.Release(context.WithoutCancel(ctx), m.job, 0))
+	case failure != nil && ctx.Err() != nil:
+		m.ignoreLost(m.store.Release(context.WithoutCancel(ctx), m.job, 0))
+	case failure != nil:
+		m.fail(ctx, failure.Message)
+	case ctx.Err() != nil:
+		m.turn.output = output
+		m.fail(ctx, "The responses service was stopped while it made this response. Create it again.")
+	default:
+		m.finish(ctx, end)
+	}
+}
+
+// keep renews the lease and stores events, until work ends. It ends work if the response is lost.
+func (m *maker) keep(work context.Context) {
+	flush := time.NewTicker(flushInterval)
+	defer flush.Stop()
+	renewed := m.service.Now()
+	for {
+		select {
+		case <-work.Done():
+			return
+		case <-flush.C:
+		}
+		// A transaction that is cut while it commits may have happened. So it has a time of its own.
+		ctx, done := context.WithTimeout(context.WithoutCancel(work), renewTimeout)
+		stored := false
+		err := m.storeBegin(ctx)
+		if err == nil {
+			stored, err = m.flush(ctx)
+		}
+		if err == nil && !stored && m.service.Now().Sub(renewed) >= renewal {
+			stored, err = true, m.store.Renew(ctx, m.job, lease)
+		}
+		done()
+		switch {
+		case errors.Is(err, store.ErrLost):
+			m.cancel(err)
+			return
+		case err != nil && work.Err() == nil:
+			m.service.Log.Warn("a response in the background was not stored; trying again", "response", m.job.ID, "error", err)
+		case stored:
+			renewed = m.service.Now()
+		}
+	}
+}
+
+// take keeps an event until it is stored. That the response has begun is stored at once.
+func (m *maker) take(ctx context.Context, e *event) error {
+	if m.turn.sequence == 1 {
+		m.mu.Lock()
+		m.unbegun = mustMarshal(m.turn.last)
+		m.mu.Unlock()
+		if err := m.begin(ctx); err != nil {
+			return err
+		}
+	}
+	m.add(e)
+	return nil
+}
+
+// errGiveBack means that the response is not to be made here: the service stops before the store knows that it has
+// begun.
+var errGiveBack = errors.New("another replica is to make the response")
+
+// begin stores that the response has begun. While the store is away, the answer of the model is kept until it is back
+// ([maker.keep] tries again). Tools must not run twice, so a response with tools waits.
+func (m *maker) begin(ctx context.Context) error {
+	for wait := firstRetry; ; wait = min(2*wait, renewal) {
+		attempt, done := context.WithTimeout(ctx, renewTimeout)
+		err := m.storeBegin(attempt)
+		done()
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, store.ErrLost):
+			m.cancel(err)
+			return err
+		case ctx.Err() != nil:
+			return err
+		}
+		m.service.Log.Warn("a response in the background cannot be begun in the store; trying again", "response", m.job.ID,
+			"error", err)
+		if m.turn.hosted == nil {
+			return nil
+		}
+		if !m.service.pause(ctx, wait) {
+			m.cancel(errGiveBack)
+			return errGiveBack
+		}
+	}
+}
+
+// storeBegin stores that the response has begun, unless that is stored already.
+func (m *maker) storeBegin(ctx context.Context) error {
+	m.mu.Lock()
+	object := m.unbegun
+	m.mu.Unlock()
+	if object == nil {
+		return nil
+	}
+	err := m.store.Begin(ctx, m.job, object)
+	if err == nil {
+		m.mu.Lock()
+		m.unbegun = nil
+		m.mu.Unlock()
+	}
+	return err
+}
+
+func (m *maker) add(e *event) {
+	if !m.turn.request.stream {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.waiting.Body) == 0 {
+		m.waiting.First = m.next
+	}
+	m.waiting.Last = m.next
+	m.waiting.Body = append(m.waiting.Body, e.frame()...)
+	m.next++
+}
+
+// flush stores the events that wait, and reports whether there were any.
+func (m *maker) flush(ctx context.Context) (bool, error) {
+	m.mu.Lock()
+	events := m.waiting
+	m.mu.Unlock()
+	if len(events.Body) == 0 {
+		return false, nil
+	}
+	if err := m.store.AppendEvents(ctx, m.job, events, lease); err != nil {
+		return false, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// Others may have come in between.
+	m.waiting = store.Events{First: events.Last + 1, Last: m.waiting.Last, Body: m.waiting.Body[len(events.Body):]}
+	return true, nil
+}
+
+// finish stores how the turn has ended.
+func (m *maker) finish(ctx context.Context, end *outcome) {
+	ctx = context.WithoutCancel(ctx)
+	t := m.turn
+	for _, e := range t.lastEvents(end) {
+		m.add(e)
+	}
+	o := &store.Outcome{Status: end.status, Object: end.stored, Output: t.kept(end.output, end.preambles, end), Events: m.waiting,
+		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end), JoinConversation: end.status == statusCompleted}
+	for wait := firstRetry; ; wait = min(2*wait, renewal) { // soon, before another replica takes the response over
+		attempt, cancel := context.WithTimeout(ctx, renewTimeout)
+		err := m.store.Finish(attempt, m.job, o)
+		cancel()
+		if err == nil {
+			m.service.metrics.finished(end.status)
+		}
+		if err == nil || errors.Is(err, store.ErrLost) {
+			return
+		}
+		m.service.Log.Warn("a response that has ended was not stored; trying again", "response", m.job.ID, "error", err)
+		if !m.service.pause(ctx, wait) {
+			return
+		}
+	}
+}
+
+// fail ends the response with an error. Its stream has the events that a client expects.
+func (m *maker) fail(ctx context.Context, message string) {
+	t := m.turn
+	if t.last == nil {
+		t.last = object{"id": mustMarshal(t.id), "object": mustMarshal("response"), "status": mustMarshal(store.Queued)}
+	}
+	if t.sequence == 0 {
+		t.last["status"] = mustMarshal(store.InProgress)
+		o := object{"output": mustMarshal([]string{})}
+		for name, value := range t.last {
+			o[name] = value
+		}
+		_ = t.open(o, func(e *event) error { m.add(e); return nil })
+	}
+	m.finish(ctx, t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: message}))
+}
+
+// resume takes over what is stored of the response: the object, the finished items of the stream, and the number of
+// the next event.
+func (m *maker) resume(ctx context.Context) {
+	m.turn.share.insists = true
+	if r, err := m.store.Object(ctx, m.job.Tenant, m.job.ID, m.turn.share.take); err == nil {
+		_ = json.Unmarshal(r.Object, &m.turn.last) // what cannot be read leaves the object as it was queued
+		m.turn.request.stream = r.Streamed
+	}
+	for ended := false; !ended; {
+		batches, last, err := m.store.EventsAfter(ctx, m.job.Tenant, m.job.ID, m.next-1, m.turn.share.hold)
+		if err != nil {
+			m.service.Log.Warn("the events of a response cannot be read", "response", m.job.ID, "error", err)
+			break
+		}
+		size := int64(0)
+		for i := range batches {
+			size += int64(len(batches[i].Body))
+			m.takeItems(batches[i].Body)
+			m.next = batches[i].Last + 1
+		}
+		m.turn.share.drop(size)
+		ended = last || len(batches) == 0
+	}
+	if m.job.Begun {
+		m.turn.sequence = max(m.next, 1) // the client has had the first event
+	}
+}
+
+// takeItems takes the items that are finished in stored events.
+func (m *maker) takeItems(events []byte) {
+	reader := newEventReader(bytes.NewReader(events))
+	for {
+		e, err := reader.next()
+		if err == nil && e.kind == "response.output_item.done" {
+			err = m.turn.takeItem(&e)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// ignoreLost logs an error, unless it is that the response is another's.
+func (m *maker) ignoreLost(err error) {
+	if err != nil && !errors.Is(err, store.ErrLost) {
+		m.service.Log.Warn("a response in the background was not given back", "response", m.job.ID, "error", err)
+	}
+}

@@ -1,0 +1,175 @@
+package responses
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
+)
+
+// readMCPTool reads a tool of the type mcp.
+func (s *Service) readMCPTool(at string, f *toolFields) (*mcpTools, *openai.Error) {
+	if f.Label == "" {
+		return nil, badRequest(contract.CodeMissingParameter, at+".server_label", "Missing required parameter: '"+at+
+			".server_label'.")
+	}
+	if !validLabel(f.Label) {
+		return nil, badRequest(contract.CodeInvalidValue, at+".server_label", "Invalid '"+at+".server_label': write a letter, "+
+			"and then letters, digits, '-' and '_', 64 at most.")
+	}
+	for _, field := range []struct{ name, value string }{{"connector_id", f.Connector}, {"tunnel_id", f.Tunnel}} {
+		if field.value != "" {
+			return nil, badRequest(contract.CodeUnsupportedParameter, at+"."+field.name, "Unsupported parameter: '"+at+"."+
+				field.name+"' names a server of OpenAI's. Write a server_url.")
+		}
+	}
+	m := &mcpTools{at: at, label: f.Label, description: f.Description}
+	headers, failure := headersOf(at, f)
+	if failure != nil {
+		return nil, failure
+	}
+	m.secret = len(headers) > 0
+	if failure := s.findServer(m, f, headers); failure != nil {
+		return nil, failure
+	}
+	allowed := toolFilter{all: true}
+	if given(f.Allowed) {
+		if allowed, failure = readFilter(at+".allowed_tools", f.Allowed, true); failure != nil {
+			return nil, failure
+		}
+		allowed.all = allowed.names == nil && allowed.readOnly == nil // an object that names nothing
+	}
+	m.allowed = append(m.allowed, allowed)
+	return m, m.readApproval(at+".require_approval", f.Approval)
+}
+
+// findServer finds the server of a tool: the operator's with its label, or the one that the request names.
+func (s *Service) findServer(m *mcpTools, f *toolFields, headers http.Header) *openai.Error {
+	at := m.at + ".server_url"
+	configured := s.Tools.Server(m.label)
+	switch {
+	case configured != nil && f.URL != "" && f.URL != configured.URL:
+		return badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': the label "+quote(m.label)+" is a server of this "+
+			"gateway. Leave server_url out, or choose another label.")
+	case configured != nil:
+		m.configured, m.to = true, configured.server()
+		for name, values := range headers {
+			if m.to.Headers.Get(name) == "" { // the operator's own are not replaced
+				if m.to.Headers == nil {
+					m.to.Headers = http.Header{}
+				}
+				m.to.Headers[name] = values
+			}
+		}
+		if len(configured.AllowedTools) > 0 {
+			m.allowed = append(m.allowed, toolFilter{names: configured.AllowedTools})
+		}
+		m.always.all = configured.RequireApproval == approvalAlways
+		m.never.all = configured.RequireApproval == approvalNever
+		return nil
+	case f.URL == "":
+		return badRequest(contract.CodeMissingParameter, at, "Missing required parameter: '"+at+"'. This gateway has no MCP "+
+			"server "+quote(m.label)+" of its own.")
+	}
+	u, err := s.guard.Check(f.URL)
+	if err != nil {
+		return badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': "+err.Error()+".")
+	}
+	m.to = &toolserver.Server{Label: m.label, URL: u.String(), Headers: headers}
+	return nil
+}
+
+// readApproval reads which calls need an approval. The API's default is that all do.
+func (m *mcpTools) readApproval(at string, raw json.RawMessage) *openai.Error {
+	if !given(raw) {
+		return nil
+	}
+	m.never = toolFilter{} // the request says which
+	word := ""
+	if json.Unmarshal(raw, &word) == nil {
+		switch word {
+		case approvalAlways:
+		case approvalNever:
+			m.never.all = true
+		default:
+			return badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': write always or never.")
+		}
+		return nil
+	}
+	var object struct{ Always, Never json.RawMessage }
+	if json.Unmarshal(raw, &object) != nil {
+		return wrongType(at, "always, never, or an object with filters")
+	}
+	for _, side := range []struct {
+		name string
+		raw  json.RawMessage
+		into *toolFilter
+	}{{approvalAlways, object.Always, &m.always}, {approvalNever, object.Never, &m.never}} {
+		if !given(side.raw) || m.always.all {
+			continue
+		}
+		f, failure := readFilter(at+"."+side.name, side.raw, false)
+		if failure != nil {
+			return failure
+		}
+		*side.into = f
+	}
+	return nil
+}
+
+// The values of require_approval.
+const (
+	approvalAlways = "always"
+	approvalNever  = "never"
+)
+
+// toolFilter chooses tools. The zero value chooses none.
+type toolFilter struct {
+	all bool
+	// names are those that are chosen, or nil for any. readOnly reports whether the tools must be so, or nil.
+	names    []string
+	readOnly *bool
+}
+
+func (f *toolFilter) chooses(t *toolserver.Tool) bool {
+	switch {
+	case f.all:
+		return true
+	case f.names == nil && f.readOnly == nil:
+		return false
+	}
+	return (f.names == nil || slices.Contains(f.names, t.Name)) && (f.readOnly == nil || *f.readOnly == t.ReadOnly)
+}
+
+// readFilter reads a filter of the API: names, or an object with names and whether the tools must be read-only.
+func readFilter(at string, raw json.RawMessage, bare bool) (toolFilter, *openai.Error) {
+	var names []string
+	if bare && json.Unmarshal(raw, &names) == nil {
+		return toolFilter{names: append([]string{}, names...)}, nil
+	}
+	var object struct {
+		Names    []string `json:"tool_names"`
+		ReadOnly *bool    `json:"read_only"`
+	}
+	if json.Unmarshal(raw, &object) != nil {
+		return toolFilter{}, wrongType(at, "a list of names, or an object with tool_names or read_only")
+	}
+	return toolFilter{names: object.Names, readOnly: object.ReadOnly}, nil
+}
+
+// validLabel reports whether a label has the API's form.
+func validLabel(label string) bool {
+	letter := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+	if label == "" || len(label) > maxQuoted || !letter(label[0]) {
+		return false
+	}
+	for i := range len(label) {
+		if c := label[i]; !letter(c) && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}

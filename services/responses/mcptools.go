@@ -1,0 +1,193 @@
+package responses
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
+)
+
+// mcpTools are the tools of one MCP server, as a request offers them.
+type mcpTools struct {
+	// at is the tool's place in the request.
+	at, label, description string
+	to                     *toolserver.Server
+	// configured reports whether the operator has set the server up. secret reports whether the request has credentials
+	// for it.
+	configured, secret bool
+	// allowed choose the tools that the request and the operator offer.
+	allowed []toolFilter
+	// always and never are calls that need an approval, and calls that need none.
+	always, never toolFilter
+	// chosen are the names of the tools that the request's tool choice leaves, or nil for any. An empty one stands for all.
+	chosen map[string]bool
+
+	// tools are those that are offered, when they have been listed. item is the list that the client has not seen yet.
+	tools []mcpTool
+	item  json.RawMessage
+}
+
+// mcpTool is one tool of a server.
+type mcpTool struct {
+	toolserver.Tool
+	// shown is the name that the model sees. It is empty for a tool that the model cannot be shown.
+	shown string
+}
+
+// needsApproval reports whether a call of a tool waits for an approval. A tool that neither filter chooses does.
+func (m *mcpTools) needsApproval(t *toolserver.Tool) bool {
+	return m.always.chooses(t) || !m.never.chooses(t)
+}
+
+func (m *mcpTools) offers(t *toolserver.Tool) bool {
+	for i := range m.allowed {
+		if !m.allowed[i].chooses(t) {
+			return false
+		}
+	}
+	return true
+}
+
+// offer keeps the tools that the request and the operator offer, each under a name that the model can be shown.
+func (m *mcpTools) offer(s *Service, tools []toolserver.Tool) {
+	m.tools = []mcpTool{}
+	used := map[string]bool{}
+	hidden, first, reason := 0, "", "" // a line for each could be thousands
+	for i := range tools {
+		if !m.offers(&tools[i]) {
+			continue
+		}
+		tool := mcpTool{Tool: tools[i], shown: unusedName(functionName(tools[i].Name), used)}
+		tool.InputSchema = bytes.ToValidUTF8(tool.InputSchema, []byte("\uFFFD"))
+		if failure := checkTool(&tool); failure != nil {
+			if hidden++; hidden == 1 {
+				first, reason = tool.Name, failure.Message
+			}
+			tool.shown = ""
+		}
+		m.tools = append(m.tools, tool)
+	}
+	if hidden > 0 {
+		s.Log.Warn("tools of an MCP server are not shown to the model", "server", m.metricLabel(), "tools", hidden, "first",
+			openai.Clip(first, maxLogged), "reason", reason)
+	}
+}
+
+// functionName returns the name of a tool as the name of a function, which has fewer characters to choose from.
+func functionName(name string) string {
+	b := []byte(name)
+	for i, c := range b {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+			b[i] = '_'
+		}
+	}
+	if len(b) == 0 {
+		return "_"
+	}
+	return string(b[:min(len(b), maxFunctionName)])
+}
+
+// maxFunctionName is the longest name of a function in the API.
+const maxFunctionName = 64
+
+func unusedName(name string, used map[string]bool) string {
+	unused := name
+	for n := 2; used[unused]; n++ {
+		suffix := "_" + strconv.Itoa(n)
+		unused = name[:min(len(name), maxFunctionName-len(suffix))] + suffix
+	}
+	used[unused] = true
+	return unused
+}
+
+// checkTool returns the error with which the gateway would refuse a tool, and with it the request.
+func checkTool(tool *mcpTool) *openai.Error {
+	body, failure := openai.Open(mustMarshal(map[string]any{"model": "m", "input": "", "tools": []any{tool.function()}}))
+	if failure == nil {
+		_, failure = openai.DecodeResponsesRequest(body)
+	}
+	return failure
+}
+
+// function returns the tool as the gateway gets it.
+func (t *mcpTool) function() json.RawMessage {
+	function := map[string]any{"type": "function", "name": t.shown, "description": t.Description, "strict": false}
+	if len(t.InputSchema) > 0 {
+		function["parameters"] = t.InputSchema
+	}
+	return mustMarshal(function)
+}
+
+// namespace returns the tools as the gateway gets them, or nil if there are none.
+func (m *mcpTools) namespace() json.RawMessage {
+	functions := []json.RawMessage{}
+	for i := range m.tools {
+		if m.shows(&m.tools[i]) {
+			functions = append(functions, m.tools[i].function())
+		}
+	}
+	if len(functions) == 0 {
+		return nil
+	}
+	return mustMarshal(map[string]any{"type": "namespace", "name": m.label, "description": m.description, "tools": functions})
+}
+
+// shows reports whether the model is shown a tool.
+func (m *mcpTools) shows(t *mcpTool) bool {
+	return t.shown != "" && (m.chosen == nil || m.chosen[""] || m.chosen[t.Name])
+}
+
+// find returns the tool that the model sees under a name, or nil.
+func (m *mcpTools) find(shown string) *mcpTool {
+	for i := range m.tools {
+		if m.tools[i].shown == shown && m.shows(&m.tools[i]) {
+			return &m.tools[i]
+		}
+	}
+	return nil
+}
+
+// named returns the tool with a name of the server's, or nil.
+func (m *mcpTools) named(name string) *mcpTool {
+	for i := range m.tools {
+		if m.tools[i].Name == name {
+			return &m.tools[i]
+		}
+	}
+	return nil
+}
+
+// echo returns the tool as the client gets it back: with what the API shows for what it has left out, and with the
+// approvals that it needs.
+func (m *mcpTools) echo(raw json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return raw
+	}
+	for _, name := range []string{"allowed_tools", "headers"} {
+		if fields[name] == nil {
+			fields[name] = json.RawMessage("null")
+		}
+	}
+	missing := isMissing(fields, "require_approval")
+	switch {
+	case missing && m.never.all:
+		fields["require_approval"] = mustMarshal(approvalNever)
+	case missing, m.always.all:
+		fields["require_approval"] = mustMarshal(approvalAlways)
+	}
+	return mustMarshal(fields)
+}
+
+// metricLabel returns the server's name in metrics and logs. Labels of clients' would be too many.
+func (m *mcpTools) metricLabel() string {
+	if m.configured {
+		return m.label
+	}
+	return requestedServer
+}
+
+// requestedServer stands for servers that requests name.
+const requestedServer = "(of a request)"

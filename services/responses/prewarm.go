@@ -1,0 +1,51 @@
+package responses
+
+import (
+	"context"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
+)
+
+// prewarm makes a response without output, which the client continues. The gateway checks the request and counts its
+// tokens. No model is asked.
+func (t *turn) prewarm(ctx context.Context, send func(*event) error, save func(*outcome) *openai.Error) *openai.Error {
+	response, failure := t.check(ctx)
+	if failure != nil {
+		return failure
+	}
+	response.Status = store.InProgress
+	usage := response.Usage
+	response.Usage = nil
+	t.last = t.object(response)
+	if err := t.open(t.last, send); err != nil {
+		return nil // the connection has ended
+	}
+	response.Status, response.CompletedAt, response.Usage = statusCompleted, t.service.Now().Unix(), usage
+	t.finish(ctx, t.end("response.completed", statusCompleted, t.object(response)), send, save)
+	return nil
+}
+
+// check checks the request, and returns the response with the number of its tokens.
+func (t *turn) check(ctx context.Context) (*openai.Response, *openai.Error) {
+	sealing := t.sealing
+	t.sealing = false
+	defer func() { t.sealing = sealing }()
+	if len(t.past)+len(t.input) == 0 {
+		// A client may only want its instructions and tools to be known. Every other request needs an item.
+		t.input = []store.Item{{Type: typeMessage, Body: []byte(`{"type":"message","role":"user","content":""}`)}}
+		defer func() { t.input = nil }()
+	}
+	var count struct {
+		Tokens int `json:"input_tokens"`
+	}
+	if failure := t.service.postFor(ctx, contract.InputTokensPath, t.headers, t.body(), &count); failure != nil {
+		return nil, failure
+	}
+	response, failure := t.describe()
+	if failure == nil {
+		response.Usage = &openai.Usage{PromptTokens: count.Tokens}
+	}
+	return response, failure
+}

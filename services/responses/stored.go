@@ -1,0 +1,139 @@
+package responses
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
+)
+
+// getResponse answers with a stored response, or with its stream.
+func (s *Service) getResponse(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
+	id, query := r.PathValue("id"), r.URL.Query()
+	if stream := query.Get("stream"); stream != "" && stream != "false" {
+		return s.getStream(w, r, c, st)
+	}
+	found, output, err := st.Get(r.Context(), c.tenant, id, c.share.take)
+	if err != nil {
+		return s.failure(err, "", notFound("Response", id))
+	}
+	return writeStored(w, c, s.whole(found, output, c, includes(query)))
+}
+
+// getStream answers with the stream of a stored response.
+func (s *Service) getStream(w http.ResponseWriter, r *http.Request, c *caller, st *store.Store) *openai.Error {
+	id, query := r.PathValue("id"), r.URL.Query()
+	found, err := st.Head(r.Context(), c.tenant, id)
+	if err != nil {
+		return s.failure(err, "", notFound("Response", id))
+	}
+	if query.Get("stream") != "true" {
+		return wrongType("stream", "true or false")
+	}
+	if !found.Background {
+		return badRequest(contract.CodeInvalidValue, "stream", "This response cannot be streamed because it was not created "+
+			"with background=true.")
+	}
+	if !found.Streamed {
+		return badRequest(contract.CodeInvalidValue, "stream", "This response cannot be streamed because it was not created "+
+			"with stream=true.")
+	}
+	after := int64(-1)
+	if text := query.Get("starting_after"); text != "" {
+		if after, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return wrongType("starting_after", "a number")
+		}
+	}
+	return s.follow(w, r, &followed{store: st, id: id, after: after, share: c.share, tenant: c.tenant})
+}
+
+// whole returns the object of a stored response with its output.
+func (s *Service) whole(r *store.Response, output []store.Item, c *caller, include []string) []byte {
+	var o object
+	if json.Unmarshal(r.Object, &o) != nil {
+		return r.Object
+	}
+	bound := c.bound(o.text("model"))
+	shown := make([]json.RawMessage, 0, len(output))
+	for i := range output {
+		shown = append(shown, s.forClient(&output[i], bound, include))
+	}
+	o["output"] = mustMarshal(shown)
+	return mustMarshal(o)
+}
+
+func (s *Service) deleteResponse(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
+	id := r.PathValue("id")
+	err := st.Delete(r.Context(), c.tenant, id)
+	if errors.Is(err, store.ErrRunning) {
+		return badRequest(contract.CodeInvalidValue, "", "Cannot delete an in-flight response.")
+	}
+	if err != nil {
+		return s.failure(err, "", notFound("Response", id))
+	}
+	return writeJSON(w, mustMarshal(deleted{id, "response", true}))
+}
+
+// deleted is the answer to a DELETE.
+type deleted struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Deleted bool   `json:"deleted"`
+}
+
+func (s *Service) listInputItems(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
+	id, query := r.PathValue("id"), r.URL.Query()
+	p, failure := page(query, c)
+	if failure != nil {
+		return failure
+	}
+	found, err := st.Object(r.Context(), c.tenant, id, c.share.take)
+	if err != nil {
+		return s.failure(err, "", notFound("Response", id))
+	}
+	list, err := st.InputItems(r.Context(), c.tenant, id, p)
+	if err != nil {
+		return s.failure(err, "", notFound("Response", id))
+	}
+	var o object
+	_ = json.Unmarshal(found.Object, &o)
+	return s.writeList(w, c, list, c.bound(o.text("model")), includes(query))
+}
+
+// cancelResponse ends a response that is made in the background.
+func (s *Service) cancelResponse(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
+	id := r.PathValue("id")
+	found, err := st.Cancel(r.Context(), c.tenant, id, c.share.take, cancelled)
+	switch {
+	case err == nil:
+		s.metrics.finished(statusCancelled)
+	case !errors.Is(err, store.ErrEnded):
+		return s.failure(err, "", notFound("Response", id))
+	case !found.Background:
+		return badRequest(contract.CodeInvalidValue, "", "Cannot cancel a synchronous response.")
+	case found.Status != statusCancelled:
+		return badRequest(contract.CodeInvalidValue, "", "Cannot cancel a "+found.Status+" response.")
+	}
+	return writeJSON(w, s.whole(found, nil, c, nil))
+}
+
+// cancelled returns the object of a response that is cancelled, and the last event of its stream.
+func cancelled(r *store.Response, sequence int64) (body, frame []byte, err error) {
+	var o object
+	if err := json.Unmarshal(r.Object, &o); err != nil {
+		return nil, nil, &store.CorruptError{Record: "response " + r.ID, Err: err}
+	}
+	o["status"] = mustMarshal(statusCancelled)
+	body = mustMarshal(o)
+	o["output"] = json.RawMessage("[]")
+	last := event{kind: "response.failed", data: lifecycle("response.failed", sequence, mustMarshal(o))}
+	return body, last.frame(), nil
+}

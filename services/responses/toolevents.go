@@ -1,0 +1,159 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
+)
+
+// sendEvent gives the client an event about an item of the service's own.
+func (t *turn) sendEvent(emit func(*event) error, kind string, fields map[string]any) error {
+	fields["type"], fields["sequence_number"] = kind, t.sequence
+	return t.pass(&event{kind: kind, data: mustMarshal(fields)}, emit)
+}
+
+// showItem gives the client an item that is finished when it begins.
+func (t *turn) showItem(item json.RawMessage, emit func(*event) error) error {
+	if err := t.share.take(int64(len(item))); err != nil {
+		return err
+	}
+	return t.during(item, item, emit, func(int) error { return nil })
+}
+
+// during shows an item: as it begins, what happens meanwhile, and as it ends.
+func (t *turn) during(begun, finished json.RawMessage, emit func(*event) error, meanwhile func(index int) error) error {
+	index := t.index
+	t.index++
+	err := t.sendEvent(emit, "response.output_item.added", map[string]any{"output_index": index, "item": t.shown(begun)})
+	if err == nil {
+		err = meanwhile(index)
+	}
+	if err != nil {
+		return err
+	}
+	return t.finishItem(index, finished, emit)
+}
+
+// finishItem shows and keeps a finished item.
+func (t *turn) finishItem(index int, item json.RawMessage, emit func(*event) error) error {
+	t.output = append(t.output, item)
+	return t.sendEvent(emit, "response.output_item.done", map[string]any{"output_index": index, "item": t.shown(item)})
+}
+
+// showLists shows the tools of servers that the client has not seen yet.
+func (t *turn) showLists(emit func(*event) error) error {
+	if t.hosted == nil {
+		return nil
+	}
+	for _, m := range t.hosted.servers {
+		if m.item == nil {
+			continue
+		}
+		id := itemOf(m.item).ID
+		empty := mustMarshal(map[string]any{"id": id, "type": typeListTools, "server_label": m.label, "tools": []string{}})
+		err := t.during(empty, m.item, emit, func(index int) error {
+			return t.sendEach(emit, index, id, "response.mcp_list_tools.in_progress", "response.mcp_list_tools.completed")
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendEach sends events that tell of an item's progress.
+func (t *turn) sendEach(emit func(*event) error, index int, id string, kinds ...string) error {
+	for _, kind := range kinds {
+		if err := t.sendEvent(emit, kind, map[string]any{"output_index": index, "item_id": id}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// progress are the events of a type of call: before and after its arguments, and when the call has ended well or not.
+type progress struct {
+	before      []string
+	delta, done string
+	after       []string
+	completed   string
+	failed      []string
+	// argument is the member that done has the arguments in.
+	argument string
+}
+
+var progressOf = map[string]progress{
+	typeMCPCall: {before: []string{"response.mcp_call.in_progress"},
+		delta: "response.mcp_call_arguments.delta", done: "response.mcp_call_arguments.done", argument: "arguments",
+		completed: "response.mcp_call.completed", failed: []string{"response.mcp_call.failed"}},
+	typeSearchCall: {before: []string{"response.web_search_call.in_progress", "response.web_search_call.searching"},
+		completed: "response.web_search_call.completed"},
+	typeCodeCall: {before: []string{"response.code_interpreter_call.in_progress"},
+		delta: "response.code_interpreter_call_code.delta", done: "response.code_interpreter_call_code.done", argument: "code",
+		after:     []string{"response.code_interpreter_call.interpreting"},
+		completed: "response.code_interpreter_call.completed"},
+}
+
+// showCall shows a call while it runs.
+func (t *turn) showCall(ctx context.Context, c *toolCall, emit func(*event) error) error {
+	p := progressOf[c.itemType()]
+	index := t.index
+	t.index++
+	send := func(kinds ...string) error { return t.sendEach(emit, index, c.id, kinds...) }
+	item := map[string]any{"output_index": index, "item": t.shown(t.item(c, store.InProgress))}
+	if err := t.sendEvent(emit, "response.output_item.added", item); err != nil {
+		return err
+	}
+	if err := send(p.before...); err != nil {
+		return err
+	}
+	if p.delta != "" {
+		about := func() map[string]any { return map[string]any{"output_index": index, "item_id": c.id} }
+		delta, done := about(), about()
+		delta["delta"], done[p.argument] = c.written, c.written
+		if err := t.sendEvent(emit, p.delta, delta); err != nil {
+			return err
+		}
+		if err := t.sendEvent(emit, p.done, done); err != nil {
+			return err
+		}
+	}
+	if err := send(p.after...); err != nil {
+		return err
+	}
+	<-c.done                                                // soon, if ctx has ended
+	if err := ctx.Err(); errors.Is(err, context.Canceled) { // a deadline of the tools' is no end of the response
+		return err
+	}
+	if err := t.share.take(int64(len(c.result.text) + len(c.written))); err != nil {
+		return err
+	}
+	ended, status := []string{p.completed}, statusCompleted
+	switch {
+	case c.result.cut:
+		ended, status = nil, statusIncomplete
+	case c.result.failure != nil:
+		ended, status = p.failed, statusFailed
+	}
+	if status == statusIncomplete && c.itemType() == typeSearchCall { // the API knows no such search
+		status = statusFailed
+	}
+	if err := send(ended...); err != nil {
+		return err
+	}
+	return t.finishItem(index, t.item(c, status), emit)
+}
+
+// showCut shows calls that were not run, because the answer ended too early.
+func (t *turn) showCut(ctx context.Context, calls []*toolCall, emit func(*event) error) error {
+	for _, c := range calls {
+		c.result, c.done = &toolResult{text: textOfCut, cut: true}, make(chan struct{})
+		close(c.done)
+		if err := t.showCall(ctx, c, emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}

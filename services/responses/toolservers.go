@@ -1,0 +1,103 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/services/responses/egress"
+	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
+)
+
+// Serves reports whether the service does anything about tools.
+func (o *ToolOptions) Serves() bool {
+	return len(o.Servers) > 0 || len(o.Allow) > 0 || o.RefuseOthers
+}
+
+// server returns the server as it is called. Its headers are the caller's to change.
+func (s *ToolServer) server() *toolserver.Server {
+	return &toolserver.Server{Label: s.Label, URL: s.URL, Command: s.Command, Environment: s.Environment,
+		Transport: toolserver.Transport(s.Transport), Headers: s.Headers.Clone(), Private: true}
+}
+
+// builtinOf returns the namespace of the tool of gpt-oss's own that a type of the API stands for, or an empty string.
+func builtinOf(kind string) string {
+	switch {
+	case strings.HasPrefix(kind, "web_search"):
+		return browserNamespace
+	case kind == "code_interpreter":
+		return pythonNamespace
+	case kind == containerNamespace:
+		return containerNamespace
+	}
+	return ""
+}
+
+// builtin returns the namespace of the tool of gpt-oss's own that a tool of a request is, if a server has been set up
+// for it. A client can name it by the label of its server too, as with vLLM.
+func (o *ToolOptions) builtin(f *toolFields) string {
+	namespace := builtinOf(f.Type)
+	if f.Type == "mcp" && o.unrestricted(f) {
+		namespace = o.namespaceOf(f.Label)
+	}
+	if namespace == "" || o.labelOf(namespace) == "" {
+		return ""
+	}
+	return namespace
+}
+
+// unrestricted reports whether a tool of the type mcp asks for a configured server as it is. gpt-oss's own tools know no
+// approvals, no filters and no headers, so with these the server is an MCP server like any other.
+func (o *ToolOptions) unrestricted(f *toolFields) bool {
+	server := o.Server(f.Label)
+	if server == nil || f.URL != "" || f.Authorization != "" || len(f.Headers) > 0 || given(f.Allowed) {
+		return false
+	}
+	return string(f.Approval) == `"`+approvalNever+`"` || !given(f.Approval) && server.RequireApproval == approvalNever
+}
+
+// namespaceOf returns the namespace of the tool of gpt-oss's own that the server with a label runs, or an empty string.
+func (o *ToolOptions) namespaceOf(label string) string {
+	for _, namespace := range []string{browserNamespace, pythonNamespace, containerNamespace} {
+		if label != "" && label == o.labelOf(namespace) {
+			return namespace
+		}
+	}
+	return ""
+}
+
+// labelOf returns the label of the server of one of gpt-oss's own tools, or an empty string. A server whose calls need
+// approvals is none: the API has no items for them.
+func (o *ToolOptions) labelOf(namespace string) string {
+	label := o.Container
+	switch namespace {
+	case browserNamespace:
+		label = o.Browser
+	case pythonNamespace:
+		label = o.Python
+	}
+	if server := o.Server(label); server == nil || server.RequireApproval == approvalAlways {
+		return ""
+	}
+	return label
+}
+
+// builtinTools are the tools of the namespaces, as gpt-oss knows them.
+var builtinTools = map[string][]string{browserNamespace: {"search", "open", "find"}, pythonNamespace: {pythonNamespace},
+	containerNamespace: {"exec"}}
+
+// openToolServers makes what calls the servers.
+func (s *Service) openToolServers() {
+	guard, err := egress.NewGuard(s.Tools.Allow)
+	if err != nil { // the configuration has been checked
+		s.Log.Error("requests can name no servers of tools", "error", err)
+		guard, _ = egress.NewGuard(nil)
+	}
+	for namespace, label := range map[string]string{browserNamespace: s.Tools.Browser, pythonNamespace: s.Tools.Python,
+		containerNamespace: s.Tools.Container} {
+		if label != "" && s.Tools.labelOf(namespace) == "" {
+			s.Log.Warn("a tool of gpt-oss's own is not served: its calls cannot wait for approvals, which its server requires",
+				"tool", namespace, "server", label)
+		}
+	}
+	s.guard = guard
+	s.toolServers = toolserver.NewPool(toolserver.Limits{Call: s.Tools.CallTime, Result: s.Tools.ResultLimit}, guard, s.Log)
+}

@@ -1,0 +1,274 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
+)
+
+// The statuses of a response that has ended.
+const (
+	statusCompleted  = "completed"
+	statusIncomplete = "incomplete"
+	statusFailed     = "failed"
+	statusCancelled  = "cancelled"
+)
+
+// turn is a response that is being made. The model is asked once, or in rounds while it calls tools of the service's.
+type turn struct {
+	service *Service
+	request *request
+	headers http.Header
+	owner   store.Tenant
+	bound   *seal.Bound
+	share   *share
+	id      string
+	created time.Time
+	// past are the items before the input.
+	past, input []store.Item
+	// carried reports whether past is not in the store, because only a connection has it.
+	carried bool
+	// sealing reports whether the gateway is asked for the sealed reasoning only for the service. The client does not get
+	// it.
+	sealing bool
+
+	// output holds the finished items: as the gateway has sent them, or of the service's own making.
+	output []json.RawMessage
+	// last is the newest object, without its output.
+	last object
+	// sequence is the number of events that the client has got, and index that of the items that have begun.
+	sequence int64
+	index    int
+	// opening is the number of events before the first one that shows something of the model's answer, or 0.
+	opening int64
+	// opened reports whether the events with which a stream begins are not the gateway's.
+	opened bool
+	// begun is the number of events that the client has from an earlier attempt.
+	begun int64
+	// lost reports whether the last attempt ended by a fault of the model's server, and failure what the gateway's event
+	// error has said of it, or nil.
+	lost    bool
+	failure *openai.Error
+	// framed reports whether the events go over a WebSocket.
+	framed bool
+
+	loop
+	browsing
+
+	// triggered reports whether the request is for a compaction, and not for an answer.
+	triggered bool
+	// compaction is the item that stands for everything before it, and shortened what the model is asked with then.
+	compaction json.RawMessage
+	shortened  []json.RawMessage
+	// summary holds the finished items of the answer to a request for a compaction.
+	summary []json.RawMessage
+}
+
+// outcome is how a turn has ended.
+type outcome struct {
+	status string
+	// kind is the kind of the last event.
+	kind string
+	// object is the whole object for the client, and stored the one without output.
+	object, stored []byte
+	output         []store.Item
+	// preambles reports of each item of the output whether it is what the model has said before a call.
+	preambles []bool
+	// answered reports whether the output has a final answer.
+	answered bool
+	// refusal is why the gateway refused a later round, or nil.
+	refusal *openai.Error
+}
+
+// ending is the last event of an answer of the gateway's.
+type ending struct {
+	kind   string
+	object object
+}
+
+// refusedError means that the gateway or the service has refused the request.
+type refusedError struct{ failure *openai.Error }
+
+// Error implements error.
+func (e *refusedError) Error() string { return e.failure.Message }
+
+// run makes the response. It calls emit for each event but the last ones, which [turn.lastEvents] makes of the outcome. An
+// error means that the request was refused, and that there was no event.
+func (t *turn) run(ctx context.Context, emit func(*event) error) (*outcome, *openai.Error) {
+	for _, prepare := range []func(context.Context) *openai.Error{t.list, t.compact} {
+		if failure := prepare(ctx); failure != nil {
+			return nil, failure
+		}
+	}
+	if t.hosted != nil {
+		defer func() { t.service.metrics.tools.rounds.Observe(float64(t.rounds)) }()
+	}
+	if err := t.runApproved(ctx, emit); err != nil {
+		return t.broken(ctx, err)
+	}
+	for {
+		end, err := t.askRetrying(ctx, emit)
+		again := false
+		if err == nil {
+			again, err = t.runCalls(ctx, end, emit)
+		}
+		switch {
+		case err != nil:
+			return t.broken(ctx, err)
+		case !again:
+			t.own(end.object)
+			return t.end(end.kind, end.object.text("status"), end.object), nil
+		}
+	}
+}
+
+// askRetrying asks the model, and once more if its answer was lost before the client has seen any of it.
+func (t *turn) askRetrying(ctx context.Context, emit func(*event) error) (*ending, error) {
+	sequence, index, finished := t.sequence, t.index, len(t.output)
+	t.opening, t.begun = 0, 0
+	end, err := t.ask(ctx, emit)
+	shown := t.request.stream && t.opening > 0 && t.sequence > t.opening
+	if !t.lost || shown || ctx.Err() != nil || !t.service.Retries(t.request.model) {
+		return end, err
+	}
+	t.service.Log.Warn("the answer was lost before the client saw any of it; asking once more", "response", t.id)
+	t.begun = t.sequence
+	if t.opening > 0 {
+		t.begun = min(t.sequence, t.opening)
+	}
+	t.sequence, t.index, t.output, t.summary = sequence, index, t.output[:finished], nil
+	end, err = t.ask(ctx, emit)
+	t.sequence = max(t.sequence, t.begun)
+	return end, err
+}
+
+// ask sends the request once, and passes the events on.
+func (t *turn) ask(ctx context.Context, emit func(*event) error) (end *ending, err error) {
+	ctx, span := t.roundSpan(ctx)
+	defer func() { endRound(ctx, span, end, err) }()
+	return t.askOnce(ctx, emit)
+}
+
+func (t *turn) askOnce(ctx context.Context, emit func(*event) error) (*ending, error) {
+	t.lost, t.failure, t.round = false, nil, round{indexes: map[int]int{}, last: t.lastRound()}
+	if t.started() {
+		t.opening = t.sequence
+	}
+	answer, failure := t.service.post(ctx, contract.ResponsesPath, t.headers, t.body())
+	if failure != nil {
+		t.lost = failure.Code == contract.CodeServerError && failure.Status >= http.StatusInternalServerError
+		return nil, &refusedError{failure}
+	}
+	defer answer.Body.Close()
+	reader := newEventReader(answer.Body)
+	for {
+		e, err := reader.next()
+		if err == nil && t.triggered {
+			if err = t.takeSummary(&e, emit); err == nil && e.kind == "" {
+				continue
+			}
+		}
+		var end object
+		if err == nil {
+			end, err = t.take(&e, emit)
+		}
+		if err != nil {
+			t.lost = !errors.Is(err, errNoMemory)
+			return nil, err
+		}
+		if end != nil {
+			t.lost = end.text("status") == statusFailed && errorCode(end) == contract.CodeServerError
+			return &ending{e.kind, end}, nil
+		}
+		if err := t.deliverRound(&e, emit); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// started reports whether the client has the events with which a stream begins.
+func (t *turn) started() bool { return t.rounds > 0 || t.opened }
+
+// deliverRound gives the client an event that it is to see, and after the first ones what the service has for it.
+func (t *turn) deliverRound(e *event, emit func(*event) error) error {
+	if e.kind == "" {
+		return nil
+	}
+	if err := t.pass(e, emit); err != nil {
+		return err
+	}
+	if e.kind == "response.in_progress" {
+		return t.showOwn(emit)
+	}
+	return t.showCited(emit)
+}
+
+// showOwn gives the client the items that come before the model's.
+func (t *turn) showOwn(emit func(*event) error) error {
+	if t.compaction != nil && !t.triggered {
+		if err := t.showItem(t.compaction, emit); err != nil {
+			return err
+		}
+	}
+	if err := t.showLists(emit); err != nil {
+		return err
+	}
+	t.opening = t.sequence
+	return nil
+}
+
+// pass gives an event to the client, if it does not have it from an earlier attempt.
+func (t *turn) pass(e *event, emit func(*event) error) error {
+	t.sequence++
+	if t.sequence <= t.begun {
+		return nil
+	}
+	return emit(e)
+}
+
+// body returns the plain request.
+func (t *turn) body() []byte {
+	fields := t.request.fields
+	if t.sealing {
+		fields = maps.Clone(fields)
+		fields["include"] = mustMarshal(append(t.request.includes[:len(t.request.includes):len(t.request.includes)],
+			includeSealed))
+	}
+	if t.triggered {
+		return plain(summaryFields(fields), append(t.items(), summaryRequest()), true)
+	}
+	if t.hosted != nil {
+		fields = t.roundFields(fields)
+	}
+	return plain(fields, t.items(), true)
+}
+
+// items returns what the model is asked with: the past and the input, or what is left of them after a compaction, and
+// the output of the rounds before.
+func (t *turn) items() (items []json.RawMessage) {
+	items = append(items, t.shortened...)
+	if t.shortened == nil {
+		for _, list := range [][]store.Item{t.past, t.input} {
+			for i := range list {
+				items = append(items, forModel(&list[i])...)
+			}
+		}
+	}
+	if t.hosted == nil {
+		return items
+	}
+	for _, raw := range t.output {
+		if item := itemOf(raw); item.Type != typeCompaction {
+			items = append(items, forModel(&item)...)
+		}
+	}
+	return items
+}

@@ -1,0 +1,353 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
+)
+
+// take reads an event and changes it into the client's. It returns the object of the last event. An event that the
+// client does not get has no kind afterwards.
+func (t *turn) take(e *event, emit func(*event) error) (object, error) {
+	switch e.kind {
+	case "response.created", "response.in_progress", "response.completed", "response.incomplete", "response.failed":
+	case "response.output_item.done", "response.output_item.added":
+		return nil, t.takeItem(e)
+	case "error": // the last events are the service's own: it may ask again, and the client sees no failure
+		t.failure, e.kind = toldError(e.data), ""
+		return nil, nil
+	default:
+		if len(t.citing) > 0 {
+			if err := t.takeText(e, func(before *event) error { return t.passNumbered(before, emit) }); err != nil {
+				return nil, err
+			}
+		}
+		if e.kind == "" {
+			return nil, nil
+		}
+		return nil, t.renumber(e)
+	}
+	var body struct {
+		Response object `json:"response"`
+	}
+	if err := json.Unmarshal(e.data, &body); err != nil {
+		return nil, err
+	}
+	o := body.Response
+	if o == nil {
+		return nil, errors.New("an event without its response")
+	}
+	if o.text("status") != store.InProgress {
+		return o, nil
+	}
+	if t.started() {
+		e.kind = ""
+		return nil, nil
+	}
+	t.own(o)
+	t.last = o
+	e.data = lifecycle(e.kind, t.sequence, mustMarshal(o))
+	return nil, nil
+}
+
+// own writes what only the service knows into an object of the gateway's.
+func (t *turn) own(o object) {
+	r := t.request
+	o["id"], o["created_at"] = mustMarshal(t.id), mustMarshal(t.created.Unix())
+	o["store"], o["background"] = mustMarshal(r.store), mustMarshal(r.background)
+	if r.previous != "" {
+		o["previous_response_id"] = mustMarshal(r.previous)
+	}
+	if r.conversation != "" {
+		o["conversation"] = mustMarshal(map[string]string{"id": r.conversation})
+	}
+	t.ownTools(o)
+}
+
+// takeItem keeps a finished item, and removes from it what is only for the service. A call of the service's tools is
+// not for the client: it is kept until the round has ended.
+func (t *turn) takeItem(e *event) error {
+	added := e.kind == "response.output_item.added"
+	if added && !t.sealing && !t.numbers() {
+		return nil
+	}
+	var body map[string]json.RawMessage
+	if err := json.Unmarshal(e.data, &body); err != nil {
+		return err
+	}
+	item := body["item"]
+	if !added {
+		if err := t.share.take(int64(len(item))); err != nil {
+			return err
+		}
+	}
+	if t.numbers() {
+		if taken, err := t.takeNumbered(body, added); err != nil || taken {
+			e.kind = ""
+			return err
+		}
+	}
+	if added {
+		t.beginCiting(item, body["output_index"])
+	} else {
+		item = t.citeItem(item)
+		t.output = append(t.output, item)
+	}
+	body["item"] = t.shown(item)
+	if t.sealing || t.numbers() {
+		e.data = mustMarshal(body)
+	}
+	return nil
+}
+
+// end returns the outcome of a turn whose last event has the object o, and changes o into the client's.
+func (t *turn) end(kind, status string, o object) *outcome {
+	t.total(o)
+	if t.opened {
+		o["reasoning"] = t.last["reasoning"] // as the client has been told at the start, when no model had been asked
+	}
+	end := &outcome{kind: kind, status: status}
+	shown := make([]json.RawMessage, 0, len(t.output))
+	end.preambles = preambles(t.output)
+	for i, raw := range t.output {
+		if t.browses() {
+			raw = t.withSources(raw)
+		}
+		end.output = append(end.output, t.storedItem(raw))
+		end.answered = end.answered || isAnswer(raw) && !end.preambles[i]
+		shown = append(shown, t.shown(raw))
+	}
+	delete(o, "output")
+	end.stored = mustMarshal(o)
+	o["output"] = mustMarshal(shown)
+	end.object = mustMarshal(o)
+	return end
+}
+
+// shown returns a finished item as the client gets it.
+func (t *turn) shown(raw json.RawMessage) json.RawMessage {
+	if t.sealing {
+		raw = withoutSealed(raw)
+	}
+	return withoutHidden(raw, t.request.includes)
+}
+
+// errorCode returns the code of a response's error.
+func errorCode(o object) string {
+	var failure struct{ Code string }
+	_ = json.Unmarshal(orNull(o["error"]), &failure)
+	return failure.Code
+}
+
+// storedItem returns a finished item as it is stored: with the text that only the service can open.
+func (t *turn) storedItem(raw json.RawMessage) store.Item {
+	item := itemOf(raw)
+	if item.Type != typeReasoning && item.Type != typeCompaction {
+		return item
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return item
+	}
+	reader := itemReader{service: t.service, bound: t.bound}
+	switch item.Type {
+	case typeReasoning:
+		if reader.unseal("", fields) != nil {
+			return item
+		}
+		delete(fields, "encrypted_content")
+	case typeCompaction:
+		if reader.openCompaction("", fields) != nil {
+			return item
+		}
+	}
+	item.Body = mustMarshal(fields)
+	return item
+}
+
+// itemOf returns an item of the output as the store has it.
+func itemOf(raw json.RawMessage) store.Item {
+	var fields struct{ ID, Type string }
+	_ = json.Unmarshal(raw, &fields) // without a type, it is an item like any other
+	return store.Item{ID: fields.ID, Type: fields.Type, Body: raw}
+}
+
+// preambles reports of each item of an output whether it is what the model has said before a call. Messages of a model
+// whose servers take conversations have no phase.
+func preambles(output []json.RawMessage) []bool {
+	said := make([]bool, len(output))
+	called := false
+	for i, raw := range slices.Backward(output) {
+		var item struct{ Type, Phase string }
+		_ = json.Unmarshal(raw, &item) // without a type, it is an item like any other
+		called = called || strings.HasSuffix(item.Type, "_call")
+		said[i] = item.Type == typeMessage && (item.Phase == openai.PhaseCommentary || item.Phase == "" && called)
+	}
+	return said
+}
+
+// isAnswer reports whether an item is an answer on the final channel.
+func isAnswer(raw json.RawMessage) bool {
+	var item struct{ Type, Phase, Status string }
+	return json.Unmarshal(raw, &item) == nil && item.Type == typeMessage && item.Phase != openai.PhaseCommentary &&
+		item.Status == statusCompleted
+}
+
+func withoutSealed(raw json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil || fields["encrypted_content"] == nil {
+		return raw
+	}
+	delete(fields, "encrypted_content")
+	return mustMarshal(fields)
+}
+
+// broken ends a turn whose stream has ended too early: it is cancelled if its client or an operator has ended it, and
+// failed otherwise.
+func (t *turn) broken(ctx context.Context, err error) (*outcome, *openai.Error) {
+	var refused *refusedError
+	isRefused := errors.As(err, &refused)
+	switch {
+	case t.sequence == 0 && isRefused:
+		return nil, refused.failure
+	case t.sequence == 0:
+		return nil, t.service.unreachable(err)
+	}
+	var left *leftError
+	if ctx.Err() != nil || errors.As(err, &left) {
+		t.output = nil
+		return t.synthesize(statusCancelled, nil), nil
+	}
+	if isRefused {
+		end := t.synthesize(statusFailed, &openai.Error{Code: codeOfResponse(refused.failure.Status),
+			Message: refused.failure.Message})
+		end.refusal = refused.failure
+		return end, nil
+	}
+	if errors.Is(err, errNoMemory) {
+		return t.synthesize(statusFailed, errOverloaded("no memory for the rest of the answer")), nil
+	}
+	t.service.Log.Warn("the stream of a response was cut", "response", t.id, "error", err)
+	return t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError,
+		Message: "The model's server ended the stream before the answer was complete. Try again."}), nil
+}
+
+// synthesize ends a turn that the gateway has not ended.
+func (t *turn) synthesize(status string, failure *openai.Error) *outcome {
+	o := object{}
+	for name, value := range t.last {
+		o[name] = value
+	}
+	o["status"] = mustMarshal(status)
+	if failure != nil {
+		o["error"] = mustMarshal(map[string]string{"code": failure.Code, "message": failure.Message})
+	}
+	return t.end("response.failed", status, o)
+}
+
+// lastEvents returns the last events of a turn. Before a failure goes the event error, as from the gateway. Over a
+// WebSocket it does not: there a frame error is the whole answer to a request that was refused (RATIONALE.md#200).
+func (t *turn) lastEvents(end *outcome) (events []*event) {
+	sequence := t.sequence
+	if end.status == statusFailed && !t.framed {
+		failure := end.refusal
+		if failure == nil {
+			failure = failedError(end.object)
+		}
+		if t.failure != nil && t.failure.Message == failure.Message {
+			failure = t.failure
+		}
+		events = append(events, &event{kind: "error", data: errorData(sequence, failure)})
+		sequence++
+	}
+	return append(events, &event{kind: end.kind, data: lifecycle(end.kind, sequence, end.object)})
+}
+
+// errorEvent is the data of an event error. It tells the error twice, for the clients that read either form.
+type errorEvent struct {
+	Type     string       `json:"type"`
+	Sequence int64        `json:"sequence_number"`
+	Code     *string      `json:"code"`
+	Message  string       `json:"message"`
+	Param    *string      `json:"param"`
+	Error    errorMembers `json:"error"`
+}
+
+// errorMembers are the members of an error object.
+type errorMembers struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+// errorData returns the data of the event error.
+func errorData(sequence int64, e *openai.Error) []byte {
+	orNil := func(s string) *string {
+		if s == "" {
+			return nil
+		}
+		return &s
+	}
+	m := errorMembers{Message: e.Message, Type: e.Type, Param: orNil(e.Param), Code: orNil(e.Code)}
+	return mustMarshal(errorEvent{
+		Type: "error", Sequence: sequence, Code: m.Code, Message: m.Message, Param: m.Param, Error: m,
+	})
+}
+
+// toldError returns what the gateway's event error says, or nil if it cannot be read.
+func toldError(data []byte) *openai.Error {
+	var e errorEvent
+	if json.Unmarshal(data, &e) != nil || e.Error.Message == "" {
+		return nil
+	}
+	return &openai.Error{
+		Type: e.Error.Type, Code: deref(e.Error.Code), Param: deref(e.Error.Param), Message: e.Error.Message,
+	}
+}
+
+// open sends the events with which a stream begins, of the service's own making.
+func (t *turn) open(o object, send func(*event) error) error {
+	for _, kind := range []string{"response.created", "response.in_progress"} {
+		if err := send(&event{kind: kind, data: lifecycle(kind, t.sequence, mustMarshal(o))}); err != nil {
+			return err
+		}
+		t.sequence++
+	}
+	return nil
+}
+
+// codeOfResponse returns the code of a failed response for the status with which a round of it was refused.
+func codeOfResponse(status int) string {
+	switch {
+	case status == http.StatusTooManyRequests:
+		return contract.CodeRateLimitExceeded
+	case status < http.StatusInternalServerError:
+		return codeInvalidPrompt
+	}
+	return contract.CodeServerError
+}
+
+// lifecycle returns the data of an event with a whole object.
+func lifecycle(kind string, sequence int64, object []byte) []byte {
+	return mustMarshal(struct {
+		Type     string          `json:"type"`
+		Sequence int64           `json:"sequence_number"`
+		Response json.RawMessage `json:"response"`
+	}{kind, sequence, object})
+}
+
+// object is a Response object.
+type object map[string]json.RawMessage
+
+func (o object) text(name string) (s string) {
+	_ = json.Unmarshal(orNull(o[name]), &s)
+	return s
+}

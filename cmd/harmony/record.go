@@ -16,9 +16,9 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
-	"github.com/harmonyedge/harmonyedge/inspect/record"
 	"github.com/harmonyedge/harmonyedge/inspect/watch"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/sight/record"
 )
 
 const recordLong = `Writes a file in FOLDER for each request that a client of your Envoys wants recorded: what the client

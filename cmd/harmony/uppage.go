@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
-	"github.com/harmonyedge/harmonyedge/controlplane/page"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/envoy"
@@ -18,6 +16,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/runfolder"
 	"github.com/harmonyedge/harmonyedge/internal/version"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/sight/history"
+	"github.com/harmonyedge/harmonyedge/sight/page"
 )
 
 // url returns the URL of the page.

@@ -15,12 +15,12 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
-	"github.com/harmonyedge/harmonyedge/inspect/record"
 	"github.com/harmonyedge/harmonyedge/inspect/watch"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/sight/history"
+	"github.com/harmonyedge/harmonyedge/sight/record"
 )
 
 // sightFlags say what of requests is shown and kept. Without them, nothing of a request is but what the page's

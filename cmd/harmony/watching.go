@@ -5,8 +5,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/inspect/record"
 	"github.com/harmonyedge/harmonyedge/inspect/watch"
+	"github.com/harmonyedge/harmonyedge/sight/record"
 )
 
 // restOfLines is how long the last lines of a watched recorder may take to be written.

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
+	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
 // inside returns a message as a field of another.

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/controlplane/rollout"
+	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
 // Any peer that reaches the port and has an ADS stream can push, so there is a limit on everything that it can cause. A

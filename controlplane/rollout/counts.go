@@ -4,8 +4,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
 // Count is one of the things that Envoys count.

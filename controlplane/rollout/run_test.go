@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
+	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
 var oldFilter, newFilter = Filter{Version: "1", SHA256: "aa"}, Filter{Version: "2", SHA256: "bb"}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
+	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
 const (

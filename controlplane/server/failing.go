@@ -3,8 +3,8 @@ package server
 import (
 	"fmt"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
 // CountFailed makes a history count the failed attempts at the servers of a configuration's pools. h may be nil.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
 // ownMetrics is the name under which the control plane adds its own counters to the history.

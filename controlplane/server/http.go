@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/page"
+	"github.com/harmonyedge/harmonyedge/sight/page"
 )
 
 const (

@@ -13,8 +13,8 @@ import (
 
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
+	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
 // TestPage: the page has the pools, the Envoys, what they refuse, and a playground if there is a gateway.

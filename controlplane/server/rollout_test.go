@@ -15,9 +15,9 @@ import (
 
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/controlplane/rollout"
 	"github.com/harmonyedge/harmonyedge/internal/filterfile/stub"
+	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
 // takesCommands makes a control plane take commands at a socket.

@@ -17,7 +17,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/pushed"
@@ -25,6 +24,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/watch"
 	"github.com/harmonyedge/harmonyedge/operator/clients"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
 const (

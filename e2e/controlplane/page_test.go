@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/sight/history"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 

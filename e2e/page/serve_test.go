@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
-	"github.com/harmonyedge/harmonyedge/controlplane/page"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/e2e/page/fake"
+	"github.com/harmonyedge/harmonyedge/sight/history"
+	"github.com/harmonyedge/harmonyedge/sight/page"
 )
 
 // fleet is what a page of a test shows.

@@ -12,12 +12,12 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/rollout"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/e2e/page/fake"
+	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
 var views = []string{"/#/fleet", "/#/load", "/#/requests", "/#/requests/0198f3a1-forecast", "/#/requests/0198f3a1-dead",

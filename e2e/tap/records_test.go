@@ -14,9 +14,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/inspect/explain"
-	"github.com/harmonyedge/harmonyedge/inspect/record"
-	"github.com/harmonyedge/harmonyedge/inspect/record/line"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/sight/record"
+	"github.com/harmonyedge/harmonyedge/sight/record/line"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 

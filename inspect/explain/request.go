@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-	"github.com/harmonyedge/harmonyedge/inspect/record/line"
+	"github.com/harmonyedge/harmonyedge/sight/record/line"
 )
 
 // Request is the record of a request: what the client and the gateway asked, what the server generated and when, and

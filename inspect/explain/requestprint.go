@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
-	"github.com/harmonyedge/harmonyedge/inspect/record/line"
+	"github.com/harmonyedge/harmonyedge/sight/record/line"
 )
 
 // WriteRequest prints the record of a request, as [Write] prints a stream.

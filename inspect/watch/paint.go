@@ -3,7 +3,7 @@ package watch
 import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/inspect/explain"
-	"github.com/harmonyedge/harmonyedge/inspect/record/line"
+	"github.com/harmonyedge/harmonyedge/sight/record/line"
 )
 
 // The colours, of the eight basic ones.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/inspect/explain"
-	"github.com/harmonyedge/harmonyedge/inspect/record/line"
+	"github.com/harmonyedge/harmonyedge/sight/record/line"
 )
 
 // MinWidth is the smallest width of a line, in columns; a smaller one is raised to it.

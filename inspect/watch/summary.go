@@ -12,7 +12,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/harmonyedge/harmonyedge/inspect/explain"
-	"github.com/harmonyedge/harmonyedge/inspect/record"
+	"github.com/harmonyedge/harmonyedge/sight/record"
 )
 
 // Ended prints the line of a request that has ended, and ends its transcript.

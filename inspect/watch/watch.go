@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/harmonyedge/harmonyedge/inspect/record"
+	"github.com/harmonyedge/harmonyedge/sight/record"
 )
 
 // Source is what Watch needs of a [record.Recorder].

@@ -16,8 +16,8 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"github.com/harmonyedge/harmonyedge/inspect/record"
-	"github.com/harmonyedge/harmonyedge/inspect/record/line"
+	"github.com/harmonyedge/harmonyedge/sight/record"
+	"github.com/harmonyedge/harmonyedge/sight/record/line"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

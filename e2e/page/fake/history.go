@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
 // Hour returns an hour of load that ends now. A server dies 41 s before its end, and an Envoy refused something 17

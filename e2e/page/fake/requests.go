@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
-	"github.com/harmonyedge/harmonyedge/inspect/record"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
+	"github.com/harmonyedge/harmonyedge/sight/record"
 )
 
 const key = "a key of sixteen or more"

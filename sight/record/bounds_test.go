@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
-	"github.com/harmonyedge/harmonyedge/inspect/record/line"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
+	"github.com/harmonyedge/harmonyedge/sight/record/line"
 )
 
 // checkMemory fails the test unless the recorder's count of its memory is right and within its bounds.

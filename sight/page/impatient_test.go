@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/inspect/record"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
+	"github.com/harmonyedge/harmonyedge/sight/record"
 )
 
 // unread is a response whose reader takes in pieces of a size, and then nothing more.

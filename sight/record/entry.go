@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/inspect/record/line"
+	"github.com/harmonyedge/harmonyedge/sight/record/line"
 )
 
 // entry is a record in memory. The recorder's lock guards it.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/harmonyedge/harmonyedge/inspect/record"
+	"github.com/harmonyedge/harmonyedge/sight/record"
 )
 
 // records serves the requests that are recorded.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/inspect/record"
+	"github.com/harmonyedge/harmonyedge/sight/record"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/inspect/record"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
+	"github.com/harmonyedge/harmonyedge/sight/record"
 )
 
 const tapKey = "0123456789abcdef"

@@ -7,8 +7,8 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-	"github.com/harmonyedge/harmonyedge/inspect/record/line"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
+	"github.com/harmonyedge/harmonyedge/sight/record/line"
 )
 
 // answer reads a server's response.

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/inspect/record"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
+	"github.com/harmonyedge/harmonyedge/sight/record"
 )
 
 const (

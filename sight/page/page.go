@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
-	"github.com/harmonyedge/harmonyedge/inspect/record"
+	"github.com/harmonyedge/harmonyedge/sight/history"
+	"github.com/harmonyedge/harmonyedge/sight/record"
 )
 
 // About says what the page is of. It is the answer of GET /api/about.

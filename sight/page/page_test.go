@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
+	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
 // source is a page's source with everything that needs no gateway.

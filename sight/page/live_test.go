@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/history"
+	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
 // changing is a status that a test changes.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
-	"github.com/harmonyedge/harmonyedge/inspect/record/line"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
+	"github.com/harmonyedge/harmonyedge/sight/record/line"
 )
 
 var update = flag.Bool("update", false, "write the golden file")

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
-	"github.com/harmonyedge/harmonyedge/inspect/record/line"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
 	"github.com/harmonyedge/harmonyedge/internal/wholerunes"
+	"github.com/harmonyedge/harmonyedge/sight/record/line"
 )
 
 // stream makes lines of the frames of one request.

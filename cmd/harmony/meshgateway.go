@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
-	"github.com/harmonyedge/harmonyedge/controlplane/mesh/envoygateway"
+	"github.com/harmonyedge/harmonyedge/envoy/mesh"
+	"github.com/harmonyedge/harmonyedge/envoy/mesh/envoygateway"
 )
 
 const envoyGatewayLong = `Prints the objects with which Envoy Gateway serves the models of a configuration:

@@ -58,7 +58,7 @@ func TestMeshes(t *testing.T) {
 			"everything": oci, "chat": oci, "reduced": oci, "file": {"--module", "file:///opt/harmony-filter.wasm"},
 		},
 	} {
-		folder := lab.File("controlplane/mesh/" + strings.ReplaceAll(mesh, "-", "") + "/testdata")
+		folder := lab.File("envoy/mesh/" + strings.ReplaceAll(mesh, "-", "") + "/testdata")
 		inputs, err := filepath.Glob(folder + "/*.yaml")
 		if err != nil || len(inputs) != len(runs) {
 			t.Fatalf("%s: %d inputs, want %d: %v", mesh, len(inputs), len(runs), err)
@@ -89,6 +89,7 @@ func TestWrongObjects(t *testing.T) {
 	chart := render(t, chartFolder(), "testdata/values/everything.yaml")
 	istio := lab.File("controlplane/mesh/istio/testdata/inline.golden")
 	gateway := lab.File("controlplane/mesh/envoygateway/testdata/file.golden")
+	golden := func(name string) string { return lab.File("envoy/mesh/" + name + "/testdata/everything.golden") }
 	const unknown = ": Invalid value: value provided for unknown field"
 	found := map[string]int{}
 	for _, tt := range []struct{ name, file, old, by, want string }{

@@ -15,9 +15,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
-	"github.com/harmonyedge/harmonyedge/controlplane/mesh/envoygateway"
 	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/envoy/mesh"
+	"github.com/harmonyedge/harmonyedge/envoy/mesh/envoygateway"
 )
 
 // EnvoyGateway is how a gateway is served by Envoy Gateway, $HARMONY_ENVOY_GATEWAY, without a cluster. It listens on

@@ -16,9 +16,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
-	"github.com/harmonyedge/harmonyedge/controlplane/mesh/istio"
 	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/envoy/mesh"
+	"github.com/harmonyedge/harmonyedge/envoy/mesh/istio"
 )
 
 // Istio is how a gateway is served by Istio's own control plane, $HARMONY_ISTIO, without a cluster.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/mesh/check"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/envoy/mesh/check"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 

@@ -30,7 +30,7 @@ func TestOwnEnvoy(t *testing.T) {
 		}
 		return path
 	}
-	text, err := os.ReadFile(lab.File("controlplane/mesh/ownenvoy/testdata/envoy.yaml"))
+	text, err := os.ReadFile(lab.File("envoy/mesh/ownenvoy/testdata/envoy.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
+	"github.com/harmonyedge/harmonyedge/envoy/mesh"
 )
 
 // routes adds the virtual service. It has the routes of the control plane's own table, in their order.

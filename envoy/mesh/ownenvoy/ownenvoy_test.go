@@ -8,8 +8,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/mesh/meshtest"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/envoy/mesh/meshtest"
 )
 
 const models = "models: [{name: m, servers: ['vllm=http://10.0.0.7:8000']}]\n"

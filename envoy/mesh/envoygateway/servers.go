@@ -17,8 +17,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/envoy/mesh"
 )
 
 // nowhere is a name that never has an address: requests that nothing may serve are forwarded to it.

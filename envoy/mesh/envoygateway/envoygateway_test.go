@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
-	"github.com/harmonyedge/harmonyedge/controlplane/mesh/meshtest"
+	"github.com/harmonyedge/harmonyedge/envoy/mesh"
+	"github.com/harmonyedge/harmonyedge/envoy/mesh/meshtest"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
+	"github.com/harmonyedge/harmonyedge/envoy/mesh"
 	"github.com/harmonyedge/harmonyedge/internal/golden"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
+	"github.com/harmonyedge/harmonyedge/envoy/mesh"
 )
 
 // object is a mapping of a YAML file, with its members in order. Envoy takes each name in two forms, http_filters and

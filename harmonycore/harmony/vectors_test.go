@@ -5,8 +5,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony/harmonytest"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
-	"github.com/harmonyedge/harmonyedge/internal/oracle"
 	"github.com/harmonyedge/harmonyedge/internal/vectors"
 )
 
@@ -37,13 +37,13 @@ func eachVector[T any](t *testing.T, pattern string, minimum int, check func(v *
 
 func TestRenderVectors(t *testing.T) {
 	eachVector(t, "render_*.jsonl", 2000, func(v *vectors.Conversation) error {
-		return oracle.CheckConversation(o200k.Tokenizer(), v)
+		return harmonytest.CheckConversation(o200k.Tokenizer(), v)
 	})
 }
 
 func TestParseVectors(t *testing.T) {
 	eachVector(t, "parse_*.jsonl", 2000, func(v *vectors.Stream) error {
-		return oracle.CheckStream(o200k.Tokenizer(), v, nil)
+		return harmonytest.CheckStream(o200k.Tokenizer(), v, nil)
 	})
 }
 
@@ -52,7 +52,7 @@ func TestTolerantVectors(t *testing.T) {
 	compared := 0
 	random := rand.New(rand.NewSource(1))
 	eachVector(t, "parse_*.jsonl", 2000, func(v *vectors.Stream) error {
-		ok, err := oracle.CheckTolerant(o200k.Tokenizer(), v, random)
+		ok, err := harmonytest.CheckTolerant(o200k.Tokenizer(), v, random)
 		if ok {
 			compared++
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony/harmonytest"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
-	"github.com/harmonyedge/harmonyedge/internal/oracle"
 	"github.com/harmonyedge/harmonyedge/internal/vectors"
 )
 
@@ -72,8 +72,8 @@ func newCoverage(t *tokenizer.Tokenizer) coverage {
 	return coverage{t: t, errors: map[string]int{}, unlisted: map[string]int{}}
 }
 
-// stream counts a stream's errors and returns the [oracle.Visit] that counts its tokens.
-func (c *coverage) stream(v *vectors.Stream) oracle.Visit {
+// stream counts a stream's errors and returns the [harmonytest.Visit] that counts its tokens.
+func (c *coverage) stream(v *vectors.Stream) harmonytest.Visit {
 	for i := range v.Steps {
 		if err := v.Steps[i].Error; err != nil {
 			c.countError(parseErrors, *err)

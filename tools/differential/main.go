@@ -19,8 +19,8 @@ import (
 	"os/signal"
 	"strconv"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony/harmonytest"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
-	"github.com/harmonyedge/harmonyedge/internal/oracle"
 	"github.com/harmonyedge/harmonyedge/internal/vectors"
 )
 
@@ -61,8 +61,8 @@ func (r *run) all(ctx context.Context) error {
 	r.coverage = newCoverage(t)
 	random := rand.New(rand.NewSource(r.seed))
 	err := ask(ctx, r, "streams", r.streams, func(v *vectors.Stream) error {
-		err := oracle.CheckStream(t, v, r.coverage.stream(v))
-		compared, tolerantErr := oracle.CheckTolerant(t, v, random)
+		err := harmonytest.CheckStream(t, v, r.coverage.stream(v))
+		compared, tolerantErr := harmonytest.CheckTolerant(t, v, random)
 		r.tokens += len(v.Steps)
 		if compared {
 			r.tolerant++
@@ -74,7 +74,7 @@ func (r *run) all(ctx context.Context) error {
 	}
 	err = ask(ctx, r, "conversations", r.conversations, func(v *vectors.Conversation) error {
 		r.coverage.conversation(v)
-		return oracle.CheckConversation(t, v)
+		return harmonytest.CheckConversation(t, v)
 	})
 	if err != nil {
 		return err

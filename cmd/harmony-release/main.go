@@ -1,6 +1,6 @@
 // Command harmony-release makes a release, checks it and pushes its images: make release runs it.
 //
-// It knows flags and folders. It does not know what a release consists of; internal/release does.
+// It knows flags and folders. It does not know what a release consists of; cmd/harmony-release/release does.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/harmonyedge/harmonyedge/internal/release"
+	"github.com/harmonyedge/harmonyedge/cmd/harmony-release/release"
 )
 
 func main() {

@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/e2e/instructions/wasmcount"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
-	"github.com/harmonyedge/harmonyedge/internal/wasmcount"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 

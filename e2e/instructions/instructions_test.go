@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/e2e/instructions/wasmcount"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
-	"github.com/harmonyedge/harmonyedge/internal/wasmcount"
 )
 
 // page has the committed counts.

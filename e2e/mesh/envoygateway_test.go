@@ -19,10 +19,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/harmonyedge/harmonyedge/cmd/harmony-release/release"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/envoy/mesh"
-	"github.com/harmonyedge/harmonyedge/internal/release"
 	"github.com/harmonyedge/harmonyedge/internal/version"
 	"github.com/harmonyedge/harmonyedge/sim"
 )

@@ -87,9 +87,8 @@ func TestMeshes(t *testing.T) {
 // without.
 func TestWrongObjects(t *testing.T) {
 	chart := render(t, chartFolder(), "testdata/values/everything.yaml")
-	istio := lab.File("controlplane/mesh/istio/testdata/inline.golden")
-	gateway := lab.File("controlplane/mesh/envoygateway/testdata/file.golden")
-	golden := func(name string) string { return lab.File("envoy/mesh/" + name + "/testdata/everything.golden") }
+	istio := lab.File("envoy/mesh/istio/testdata/inline.golden")
+	gateway := lab.File("envoy/mesh/envoygateway/testdata/file.golden")
 	const unknown = ": Invalid value: value provided for unknown field"
 	found := map[string]int{}
 	for _, tt := range []struct{ name, file, old, by, want string }{

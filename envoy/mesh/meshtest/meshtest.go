@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
 	"github.com/harmonyedge/harmonyedge/envoy/mesh"
 	"github.com/harmonyedge/harmonyedge/internal/golden"
 	"github.com/harmonyedge/harmonyedge/operator/config"

@@ -70,19 +70,6 @@ func TestValidateOnlyUp(t *testing.T) {
 	}
 }
 
-// TestValidateDeprecated checks that a deprecated setting is a warning with its line, and not an error.
-func TestValidateDeprecated(t *testing.T) {
-	file := writeFile(t, "c.yaml", "models:\n  - name: a\n    pool: p\n    dialect: vllm\npools:\n  - name: p\n    "+
-		"servers: "+
-		"[http://h:1]\n")
-	var out, failed bytes.Buffer
-	code := run(t.Context(), []string{"controlplane", "validate", file}, &out, &failed)
-	want := "warning: " + file + ":4: models[0].dialect: is deprecated; leave it out, and write kind: vllm in the pool p\n"
-	if code != 0 || failed.String() != want {
-		t.Errorf("status %d; it says\n%swant\n%s", code, &failed, want)
-	}
-}
-
 func TestPrintSchema(t *testing.T) {
 	var out, failed bytes.Buffer
 	if code := run(t.Context(), []string{"controlplane", "schema"}, &out, &failed); code != 0 || !json.Valid(out.Bytes()) {

@@ -14,7 +14,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
-	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // These are the values of --host (RATIONALE.md#27).
@@ -118,7 +117,6 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	if err != nil {
 		return err
 	}
-	u.warnDeprecated() // with the host envoy, the control plane logs the same
 	end := u.waitFor("the filter to be compiled")
 	s, err := inprocess.Start(r, inprocess.Options{
 		Workers: u.config.Envoy.Concurrency, CacheDir: cacheDir, Log: u.logFrom(), Environment: u.sight.environment()})
@@ -158,17 +156,6 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 		return nil
 	case <-s.Done():
 		return s.Err()
-	}
-}
-
-// warnDeprecated prints a warning for each setting that has another in its place now.
-func (u *up) warnDeprecated() {
-	for _, e := range u.config.Deprecated() {
-		var warning error = e
-		if isFile(u.file) {
-			warning = config.Locate(e, u.file)
-		}
-		fmt.Fprintln(u.stderr, "warning:", warning)
 	}
 }
 

@@ -174,22 +174,6 @@ func TestUpWatchesItsServers(t *testing.T) {
 	}
 }
 
-// TestUpWarnsOfDeprecatedSettings checks the warning of a run without a control plane.
-func TestUpWarnsOfDeprecatedSettings(t *testing.T) {
-	file := writeFile(t, "c.yaml", "models:\n- name: m\n  dialect: vllm\n  servers: ['vllm=http://h:1']\n")
-	c, err := config.Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	u := &up{config: c, file: file, stderr: &out}
-	u.warnDeprecated()
-	want := "warning: " + file + ":3: models[0].dialect: is deprecated; leave it out: each of servers names its kind\n"
-	if out.String() != want {
-		t.Errorf("it says %q, want %q", &out, want)
-	}
-}
-
 // tryOnce tries a server that answers, and returns the warning.
 func tryOnce(t *testing.T, url string, change func(*up)) string {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 const validateLong = `Checks configuration files as harmony up and harmony controlplane read them, with the servers
 files that they name. The filter's part is checked as the filter reads it. Nothing is started, no server is asked, and
 secrets need not exist. Each mistake is printed with its file, line and setting. Settings that only harmony up uses are
-noted, and are not mistakes. Deprecated settings are warned of, and are not mistakes either.
+noted, and are not mistakes.
 
 Exit status: 0 when all files are right, 2 when one is wrong.`
 
@@ -46,9 +46,6 @@ func validateCommand() *cobra.Command {
 				for _, field := range c.OnlyUp() {
 					only := &config.Error{Field: field, Reason: "is for harmony up only; harmony controlplane does not use it"}
 					fmt.Fprintln(cmd.ErrOrStderr(), "note:", config.Locate(only, file))
-				}
-				for _, e := range c.Deprecated() {
-					fmt.Fprintln(cmd.ErrOrStderr(), "warning:", config.Locate(e, file))
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s: right; models: %d, pools: %d, servers: %d\n", file, len(c.Models),
 					len(c.servers), total)

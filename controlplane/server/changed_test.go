@@ -16,8 +16,8 @@ func TestLogsWhatHasChanged(t *testing.T) {
 		{"admin: 127.0.0.1:9901\nbody_limit: 1MB\n# a comment\n" + first, "changed=[nothing]"},
 		{"admin: 127.0.0.1:9901\n" + first + "- name: q\n  servers: [ http://127.0.0.1:9 ]\n",
 			`changed="[body_limit pools[q] is new]"`},
-		{"admin: 127.0.0.1:9901\n" + strings.Replace(first, "pool: p", "pool: p\n  dialect: vllm", 1),
-			"changed=\"[models[m].dialect pools[q] is removed]\""},
+		{"admin: 127.0.0.1:9901\n" + strings.Replace(first, "pool: p", "pool: p\n  max_reasoning_tokens: 9", 1),
+			"changed=\"[models[m].max_reasoning_tokens pools[q] is removed]\""},
 	} {
 		p.write("config.yaml", tt.file)
 		eventually(t, tt.want, func() bool { return strings.Contains(p.log.String(), tt.want) })
@@ -26,6 +26,4 @@ func TestLogsWhatHasChanged(t *testing.T) {
 	if log := p.log.String(); strings.Count(log, only) != 1 || !strings.Contains(log, "settings=[admin]") {
 		t.Errorf("%q is not logged once:\n%s", only, log)
 	}
-	const deprecated = "models[0].dialect: is deprecated; leave it out, and write kind: vllm in the pool p"
-	eventually(t, deprecated, func() bool { return strings.Count(p.log.String(), deprecated) == 1 })
 }

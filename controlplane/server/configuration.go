@@ -65,7 +65,6 @@ func (s *Server) load(ctx context.Context) (err error) {
 	span.SetAttributes(attribute.Int("harmony.models", len(next.Config.Models)),
 		attribute.Int("harmony.pools", len(next.Pools)))
 	s.warnOnlyUp(next)
-	s.warnDeprecated(next)
 	return nil
 }
 
@@ -103,18 +102,6 @@ func (s *Server) warnOnlyUp(c *configuration) {
 			settings)
 	}
 	s.warnedOnlyUp = settings
-}
-
-// warnDeprecated logs settings that have another in their place. It logs the same settings once.
-func (s *Server) warnDeprecated(c *configuration) {
-	var settings []string
-	for _, e := range c.Config.Deprecated() {
-		settings = append(settings, config.Locate(e, s.options.ConfigFile).Error())
-	}
-	if len(settings) > 0 && !slices.Equal(settings, s.warnedDeprecated) {
-		s.log.Warn("settings are deprecated; they still work", "settings", settings)
-	}
-	s.warnedDeprecated = settings
 }
 
 // read reads the configuration file and the secrets' files. They are watched before they are read, so no later change

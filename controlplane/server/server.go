@@ -121,13 +121,12 @@ type Server struct {
 	unsaved chan struct{} // holds a value while a snapshot waits to be saved
 
 	// Only the goroutine of Run uses these.
-	remembered       remembered
-	weighing         weighing
-	pushedLast       time.Time
-	failing          map[string]int    // by pool, the failed attempts at the last look
-	loggedProblems   map[string]string // by pool, the problem logged last
-	warnedOnlyUp     []string          // the settings for harmony up that were logged last
-	warnedDeprecated []string          // the deprecated settings that were logged last
+	remembered     remembered
+	weighing       weighing
+	pushedLast     time.Time
+	failing        map[string]int    // by pool, the failed attempts at the last look
+	loggedProblems map[string]string // by pool, the problem logged last
+	warnedOnlyUp   []string          // the settings for harmony up that were logged last
 
 	mu              sync.Mutex
 	current         *configuration // the configuration in force; nil before the first

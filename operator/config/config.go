@@ -92,8 +92,6 @@ type Model struct {
 	Name string `yaml:"name"`
 	// Pool is the name of the pool of the model's inference servers.
 	Pool string `yaml:"pool"`
-	// Dialect is the kind of the servers. It is deprecated: pools[].kind is in its place.
-	Dialect string `yaml:"dialect"`
 	// Servers are the model's inference servers, in place of a pool. Each is KIND=URL, such as vllm=http://10.0.0.7:8000,
 	// and all are of the same kind.
 	Servers []string `yaml:"servers"`

@@ -24,28 +24,15 @@ func resolved(t *testing.T, file string) (*Config, *Resolved) {
 // TestKind checks that the kind of a model's servers is that of its pool, or of the servers that it names itself.
 func TestKind(t *testing.T) {
 	const server = "servers: ['http://h:1']"
-	for in, wantDeprecated := range map[string]string{
-		"pools: [{name: p, " + server + "}]\nmodels: [{name: m, pool: p}]":             "",
-		"pools: [{name: p, kind: vllm, " + server + "}]\nmodels: [{name: m, pool: p}]": "",
-		"models: [{name: m, servers: ['vllm=http://h:1']}]":                            "",
-		"models: [{name: m, dialect: vllm, servers: ['vllm=http://h:1']}]": "models[0].dialect: is deprecated; leave it " +
-			"out: each of servers names its kind",
-		"pools: [{name: p, " + server + "}]\nmodels: [{name: m, dialect: vllm, pool: p}]": "models[0].dialect: is " +
-			"deprecated; leave it out, and write kind: vllm in the pool p",
-		"pools: [{name: p, kind: vllm, " + server + "}]\nmodels: [{name: m, dialect: vllm, pool: p}]": "models[0].dialect: " +
-			"is deprecated; leave it out: kind of the pool p is in its place",
+	for _, in := range []string{
+		"pools: [{name: p, " + server + "}]\nmodels: [{name: m, pool: p}]",
+		"pools: [{name: p, kind: vllm, " + server + "}]\nmodels: [{name: m, pool: p}]",
+		"models: [{name: m, servers: ['vllm=http://h:1']}]",
 	} {
 		c, r := resolved(t, in)
 		if kind := r.Pools[0].ServerKind(); kind != contract.KindNamed(contract.VLLM) || r.Pools[0].Kind != contract.VLLM ||
 			c.Filter().Models[0].Server != contract.VLLM {
 			t.Errorf("%s: the kind is %+v", in, kind)
-		}
-		var got []string
-		for _, e := range c.Deprecated() {
-			got = append(got, e.Error())
-		}
-		if strings.Join(got, "\n") != wantDeprecated {
-			t.Errorf("%s:\ngot  %s\nwant %s", in, got, wantDeprecated)
 		}
 	}
 }
@@ -88,8 +75,8 @@ func TestHealthOfText(t *testing.T) {
 	}
 }
 
-// TestKindsDoNotMix checks the errors for two kinds where one is needed. The configurations are built by hand, so that
-// the kinds need not exist.
+// TestKindsDoNotMix checks the error for two kinds where one is needed. The configuration is built by hand, so that the
+// kinds need not exist.
 func TestKindsDoNotMix(t *testing.T) {
 	r := &Resolved{Pools: []ResolvedPool{
 		{Pool: Pool{Name: "p", Kind: "vllm", Spares: []string{"q"}}}, {Pool: Pool{Name: "q", Kind: "other"}},
@@ -98,15 +85,5 @@ func TestKindsDoNotMix(t *testing.T) {
 		"kind"
 	if e := r.checkSpares(0); e == nil || !strings.HasPrefix(e.Error(), want) {
 		t.Errorf("a spare of another kind: %v", e)
-	}
-	c := &Config{
-		Pools:  []Pool{{Name: "p", Kind: "other", Servers: []string{"http://h:1"}}},
-		Models: []Model{DefaultModel("m")},
-	}
-	c.Models[0].Pool, c.Models[0].Dialect = "p", contract.VLLM
-	const contradicts = "models[0].dialect: vllm contradicts the pool p, whose servers are of the kind other; leave " +
-		"dialect"
-	if e := c.checkServers(0, &Resolved{Config: c}); e == nil || !strings.HasPrefix(e.Error(), contradicts) {
-		t.Errorf("another dialect than the pool's kind: %v", e)
 	}
 }

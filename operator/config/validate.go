@@ -257,17 +257,11 @@ func (c *Config) checkNames() *Error {
 // checkServers checks the places of the model's servers, and adds the servers to r that the model names itself.
 func (c *Config) checkServers(i int, r *Resolved) *Error {
 	m, fail := &c.Models[i], failModel(i)
-	if m.Dialect != "" && !slices.Contains(contract.ServerKinds(), m.Dialect) {
-		return fail("dialect", "%q is not known; write %s", m.Dialect, strings.Join(contract.ServerKinds(), ", "))
-	}
 	if m.Pool != "" {
 		pool := findPool(c.Pools, m.Pool)
 		switch {
 		case pool == nil:
 			return fail("pool", "there is no pool called %s; add it to pools", m.Pool)
-		case m.Dialect != "" && m.Dialect != c.kind(m) && len(m.Servers) == 0:
-			return fail("dialect", "%s contradicts the pool %s, whose servers are of the kind %s; leave dialect out, and "+
-				"write the kind in the pool", m.Dialect, m.Pool, c.kind(m))
 		case len(m.Servers) > 0:
 			return fail("servers", "cannot be used with pool, which has its own servers; leave one of them out")
 		case m.ForwardAuthorization && pool.Authorization != "":
@@ -289,9 +283,6 @@ func (c *Config) checkServers(i int, r *Resolved) *Error {
 		if kind := contract.KindNamed(s.Kind); kind != nil && !acceptsPrompts(kind, m.AcceptTextPrompts) {
 			return fail(field, "%s", textPromptsReason(kind)+"accept_text_prompts: true in a pool with this server, or start "+
 				"harmony up with --accept-text-prompts")
-		}
-		if m.Dialect != "" && s.Kind != m.Dialect {
-			return fail(field, "%s is a %s, and the model's dialect is %s", text, s.Kind, m.Dialect)
 		}
 		if s.Kind != first {
 			return fail(field, "%s is a %s among %s servers; give a model servers of one kind", text, s.Kind, first)

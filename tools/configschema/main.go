@@ -84,9 +84,7 @@ func fileSchema() (*jsonschema.Schema, error) {
 	c, m := config.Default(), config.DefaultModel("")
 	bound(schema.Definitions, schema, c.Settings.Fields())
 	bound(schema.Definitions, schema.Definitions["Model"], m.ModelSettings.Fields())
-	kinds := anyOf(contract.ServerKinds())
-	schema.Definitions["Pool"].Properties.Value("kind").Enum = kinds
-	schema.Definitions["Model"].Properties.Value("dialect").Enum = kinds
+	schema.Definitions["Pool"].Properties.Value("kind").Enum = anyOf(contract.ServerKinds())
 	schema.Title = "Harmony Edge"
 	schema.Description = "The configuration of harmony up. Every setting: docs/configuration.md."
 	return schema, nil

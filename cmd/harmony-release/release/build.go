@@ -29,8 +29,8 @@ type Builder struct {
 	network []string // go's settings that say where modules come from
 }
 
-// Build compiles the commit that the clone has checked out, in a clone of its own. Changes that are not committed are not
-// in the release.
+// Build compiles the commit that the clone has checked out, in a clone of its own. Changes that are not committed are
+// not in the release.
 func (b *Builder) Build(ctx context.Context) (*Parts, error) {
 	head, _, err := version.Clone(ctx, b.Root)
 	if errors.Is(err, version.ErrNoClone) {

@@ -11,9 +11,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/version"
 )
 
-// Commit makes the commit of a release: the one that is checked out, with the packed filter in it, so that go install finds
-// the filter where it finds the sources. It gives the commit the tag of the version that internal/version/VERSION names,
-// and returns the tag. Branches stay as they are.
+// Commit makes the commit of a release: the one that is checked out, with the packed filter in it, so that go install
+// finds the filter where it finds the sources. It gives the commit the tag of the version that internal/version/VERSION
+// names, and returns the tag. Branches stay as they are.
 func (b *Builder) Commit(ctx context.Context) (tag string, err error) {
 	head, at, err := version.Clone(ctx, b.Root)
 	if err != nil {

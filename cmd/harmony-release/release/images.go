@@ -189,8 +189,8 @@ func (p *Parts) baseLayer() (v1.Layer, error) {
 	return p.layer(files)
 }
 
-// certificates returns the certificates that Mozilla's browsers trust, as PEM. It leaves out those that they trust under a
-// condition, because PEM cannot say it.
+// certificates returns the certificates that Mozilla's browsers trust, as PEM. It leaves out those that they trust
+// under a condition, because PEM cannot say it.
 func certificates() []byte {
 	var out bytes.Buffer
 	for root := range bundle.Roots() {

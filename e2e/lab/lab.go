@@ -46,11 +46,11 @@ func Tool(t testing.TB, name string) string {
 	return path
 }
 
-// Root returns the root of the repository: the nearest folder above the test's with a go.mod.
+// Root returns the root of the repository: the nearest folder above the test's that has this package.
 var Root = sync.OnceValue(func() string {
 	folder, err := os.Getwd()
 	for err == nil {
-		if _, err = os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+		if _, err = os.Stat(filepath.Join(folder, "e2e", "lab")); err == nil {
 			return folder
 		}
 		if folder != filepath.Dir(folder) {

@@ -1,6 +1,6 @@
 //! corebench-peers NAME: a worker of `make bench-core` (docs/bench-core.md) for a peer that is a Rust crate.
 //!
-//! Reads a line of JSON for each turn and answers with one, as tools/corebench/worker does.
+//! Reads a line of JSON for each turn and answers with one, as bench/core/worker does.
 
 use std::error::Error;
 use std::fs;

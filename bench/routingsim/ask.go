@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/e2e/bench/workload"
+	"github.com/harmonyedge/harmonyedge/bench/workload"
 	"github.com/harmonyedge/harmonyedge/sim/batch"
 )
 

@@ -1,6 +1,6 @@
 """peers.py NAME VOCABULARY: a worker of `make bench-core` (docs/bench-core.md) for a peer that is a Python package.
 
-Reads a line of JSON for each turn and answers with one, as tools/corebench/worker does. VOCABULARY is
+Reads a line of JSON for each turn and answers with one, as bench/core/worker does. VOCABULARY is
 o200k_base.tiktoken.
 """
 import array

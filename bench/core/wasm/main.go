@@ -17,7 +17,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/filter/vocabulary"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
-	"github.com/harmonyedge/harmonyedge/tools/corebench/ours"
+	"github.com/harmonyedge/harmonyedge/bench/core/ours"
 )
 
 func main() {}

@@ -10,7 +10,7 @@ import (
 	"os/exec"
 	"strconv"
 
-	"github.com/harmonyedge/harmonyedge/e2e/bench/workload"
+	"github.com/harmonyedge/harmonyedge/bench/workload"
 	"github.com/harmonyedge/harmonyedge/sim/batch"
 )
 
@@ -38,7 +38,7 @@ type oracleAnswer struct {
 	Unbounded int `json:"unbounded"`
 }
 
-// askOracle asks tools/routingsim/oracle.py, which knows the prompts in their order and the capacity, and nothing else.
+// askOracle asks bench/routingsim/oracle.py, which knows the prompts in their order and the capacity, and nothing else.
 func (b *bench) askOracle(ctx context.Context, prompts [][][]uint32, order []place) (answer oracleAnswer, err error) {
 	f, err := os.CreateTemp("", "harmony-bench-*.jsonl")
 	if err != nil {

@@ -1,5 +1,5 @@
 // Command routingsim decides by simulation how many blocks of a prompt should count for its affinity, and how much load
-// a server may have before its prompts go elsewhere. It plays the workloads of e2e/bench/workload on simulated engines,
+// a server may have before its prompts go elsewhere. It plays the workloads of bench/workload on simulated engines,
 // in a time of its own.
 //
 // It knows the prompts as the filter renders them and the hashes of package affinity. It knows no proxy: it has the
@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/e2e/bench/workload"
+	"github.com/harmonyedge/harmonyedge/bench/workload"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/sim/batch"
 )

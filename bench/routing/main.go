@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/e2e/bench/workload"
+	"github.com/harmonyedge/harmonyedge/bench/workload"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
@@ -49,7 +49,7 @@ func main() {
 	flag.Float64Var(&o.server.DecodeRate, "decode", 1500, "`tokens` of answers that a server computes a second")
 	flag.DurationVar(&o.server.StepTime, "step", 25*time.Millisecond, "`time` of a step without tokens")
 	flag.StringVar(&o.python, "python", "python3", "`program` that runs the oracle")
-	flag.StringVar(&o.oracle, "oracle", "tools/routingsim/oracle.py", "the oracle, a `file`")
+	flag.StringVar(&o.oracle, "oracle", "bench/routingsim/oracle.py", "the oracle, a `file`")
 	flag.StringVar(&o.out, "out", "", "write routing.md and routing.svg into this `folder` too")
 	flag.Parse()
 	err := errors.New("there are no arguments beside flags")

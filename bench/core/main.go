@@ -24,7 +24,7 @@ func main() {
 	flag.StringVar(&o.columns, "columns", ".", "a regular expression: measure only these columns; tiktoken judges")
 	flag.Parse()
 	if err := run(o); err != nil {
-		fmt.Fprintln(os.Stderr, "corebench:", err)
+		fmt.Fprintln(os.Stderr, "core:", err)
 		os.Exit(1)
 	}
 }
@@ -112,7 +112,7 @@ func (o options) all() ([]column, error) {
 	if err != nil {
 		return nil, err
 	}
-	peers := filepath.Join("tools", "corebench", "peers.py")
+	peers := filepath.Join("bench", "core", "peers.py")
 	python := func(name string) func() (worker, error) {
 		return func() (worker, error) {
 			// Each peer uses one thread, no cache and no network.

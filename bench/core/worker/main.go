@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
-	"github.com/harmonyedge/harmonyedge/tools/corebench/ours"
+	"github.com/harmonyedge/harmonyedge/bench/core/ours"
 )
 
 type request struct {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/e2e/bench/workload"
+	"github.com/harmonyedge/harmonyedge/bench/workload"
 	"github.com/harmonyedge/harmonyedge/harmonycore/affinity"
 	"github.com/harmonyedge/harmonyedge/sim/batch"
 )

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/e2e/bench/workload"
+	"github.com/harmonyedge/harmonyedge/bench/workload"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/sim"
 )

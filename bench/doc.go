@@ -1,0 +1,10 @@
+// Package bench is the root of a Go module of its own: benchmarks, and simulations that choose their parameters. The
+// main module does not need them.
+//
+//	edge controlplane load routing   Envoy with the filter, the control plane, weights by load, policies of pools
+//	core                             the tokenizer, Harmony's renderer and parser, beside their peers
+//	routingsim capacity              a simulation of routing; the tables of docs/capacity.md
+//	workload                         the conversations that routing and routingsim play
+//
+// They write docs/bench and docs/capacity.md. They know the program from outside, as e2e does, and the core.
+package bench

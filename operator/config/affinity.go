@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -47,10 +46,8 @@ func (a *Affinity) check(p *Pool) (field, reason string) {
 
 // withDefaults returns the block with defaults for its absent settings.
 func (a Affinity) withDefaults() Affinity {
-	return Affinity{
-		Blocks: cmp.Or(a.Blocks, contract.DefaultBlocks), BlockSize: cmp.Or(a.BlockSize, contract.DefaultBlockSize),
-		MaxLoad: cmp.Or(a.MaxLoad, DefaultMaxLoad),
-	}
+	fillZeros(a.fields())
+	return a
 }
 
 // routing returns what the filter tells Envoy about the model's requests. It says all that counts, so that a filter of

@@ -3,72 +3,75 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 )
 
 // Changes returns the paths of the settings in which two configurations differ. An entry of a list is named in its
 // path, as in models[gpt-oss-120b].context_length. Values are left out, because some are confidential.
-func Changes(before, after *Config) []string {
-	return changes("", reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem())
-}
+func Changes(before, after *Config) []string { return changes("", before.Fields(), after.Fields()) }
 
-func changes(path string, before, after reflect.Value) []string {
-	if reflect.DeepEqual(before.Interface(), after.Interface()) {
-		return nil
-	}
-	t := before.Type()
-	switch {
-	case t.Kind() == reflect.Struct && len(settings(t)) > 0:
-		var all []string
-		for _, f := range fieldsOf(t) {
-			name := f.Tag.Get("yaml")
-			if path != "" {
-				name = path + "." + name
-			}
-			all = append(all, changes(name, before.FieldByIndex(f.Index), after.FieldByIndex(f.Index))...)
+// changes compares two lists of the same block.
+func changes(prefix string, before, after []Field) []string {
+	var all []string
+	for i := range after {
+		f, path := &after[i], prefix+after[i].Key
+		switch {
+		case f.Entries != nil:
+			all = append(all, listChanges(path, before[i].Entries, f.Entries)...)
+		case f.Block != nil:
+			all = append(all, changes(path+".", before[i].Block, f.Block)...)
+		case !reflect.DeepEqual(before[i].At, f.At):
+			all = append(all, path)
 		}
-		return all
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct && nameOf(reflect.Zero(t.Elem())) != nil:
-		return listChanges(path, before, after)
 	}
-	return []string{path}
-}
-
-// nameOf returns the name of a list's entry, or nil if it has none.
-func nameOf(entry reflect.Value) *string {
-	if f := entry.FieldByName("Name"); f.IsValid() && f.Kind() == reflect.String {
-		name := f.String()
-		return &name
-	}
-	return nil
+	return all
 }
 
 // listChanges compares entries by their names, so that a new first entry does not change all others.
-func listChanges(path string, before, after reflect.Value) []string {
-	old := map[string]reflect.Value{}
-	for i := range before.Len() {
-		old[*nameOf(before.Index(i))] = before.Index(i)
-	}
-	var all []string
-	seen := map[string]bool{}
-	for i := range after.Len() {
-		name := *nameOf(after.Index(i))
-		seen[name] = true
+func listChanges(path string, before, after *Entries) []string {
+	old, names := before.named()
+	var all, now []string
+	for i := range after.len {
+		fields := after.at(i)
+		name := nameOf(fields)
+		now = append(now, name)
 		entry := fmt.Sprintf("%s[%s]", path, name)
 		if previous, ok := old[name]; ok {
-			all = append(all, changes(entry, previous, after.Index(i))...)
+			all = append(all, changes(entry+".", previous, fields)...)
 		} else {
 			all = append(all, entry+" is new")
 		}
 	}
-	for i := range before.Len() {
-		if name := *nameOf(before.Index(i)); !seen[name] {
+	for _, name := range names {
+		if !slices.Contains(now, name) {
 			all = append(all, fmt.Sprintf("%s[%s] is removed", path, name))
 		}
 	}
-	if len(all) == 0 {
+	if len(all) == 0 && !slices.Equal(names, now) {
 		return []string{path + " is in another order"}
 	}
 	return all
+}
+
+// named returns the entries by their names, and the names in their order.
+func (e *Entries) named() (entries map[string][]Field, names []string) {
+	entries = map[string][]Field{}
+	for i := range e.len {
+		fields := e.at(i)
+		name := nameOf(fields)
+		entries[name], names = fields, append(names, name)
+	}
+	return entries, names
+}
+
+// nameOf returns the name of a list's entry, by which people know it.
+func nameOf(entry []Field) string {
+	for i := range entry {
+		if name, ok := entry[i].At.(*string); ok && (entry[i].Key == "name" || entry[i].Key == "label") {
+			return *name
+		}
+	}
+	return ""
 }
 
 // OnlyUp returns the names of the settings in c that only harmony up uses. They concern the Envoy that it runs.

@@ -115,9 +115,7 @@ const (
 	// DefaultBodyLimit is in bytes. 131,072 tokens of text are 0.5 to 1.5 MB of JSON. The rest is room for content that
 	// the model is not shown, such as past reasoning and images. No body of this size holds a worker for longer than 100
 	// ms (make soak). The filter's own default is larger, because older filters have that default.
-	DefaultBodyLimit = 4 << 20
-	// DefaultRequestTimeout is enough for the largest body of the default size at a megabit a second.
-	DefaultRequestTimeout = 2 * time.Minute
+	DefaultBodyLimit      = 4 << 20
 	DefaultMaxHeap        = 2 << 30
 	DefaultMaxConnections = 10_000
 )
@@ -130,19 +128,8 @@ func DefaultPassthroughPaths() []string {
 
 // Default returns a configuration with all defaults and no model.
 func Default() *Config {
-	c := &Config{
-		Listen: DefaultListen, Admin: DefaultAdmin, Mode: contract.ModeFull,
-		BodyLimit:        DefaultBodyLimit,
-		MemoryLimit:      contract.DefaultMemoryLimit,
-		StallTimeout:     Duration(contract.DefaultStallTimeoutMS * time.Millisecond),
-		PassthroughPaths: DefaultPassthroughPaths(),
-		RequestTimeout:   Duration(DefaultRequestTimeout),
-		Clients:          Clients{Required: true},
-		Tracing:          Tracing{Share: DefaultShare},
-		Envoy:            Envoy{MaxHeap: DefaultMaxHeap, MaxConnections: DefaultMaxConnections},
-
-		ReasoningRatioAlert: contract.DefaultReasoningAlert,
-	}
+	c := &Config{}
+	setDefaults(c.Fields())
 	contract.SetDefaults(c.Settings.Fields())
 	return c
 }

@@ -1,10 +1,6 @@
 package config
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
@@ -36,34 +32,9 @@ func outOfRange(fields []contract.Field) (path, reason string) {
 		if inner, reason := outOfRange(f.Block); inner != "" {
 			return f.Key + "." + inner, reason
 		}
-		if f.Allowed() {
-			continue
-		}
-		switch {
-		case f.Number != nil:
-			advice := f.Advice
-			if advice == "" {
-				advice = fmt.Sprintf("is out of range; use %d to %d", f.Min, f.Max)
-			}
-			return f.Key, fmt.Sprintf("%d %s", *f.Number, advice)
-		case f.List != nil:
-			j := slices.IndexFunc(*f.List, func(s string) bool { return !f.AllowsElement(s) })
-			advice := f.Advice
-			if f.Words != nil {
-				advice = "is not known; write one or more of " + strings.Join(f.Words, ", ")
-			}
-			return fmt.Sprintf("%s[%d]", f.Key, j), fmt.Sprintf("%q %s", (*f.List)[j], advice)
-		case f.Words != nil:
-			return f.Key, fmt.Sprintf("%q is not known; write %s", *f.Text, orList(f.Words))
-		default:
-			return f.Key, fmt.Sprintf("%q %s", *f.Text, f.Advice)
+		if at, reason := refuseModel(f); reason != "" {
+			return f.Key + at, reason
 		}
 	}
 	return "", ""
-}
-
-// orList joins words as in "low, medium or high".
-func orList(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -59,14 +58,10 @@ func (p *Pool) PickedInFront() bool { return p.Policy == PolicyPicker && p.Picke
 
 // withDefaults returns the picker with defaults for its absent settings.
 func (p Picker) withDefaults() Picker {
-	p.Send = cmp.Or(p.Send, SendHeaders)
-	p.Timeout = cmp.Or(p.Timeout, Duration(DefaultPickerTimeout))
 	if p.OnFailure == "" && p.Send == SendBodies {
 		p.OnFailure = OnFailureRefuse
 	}
-	p.OnFailure = cmp.Or(p.OnFailure, OnFailureFallback)
-	p.Fallback = cmp.Or(p.Fallback, PolicyLeastRequest)
-	p.Blocks = cmp.Or(p.Blocks, DefaultPickerBlocks)
+	fillZeros(p.fields())
 	return p
 }
 

@@ -141,9 +141,7 @@ func (p Pool) withDefaults(kind *contract.Kind) Pool {
 	if p.Health.Path == "" {
 		p.Health.Path = cmp.Or(kind.Health, NoHealthChecks)
 	}
-	if p.Health.Interval == 0 {
-		p.Health.Interval = Duration(DefaultHealthInterval)
-	}
+	fillZeros(p.Health.fields())
 	return p
 }
 

@@ -1,0 +1,150 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+func (m *Model) fields() []Field {
+	own := []Field{
+		{Key: "name", At: &m.Name, Flag: "--model (repeatable)", Required: true, Form: FormName, Check: modelNameReason,
+			Meaning: "what clients ask for: printable ASCII without spaces"},
+		{Key: "pool", At: &m.Pool, Form: FormName,
+			Meaning: "name of the pool of the model's servers; several models may share one"},
+		{Key: "servers", At: &m.Servers, Flag: "--backend (repeatable)", Form: "KIND=URL",
+			Meaning: "a pool for this model alone: its servers as `KIND=URL`"},
+		{Key: "forward_authorization", At: &m.ForwardAuthorization, Flag: "--forward-authorization",
+			Meaning: "`true`: servers get clients' own"},
+		{Key: "server_model", At: &m.ServerModel, Flag: "--server-model", Shown: "`name`", Form: FormText,
+			Meaning: "the name that the servers know the model by"},
+	}
+	return append(own, ofContract(m.ModelSettings.Fields(), modelMeanings)...)
+}
+
+func modelNameReason(text string) string {
+	switch {
+	case text == "":
+		return "the model has no name; write the one that clients ask for"
+	case !printable(text) || len(text) > contract.MaxNameLength:
+		return fmt.Sprintf("%q is not a valid header value; use at most %d printable ASCII characters and no spaces", text,
+			contract.MaxNameLength)
+	}
+	return ""
+}
+
+// blankModel returns a model that says nothing, for descriptions.
+func blankModel() *Model {
+	m := DefaultModel("")
+	return &m
+}
+
+// about is what the contract does not say about a setting: its meaning, its flag, and its default in words.
+type about struct{ meaning, flag, shown string }
+
+// ofContract returns settings of the contract as settings of the file. meanings has them by their paths.
+func ofContract(fields []contract.Field, meanings map[string]about) []Field {
+	return underContract("", fields, meanings)
+}
+
+func underContract(prefix string, fields []contract.Field, meanings map[string]about) []Field {
+	all := make([]Field, len(fields))
+	for i := range fields {
+		f := &fields[i]
+		if f.Block != nil {
+			all[i] = Field{Key: f.Key, Block: underContract(prefix+f.Key+".", f.Block, meanings)}
+			continue
+		}
+		a := meanings[prefix+f.Key]
+		all[i] = Field{Key: f.Key, Meaning: a.meaning, Flag: a.flag, Shown: a.shown, At: valueOf(f), model: f}
+	}
+	return all
+}
+
+// valueOf returns the pointer to the value of a setting of the contract.
+func valueOf(f *contract.Field) any {
+	switch {
+	case f.Flag != nil:
+		return f.Flag
+	case f.Number != nil:
+		return f.Number
+	case f.Fraction != nil:
+		return f.Fraction
+	case f.Text != nil:
+		return f.Text
+	case f.List != nil:
+		return f.List
+	}
+	return f.Object
+}
+
+var settingMeanings = map[string]about{
+	"hosted_tools": {meaning: "tools that the model is not shown: `ignore` passes them over, `refuse` is a 400"},
+	"access_log_client_key": {
+		meaning: "adds [an id of the client's key](metrics.md#the-access-log) to the access log"},
+}
+
+var modelMeanings = map[string]about{
+	"context_length":       {meaning: "the model's whole context, in tokens", flag: "--context-length"},
+	"max_reasoning_tokens": {meaning: "how many tokens an answer may reason for", shown: "0, no limit"},
+	"thinking_token_budget": {
+		meaning: "`true`: the servers hold that limit themselves"},
+	"drain_tokens":       {meaning: "tokens that a server may send after a Chat stream has ended"},
+	"structured_outputs": {meaning: "`none` is for servers without structural tags"},
+	"control_tokens": {
+		meaning: "`break` lets text through that spells control tokens, [broken](servers.md#prompts-as-text)"},
+	"fallback_on_timeout_ms": {meaning: "how long [text](servers.md#answers-as-text) may look like a header, in ms"},
+	"min_tokens_before_fallback": {
+		meaning: "how many tokens such text must have before it is read as the answer"},
+	"raw_prompts": {
+		meaning: "`allow`: clients may POST prompts of their own to [the servers' path](pools.md#kinds)"},
+	"reasoning_efforts.none":       {meaning: "what becomes of the effort `none`, which gpt-oss does not have"},
+	"reasoning_efforts.minimal":    {meaning: "and of `minimal`"},
+	"reasoning_efforts.xhigh":      {meaning: "and of `xhigh`"},
+	"reasoning_efforts.max":        {meaning: "and of `max`"},
+	"drop_commentary_from_history": {meaning: "`true` leaves old preambles out of later prompts"},
+	"unsupported_content":          {meaning: "images, files and sound: `drop` leaves a note"},
+	"relay": {
+		meaning: "`finish`, `retry`: the service is [between](responses-service.md#streams-that-always-end)"},
+	"aliases": {
+		meaning: "[more names](opt-in.md) of the model; one `*` stands for any text, as in `openai/*`"},
+	"translate": {meaning: "a share such as `10%`, or `observe`: [opting in by steps](opt-in.md)"},
+	"speaks": {
+		meaning: "`harmony`, `chat`, `marker` or `x-NAME`: what [the text](structure.md) of an answer is"},
+	"marker": {meaning: "the text before the answer, of a model that [speaks `marker`](structure.md): by default " +
+		"`===FINAL===`. With `speaks: harmony` text without control tokens is split at it"},
+	"extra_body": {
+		meaning: "[defaults](chat-servers.md#defaults) of sampling, and the servers' own parameters"},
+	"sampling_overrides":     {meaning: "[sampling](chat-servers.md#defaults) in place of the clients'"},
+	"chat.reasoning_history": {meaning: "where [earlier reasoning](chat-servers.md#reasoning) goes"},
+	"chat.think_tags": {
+		meaning: "`anywhere`, `opened`, `off`: where [`<think>`](chat-servers.md#think-tags) is a tag"},
+	"chat.developer_role": {meaning: "`keep` sends messages of developers as such"},
+	"chat.late_instructions": {meaning: "where [later items](chat-servers.md#requests) of the system and the developer " +
+		"go: `first` into the first message, `user` into a user's message, `keep` stays"},
+	"chat.template_kwargs": {meaning: "arguments of the chat template; a client's own come first"},
+	"server_extras": {
+		meaning: "[the servers' own parameters](requests.md#the-servers-own-parameters) that clients may use"},
+	"answers.hide_reasoning": {meaning: "`true` shows no client any reasoning"},
+	"answers.reasoning_as_summary": {
+		meaning: "`true` sends Responses clients the reasoning as its summary"},
+	"answers.reasoning_summary": {
+		meaning: "`always` sends all Responses clients the reasoning as its summary, not as content"},
+	"answers.reasoning_fields": {meaning: "the fields of Chat that have reasoning"},
+	"answers.undeclared_calls": {meaning: "what undeclared calls are shown as: or `content`, `call`"},
+	"answers.max_choices":      {meaning: "the largest `n` of a Chat request, {range}"},
+	"answers.strict": {
+		meaning: "`true` ends answers that break the format: [strict](errors.md#strict)"},
+	"answers.events": {meaning: "`channels`: Chat streams are [channel events](channel-events.md)"},
+	"answers.require_final_channel": {
+		meaning: "`true`: an answer needs a final message or a call"},
+	"answers.harmony_messages": {meaning: "`true`: clients may `include` `harmony.messages`"},
+	"answers.token_ids":        {meaning: "`true`: answers have their [token ids and logprobs](token-ids.md)"},
+	"answers.context_error": {
+		meaning: "`empty_length` [answers](token-ids.md) too long conversations with nothing"},
+	"system.identity":         {meaning: "first line of the system message; `\"\"` leaves it out"},
+	"system.knowledge_cutoff": {meaning: "`\"\"` leaves it out"},
+	"system.date": {
+		meaning: "`utc` is the day, `omit` no date, or a fixed day as `YYYY-MM-DD`", flag: "--date"},
+	"system.effort": {meaning: "effort of requests that name none: `low`, `medium` or `high`"},
+}

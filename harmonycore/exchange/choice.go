@@ -15,9 +15,10 @@ type choice struct {
 	gate *translate.Gate
 	// finish is the reason why the server stopped, once it has.
 	finish backend.Finish
-	// named is the reason that a server of conversations has named. Some go on after it, or name one in every chunk, so it
-	// counts at the end of the stream.
-	named backend.Finish
+	// endsLate reports whether the server's reason for an end counts at the end of the stream only. Servers of
+	// conversations may go on after it, or name one in every chunk. Until then the reason is named.
+	endsLate bool
+	named    backend.Finish
 	// wasted is the number of tokens that came after the choice had ended.
 	wasted int
 }
@@ -44,28 +45,37 @@ type parser interface {
 	refused() *harmony.ParseError
 }
 
-// newChoices returns the choices of the generation's answer.
-func (g *generation) newChoices(model *Model, r *translate.Request) []choice {
+// newChoices returns the choices of the generation's answer, without their parsers.
+func (g *generation) newChoices(r *translate.Request) []choice {
 	parts := g.answer.Choices()
 	choices := make([]choice, 0, len(parts))
 	for _, part := range parts {
-		c := choice{answer: part, gate: r.Gate(part)}
-		if c.gate != nil {
-			part = c.gate
-		}
-		switch kind := g.kind.Facts(); {
-		case kind.Conversations:
-			c.parser = newConversationParser(g, model, r, part)
-		case !kind.TextAnswers:
-			c.parser = newIDParser(g.x.gateway.options.Tokenizer, r, part)
-		case kind.ControlTokens:
-			c.parser = newMarkedParser(g.x.gateway.options.Tokenizer, part)
-		default:
-			c.parser = newTextParser(g, model, part)
-		}
-		choices = append(choices, c)
+		choices = append(choices, choice{answer: part, gate: r.Gate(part)})
 	}
 	return choices
+}
+
+// sink returns what the parser gives its messages to.
+func (c *choice) sink() translate.Choice {
+	if c.gate != nil {
+		return c.gate
+	}
+	return c.answer
+}
+
+// addParsers gives the choices their parsers, for servers that take prompts.
+func (g *generation) addParsers() {
+	kind, tokenizer := g.kind.Facts(), g.x.gateway.options.Tokenizer
+	for i := range g.choices {
+		switch c := &g.choices[i]; {
+		case !kind.TextAnswers:
+			c.parser = newIDParser(tokenizer, g.translated, c.sink())
+		case kind.ControlTokens:
+			c.parser = newMarkedParser(tokenizer, c.sink())
+		default:
+			c.parser = newTextParser(g, g.model, c.sink())
+		}
+	}
 }
 
 // endedEarly reports whether the choice, which has a gate, has ended early.
@@ -116,12 +126,12 @@ func (g *generation) allEnded() bool {
 	return true
 }
 
-// nameEnds names the end of each choice of which the server has sent something and no reason. It is called at the mark
-// that ends the stream.
+// nameEnds names the end of each choice that ends late, and of which the server has sent something and no reason. It is
+// called at the mark that ends the stream.
 func (g *generation) nameEnds() {
 	for i := range g.choices {
 		c := &g.choices[i]
-		if c.finish == backend.Running && c.named == backend.Running && c.parser.generated() > 0 {
+		if c.endsLate && c.finish == backend.Running && c.named == backend.Running && c.parser.generated() > 0 {
 			c.named = backend.Stopped
 		}
 	}

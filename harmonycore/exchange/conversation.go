@@ -2,41 +2,42 @@ package exchange
 
 import (
 	"cmp"
-	"unicode/utf8"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/chatserver"
-	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// requestConversation sends a request to servers that take conversations. A Chat request goes on as it is, unless its
-// answer must be made anew.
-func (g *generation) requestConversation(a *modelRequest, body []byte, h Host) RequestAction {
-	if g.api == translate.ChatAPI && !a.model.RemakesChat() && !g.mayWantChannelEvents(a) {
-		return g.x.passChat(a, body, h)
+// conversation is a generation of servers that take conversations. It differs in what is sent. What takes the answer is
+// a [generation] with other parsers, and with ends and answers in one piece as such servers have them.
+type conversation struct{ *generation }
+
+// send sends a request to servers that take conversations. A Chat request goes on as it is, unless its answer must be
+// made anew.
+func (c conversation) send(a *modelRequest, body []byte, h Host) RequestAction {
+	if c.api == translate.ChatAPI && !a.model.RemakesChat() && !c.mayWantChannelEvents(a) {
+		return c.x.passChat(a, body, h)
 	}
 	var sent []byte
 	var failure *openai.Error
-	if g.api == translate.ChatAPI {
-		sent, failure = g.remake(a, body, h)
+	if c.api == translate.ChatAPI {
+		sent, failure = c.remake(a, body, h)
 	} else {
-		sent, failure = g.converse(a, h)
+		sent, failure = c.converse(a, h)
 	}
 	if failure != nil {
-		return g.x.refuse(failure)
+		return c.x.refuse(failure)
 	}
 	a.routeByText(sent)
-	g.x.generation, g.x.response = g, g
-	return g.x.forward(a.model, sent)
+	c.x.generation, c.x.response = c.generation, c.generation
+	return c.x.forward(a.model, sent, mayBeSilent)
 }
 
 // remake returns the body that asks the model's servers for a stream of the answer to a Chat request. It lies in the
 // scratch memory.
-func (g *generation) remake(a *modelRequest, body []byte, h Host) ([]byte, *openai.Error) {
-	if failure := g.x.checkPassed(a.model); failure != nil {
+func (c conversation) remake(a *modelRequest, body []byte, h Host) ([]byte, *openai.Error) {
+	if failure := c.x.checkPassed(a.model); failure != nil {
 		return nil, failure
 	}
 	scratch := h.scratch()
@@ -47,39 +48,39 @@ func (g *generation) remake(a *modelRequest, body []byte, h Host) ([]byte, *open
 		return nil, failure
 	}
 	scratch.body = sent
-	_, failure = g.readConversation(a, translate.ChatAnswer, h) // overwrites the client's body
+	_, failure = c.read(a, translate.ChatAnswer, h) // overwrites the client's body
 	return sent, failure
 }
 
-// readConversation reads the request, and sets up what takes the answer to it.
-func (g *generation) readConversation(a *modelRequest, read reader, h Host) (*translate.Request, *openai.Error) {
+// read reads the request, and sets up what takes the answer to it.
+func (c conversation) read(a *modelRequest, read reader, h Host) (*translate.Request, *openai.Error) {
 	r, failure := a.read(read, h)
 	if failure == nil {
-		failure = g.checkKind(a.model, r)
+		failure = c.checkKind(a.model, r)
 	}
 	if failure == nil {
-		g.byChannels, failure = g.wantsChannelEvents(a.model, r)
+		c.byChannels, failure = c.wantsChannelEvents(a.model, r)
 	}
 	if failure != nil {
 		return nil, failure
 	}
 	a.overrideDemand()
-	if failure := a.fitsEstimate(g.param()); failure != nil {
+	if failure := a.fitsEstimate(c.param()); failure != nil {
 		return nil, failure
 	}
 	a.reserveCounted(h)
-	if g.byChannels {
+	if c.byChannels {
 		r.ByChannelsAlone()
 	}
-	g.begins(a.model, r, h)
-	g.maxTokens = cmp.Or(r.Sampling.MaxTokens, a.context)
+	c.begins(a.model, r, h)
+	c.maxTokens = cmp.Or(r.Sampling.MaxTokens, a.context)
 	return r, nil
 }
 
-// converse returns the body that asks the model's servers for the answer, for servers that take conversations. The body
-// lies in the scratch memory.
-func (g *generation) converse(a *modelRequest, h Host) ([]byte, *openai.Error) {
-	r, failure := g.readConversation(a, translate.ResponsesChat, h)
+// converse returns the body that asks the model's servers for the answer to a Responses request. It lies in the scratch
+// memory.
+func (c conversation) converse(a *modelRequest, h Host) ([]byte, *openai.Error) {
+	r, failure := c.read(a, translate.ResponsesChat, h)
 	if failure != nil {
 		return nil, failure
 	}
@@ -93,197 +94,12 @@ func (g *generation) converse(a *modelRequest, h Host) ([]byte, *openai.Error) {
 }
 
 // begins sets up what takes the answer to a request that is complete.
-func (g *generation) begins(model *Model, r *translate.Request, h Host) {
-	if g.memory = h.Scratch; g.memory == nil {
-		g.memory = &Scratch{} // not the request's, which may be large
+func (c conversation) begins(model *Model, r *translate.Request, h Host) {
+	c.generation.begins(model, r, h)
+	c.traced, c.takesWhole = r.TokenIDs(), true
+	for i := range c.choices {
+		choice := &c.choices[i]
+		choice.endsLate = true
+		choice.parser = newConversationParser(c.generation, model, r, choice.sink())
 	}
-	g.prepare(model, r)
-	g.x.report.UnknownItems, g.x.report.DroppedParts = r.UnknownItems, r.DroppedParts
-	g.x.report.FirstToken = -1
 }
-
-// conversationParser is the [parser] of a choice of a server that takes conversations. The server may separate
-// reasoning and calls from the text. An adapter finds the messages in the text. Numbers of tokens are estimates.
-type conversationParser struct {
-	x       *Exchange
-	sink    *conversationSink
-	adapter structure.Adapter
-	calls   callReader
-	// logprobs reports whether the client gets them. Servers also send them for ids of tokens, or unasked.
-	logprobs bool
-	// received is the number of bytes received, and ids the number of ids of tokens.
-	received, ids int
-}
-
-func newConversationParser(g *generation, model *Model, r *translate.Request, answer translate.Choice) *conversationParser {
-	p := &conversationParser{x: g.x, sink: &conversationSink{Choice: answer}, logprobs: r.Logprobs}
-	create, ok := structure.Named(model.Speaks, g.x.gateway.options.Adapters)
-	if !ok {
-		create = structure.NewAuto
-	}
-	p.adapter = create(p.sink, structureOptions(model))
-	p.calls = callReader{sink: p.sink, request: r}
-	return p
-}
-
-// bytesOf returns how much text the event holds, in bytes.
-func bytesOf(e *backend.Event) int {
-	n := len(e.Text) + len(e.Reasoning)
-	for i := range e.Calls {
-		n += len(e.Calls[i].Name) + len(e.Calls[i].Arguments)
-	}
-	return n
-}
-
-func (p *conversationParser) exceeds(event *backend.Event, tokens int) bool {
-	return (p.received+bytesOf(event)+maxTokenBytes-1)/maxTokenBytes > tokens || p.ids+len(event.SampledIDs) > tokens
-}
-
-// prefill implements [parser]. Conversations end before the answer.
-func (p *conversationParser) prefill(*generation) {}
-
-func (p *conversationParser) take(g *generation, c *choice, event *backend.Event) *openai.Error {
-	p.received += bytesOf(event)
-	p.ids += len(event.SampledIDs)
-	if p.logprobs {
-		p.sink.logprobs.forget()
-		p.sink.logprobs.keep(event)
-	}
-	if done, failure := p.takeText(g, c, fromReasoning, event.Reasoning); done || failure != nil {
-		return failure
-	}
-	if done, failure := p.takeText(g, c, fromText, event.Text); done || failure != nil {
-		return failure
-	}
-	for i := range event.Calls {
-		if failure := p.calls.take(&event.Calls[i], p); failure != nil {
-			return failure
-		}
-		if done, failure := p.bounded(g, c, 0); done || failure != nil {
-			return failure
-		}
-	}
-	return nil
-}
-
-// takeText takes text or reasoning of an event. It reports whether the choice has ended early with it.
-func (p *conversationParser) takeText(
-	g *generation, c *choice, source messageSource, text []byte,
-) (bool, *openai.Error) {
-	if len(text) > 0 && p.calls.holds() {
-		return false, p.calls.holdText(source, text)
-	}
-	for len(text) > 0 {
-		n := pieceOf(text)
-		if source == fromReasoning {
-			p.reasoning(text[:n])
-		} else {
-			p.text(text[:n])
-		}
-		text = text[n:]
-		if done, failure := p.bounded(g, c, len(text)); done || failure != nil {
-			return done, failure
-		}
-	}
-	return false, nil
-}
-
-// pieceOf returns how much of a text is passed on at once, in bytes. It does not end within a character: reasoning of a
-// member of its own goes to the answer as it is.
-func pieceOf(text []byte) int {
-	if len(text) <= maxPiece {
-		return len(text)
-	}
-	n := maxPiece
-	for n > maxPiece-utf8.UTFMax && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return n
-}
-
-// bounded checks the bounds of an answer. It reports whether the choice has ended early, with rest bytes of its event
-// unread.
-func (p *conversationParser) bounded(g *generation, c *choice, rest int) (done bool, failure *openai.Error) {
-	if p.sink.opened > maxMessages {
-		return false, errTooManyMessages()
-	}
-	if c.gate != nil && c.endedEarly() {
-		g.endEarly(c)
-		g.x.report.WastedTokens += harmony.EstimateTokens(rest)
-		return true, nil
-	}
-	return false, nil
-}
-
-func (p *conversationParser) reasoning(text []byte) {
-	if p.sink.source != fromReasoning {
-		p.closeOpen()
-		p.adapter.Break() // before all text it tells that the server separates reasoning
-		p.sink.begin(fromReasoning, harmony.Header{Role: harmony.Assistant, Channel: harmony.Analysis})
-	}
-	p.sink.Content(text, 0)
-}
-
-func (p *conversationParser) text(text []byte) {
-	if p.sink.source != fromText {
-		p.closeOpen()
-		p.sink.source = fromText
-	}
-	now := int64(0)
-	if p.adapter.Timed() {
-		now = p.x.now()
-	}
-	p.adapter.Write(text, now)
-}
-
-// closeOpen closes the open message, whatever it came from.
-func (p *conversationParser) closeOpen() {
-	switch p.sink.source {
-	case fromText:
-		p.adapter.Break()
-	case fromCalls:
-		p.calls.close(harmony.EndedByCall)
-	case fromReasoning:
-		p.sink.Close(harmony.EndedByEnd)
-	case fromNothing:
-	}
-	p.sink.source = fromNothing
-}
-
-func (p *conversationParser) end(_ *generation, finish backend.Finish) *openai.Error {
-	p.conclude(finish == backend.Stopped)
-	if p.sink.opened > maxMessages {
-		return errTooManyMessages()
-	}
-	return nil
-}
-
-func (p *conversationParser) finish() { p.conclude(false) }
-
-// conclude closes the open message. whole reports whether the model has ended its answer by itself.
-func (p *conversationParser) conclude(whole bool) {
-	p.calls.flush(p, whole)
-	end := harmony.Cut
-	if whole {
-		end = harmony.EndedByReturn
-	}
-	switch p.sink.source {
-	case fromCalls:
-		if whole {
-			end = harmony.EndedByCall
-		}
-		p.calls.close(end)
-	case fromReasoning:
-		p.sink.Close(end)
-	case fromText, fromNothing:
-	}
-	p.adapter.Finish(whole)
-	p.sink.conclude(end)
-	p.sink.source = fromNothing
-}
-
-func (p *conversationParser) generated() int { return max(p.ids, harmony.EstimateTokens(p.received)) }
-
-func (p *conversationParser) recoveries() harmony.Recoveries { return p.adapter.Recoveries() }
-
-func (p *conversationParser) refused() *harmony.ParseError { return nil }

@@ -45,8 +45,9 @@ func beginDetokenize(x *Exchange, _ string) endpoint {
 
 func (c *tokenCount) head() RequestHead {
 	head := c.x.awaitBody()
-	if model := c.x.gateway.onlyModel(); c.x.headersForwarded && model.Kind.Facts().Conversations {
-		head.Path = model.ServerPath(c.path)
+	if c.x.headersForwarded {
+		model := c.x.gateway.onlyModel()
+		head.Path = model.ServerPath(model.servers.countPath(model, c.path))
 	}
 	return head
 }
@@ -61,9 +62,11 @@ func (c *tokenCount) request(body []byte, h Host) RequestAction {
 			return action
 		}
 	}
-	if a.model.Kind.Facts().Conversations {
-		return c.askServers(a, body, h)
-	}
+	return a.model.servers.count(c, a, body, h)
+}
+
+// answer answers the request without a server.
+func (c *tokenCount) answer(a *modelRequest, h Host) RequestAction {
 	scratch := h.scratch()
 	if failure := c.count(a, scratch, h); failure != nil {
 		return c.x.refuse(failure)

@@ -20,10 +20,10 @@ func (g *generation) endEarly(c *choice) {
 }
 
 // awaitsUsage reports whether only the usage is missing of an answer that ended with the only call that the client
-// wanted. Servers that take conversations alone know how long the prompt is, and tell it at their end. That comes soon,
-// after another call or two. A server that goes on for longer is not waited for.
+// wanted. Only servers that take conversations know how long the prompt is, and they report it at their end. That comes
+// soon, after another call or two. A server that goes on for longer is not waited for.
 func (g *generation) awaitsUsage() bool {
-	if !g.endedEarly || g.usage.Prompt > 0 || g.x.report.EarlyEnd != EarlyCall || !g.kind.Facts().Conversations {
+	if !g.endedEarly || g.usage.Prompt > 0 || g.x.report.EarlyEnd != EarlyCall || g.promptTokens > 0 {
 		return false
 	}
 	wasted := 0

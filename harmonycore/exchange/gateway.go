@@ -14,7 +14,8 @@ import (
 // Model is one Harmony model, and the kind of its servers.
 type Model struct {
 	contract.Model
-	Kind backend.Kind
+	Kind    backend.Kind
+	servers servers
 	// defaults are those of [contract.ModelSettings.ExtraBody] for servers that take prompts. Otherwise they are nil.
 	defaults *openai.Defaults
 	// overrides are those of [contract.ModelSettings.SamplingOverrides], or nil.
@@ -53,6 +54,8 @@ type Gateway struct {
 	models   []Model
 	names    names
 	renderer *harmony.Renderer
+	// promptContext is the shortest context of the models whose servers take prompts, or 0 if there are no such models.
+	promptContext int
 	// userID is the token of the user's role in the header of a message.
 	userID uint32
 	// sessionHeaders are the names of the headers that name a session of some model's clients.
@@ -77,11 +80,8 @@ func New(o Options) *Gateway {
 		if m.Kind == nil {
 			m.Kind, _ = backend.Named(m.Server)
 		}
-		if m.ExtraBody != "" && m.Kind != nil && !m.Kind.Facts().Conversations {
-			m.defaults, _ = openai.ReadDefaults(m.ExtraBody, m.Kind.Facts())
-		}
-		if m.SamplingOverrides != "" && m.Kind != nil {
-			m.overrides, _ = openai.ReadOverrides(m.SamplingOverrides, m.Kind.Facts())
+		if m.Kind != nil {
+			g.choose(&m)
 		}
 		m.seed = affinity.Seed(m.ServerModel)
 		g.models = append(g.models, m)
@@ -91,6 +91,25 @@ func New(o Options) *Gateway {
 	g.guardedPaths = guardedPaths(&o.Clients)
 	g.userID = g.renderer.RoleID(harmony.User)
 	return g
+}
+
+// choose sets what hangs on the kind of a model's servers.
+func (g *Gateway) choose(m *Model) {
+	facts := m.Kind.Facts()
+	if facts.Conversations {
+		m.servers = conversationServers{}
+	} else {
+		m.servers = promptServers{}
+		if g.promptContext == 0 || m.ContextLength < g.promptContext {
+			g.promptContext = m.ContextLength
+		}
+		if m.ExtraBody != "" {
+			m.defaults, _ = openai.ReadDefaults(m.ExtraBody, facts)
+		}
+	}
+	if m.SamplingOverrides != "" {
+		m.overrides, _ = openai.ReadOverrides(m.SamplingOverrides, facts)
+	}
 }
 
 // model returns the model that a client calls by this name, or nil.

@@ -43,7 +43,8 @@ type generation struct {
 
 	kind backend.Kind
 	// model is the model that the server was asked for.
-	model        *Model
+	model *Model
+	// promptTokens is 0 while only the servers know the length of the prompt.
 	promptTokens int
 	// maxTokens is the greatest number of tokens that the server was asked for in each choice.
 	maxTokens int
@@ -65,8 +66,10 @@ type generation struct {
 	// prefilled is the part of the answer that the prompt already ends with.
 	prefilled []uint32
 	reader    backend.Reader
-	event     backend.Event
-	usage     backend.Usage
+	// takesWhole reports whether a server may answer in one piece whatever was asked.
+	takesWhole bool
+	event      backend.Event
+	usage      backend.Usage
 	// idleEvents is the number of events since the last that brought something ([maxIdleEvents]).
 	idleEvents int
 	// started reports whether the first token of the answer has come.
@@ -129,17 +132,14 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 	if g.isSpared(a.model, body, h.ID) {
 		return g.passUntranslated(a, body, h)
 	}
-	return g.send(a, body, h)
+	return a.model.servers.generate(g, a, body, h)
 }
 
-// send sends the request to the model's servers in their form.
-func (g *generation) send(a *modelRequest, body []byte, h Host) RequestAction {
+// send sends the request to servers that take prompts.
+func (g *generation) send(a *modelRequest, h Host) RequestAction {
 	read := translate.Chat
 	if g.api == translate.ResponsesAPI {
 		read = translate.Responses
-	}
-	if a.model.Kind.Facts().Conversations {
-		return g.requestConversation(a, body, h)
 	}
 	spelled := ""
 	if a.model.Kind.Facts().TextPrompts {
@@ -157,7 +157,7 @@ func (g *generation) send(a *modelRequest, body []byte, h Host) RequestAction {
 		return g.x.refuse(failure)
 	}
 	g.x.generation, g.x.response = g, g
-	action := g.x.forward(a.model, sent)
+	action := g.x.forward(a.model, sent, g.x.gateway.options.StallTimeoutMS)
 	if g.divided != nil {
 		action.Prefill = g.divided.call
 	}
@@ -224,6 +224,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 		ids.SetPrompt(prompt)
 	}
 	g.begins(model, r, h)
+	g.addParsers()
 	report := &g.x.report
 	report.ToolOutputTokens = g.x.gateway.renderer.ToolTokens(prompt)
 	report.TruncatedTurns, report.BrokenSpellings = rendered.truncatedTurns, broken
@@ -241,18 +242,20 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	return scratch.body, nil
 }
 
-// prepare sets up what takes the model's answer.
-func (g *generation) prepare(model *Model, r *translate.Request) {
+// begins sets up what takes the answer to a request that is complete, except for the parsers of the choices.
+func (g *generation) begins(model *Model, r *translate.Request, h Host) {
+	if g.memory = h.Scratch; g.memory == nil {
+		g.memory = &Scratch{} // not the request's, which may be large
+	}
 	g.translated, g.answer, g.effort = r, r.NewAnswer(), r.Effort()
 	g.kind, g.reader, g.model = model.Kind, model.Kind.NewReader(), model
 	g.strict = g.isStrict(model)
 	g.withheld = g.strict
-	if g.kind.Facts().Conversations {
-		g.traced = r.TokenIDs()
-	}
-	g.choices = g.newChoices(model, r)
+	g.choices = g.newChoices(r)
 	g.maxTokensAfterEnd = model.DrainTokens
 	g.forwarded = g.x.lastActivity
+	g.x.report.UnknownItems, g.x.report.DroppedParts = r.UnknownItems, r.DroppedParts
+	g.x.report.FirstToken = -1
 }
 
 func (g *generation) headers(h ResponseHead) ResponseAction {
@@ -268,13 +271,12 @@ func (g *generation) headers(h ResponseHead) ResponseAction {
 	}
 }
 
-// reads reports whether an answer of this media type can be read. Some servers that take conversations answer in one
-// piece whatever was asked.
+// reads reports whether an answer of this media type can be read.
 func (g *generation) reads(contentType string) bool {
 	if isMediaType(contentType, g.kind.Facts().StreamType()) {
 		return true
 	}
-	if !g.kind.Facts().Conversations || !isJSON(contentType) {
+	if !g.takesWhole || !isJSON(contentType) {
 		return false
 	}
 	g.reader = backend.NewWholeReader()

@@ -118,16 +118,17 @@ func (e *Exchange) forwardHeaders(model *Model, rewritten bool) RequestHead {
 	}
 }
 
-// forward sends the request to the model's servers. If body is nil, the client's body stays unchanged.
-func (e *Exchange) forward(model *Model, body []byte) RequestAction {
+// mayBeSilent is the limit for servers that may send a whole answer at its end.
+const mayBeSilent = 0
+
+// forward sends the request to the model's servers. If body is nil, the client's body stays unchanged. A server that
+// sends nothing for silentMS milliseconds has failed the attempt. 0 is no limit.
+func (e *Exchange) forward(model *Model, body []byte, silentMS int) RequestAction {
 	action := e.forwardTo(model, model.Kind.Facts().Path, body)
 	if model.Routing.UntilFirstToken && !e.headersForwarded {
-		a := contract.Attempt{Kind: model.Kind.Facts().Name, Pool: model.PoolName}
+		a := contract.Attempt{Kind: model.Kind.Facts().Name, Pool: model.PoolName, SilentMS: silentMS}
 		if e.PassesThrough() {
 			a.Kind = contract.AnyAnswer
-		}
-		if !model.Kind.Facts().Conversations { // which may send a whole answer at its end
-			a.SilentMS = e.gateway.options.StallTimeoutMS
 		}
 		e.attempt, action.Forward.Attempt = a, a.String()
 	}

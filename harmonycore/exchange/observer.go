@@ -44,7 +44,7 @@ func (g *generation) observe(a *modelRequest, body []byte, h Host) *observer {
 		action, decided = aside.decideStored(true)
 	}
 	if !decided {
-		action = would.send(&aside, body, h)
+		action = a.model.servers.generate(would, &aside, body, h)
 	}
 	o.seen[ObservedRequest]++
 	switch {

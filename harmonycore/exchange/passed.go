@@ -93,7 +93,7 @@ func (e *Exchange) passChat(a *modelRequest, body []byte, h Host) RequestAction 
 	p.prepare(a, h)
 	e.passed, e.response, e.report.FirstToken = p, p, -1
 	a.routeByText(sent)
-	action := e.forward(a.model, sent)
+	action := e.forward(a.model, sent, mayBeSilent)
 	action.Forward.Readable = !e.headersForwarded
 	return action
 }
@@ -312,16 +312,16 @@ func (p *passed) deliver(end bool) ResponseAction {
 
 // remake makes the answer anew from what has come of it.
 func (p *passed) remake(end bool) ResponseAction {
-	g := &generation{x: p.x, api: translate.ChatAPI, state: listening}
+	c := conversation{&generation{x: p.x, api: translate.ChatAPI, state: listening}}
 	firstToken := p.x.report.FirstToken
-	g.begins(p.model, p.request, Host{Scratch: p.scratch})
+	c.begins(p.model, p.request, Host{Scratch: p.scratch})
 	p.x.report.FirstToken = firstToken
-	g.maxTokens, g.forwarded = cmp.Or(p.request.Sampling.MaxTokens, p.context), p.forwarded
+	c.maxTokens, c.forwarded = cmp.Or(p.request.Sampling.MaxTokens, p.context), p.forwarded
 	if p.whole {
-		g.reader = backend.NewWholeReader()
+		c.reader = backend.NewWholeReader()
 	}
-	p.x.passed, p.x.generation, p.x.response = nil, g, g
-	return g.body(p.pending, end)
+	p.x.passed, p.x.generation, p.x.response = nil, c.generation, c.generation
+	return c.body(p.pending, end)
 }
 
 // giveUp ends an answer that its server has given up: with an error while the client has nothing, and otherwise with an

@@ -115,7 +115,7 @@ func (r *rawPrompt) request(body []byte, h Host) RequestAction {
 	if model.ServerModel != name {
 		renamed = backend.AppendRenamed(nil, body, model.ServerModel)
 	}
-	return x.forward(model, renamed)
+	return x.forward(model, renamed, x.gateway.options.StallTimeoutMS)
 }
 
 // otherModel decides on a request that names another model, or none; failure is then the error. If the route was chosen

@@ -66,7 +66,7 @@ func (g *generation) take() (bool, *openai.Error) {
 			return true, nil
 		}
 	}
-	if event.Done && g.kind.Facts().Conversations {
+	if event.Done {
 		g.nameEnds()
 	}
 	if g.idleEvents++; g.idleEvents > maxIdleEvents {
@@ -136,7 +136,7 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 	switch {
 	case event.Finish == backend.Running:
 		return nil
-	case g.kind.Facts().Conversations && event.Finish.Regular():
+	case c.endsLate && event.Finish.Regular():
 		c.named = event.Finish
 		return nil
 	default:
@@ -190,7 +190,7 @@ func (g *generation) complete(end bool) ResponseAction {
 	if g.usage.Completion == 0 {
 		g.usage.Completion = g.generated() // a server that reports no usage: the gateway counts, or estimates
 	}
-	if g.kind.Facts().Conversations {
+	if g.promptTokens == 0 {
 		g.promptTokens = g.usage.Prompt // only the servers know the prompt
 	}
 	g.answer.Finish(translate.Usage{

@@ -20,13 +20,7 @@ func beginTokenizerInfo(x *Exchange, _ string) endpoint {
 func (t *tokenizerInfo) head() RequestHead { return t.x.awaitBody() }
 
 func (t *tokenizerInfo) request([]byte, Host) RequestAction {
-	context := 0
-	for i := range t.x.gateway.models {
-		m := &t.x.gateway.models[i]
-		if !m.Kind.Facts().Conversations && (context == 0 || m.ContextLength < context) {
-			context = m.ContextLength
-		}
-	}
+	context := t.x.gateway.promptContext
 	if context == 0 {
 		return t.x.refuse(errNoTokenizer())
 	}

@@ -36,15 +36,15 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 	}
 	j := &job{s: s, c: c, rec: rec, fault: s.opt.Fault, id: s.kind.answerID(h, c), startedAt: time.Now(),
 		created: time.Now().Unix()}
-	if c.chat != nil && p != nil {
-		p.declared = c.chat.callable()
+	if p != nil {
+		p.declared = c.declared
 	}
 	var generated []uint32
 	atEnd := ""
 	if line, ok := s.opt.Script.pick(s.tok.DecodeString(c.ids)); ok {
 		generated, atEnd, j.chunks = line.Tokens, line.Finish, line.Chunks
 		// A model could not have written it: either the script or the tag is wrong.
-		if err := c.checkAnswer(s.tok, generated); err != nil {
+		if err := c.holds.checkAnswer(s.tok, generated); err != nil {
 			return nil, badRequest("structured_outputs", "The script does not keep to the structural tag: "+err.Error())
 		}
 		if line.Fault != nil {
@@ -58,7 +58,7 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 		a.text("This prompt is not Harmony.")
 		a.special(tokenizer.Return)
 		generated = a.ids
-	} else if generated, ok = answerUnder(s.tok, p, c); !ok {
+	} else if generated, ok = answerUnder(s.tok, p, c.holds); !ok {
 		return nil, badRequest("structured_outputs",
 			"The simulated model has nothing to say that keeps to the structural tag.")
 	}

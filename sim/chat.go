@@ -1,14 +1,19 @@
 package sim
 
 import (
+	"cmp"
 	"net/http"
-	"strings"
 )
 
 // chat is vLLM's /v1/chat/completions, by vllm/entrypoints/openai/chat_completion of vLLM 0.33. The model is the same
 // as that of the other kinds: a template turns the conversation into a Harmony prompt, and a parser turns the answer
 // into a message. [Options.ChatForm] and the options after it make it a server of another make.
 type chat struct{ vllm }
+
+func (chat) defaults(o *Options) {
+	o.ChatForm = cmp.Or(o.ChatForm, ChatReasoningContent)
+	o.ChatMarker = cmp.Or(o.ChatMarker, DefaultChatMarker)
+}
 
 // chatPath is the path of conversations.
 const chatPath = "/v1/chat/completions"
@@ -41,30 +46,13 @@ func (chat) path() string { return chatPath }
 func (k chat) page(s *Server, path string) *page {
 	switch path {
 	case "/tokenize":
-		return s.chatTokenizePage()
+		return tokenizePage(s)
 	case "/detokenize":
-		return s.detokenizePage()
+		return detokenizePage(s)
 	}
 	return k.vllm.page(s, path)
 }
 
 func (chat) answerID(h http.Header, c *completion) string {
 	return "chatcmpl-" + requestID(h, c.RequestID)
-}
-
-// serverPath returns a path as the kinds know it, with /v1 in place of [Options.APIPath]. It is empty for a path that
-// the server does not have.
-func (s *Server) serverPath(path string) string {
-	api := s.opt.APIPath
-	if api == "" || api == "/v1" {
-		return path
-	}
-	if rest, ok := strings.CutPrefix(path, api+"/"); ok {
-		return "/v1/" + rest
-	}
-	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(api, "/v1"))
-	if !ok || strings.HasPrefix(rest, "/v1/") {
-		return ""
-	}
-	return rest
 }

@@ -140,6 +140,23 @@ func (o *chatOptions) checkAnswer(t *tokenizer.Tokenizer, ids []uint32) error {
 	return o.schema.check.Validate(value)
 }
 
+// schemas returns the schema of the text, if there is one.
+func (o *chatOptions) schemas() []json.RawMessage {
+	if o.schema.text == nil {
+		return nil
+	}
+	return []json.RawMessage{o.schema.text}
+}
+
+// texts returns the texts to choose from, and one that matches the pattern.
+func (o *chatOptions) texts() []string {
+	all := slices.Clone(o.schema.choices)
+	if text, ok := simplest(o.schema.source); ok && o.schema.source != "" {
+		all = append(all, text)
+	}
+	return all
+}
+
 // plainTexts returns the text that each token completes, without control tokens.
 func plainTexts(t *tokenizer.Tokenizer, ids []uint32) []string {
 	d := detokenizer{t: t, skipSpecial: true}
@@ -164,9 +181,9 @@ type chatReader struct {
 	opened, answered bool
 }
 
-// chatAnswer returns the pieces of the job's answer.
-func (j *job) chatAnswer() *chatAnswer {
-	o := j.c.chat
+// answerOf returns the pieces of the job's answer.
+func answerOf(j *job) *chatAnswer {
+	o := chatOf(j)
 	if o.answer != nil {
 		return o.answer
 	}

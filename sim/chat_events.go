@@ -17,14 +17,14 @@ func (chat) leading(j *job) []byte {
 		if isTrue(j.c.ReturnTokenIDs) {
 			prompt = j.c.ids
 		}
-		c := append(j.chatChunk(choice, 0), member{"prompt_token_ids", prompt}, member{"prompt_text", nil})
+		c := append(chatChunk(j, choice, 0), member{"prompt_token_ids", prompt}, member{"prompt_text", nil})
 		out = append(out, frame(c)...)
 	}
 	return out
 }
 
 // chatChunk returns a chunk with a choice, of which n tokens have been sent.
-func (j *job) chatChunk(choice object, n int) object {
+func chatChunk(j *job, choice object, n int) object {
 	c := object{{"id", j.id}, {"object", "chat.completion.chunk"}, {"created", j.created}, {"model", j.s.opt.Models[0]},
 		{"choices", []any{choice}}}
 	if j.c.wantsUsage() && isTrue(j.c.StreamOptions.ContinuousUsage) && !j.s.opt.NoUsage {
@@ -36,7 +36,7 @@ func (j *job) chatChunk(choice object, n int) object {
 // event has one chunk, or several where the order of the text needs it.
 func (chat) event(j *job, index, from, to int) []byte {
 	var out []byte
-	pieces := j.chatAnswer().pieces
+	pieces := answerOf(j).pieces
 	last := pieceKind(0)
 	for start, i := from, from; i <= to; i++ {
 		if i < to {
@@ -49,7 +49,7 @@ func (chat) event(j *job, index, from, to int) []byte {
 			}
 		}
 		if i > start || from == to {
-			out = append(out, j.chatEvent(index, start, i)...)
+			out = append(out, chatEvent(j, index, start, i)...)
 			start = i
 		}
 	}
@@ -57,29 +57,29 @@ func (chat) event(j *job, index, from, to int) []byte {
 }
 
 // chatEvent returns the chunk with the tokens from..to. A chunk that says nothing is not sent.
-func (j *job) chatEvent(index, from, to int) []byte {
-	delta := j.chatDelta(index, from, to)
-	hides := j.c.chat.hidesReasoning
+func chatEvent(j *job, index, from, to int) []byte {
+	delta := chatDelta(j, index, from, to)
+	hides := chatOf(j).hidesReasoning
 	showsIDs := isTrue(j.c.ReturnTokenIDs) && !hides
-	logprobs := j.chatLogprobs(from, to)
+	logprobs := chatLogprobs(j, from, to)
 	ends := to == len(j.gen.ids)
 	if len(delta) == 0 && !ends && logprobs == nil && !showsIDs {
 		return nil
 	}
 	choice := object{{"index", index}, {"delta", delta}, {"logprobs", logprobs}, {"finish_reason", nil}}
 	if ends {
-		choice[3].value = j.chatFinish()
+		choice[3].value = chatFinish(j)
 		choice = append(choice, member{"stop_reason", j.gen.stop})
 	}
 	var ids any
 	if showsIDs {
 		ids = list(j.gen.ids[from:to])
 	}
-	return frame(j.chatChunk(append(choice, member{"token_ids", ids}), to))
+	return frame(chatChunk(j, append(choice, member{"token_ids", ids}), to))
 }
 
 // reasoningMembers returns the names of the members with reasoning.
-func (j *job) reasoningMembers() []string {
+func reasoningMembers(j *job) []string {
 	if j.s.opt.ChatForm == ChatBoth {
 		return []string{"reasoning", "reasoning_content"}
 	}
@@ -87,10 +87,10 @@ func (j *job) reasoningMembers() []string {
 }
 
 // chatDelta returns what the tokens from..to add to the message of a choice.
-func (j *job) chatDelta(index, from, to int) object {
+func chatDelta(j *job, index, from, to int) object {
 	var reasoning, content, arguments string
 	var calls []any
-	a := j.chatAnswer()
+	a := answerOf(j)
 	var call object
 	endCall := func() {
 		if call != nil {
@@ -115,7 +115,7 @@ func (j *job) chatDelta(index, from, to int) object {
 			arguments += p.text
 			switch function := (object{{"arguments", arguments}}); {
 			case p.begins:
-				call = object{{"id", j.callID(index, at)}, {"type", "function"}, {"index", at},
+				call = object{{"id", callID(j, index, at)}, {"type", "function"}, {"index", at},
 					{"function", append(object{{"name", a.calls[at]}}, function...)}}
 			case call == nil:
 				call = object{{"index", at}, {"function", function}}
@@ -131,7 +131,7 @@ func (j *job) chatDelta(index, from, to int) object {
 		delta = append(delta, member{"content", content})
 	}
 	if reasoning != "" {
-		for _, name := range j.reasoningMembers() {
+		for _, name := range reasoningMembers(j) {
 			delta = append(delta, member{name, reasoning})
 		}
 	}
@@ -142,22 +142,22 @@ func (j *job) chatDelta(index, from, to int) object {
 }
 
 // callID returns the id of a call. It is always the same for an answer of the same id.
-func (j *job) callID(index, call int) string {
+func callID(j *job, index, call int) string {
 	h := fnv.New128a()
 	fmt.Fprint(h, j.id, " ", index, " ", call)
 	return fmt.Sprintf("chatcmpl-tool-%x", h.Sum(nil))
 }
 
-func (j *job) chatFinish() string {
-	if j.gen.finish == "stop" && len(j.chatAnswer().calls) > 0 && !strings.HasPrefix(j.c.chat.choice, "function ") {
+func chatFinish(j *job) string {
+	if j.gen.finish == "stop" && len(answerOf(j).calls) > 0 && !strings.HasPrefix(chatOf(j).choice, "function ") {
 		return "tool_calls"
 	}
 	return j.gen.finish
 }
 
 // chatLogprobs returns the logprobs of the tokens from..to, or nil without any.
-func (j *job) chatLogprobs(from, to int) any {
-	if j.c.Logprobs == nil || j.c.chat.hidesReasoning {
+func chatLogprobs(j *job, from, to int) any {
+	if j.c.Logprobs == nil || chatOf(j).hidesReasoning {
 		return nil
 	}
 	content := []any{}
@@ -168,14 +168,14 @@ func (j *job) chatLogprobs(from, to int) any {
 		all = slices.DeleteFunc(all, func(a Alternative) bool { return a.Token == own.Token })
 		top := []any{}
 		for _, a := range slices.Insert(all, 0, own)[:*j.c.Logprobs] {
-			top = append(top, j.chatLogprob(a.Token, a.Logprob))
+			top = append(top, chatLogprob(j, a.Token, a.Logprob))
 		}
-		content = append(content, append(j.chatLogprob(j.gen.ids[at], sampled), member{"top_logprobs", top}))
+		content = append(content, append(chatLogprob(j, j.gen.ids[at], sampled), member{"top_logprobs", top}))
 	}
 	return object{{"content", content}}
 }
 
-func (j *job) chatLogprob(id uint32, value float64) object {
+func chatLogprob(j *job, id uint32, value float64) object {
 	b, _ := j.s.tok.TokenBytes(id)
 	// The bytes are those of the text, in which a part of a character is U+FFFD.
 	shown := []byte(lossy(b))
@@ -187,7 +187,7 @@ func (j *job) chatLogprob(id uint32, value float64) object {
 }
 
 // chatUsage returns the usage of the whole answer.
-func (j *job) chatUsage() object {
+func chatUsage(j *job) object {
 	n := j.c.choices()
 	u := j.usage(n * len(j.gen.ids))
 	usage := object{{"prompt_tokens", u.PromptTokens}, {"total_tokens", u.TotalTokens},
@@ -195,15 +195,15 @@ func (j *job) chatUsage() object {
 	if details := j.details(); details != nil {
 		usage = append(usage, member{"prompt_tokens_details", details})
 	}
-	if j.parsesReasoning() {
+	if parsesReasoning(j) {
 		usage = append(usage, member{"completion_tokens_details", object{
-			{"reasoning_tokens", n * j.chatAnswer().reasoningTokens}}})
+			{"reasoning_tokens", n * answerOf(j).reasoningTokens}}})
 	}
 	return usage
 }
 
 // parsesReasoning reports whether the server takes the reasoning out of the text.
-func (j *job) parsesReasoning() bool {
+func parsesReasoning(j *job) bool {
 	switch j.s.opt.ChatForm {
 	case ChatReasoning, ChatReasoningContent, ChatBoth:
 		return true
@@ -216,7 +216,7 @@ func (chat) trailing(j *job) []byte {
 		return nil
 	}
 	return frame(object{{"id", j.id}, {"object", "chat.completion.chunk"}, {"created", j.created},
-		{"model", j.s.opt.Models[0]}, {"choices", []any{}}, {"usage", j.chatUsage()}})
+		{"model", j.s.opt.Models[0]}, {"choices", []any{}}, {"usage", chatUsage(j)}})
 }
 
 func (chat) whole(j *job) []byte {
@@ -227,17 +227,17 @@ func (chat) whole(j *job) []byte {
 	choices := []any{}
 	for i := range j.c.choices() {
 		var ids any
-		if isTrue(j.c.ReturnTokenIDs) && !j.c.chat.hidesReasoning {
+		if isTrue(j.c.ReturnTokenIDs) && !chatOf(j).hidesReasoning {
 			ids = list(j.gen.ids)
 		}
-		choices = append(choices, object{{"index", i}, {"message", j.chatMessage(i)},
-			{"logprobs", j.chatLogprobs(0, len(j.gen.ids))}, {"finish_reason", j.chatFinish()}, {"stop_reason", j.gen.stop},
+		choices = append(choices, object{{"index", i}, {"message", messageOf(j, i)},
+			{"logprobs", chatLogprobs(j, 0, len(j.gen.ids))}, {"finish_reason", chatFinish(j)}, {"stop_reason", j.gen.stop},
 			{"token_ids", ids}, {"routed_experts", nil}})
 	}
 	answer := object{{"id", j.id}, {"object", "chat.completion"}, {"created", j.created}, {"model", j.s.opt.Models[0]},
 		{"choices", choices}, {"service_tier", nil}, {"system_fingerprint", nil}}
 	if !j.s.opt.NoUsage {
-		answer = append(answer, member{"usage", j.chatUsage()})
+		answer = append(answer, member{"usage", chatUsage(j)})
 	}
 	for _, name := range []string{"prompt_logprobs", "prompt_token_ids", "prompt_text", "kv_transfer_params",
 		"ec_transfer_params", "metrics"} {
@@ -250,10 +250,10 @@ func (chat) whole(j *job) []byte {
 	return mustJSON(answer)
 }
 
-// chatMessage returns the whole message of a choice. Several texts of one kind are lines of one.
-func (j *job) chatMessage(index int) object {
+// messageOf returns the whole message of a choice. Several texts of one kind are lines of one.
+func messageOf(j *job, index int) object {
 	texts := map[pieceKind][]byte{}
-	a := j.chatAnswer()
+	a := answerOf(j)
 	calls := make([][]byte, len(a.calls))
 	said := map[pieceKind]bool{}
 	for _, ofToken := range a.pieces {
@@ -262,7 +262,7 @@ func (j *job) chatMessage(index int) object {
 				calls[p.call] = append(calls[p.call], p.text...)
 				continue
 			}
-			if p.begins && said[p.kind] && j.parsesReasoning() {
+			if p.begins && said[p.kind] && parsesReasoning(j) {
 				texts[p.kind] = append(texts[p.kind], '\n')
 			}
 			texts[p.kind] = append(texts[p.kind], p.text...)
@@ -280,13 +280,13 @@ func (j *job) chatMessage(index int) object {
 	if len(calls) > 0 {
 		var all []any
 		for i, arguments := range calls {
-			all = append(all, object{{"id", j.callID(index, i)}, {"type", "function"},
+			all = append(all, object{{"id", callID(j, index, i)}, {"type", "function"},
 				{"function", object{{"name", a.calls[i]}, {"arguments", string(arguments)}}}})
 		}
 		m = append(m, member{"tool_calls", all})
 	}
-	if j.parsesReasoning() {
-		for _, name := range j.reasoningMembers() {
+	if parsesReasoning(j) {
+		for _, name := range reasoningMembers(j) {
 			m = append(m, member{name, orNull(reasoningPiece)})
 		}
 	}

@@ -53,7 +53,7 @@ type chatPart struct {
 }
 
 // readMessages checks the messages as vLLM's request model and a strict chat template do.
-func (s *Server) readMessages(all []json.RawMessage) ([]chatMessage, *refusal) {
+func readMessages(s *Server, all []json.RawMessage) ([]chatMessage, *refusal) {
 	messages := make([]chatMessage, 0, len(all))
 	for i, raw := range all {
 		at := "body.messages." + strconv.Itoa(i)
@@ -62,7 +62,7 @@ func (s *Server) readMessages(all []json.RawMessage) ([]chatMessage, *refusal) {
 		if r != nil {
 			return nil, invalid(at, strings.ReplaceAll(r.Message, "'loc': 'body", "'loc': '"+at))
 		}
-		if r := s.checkMessage(at, &m, fields); r != nil {
+		if r := checkMessage(s, at, &m, fields); r != nil {
 			return nil, r
 		}
 		messages = append(messages, m)
@@ -73,7 +73,7 @@ func (s *Server) readMessages(all []json.RawMessage) ([]chatMessage, *refusal) {
 	return messages, nil
 }
 
-func (s *Server) checkMessage(at string, m *chatMessage, fields map[string]json.RawMessage) *refusal {
+func checkMessage(s *Server, at string, m *chatMessage, fields map[string]json.RawMessage) *refusal {
 	missing := func(name string) *refusal {
 		return invalid(at+"."+name, pydantic("missing", at+"."+name, "Field required"))
 	}
@@ -112,7 +112,7 @@ func (s *Server) checkMessage(at string, m *chatMessage, fields map[string]json.
 		return nil
 	}
 	var r *refusal
-	m.text, r = s.readContent(at+".content", role, m.Content)
+	m.text, r = readContent(s, at+".content", role, m.Content)
 	return r
 }
 
@@ -140,7 +140,7 @@ func checkCall(at string, c *chatCall) *refusal {
 }
 
 // readContent returns the text of a content, with a word in place of each image, sound and file.
-func (s *Server) readContent(at, role string, raw json.RawMessage) (string, *refusal) {
+func readContent(s *Server, at, role string, raw json.RawMessage) (string, *refusal) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		return text, nil
@@ -156,7 +156,7 @@ func (s *Server) readContent(at, role string, raw json.RawMessage) (string, *ref
 		if _, r := decodeObject(raw, &p); r != nil {
 			return "", invalid(at, strings.ReplaceAll(r.Message, "'loc': 'body", "'loc': '"+at))
 		}
-		text, r := s.readPart(at, role, &p)
+		text, r := readPart(s, at, role, &p)
 		if r != nil {
 			return "", r
 		}
@@ -165,7 +165,7 @@ func (s *Server) readContent(at, role string, raw json.RawMessage) (string, *ref
 	return strings.Join(texts, "\n"), nil
 }
 
-func (s *Server) readPart(at, role string, p *chatPart) (string, *refusal) {
+func readPart(s *Server, at, role string, p *chatPart) (string, *refusal) {
 	missing := func(name string) (string, *refusal) {
 		return "", invalid(at+name, pydantic("missing", at+name, "Field required"))
 	}

@@ -67,6 +67,9 @@ type chatOptions struct {
 	answer *chatAnswer
 }
 
+// chatOf returns what only [Chat] knows of the job's request.
+func chatOf(j *job) *chatOptions { return j.c.own.(*chatOptions) }
+
 // efforts are the values of reasoning_effort.
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
@@ -87,7 +90,7 @@ func (chat) decode(s *Server, h http.Header, body []byte) (*completion, *refusal
 	if r := q.check(fields); r != nil {
 		return nil, r
 	}
-	messages, refused := s.readMessages(q.Messages)
+	messages, refused := readMessages(s, q.Messages)
 	if refused != nil {
 		return nil, refused
 	}
@@ -98,10 +101,10 @@ func (chat) decode(s *Server, h http.Header, body []byte) (*completion, *refusal
 	if c.Model != nil && *c.Model != "" && !s.serves(*c.Model) {
 		return nil, notFound("model", "The model `"+*c.Model+"` does not exist.")
 	}
-	if c.ids, refused = s.render(messages, q); refused != nil {
+	if c.ids, refused = render(s, messages, q); refused != nil {
 		return nil, refused
 	}
-	if r := s.chatLength(q); r != nil {
+	if r := chatLength(s, q); r != nil {
 		return nil, r
 	}
 	if isTrue(q.Logprobs) {
@@ -179,13 +182,13 @@ func (q *chatRequest) checkFormat(fields map[string]json.RawMessage) *refusal {
 func (q *chatRequest) readTools(s *Server) *refusal {
 	o := &chatOptions{choice: "none", format: q.ResponseFormat, hidesReasoning: q.IncludeReasoning != nil &&
 		!*q.IncludeReasoning, oneCall: q.ParallelToolCalls != nil && !*q.ParallelToolCalls}
-	q.chat = o
+	q.own, q.holds.form = o, o
 	if q.Tools != nil && len(q.Tools) == 0 {
 		return invalidValue("tools", "`tools` must not be an empty array. Either provide at least one tool or omit the "+
 			"field entirely.", 0)
 	}
 	for i := range q.Tools {
-		t, r := s.readTool("body.tools."+strconv.Itoa(i), &q.Tools[i])
+		t, r := readTool(s, "body.tools."+strconv.Itoa(i), &q.Tools[i])
 		if r != nil {
 			return r
 		}
@@ -200,13 +203,14 @@ func (q *chatRequest) readTools(s *Server) *refusal {
 	if r := o.compile(q.Structured); r != nil {
 		return r
 	}
+	q.declared = o.callable()
 	if q.Structured != nil && q.Structured.Tag == nil {
 		q.Structured = nil // it is not the engine's structural tag
 	}
 	return nil
 }
 
-func (s *Server) readTool(at string, t *chatTool) (tool, *refusal) {
+func readTool(s *Server, at string, t *chatTool) (tool, *refusal) {
 	missing := func(at string) (tool, *refusal) {
 		return tool{}, invalid(at, pydantic("missing", at, "Field required"))
 	}
@@ -284,7 +288,7 @@ func (o *chatOptions) readChoice(q *chatRequest) *refusal {
 }
 
 // chatLength checks that the conversation fits the context. The default of the answer's length is the rest of it.
-func (s *Server) chatLength(q *chatRequest) *refusal {
+func chatLength(s *Server, q *chatRequest) *refusal {
 	asked, want := q.MaxTokens, 0
 	if q.MaxCompletionTokens != nil {
 		asked = q.MaxCompletionTokens

@@ -10,7 +10,7 @@ import (
 // render returns a conversation as a Harmony prompt. It is a template of this package's own: tools are lines of JSON,
 // and all reasoning of the past is kept unless
 // [Options.ForgetReasoning] is set. Text of the conversation is ordinary text, whatever it spells.
-func (s *Server) render(messages []chatMessage, q *chatRequest) ([]uint32, *refusal) {
+func render(s *Server, messages []chatMessage, q *chatRequest) ([]uint32, *refusal) {
 	w := &writer{t: s.tok}
 	effort := "medium"
 	if q.ReasoningEffort != nil {
@@ -47,7 +47,7 @@ func (s *Server) render(messages []chatMessage, q *chatRequest) ([]uint32, *refu
 				w.open("assistant", m.text, "final")
 				return w.ids, nil
 			}
-			w.assistant(m, names)
+			writeAssistant(w, m, names)
 		default:
 			w.message("developer", "# Instructions\n\n"+m.text)
 		}
@@ -79,26 +79,8 @@ func developerText(instructions string, q *chatRequest) string {
 	return text
 }
 
-// open begins a message, header and text.
-func (a *writer) open(role, text string, channel ...string) {
-	a.special(tokenizer.Start)
-	a.text(role)
-	for _, c := range channel {
-		a.special(tokenizer.Channel)
-		a.text(c)
-	}
-	a.special(tokenizer.Message)
-	a.text(text)
-}
-
-// message writes a whole message.
-func (a *writer) message(role, text string, channel ...string) {
-	a.open(role, text, channel...)
-	a.special(tokenizer.End)
-}
-
-// assistant writes an assistant's turn. names gets the names of the functions that are called, by the ids of the calls.
-func (a *writer) assistant(m *chatMessage, names map[string]string) {
+// writeAssistant writes an assistant's turn. names gets the names of the functions that are called, by the ids of the calls.
+func writeAssistant(a *writer, m *chatMessage, names map[string]string) {
 	reasoning := m.Reasoning
 	if reasoning == nil {
 		reasoning = m.ReasoningContent
@@ -119,10 +101,10 @@ func (a *writer) assistant(m *chatMessage, names map[string]string) {
 	}
 }
 
-// chatTokenizePage returns /tokenize of vLLM, for a text and for a conversation.
-func (s *Server) chatTokenizePage() *page {
+// tokenizePage returns /tokenize of vLLM, for a text and for a conversation.
+func tokenizePage(s *Server) *page {
 	return &page{[]string{http.MethodPost}, func(w http.ResponseWriter, rec *Request) {
-		ids, refused := s.tokenizeChat(rec.Body)
+		ids, refused := tokenizeChat(s, rec.Body)
 		if refused != nil {
 			s.refuse(w, rec, refused)
 			return
@@ -136,7 +118,7 @@ func (s *Server) chatTokenizePage() *page {
 	}}
 }
 
-func (s *Server) tokenizeChat(body []byte) ([]uint32, *refusal) {
+func tokenizeChat(s *Server, body []byte) ([]uint32, *refusal) {
 	var q struct {
 		chatRequest
 		Prompt *string `json:"prompt"`
@@ -153,18 +135,18 @@ func (s *Server) tokenizeChat(body []byte) ([]uint32, *refusal) {
 	if len(q.Messages) == 0 {
 		return nil, invalid("body.messages", pydantic("missing", "body.messages", "Field required"))
 	}
-	messages, r := s.readMessages(q.Messages)
+	messages, r := readMessages(s, q.Messages)
 	if r != nil {
 		return nil, r
 	}
 	if r := q.readTools(s); r != nil {
 		return nil, r
 	}
-	return s.render(messages, &q.chatRequest)
+	return render(s, messages, &q.chatRequest)
 }
 
 // detokenizePage returns /detokenize of vLLM.
-func (s *Server) detokenizePage() *page {
+func detokenizePage(s *Server) *page {
 	return &page{[]string{http.MethodPost}, func(w http.ResponseWriter, rec *Request) {
 		var q struct {
 			Model  string   `json:"model"`

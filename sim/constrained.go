@@ -10,10 +10,26 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
+// constraint is what an answer is held to: a structural tag, a form that the request describes otherwise, or both. Nil
+// is none.
+type constraint struct {
+	tag  *tagFormat
+	form form
+}
+
+// form is the form of an answer.
+type form interface {
+	// checkAnswer reports why an answer does not have the form. An answer that a limit may have cut has it.
+	checkAnswer(t *tokenizer.Tokenizer, ids []uint32) error
+	// schemas returns the schemas that a text may have to fit, and texts texts that may have the form.
+	schemas() []json.RawMessage
+	texts() []string
+}
+
 // answerUnder returns the built-in model's answer to a prompt under a constraint: its usual answer if that fits, else a
 // call of some function or a text in a form of the answer. After a tool's result the text comes first, so that an agent
 // comes to its end. Each comes after some reasoning. It reports false if no such answer fits.
-func answerUnder(t *tokenizer.Tokenizer, p *prompt, c *completion) ([]uint32, bool) {
+func answerUnder(t *tokenizer.Tokenizer, p *prompt, c constraint) ([]uint32, bool) {
 	if c.tag != nil {
 		p.limits = map[string]*tagFormat{}
 		c.tag.arguments(p.limits)
@@ -37,7 +53,7 @@ func answerUnder(t *tokenizer.Tokenizer, p *prompt, c *completion) ([]uint32, bo
 }
 
 // callUnder returns a call that fits a constraint.
-func callUnder(t *tokenizer.Tokenizer, p *prompt, c *completion) ([]uint32, bool) {
+func callUnder(t *tokenizer.Tokenizer, p *prompt, c constraint) ([]uint32, bool) {
 	user, _ := p.last("user")
 	for _, call := range p.callOrder() {
 		a := newWriter(t, p, p.latest(), call, true)
@@ -80,7 +96,7 @@ func (p *prompt) callOrder() []tool {
 }
 
 // textUnder returns an answer in text that fits a constraint.
-func textUnder(t *tokenizer.Tokenizer, p *prompt, c *completion) ([]uint32, bool) {
+func textUnder(t *tokenizer.Tokenizer, p *prompt, c constraint) ([]uint32, bool) {
 	user, _ := p.last("user")
 	for _, text := range c.texts(p, user.text) {
 		a := newWriter(t, p, p.latest(), tool{}, false)
@@ -96,7 +112,7 @@ func textUnder(t *tokenizer.Tokenizer, p *prompt, c *completion) ([]uint32, bool
 }
 
 // texts returns texts that may have a form of the answer.
-func (c *completion) texts(p *prompt, user string) []string {
+func (c constraint) texts(p *prompt, user string) []string {
 	var all []string
 	for _, schema := range c.schemas() {
 		if n := readSchema(schema, schema); n.anyObject() {
@@ -110,11 +126,8 @@ func (c *completion) texts(p *prompt, user string) []string {
 	if c.tag != nil {
 		others = c.tag.texts()
 	}
-	if c.chat != nil {
-		others = append(others, c.chat.schema.choices...)
-		if text, ok := simplest(c.chat.schema.source); ok && c.chat.schema.source != "" {
-			others = append(others, text)
-		}
+	if c.form != nil {
+		others = append(others, c.form.texts()...)
 	}
 	spoken := set(words(user))
 	slices.SortStableFunc(others, func(a, b string) int {
@@ -227,27 +240,27 @@ func (f *tagFormat) texts() []string {
 	return all
 }
 
-// checkAnswer reports why an answer does not keep to what the request asks of its form.
-func (c *completion) checkAnswer(t *tokenizer.Tokenizer, ids []uint32) error {
+// checkAnswer reports why an answer does not keep to the constraint.
+func (c constraint) checkAnswer(t *tokenizer.Tokenizer, ids []uint32) error {
 	if c.tag != nil {
 		if err := c.tag.checkAnswer(t, ids); err != nil {
 			return err
 		}
 	}
-	if c.chat != nil {
-		return c.chat.checkAnswer(t, ids)
+	if c.form != nil {
+		return c.form.checkAnswer(t, ids)
 	}
 	return nil
 }
 
 // schemas returns the schemas that an answer may have to fit.
-func (c *completion) schemas() []json.RawMessage {
+func (c constraint) schemas() []json.RawMessage {
 	var all []json.RawMessage
 	if c.tag != nil {
 		all = c.tag.schemas()
 	}
-	if c.chat != nil && c.chat.schema.text != nil {
-		all = append(all, c.chat.schema.text)
+	if c.form != nil {
+		all = append(all, c.form.schemas()...)
 	}
 	return all
 }

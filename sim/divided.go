@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -147,12 +146,12 @@ func (s *Server) handOver(w http.ResponseWriter, r *http.Request) {
 
 // awaitKept returns what is kept under a key. SGLang's two servers get their requests in any order.
 func (s *Server) awaitKept(ctx context.Context, key string) *keptPrompt {
-	_, sglang := s.kind.(interface{ meets() })
+	meets := s.kind.meets()
 	for {
 		s.divided.mu.Lock()
 		kept, changed := s.divided.kept[key], s.keptChanged
 		s.divided.mu.Unlock()
-		if kept != nil || !sglang {
+		if kept != nil || !meets {
 			return kept
 		}
 		select {
@@ -204,7 +203,7 @@ func (s *Server) Transfers() int { return int(s.transfers.Load()) }
 
 // checkDivided makes the checks of SGLang's schedulers. The servers of one role answer no request of their own.
 func (s *Server) checkDivided(c *completion) *refusal {
-	if _, sglang := s.kind.(interface{ meets() }); !sglang || s.opt.Role == "" {
+	if !s.kind.meets() || s.opt.Role == "" {
 		return nil
 	}
 	switch b := c.bootstrap; {
@@ -227,14 +226,14 @@ func (s *Server) checkDivided(c *completion) *refusal {
 // server fails.
 func (j *job) divide(ctx context.Context) (*refusal, error) {
 	s, c := j.s, j.c
-	_, sglang := s.kind.(interface{ meets() })
+	meets := s.kind.meets()
 	switch {
-	case sglang && s.opt.Role == RolePrefill:
+	case meets && s.opt.Role == RolePrefill:
 		return j.readForRoom(ctx)
-	case sglang && s.opt.Role == RoleDecode:
+	case meets && s.opt.Role == RoleDecode:
 		address := net.JoinHostPort(strings.Trim(*c.bootstrap.Host, "[]"), strconv.Itoa(*c.bootstrap.Port))
 		return j.fetch(ctx, address, strconv.FormatUint(*c.bootstrap.Room, 10))
-	case sglang || c.KVTransferParams == nil:
+	case meets || c.KVTransferParams == nil:
 		return nil, nil
 	}
 	p := c.KVTransferParams
@@ -359,25 +358,12 @@ func (s *Server) abortable(ctx context.Context, id string) (context.Context, fun
 	}
 }
 
-// abortPage returns SGLang's /abort_request.
-func (s *Server) abortPage() *page {
-	return &page{[]string{http.MethodPost, http.MethodGet}, func(w http.ResponseWriter, rec *Request) {
-		var q struct {
-			RID string `json:"rid"`
-		}
-		if json.Unmarshal(rec.Body, &q) != nil {
-			s.refuse(w, rec, httpError(http.StatusUnprocessableEntity))
-			return
-		}
-		s.divided.mu.Lock()
-		cancel := s.divided.aborts[q.RID]
-		s.divided.mu.Unlock()
-		if cancel != nil {
-			cancel()
-		}
-		s.head(w, rec, http.StatusOK, "")
-	}}
+// abort ends the request with this id, if there is one.
+func (s *Server) abort(id string) {
+	s.divided.mu.Lock()
+	cancel := s.divided.aborts[id]
+	s.divided.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
 }
-
-// meets marks the kinds whose servers meet before the prompt is read.
-func (sglang) meets() {}

@@ -41,7 +41,7 @@ func (s *Server) Engine(r EngineRequest) (EngineAnswer, error) {
 	if r.StructuralTag != "" {
 		var refused *refusal
 		c.Structured = &structuredOutputs{Tag: &r.StructuralTag}
-		if c.tag, refused = c.Structured.readTag(); refused != nil {
+		if c.holds.tag, refused = c.Structured.readTag(); refused != nil {
 			return EngineAnswer{}, errors.New(refused.Message)
 		}
 	}

@@ -15,6 +15,16 @@ import (
 // (tools/server); e2e/llamacpp/testdata has what a real one sends, and make test-llamacpp compares both.
 type llamacpp struct{}
 
+// defaults: the cache compares token by token, and has one context.
+func (llamacpp) defaults(o *Options) {
+	if o.BlockSize <= 0 {
+		o.BlockSize = 1
+	}
+	if o.KVCacheTokens <= 0 {
+		o.KVCacheTokens = o.MaxModelLen
+	}
+}
+
 func (llamacpp) path() string { return "/completion" }
 
 func (llamacpp) methods() []string { return []string{http.MethodPost} }
@@ -36,12 +46,12 @@ func (llamacpp) page(s *Server, path string) *page {
 		}}})
 	case "/props":
 		return s.jsonPage(map[string]any{"build_info": "b1-0c1e57098", "model_alias": s.opt.Models[0],
-			"total_slots":                 s.llamaSlots(),
+			"total_slots":                 llamaSlots(s),
 			"default_generation_settings": map[string]any{"n_ctx": s.opt.MaxModelLen}})
 	case "/metrics":
 		return s.metricsPage("text/plain; version=0.0.4")
 	case "/tokenize":
-		return s.llamaTokenizePage()
+		return llamaTokenizePage(s)
 	}
 	return nil
 }
@@ -52,7 +62,7 @@ func (llamacpp) guarded(path string) bool { return path != "/health" && path != 
 func (llamacpp) answerID(http.Header, *completion) string { return "" }
 
 // llamaSlots is how many requests are answered at once.
-func (s *Server) llamaSlots() int {
+func llamaSlots(s *Server) int {
 	if s.opt.MaxRunning > 0 {
 		return s.opt.MaxRunning
 	}
@@ -97,14 +107,17 @@ type llamaOptions struct {
 	shown []*string
 }
 
+// llamaOf returns what only this kind knows of the job's request.
+func llamaOf(j *job) *llamaOptions { return j.c.own.(*llamaOptions) }
+
 func (llamacpp) decode(s *Server, _ http.Header, body []byte) (*completion, *refusal) {
 	var q llamaRequest
 	if r := decodeLlama(body, &q); r != nil {
 		return nil, r
 	}
-	c := &completion{Stream: &q.Stream, N: q.N, IgnoreEOS: q.IgnoreEOS,
-		llama: &llamaOptions{fields: q.ResponseFields, returnTokens: q.ReturnTokens}}
-	switch slots := s.llamaSlots(); {
+	own := &llamaOptions{fields: q.ResponseFields, returnTokens: q.ReturnTokens}
+	c := &completion{Stream: &q.Stream, N: q.N, IgnoreEOS: q.IgnoreEOS, own: own}
+	switch slots := llamaSlots(s); {
 	case q.Prompt == nil:
 		return nil, badRequest("", "[json.exception.out_of_range.403] key 'prompt' not found")
 	case c.choices() < 1 || c.choices() > slots:
@@ -116,7 +129,7 @@ func (llamacpp) decode(s *Server, _ http.Header, body []byte) (*completion, *ref
 	for _, name := range q.Preserved {
 		// The real server ignores what is not one token.
 		if id, size, _ := tokenizer.MatchSpecial([]byte(name)); size > 0 && size == len(name) {
-			c.llama.preserved = append(c.llama.preserved, id)
+			own.preserved = append(own.preserved, id)
 		}
 	}
 	var r *refusal
@@ -219,3 +232,25 @@ func (llamacpp) terminator() []byte { return nil }
 
 // singleUse: the server says that it keeps the connection, and closes it when it is used again.
 func (llamacpp) singleUse() bool { return true }
+
+func (llamacpp) meets() bool { return false }
+
+// llamaTokenizePage returns /tokenize of llama.cpp. Its add_special and parse_special change nothing for this vocabulary,
+// and a request without content has no tokens. What is not such a request is a failure of the server.
+func llamaTokenizePage(s *Server) *page {
+	return &page{[]string{http.MethodPost}, func(w http.ResponseWriter, rec *Request) {
+		var q struct {
+			Content string `json:"content"`
+		}
+		err := json.Unmarshal(rec.Body, &q)
+		var wrong *json.UnmarshalTypeError
+		switch {
+		case errors.As(err, &wrong):
+			s.refuse(w, rec, failureWith("[json.exception.type_error.302] type must be string, but is "+wrong.Value))
+		case err != nil:
+			s.refuse(w, rec, failureWith(err.Error()))
+		default:
+			s.respond(w, rec, http.StatusOK, mustJSON(map[string]any{"tokens": list(s.tokenize(q.Content))}))
+		}
+	}}
+}

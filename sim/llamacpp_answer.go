@@ -12,7 +12,7 @@ func (llamacpp) leading(*job) []byte { return nil }
 // completes the character comes with the last of its ids, and the others never come.
 func (llamacpp) event(j *job, index, from, to int) []byte {
 	var out []byte
-	shown := j.llamaShown()
+	shown := llamaShown(j)
 	for i := from; i < to; i++ {
 		if shown[i] != nil {
 			out = append(out, frame(object{{"index", index}, {"content", *shown[i]}, {"tokens", j.gen.ids[i : i+1]},
@@ -23,28 +23,29 @@ func (llamacpp) event(j *job, index, from, to int) []byte {
 }
 
 // llamaShown returns the text that comes with each token, or nil for a token that comes never.
-func (j *job) llamaShown() []*string {
-	if j.c.llama.shown != nil {
-		return j.c.llama.shown
+func llamaShown(j *job) []*string {
+	own := llamaOf(j)
+	if own.shown != nil {
+		return own.shown
 	}
 	var text []byte
 	sent := 0
 	for _, id := range j.gen.ids {
-		if text = append(text, j.llamaText(id)...); endsWithin(text) {
-			j.c.llama.shown = append(j.c.llama.shown, nil)
+		if text = append(text, llamaText(j, id)...); endsWithin(text) {
+			own.shown = append(own.shown, nil)
 			continue
 		}
 		piece := lossy(text[sent:])
-		j.c.llama.shown = append(j.c.llama.shown, &piece)
+		own.shown = append(own.shown, &piece)
 		sent = len(text)
 	}
-	return j.c.llama.shown
+	return own.shown
 }
 
 // llamaText returns what the server shows of a token. The ends of an answer are hidden unless the request preserves
 // them.
-func (j *job) llamaText(id uint32) []byte {
-	if slices.Contains(eos, id) && !slices.Contains(j.c.llama.preserved, id) {
+func llamaText(j *job, id uint32) []byte {
+	if slices.Contains(eos, id) && !slices.Contains(llamaOf(j).preserved, id) {
 		return nil
 	}
 	text, _ := j.s.tok.TokenBytes(id)
@@ -70,13 +71,13 @@ func endsWithin(text []byte) bool {
 func (llamacpp) trailing(j *job) []byte {
 	var out []byte
 	for i := range j.c.choices() {
-		out = append(out, frame(j.llamaEnd(i, "", nil))...)
+		out = append(out, frame(llamaEnd(j, i, "", nil))...)
 	}
 	return out
 }
 
 // llamaEnd returns a choice's last event, or its whole answer.
-func (j *job) llamaEnd(index int, content string, ids []uint32) object {
+func llamaEnd(j *job, index int, content string, ids []uint32) object {
 	stopType := "none"
 	switch j.gen.finish {
 	case "stop":
@@ -95,11 +96,11 @@ func (j *job) llamaEnd(index int, content string, ids []uint32) object {
 		{"stopping_word", ""}, {"tokens_cached", len(j.c.ids) + predicted - 1},
 		{"timings", object{{"cache_n", cached}, {"prompt_n", len(j.c.ids) - cached}, {"predicted_n", predicted}}},
 	}
-	if len(j.c.llama.fields) == 0 {
+	if len(llamaOf(j).fields) == 0 {
 		return all
 	}
 	var chosen object
-	for _, name := range j.c.llama.fields {
+	for _, name := range llamaOf(j).fields {
 		for _, m := range all {
 			if m.name == name {
 				chosen = append(chosen, m)
@@ -113,15 +114,15 @@ func (j *job) llamaEnd(index int, content string, ids []uint32) object {
 func (llamacpp) whole(j *job) []byte {
 	var text []byte
 	for _, id := range j.gen.ids {
-		text = append(text, j.llamaText(id)...)
+		text = append(text, llamaText(j, id)...)
 	}
 	var ids []uint32
-	if j.c.llama.returnTokens {
+	if llamaOf(j).returnTokens {
 		ids = j.gen.ids
 	}
 	var all []object
 	for i := range j.c.choices() {
-		all = append(all, j.llamaEnd(i, lossy(text), ids))
+		all = append(all, llamaEnd(j, i, lossy(text), ids))
 	}
 	if len(all) == 1 {
 		return mustJSON(all[0])

@@ -85,6 +85,24 @@ type writer struct {
 func (a *writer) special(ids ...uint32) { a.ids = append(a.ids, ids...) }
 func (a *writer) text(s string)         { a.ids = a.t.AppendEncode(a.ids, s) }
 
+// open begins a message, header and text.
+func (a *writer) open(role, text string, channel ...string) {
+	a.special(tokenizer.Start)
+	a.text(role)
+	for _, c := range channel {
+		a.special(tokenizer.Channel)
+		a.text(c)
+	}
+	a.special(tokenizer.Message)
+	a.text(text)
+}
+
+// message writes a whole message.
+func (a *writer) message(role, text string, channel ...string) {
+	a.open(role, text, channel...)
+	a.special(tokenizer.End)
+}
+
 // next ends a message and begins the next one, up to its channel.
 func (a *writer) next() {
 	a.special(tokenizer.End, tokenizer.Start)

@@ -21,6 +21,8 @@ const OllamaVersion = "0.33.0-rc2"
 // an answer never is.
 type ollama struct{}
 
+func (ollama) defaults(*Options) {}
+
 func (ollama) path() string { return "/api/generate" }
 
 func (ollama) methods() []string { return []string{http.MethodPost} }
@@ -32,7 +34,7 @@ func (ollama) page(s *Server, path string) *page {
 	case "/v1/models":
 		return s.modelsPage("library")
 	case "/api/tags":
-		return s.jsonPage(map[string]any{"models": s.ollamaModels()})
+		return s.jsonPage(map[string]any{"models": ollamaModels(s)})
 	case "/api/version":
 		return s.jsonPage(map[string]string{"version": OllamaVersion})
 	}
@@ -53,7 +55,7 @@ type ollamaModelDetails struct {
 	Context  int      `json:"context_length"`
 }
 
-func (s *Server) ollamaModels() []ollamaModel {
+func ollamaModels(s *Server) []ollamaModel {
 	var all []ollamaModel
 	for _, name := range s.opt.Models {
 		all = append(all, ollamaModel{name, name,
@@ -104,15 +106,15 @@ func (ollama) decode(s *Server, _ http.Header, body []byte) (*completion, *refus
 	c.splitsReasoning = q.Think != false
 	hide := !s.opt.PrintSpecials
 	c.SkipSpecial, c.holdsLeast = &hide, true
-	if r := c.readOllamaOptions(q.Options); r != nil {
+	if r := readOptions(c, q.Options); r != nil {
 		return nil, r
 	}
-	return c, s.fitOllama(c, &q)
+	return c, fit(s, c, &q)
 }
 
-// readOllamaOptions reads the options. Unknown ones have no effect, and one of another type is an error of the server:
+// readOptions reads the options. Unknown ones have no effect, and one of another type is an error of the server:
 // Options.FromMap.
-func (c *completion) readOllamaOptions(options map[string]any) *refusal {
+func readOptions(c *completion, options map[string]any) *refusal {
 	wrong := func(name, kind string) *refusal {
 		return refuse(http.StatusInternalServerError, "", "", fmt.Sprintf("option %q must be of type %s", name, kind))
 	}
@@ -153,9 +155,9 @@ func (c *completion) readOllamaOptions(options map[string]any) *refusal {
 // ollamaKeep is how many tokens of a prompt that does not fit are kept at its beginning: the default of num_keep.
 const ollamaKeep = 4
 
-// fitOllama makes prompt and answer fit the context: llamaServerRunner.completionPromptForRequest. A prompt that is too
+// fit makes prompt and answer fit the context: llamaServerRunner.completionPromptForRequest. A prompt that is too
 // long loses its middle, unless the request says otherwise.
-func (s *Server) fitOllama(c *completion, q *ollamaRequest) *refusal {
+func fit(s *Server, c *completion, q *ollamaRequest) *refusal {
 	context, have := s.opt.MaxModelLen, len(c.ids)
 	no := func(b *bool) bool { return b != nil && !*b }
 	switch {
@@ -194,6 +196,8 @@ func (ollama) terminator() []byte { return nil }
 
 func (ollama) singleUse() bool { return false }
 
+func (ollama) meets() bool { return false }
+
 // The members of answers, in Ollama's order. The durations are of no machine.
 type (
 	ollamaAnswer struct {
@@ -223,7 +227,7 @@ func (k ollama) event(j *job, _, from, to int) []byte {
 	}
 	if to == len(j.gen.ids) {
 		end := k.answer(j, "", from)
-		end.Done, end.ollamaEnd = true, j.ollamaEnd()
+		end.Done, end.ollamaEnd = true, endOf(j)
 		out = append(out, line(end)...)
 	}
 	return out
@@ -248,7 +252,7 @@ func inReasoning(ids []uint32) bool {
 	return true
 }
 
-func (j *job) ollamaEnd() *ollamaEnd {
+func endOf(j *job) *ollamaEnd {
 	return &ollamaEnd{Reason: j.gen.finish, TotalDuration: 3, LoadDuration: 1, PromptCount: len(j.c.ids),
 		PromptDuration: 1,
 		Count:          len(j.gen.ids), Duration: 1}
@@ -258,7 +262,7 @@ func (ollama) trailing(*job) []byte { return nil }
 
 func (k ollama) whole(j *job) []byte {
 	a := k.answer(j, j.text(0, len(j.gen.ids)), len(j.gen.ids))
-	a.Done, a.ollamaEnd = true, j.ollamaEnd()
+	a.Done, a.ollamaEnd = true, endOf(j)
 	return mustJSON(a)
 }
 

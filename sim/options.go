@@ -140,39 +140,26 @@ type Options struct {
 	Log *slog.Logger
 }
 
-func (o Options) withDefaults() Options {
+func (o Options) withDefaults(kind protocol) Options {
 	if len(o.Models) == 0 {
 		o.Models = []string{DefaultModel}
 	}
-	if o.Kind == "" {
-		o.Kind = VLLM
-	}
-	if o.ChatForm == "" {
-		o.ChatForm = ChatReasoningContent
-	}
-	if o.ChatMarker == "" {
-		o.ChatMarker = DefaultChatMarker
-	}
-	o.TextSpecials = o.TextSpecials || o.Kind == Text
 	if o.MaxModelLen <= 0 {
 		o.MaxModelLen = DefaultMaxModelLen
 	}
+	kind.defaults(&o)
 	if o.TokensPerChunk == 0 {
 		o.TokensPerChunk = 1
 	}
 	if o.BlockSize <= 0 {
-		if o.BlockSize = batch.DefaultBlockSize; o.Kind == LlamaCPP {
-			o.BlockSize = 1
-		}
+		o.BlockSize = batch.DefaultBlockSize
 	}
 	if o.CacheBlocks > 0 {
 		o.KVCacheTokens = (o.CacheBlocks - 1) * o.BlockSize
 		o.MaxModelLen = min(o.MaxModelLen, o.KVCacheTokens) // a request must fit, as vLLM with --max-model-len auto
 	}
 	if o.KVCacheTokens <= 0 {
-		if o.KVCacheTokens = 8 * o.MaxModelLen; o.Kind == LlamaCPP {
-			o.KVCacheTokens = o.MaxModelLen
-		}
+		o.KVCacheTokens = 8 * o.MaxModelLen
 	}
 	if o.TransferListen == "" {
 		o.TransferListen = "127.0.0.1:0"

@@ -56,6 +56,12 @@ func failure(status int) *refusal {
 	return refuse(status, kind, "", http.StatusText(status))
 }
 
+// flatError is an error in the flat form of SGLang and TensorRT-LLM.
+type flatError struct {
+	Object string `json:"object"`
+	*refusal
+}
+
 // pydantic formats one validation error as vLLM reports it.
 func pydantic(kind, loc, msg string) string {
 	return fmt.Sprintf("1 validation error:\n  {'type': '%s', 'loc': '%s', 'msg': %s}", kind, loc, pyRepr(msg))

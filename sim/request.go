@@ -56,8 +56,10 @@ type completion struct {
 	KVTransferParams *transferParams `json:"kv_transfer_params"`
 	bootstrap        bootstrap
 
-	ids []uint32   // the prompt
-	tag *tagFormat // the tag that the answer must fit, or nil
+	ids []uint32 // the prompt
+	// holds is what the answer is held to. declared are functions that the request declares beside the prompt.
+	holds    constraint
+	declared []tool
 	// splitsReasoning reports whether [Ollama] takes the reasoning out of its text.
 	splitsReasoning bool
 	// holdsLeast reports whether only text is held back with which a stop string begins.
@@ -66,8 +68,8 @@ type completion struct {
 	// callsGoOn reports whether an answer may go on after a call, so that it has several.
 	callsGoOn bool
 
-	llama *llamaOptions // only of [LlamaCPP]
-	chat  *chatOptions  // only of [Chat]
+	// own is what only the kind knows of the request.
+	own any
 }
 
 type streamOptions struct {
@@ -148,7 +150,7 @@ func (s *Server) checkEngine(c *completion) (refused *refusal) {
 	if r := s.checkThinkingBudget(c); r != nil {
 		return r
 	}
-	if c.tag, refused = c.Structured.readTag(); refused != nil {
+	if c.holds.tag, refused = c.Structured.readTag(); refused != nil {
 		return refused
 	}
 	return checkVocabulary(c.ids)
@@ -322,6 +324,16 @@ func checkBiases(biases map[string]float64) *refusal {
 		if id < 0 || id >= tokenizer.LastSpecial {
 			return badRequest("logit_bias", fmt.Sprintf("token_id(s) [%d] in logit_bias contain out-of-vocab token ids. "+
 				"Vocabulary size: %d", id, tokenizer.LastSpecial))
+		}
+	}
+	return nil
+}
+
+// checkVocabulary refuses prompts with ids that the model does not have.
+func checkVocabulary(ids []uint32) *refusal {
+	for _, id := range ids {
+		if id >= tokenizer.LastSpecial { // the model has 201,088 ids
+			return badRequest("", fmt.Sprintf("Token id %d is out of vocabulary", id))
 		}
 	}
 	return nil

@@ -46,11 +46,11 @@ func (rustVLLM) decode(s *Server, _ http.Header, body []byte) (*completion, *ref
 	if r := s.readPromptField(c); r != nil {
 		return nil, r
 	}
-	if r := s.checkRust(c); r != nil {
+	if r := checkRust(s, c); r != nil {
 		return nil, r
 	}
 	var refused *refusal
-	if c.tag, refused = c.Structured.readTag(); refused != nil {
+	if c.holds.tag, refused = c.Structured.readTag(); refused != nil {
 		return nil, refused
 	}
 	return c, nil
@@ -58,7 +58,7 @@ func (rustVLLM) decode(s *Server, _ http.Header, body []byte) (*completion, *ref
 
 // checkRust checks what the front end checks before the engine gets the request. It shortens an answer without enough
 // room.
-func (s *Server) checkRust(c *completion) *refusal {
+func checkRust(s *Server, c *completion) *refusal {
 	maximum := s.opt.MaxModelLen
 	room := maximum - len(c.ids)
 	if room <= 0 {
@@ -150,13 +150,13 @@ type (
 	}
 )
 
-func (j *job) rustFrame(choices ...rustChoice) []byte {
+func rustFrame(j *job, choices ...rustChoice) []byte {
 	return frame(rustChunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0],
 		Choices: choices})
 }
 
 // rustIDs returns ids if the request asks for them.
-func (j *job) rustIDs(ids []uint32) *[]uint32 {
+func rustIDs(j *job, ids []uint32) *[]uint32 {
 	if !isTrue(j.c.ReturnTokenIDs) {
 		return nil
 	}
@@ -170,24 +170,24 @@ func (rustVLLM) leading(j *job) []byte {
 	if !isTrue(j.c.ReturnTokenIDs) {
 		return nil
 	}
-	return j.rustFrame(rustChoice{TokenIDs: j.rustIDs(nil), PromptTokenIDs: j.c.ids})
+	return rustFrame(j, rustChoice{TokenIDs: rustIDs(j, nil), PromptTokenIDs: j.c.ids})
 }
 
 // event returns no finish reason, which comes in an event of its own. The last character is sent even if its tokens are
 // not complete.
 func (rustVLLM) event(j *job, _, from, to int) []byte {
-	choice := rustChoice{TokenIDs: j.rustIDs(j.gen.ids[from:to]), Text: j.text(from, to)}
+	choice := rustChoice{TokenIDs: rustIDs(j, j.gen.ids[from:to]), Text: j.text(from, to)}
 	if to == len(j.gen.ids) {
 		choice.Text += j.gen.rest
 	}
 	if l, ok := j.logprobs(from, to).(*logprobs); ok {
 		choice.Logprobs = &rustLogprobs{l.Tokens, l.TokenLogprobs, l.TopLogprobs, l.TextOffset}
 	}
-	return j.rustFrame(choice)
+	return rustFrame(j, choice)
 }
 
 func (rustVLLM) trailing(j *job) []byte {
-	finish := j.rustFrame(rustChoice{FinishReason: &j.gen.finish, StopReason: j.gen.stop, TokenIDs: j.rustIDs(nil)})
+	finish := rustFrame(j, rustChoice{FinishReason: &j.gen.finish, StopReason: j.gen.stop, TokenIDs: rustIDs(j, nil)})
 	if !j.c.wantsUsage() {
 		return finish
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,9 +49,12 @@ type Server struct {
 }
 
 // New returns a server that does not listen yet: call [Server.Start], or serve its [Server.Handler].
-func New(o Options) *Server {
-	o = o.withDefaults()
-	s := &Server{opt: o, kind: protocolOf(o), tok: o200k.Tokenizer(), metrics: newMetrics(), created: time.Now().Unix(),
+func New(o Options) *Server { return newServer(o, protocolOf(o)) }
+
+// newServer returns a server of a kind.
+func newServer(o Options, kind protocol) *Server {
+	o = o.withDefaults(kind)
+	s := &Server{opt: o, kind: kind, tok: o200k.Tokenizer(), metrics: newMetrics(), created: time.Now().Unix(),
 		closed: make(chan struct{}), released: make(chan struct{})}
 	s.divided.kept, s.divided.aborts = map[string]*keptPrompt{}, map[string]context.CancelFunc{}
 	s.keptChanged = make(chan struct{})
@@ -152,6 +156,23 @@ func (s *Server) Handler() http.Handler {
 			s.route(w, r, rec)
 		}
 	})
+}
+
+// serverPath returns a path as the kinds know it, with /v1 in place of [Options.APIPath]. It is empty for a path that
+// the server does not have.
+func (s *Server) serverPath(path string) string {
+	api := s.opt.APIPath
+	if api == "" || api == "/v1" {
+		return path
+	}
+	if rest, ok := strings.CutPrefix(path, api+"/"); ok {
+		return "/v1/" + rest
+	}
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(api, "/v1"))
+	if !ok || strings.HasPrefix(rest, "/v1/") {
+		return ""
+	}
+	return rest
 }
 
 func (s *Server) route(w http.ResponseWriter, r *http.Request, rec *Request) {

@@ -18,6 +18,8 @@ const SGLangVersion = "0.5.23"
 // managers/io_struct.py, managers/tokenizer_manager.py and sampling/sampling_params.py.
 type sglang struct{}
 
+func (sglang) defaults(*Options) {}
+
 func (sglang) path() string { return "/generate" }
 
 func (sglang) methods() []string { return []string{http.MethodPost, http.MethodPut} }
@@ -46,7 +48,7 @@ func (sglang) page(s *Server, path string) *page {
 	case "/tokenize":
 		return s.tokenizePage(false)
 	case "/abort_request":
-		return s.abortPage()
+		return abortPage(s)
 	case "/metrics":
 		return s.metricsPage("text/plain; version=0.0.4; charset=utf-8")
 	}
@@ -143,11 +145,11 @@ func (sglang) decode(s *Server, _ http.Header, body []byte) (*completion, *refus
 	if p.StructuralTag != nil {
 		c.Structured = &structuredOutputs{Tag: p.StructuralTag}
 	}
-	return c, s.checkSGLang(c, &p)
+	return c, checkParams(s, c, &p)
 }
 
-// checkSGLang makes the checks of TokenizerManager and of SamplingParams.verify, with their texts.
-func (s *Server) checkSGLang(c *completion, p *sglangSampling) *refusal {
+// checkParams makes the checks of TokenizerManager and of SamplingParams.verify, with their texts.
+func checkParams(s *Server, c *completion, p *sglangSampling) *refusal {
 	maximum, have, want := s.opt.MaxModelLen, len(c.ids), *c.MaxTokens
 	outside := func(f *float64, low, high float64) bool { return f != nil && (*f < low || *f > high) }
 	message := ""
@@ -187,7 +189,7 @@ func (s *Server) checkSGLang(c *completion, p *sglangSampling) *refusal {
 		return badRequest("", fmt.Sprintf("logit_bias must has keys in [0, %d]: %s", tokenizer.LastSpecial-1, r.Message))
 	}
 	var r *refusal
-	if c.tag, r = c.Structured.readTag(); r != nil {
+	if c.holds.tag, r = c.Structured.readTag(); r != nil {
 		return r
 	}
 	return checkVocabulary(c.ids)
@@ -220,4 +222,21 @@ func (sglang) terminator() []byte { return done }
 
 func (sglang) singleUse() bool { return false }
 
+func (sglang) meets() bool { return true }
+
 func (sglang) streamType() string { return "text/event-stream; charset=utf-8" }
+
+// abortPage returns SGLang's /abort_request.
+func abortPage(s *Server) *page {
+	return &page{[]string{http.MethodPost, http.MethodGet}, func(w http.ResponseWriter, rec *Request) {
+		var q struct {
+			RID string `json:"rid"`
+		}
+		if json.Unmarshal(rec.Body, &q) != nil {
+			s.refuse(w, rec, httpError(http.StatusUnprocessableEntity))
+			return
+		}
+		s.abort(q.RID)
+		s.head(w, rec, http.StatusOK, "")
+	}}
+}

@@ -61,7 +61,7 @@ func (sglang) answer(j *job, index, from, to int) sglangAnswer {
 		a.Index, a.Meta.ID = &index, j.id+"_"+itoa(index)
 	}
 	if to == len(j.gen.ids) {
-		a.Meta.FinishReason = j.sglangFinish()
+		a.Meta.FinishReason = finishOf(j)
 	}
 	if j.c.Logprobs == nil {
 		return a
@@ -82,19 +82,19 @@ func (sglang) answer(j *job, index, from, to int) sglangAnswer {
 	return a
 }
 
-// sglangFinish returns why the answer ended. Every stop names what has matched.
-func (j *job) sglangFinish() any {
+// finishOf returns why the answer ended. Every stop names what has matched.
+func finishOf(j *job) any {
 	switch {
 	case j.gen.finish == "length":
 		return sglangFinish{Type: "length", Length: len(j.gen.ids)}
 	case j.gen.finish != "stop":
 		return sglangAbort{Type: "abort", Message: "Aborted"}
 	}
-	return sglangFinish{Type: "stop", Matched: j.matched()}
+	return sglangFinish{Type: "stop", Matched: matched(j)}
 }
 
 // matched returns what has ended the answer, which is also told of the tokenizer's own end.
-func (j *job) matched() any {
+func matched(j *job) any {
 	if j.gen.stop == nil && len(j.gen.ids) > 0 {
 		return j.gen.ids[len(j.gen.ids)-1]
 	}

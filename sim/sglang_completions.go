@@ -58,35 +58,8 @@ func (sglangCompletions) decode(s *Server, h http.Header, body []byte) (*complet
 	if c.Structured, r = readResponseFormat(q.ResponseFormat); r != nil {
 		return nil, r
 	}
-	return c, s.checkSGLang(c, &sglangSampling{Temperature: c.Temperature, TopP: c.TopP, TopK: c.TopK, MinP: c.MinP,
+	return c, checkParams(s, c, &sglangSampling{Temperature: c.Temperature, TopP: c.TopP, TopK: c.TopK, MinP: c.MinP,
 		PresencePenalty: c.PresencePenalty, FrequencyPenalty: c.FrequencyPenalty, RepeatPenalty: c.RepeatPenalty})
-}
-
-// readResponseFormat reads a response_format. The simulator knows structural tags only. It returns nil for a format
-// that constrains nothing.
-func readResponseFormat(raw json.RawMessage) (*structuredOutputs, *refusal) {
-	if raw == nil || string(raw) == "null" {
-		return nil, nil
-	}
-	var format struct {
-		Type string `json:"type"`
-	}
-	switch err := json.Unmarshal(raw, &format); {
-	case err != nil:
-		return nil, invalid("body.response_format", err.Error())
-	case format.Type == "text":
-		return nil, nil
-	case format.Type != "structural_tag":
-		return nil, badRequest("", "The simulator knows structural tags only.")
-	}
-	tag := string(raw)
-	return &structuredOutputs{Tag: &tag}, nil
-}
-
-// flatError is an error in the flat form of SGLang and TensorRT-LLM.
-type flatError struct {
-	Object string `json:"object"`
-	*refusal
 }
 
 func (sglangCompletions) refusal(r *refusal) []byte { return mustJSON(flatError{"error", r}) }
@@ -131,7 +104,7 @@ func (k sglangCompletions) event(j *job, index, from, to int) []byte {
 	if j.c.choices() > 1 {
 		c.ID += "_" + itoa(index)
 	}
-	c.Choices = []sglangChunkChoice{j.sglangChoice(index, from, to)}
+	c.Choices = []sglangChunkChoice{choiceOf(j, index, from, to)}
 	return frame(c)
 }
 
@@ -145,8 +118,8 @@ func (sglangCompletions) chunk(j *job) sglangChunk {
 		Choices: []sglangChunkChoice{}}
 }
 
-// sglangChoice returns the tokens from..to of a choice.
-func (j *job) sglangChoice(index, from, to int) sglangChunkChoice {
+// choiceOf returns the tokens from..to of a choice.
+func choiceOf(j *job, index, from, to int) sglangChunkChoice {
 	choice := sglangChunkChoice{Index: index, Text: j.text(from, to), Logprobs: j.logprobs(from, to)}
 	if l, ok := choice.Logprobs.(*logprobs); ok {
 		for i := range l.TextOffset {
@@ -163,7 +136,7 @@ func (j *job) sglangChoice(index, from, to int) sglangChunkChoice {
 	if to == len(j.gen.ids) {
 		choice.FinishReason = &j.gen.finish
 		if j.gen.finish == "stop" {
-			choice.MatchedStop = j.matched()
+			choice.MatchedStop = matched(j)
 		}
 	}
 	return choice
@@ -175,11 +148,11 @@ func (k sglangCompletions) trailing(j *job) []byte {
 		return nil
 	}
 	c := k.chunk(j)
-	c.Usage = j.sglangUsage()
+	c.Usage = usageOf(j)
 	return frame(c)
 }
 
-func (j *job) sglangUsage() *sglangUsage {
+func usageOf(j *job) *sglangUsage {
 	u := j.allUsage()
 	return &sglangUsage{PromptTokens: u.PromptTokens, TotalTokens: u.TotalTokens, CompletionTokens: u.CompletionTokens,
 		Details: u.Details}
@@ -187,9 +160,9 @@ func (j *job) sglangUsage() *sglangUsage {
 
 func (k sglangCompletions) whole(j *job) []byte {
 	c := k.chunk(j)
-	c.Usage = j.sglangUsage()
+	c.Usage = usageOf(j)
 	for i := range j.c.choices() {
-		c.Choices = append(c.Choices, j.sglangChoice(i, 0, len(j.gen.ids)))
+		c.Choices = append(c.Choices, choiceOf(j, i, 0, len(j.gen.ids)))
 	}
 	return mustJSON(struct {
 		sglangChunk

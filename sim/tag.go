@@ -12,16 +12,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// structuredOutputs is a request's structured_outputs. The server supports only structural tags.
-type structuredOutputs struct {
-	JSON       json.RawMessage `json:"json"`
-	Regex      json.RawMessage `json:"regex"`
-	Choice     json.RawMessage `json:"choice"`
-	Grammar    json.RawMessage `json:"grammar"`
-	JSONObject json.RawMessage `json:"json_object"`
-	Tag        *string         `json:"structural_tag"`
-}
-
 // tagFormat is one format of a structural tag, by xgrammar's rules. It supports the formats of xgrammar that can be
 // checked on text, and refuses all others.
 type tagFormat struct {
@@ -38,33 +28,7 @@ type tagFormat struct {
 	pattern *regexp.Regexp
 }
 
-// readTag checks and compiles the constraint on a request's answer, and refuses what vLLM refuses. nil is no
-// constraint.
-func (s *structuredOutputs) readTag() (*tagFormat, *refusal) {
-	if s == nil {
-		return nil, nil
-	}
-	kinds := 0
-	for _, v := range []json.RawMessage{s.JSON, s.Regex, s.Choice, s.Grammar, s.JSONObject} {
-		if v != nil && string(v) != "null" {
-			kinds++
-		}
-	}
-	switch {
-	case kinds == 0 && s.Tag == nil:
-		return nil, badRequest("", "You must use one kind of structured outputs constraint but none are specified")
-	case kinds > 1 || kinds > 0 && s.Tag != nil:
-		return nil, badRequest("", "You can only use one kind of structured outputs constraint but multiple are specified")
-	case s.Tag == nil:
-		return nil, badRequest("structured_outputs", "The simulator knows structural tags only.")
-	}
-	f, err := compileTag([]byte(*s.Tag))
-	if err != nil {
-		return nil, badRequest("", "Invalid structural tag specification.")
-	}
-	return f, nil
-}
-
+// compileTag reads a structural tag, and refuses what xgrammar refuses.
 func compileTag(text []byte) (*tagFormat, error) {
 	var tag struct {
 		Type   string     `json:"type"`

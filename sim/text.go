@@ -12,6 +12,9 @@ import (
 // (https://platform.openai.com/docs/api-reference/completions/create).
 type text struct{ vllm }
 
+// defaults: such a server always reads the spellings of special tokens.
+func (text) defaults(o *Options) { o.TextSpecials = true }
+
 // completionMembers are the members of a request in OpenAI's API.
 var completionMembers = []string{"best_of", "echo", "frequency_penalty", "logit_bias", "logprobs", "max_tokens",
 	"model",

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strconv"
 
@@ -28,26 +27,6 @@ func (s *Server) tokenizePage(checked bool) *page {
 			ids := s.tokenize(*q.Prompt)
 			s.respond(w, rec, http.StatusOK, []byte(`{"count":`+strconv.Itoa(len(ids))+`,"max_model_len":`+
 				strconv.Itoa(s.opt.MaxModelLen)+`,"tokens":`+string(mustJSON(list(ids)))+`}`))
-		}
-	}}
-}
-
-// llamaTokenizePage returns /tokenize of llama.cpp. Its add_special and parse_special change nothing for this vocabulary,
-// and a request without content has no tokens. What is not such a request is a failure of the server.
-func (s *Server) llamaTokenizePage() *page {
-	return &page{[]string{http.MethodPost}, func(w http.ResponseWriter, rec *Request) {
-		var q struct {
-			Content string `json:"content"`
-		}
-		err := json.Unmarshal(rec.Body, &q)
-		var wrong *json.UnmarshalTypeError
-		switch {
-		case errors.As(err, &wrong):
-			s.refuse(w, rec, failureWith("[json.exception.type_error.302] type must be string, but is "+wrong.Value))
-		case err != nil:
-			s.refuse(w, rec, failureWith(err.Error()))
-		default:
-			s.respond(w, rec, http.StatusOK, mustJSON(map[string]any{"tokens": list(s.tokenize(q.Content))}))
 		}
 	}}
 }

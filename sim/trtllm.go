@@ -15,6 +15,8 @@ const TRTLLMVersion = "1.3.0"
 // sampling_params.py and executor (e2e/requestmodels/testdata/README.md has the commits).
 type trtllm struct{}
 
+func (trtllm) defaults(*Options) {}
+
 func (trtllm) path() string { return "/v1/completions" }
 
 func (trtllm) methods() []string { return []string{http.MethodPost} }
@@ -30,7 +32,7 @@ func (trtllm) page(s *Server, path string) *page {
 		return s.jsonPage(map[string]string{"version": TRTLLMVersion})
 	case "/metrics":
 		return &page{[]string{http.MethodGet}, func(w http.ResponseWriter, rec *Request) {
-			s.respond(w, rec, http.StatusOK, s.metrics.iterations(s.opt.KVCacheTokens))
+			s.respond(w, rec, http.StatusOK, iterations(s.metrics, s.opt.KVCacheTokens))
 		}}
 	case "/prometheus/metrics": // with return_perf_metrics
 		return s.metricsPage("text/plain; version=1.0.0; charset=utf-8")
@@ -128,18 +130,18 @@ func (trtllm) decode(s *Server, _ http.Header, body []byte) (*completion, *refus
 	if c.Structured, r = readResponseFormat(q.ResponseFormat); r != nil {
 		return nil, r
 	}
-	if c.tag, r = c.Structured.readTag(); r != nil {
+	if c.holds.tag, r = c.Structured.readTag(); r != nil {
 		return nil, invalid("", r.Message) // the request model has xgrammar's formats
 	}
 	if r := checkTRTLLM(c, &q); r != nil {
 		return nil, r
 	}
-	return c, s.fitTRTLLM(c)
+	return c, fitContext(s, c)
 }
 
-// fitTRTLLM makes the checks of the engine's own process, after whose refusals a stream has begun. An answer that would
+// fitContext makes the checks of the engine's own process, after whose refusals a stream has begun. An answer that would
 // outgrow the context is shortened rather than refused.
-func (s *Server) fitTRTLLM(c *completion) *refusal {
+func fitContext(s *Server, c *completion) *refusal {
 	room := s.opt.MaxModelLen - len(c.ids)
 	if room <= 0 {
 		return badRequest("", fmt.Sprintf("`default_max_tokens` (%d) must be greater than 0, `default_max_tokens` (%d) = "+

@@ -113,7 +113,7 @@ func (k trtllm) whole(j *job) []byte {
 }
 
 // iterations returns the statistics of the last iteration as JSON, which is what trtllm-serve has at /metrics.
-func (m *metrics) iterations(capacity int) []byte {
+func iterations(m *metrics, capacity int) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	const tokensPerBlock = 32
@@ -144,3 +144,5 @@ func (trtllm) metrics(w io.Writer, m *metrics, model string, capacity int) {
 func (trtllm) terminator() []byte { return done }
 
 func (trtllm) singleUse() bool { return false }
+
+func (trtllm) meets() bool { return false }

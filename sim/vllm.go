@@ -9,6 +9,8 @@ import (
 // vllm is vLLM's /v1/completions behind its Python front end.
 type vllm struct{}
 
+func (vllm) defaults(*Options) {}
+
 func (vllm) path() string { return "/v1/completions" }
 
 func (vllm) methods() []string { return []string{http.MethodPost} }
@@ -52,6 +54,8 @@ func (vllm) streamsRefusals() bool { return false }
 func (vllm) terminator() []byte { return done }
 
 func (vllm) singleUse() bool { return false }
+
+func (vllm) meets() bool { return false }
 
 func (vllm) streamType() string { return "text/event-stream; charset=utf-8" }
 
@@ -123,15 +127,6 @@ type (
 		PromptTokenIDs []uint32 `json:"prompt_token_ids"`
 		TokenIDs       []uint32 `json:"token_ids"`
 	}
-	usage struct {
-		PromptTokens     int           `json:"prompt_tokens"`
-		TotalTokens      int           `json:"total_tokens"`
-		CompletionTokens int           `json:"completion_tokens"`
-		Details          *usageDetails `json:"prompt_tokens_details,omitempty"`
-	}
-	usageDetails struct {
-		CachedTokens int `json:"cached_tokens"`
-	}
 	whole struct {
 		ID                string        `json:"id"`
 		Object            string        `json:"object"`
@@ -160,22 +155,3 @@ type (
 		Details          *usageDetails `json:"prompt_tokens_details"`
 	}
 )
-
-// usage returns vLLM's usage of an answer of n tokens.
-func (j *job) usage(n int) *usage {
-	return &usage{PromptTokens: len(j.c.ids), TotalTokens: len(j.c.ids) + n, CompletionTokens: n}
-}
-
-// allUsage returns vLLM's usage at the end of a stream.
-func (j *job) allUsage() *usage {
-	u := j.usage(j.c.choices() * len(j.gen.ids))
-	u.Details = j.details()
-	return u
-}
-
-func (j *job) details() *usageDetails {
-	if !j.s.opt.PromptTokensDetails {
-		return nil
-	}
-	return &usageDetails{CachedTokens: j.cached}
-}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-
-	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
 // vllmGenerate is vLLM's /inference/v1/generate, with token ids and without text in both directions. Requests and
@@ -144,7 +142,7 @@ type (
 )
 
 func (vllmGenerate) event(j *job, index, from, to int) []byte {
-	c := generateChunk{RequestID: j.id, OutputMode: "tokens", Choices: []generateChoice{j.generateChoice(index, from, to)}}
+	c := generateChunk{RequestID: j.id, OutputMode: "tokens", Choices: []generateChoice{generateChoiceOf(j, index, from, to)}}
 	if isTrue(j.c.ReturnTokenIDs) && from == 0 && index == 0 {
 		c.PromptIDs = j.c.ids
 	}
@@ -172,13 +170,13 @@ func (vllmGenerate) whole(j *job) []byte {
 		answer.PromptIDs = j.c.ids
 	}
 	for i := range j.c.choices() {
-		answer.Choices = append(answer.Choices, j.generateChoice(i, 0, len(j.gen.ids)))
+		answer.Choices = append(answer.Choices, generateChoiceOf(j, i, 0, len(j.gen.ids)))
 	}
 	return mustJSON(answer)
 }
 
-// generateChoice returns the tokens from..to of a choice.
-func (j *job) generateChoice(index, from, to int) generateChoice {
+// generateChoiceOf returns the tokens from..to of a choice.
+func generateChoiceOf(j *job, index, from, to int) generateChoice {
 	choice := generateChoice{Index: index, TokenIDs: list(j.gen.ids[from:to])}
 	if j.c.Logprobs != nil {
 		choice.Logprobs = &generateLogprobs{Content: []generateLogprob{}}
@@ -203,14 +201,4 @@ func generateLogprobOf(id uint32, at, n int) generateLogprob {
 		}
 	}
 	return l
-}
-
-// checkVocabulary refuses prompts with ids that the model does not have.
-func checkVocabulary(ids []uint32) *refusal {
-	for _, id := range ids {
-		if id >= tokenizer.LastSpecial { // the model has 201,088 ids
-			return badRequest("", fmt.Sprintf("Token id %d is out of vocabulary", id))
-		}
-	}
-	return nil
 }

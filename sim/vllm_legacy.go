@@ -34,13 +34,13 @@ func (vllmLegacy) decode(s *Server, h http.Header, body []byte) (*completion, *r
 	c, refused := s.decode(h, body)
 	if refused != nil && refused.Param != nil && (*refused.Param == "input_tokens" || *refused.Param == "max_tokens") {
 		// Its refusals name no parameter.
-		refused = s.legacyLength(members)
+		refused = legacyLength(s, members)
 	}
 	return c, refused
 }
 
 // legacyLength returns 0.10.1's refusal of a request that does not fit the context.
-func (s *Server) legacyLength(members map[string]json.RawMessage) *refusal {
+func legacyLength(s *Server, members map[string]json.RawMessage) *refusal {
 	c := &completion{Prompt: members["prompt"]}
 	_ = json.Unmarshal(members["max_tokens"], &c.MaxTokens) // it has been decoded before
 	if r := s.readPromptField(c); r != nil {

@@ -1,0 +1,61 @@
+package sim
+
+import "encoding/json"
+
+// structuredOutputs is a request's structured_outputs. The server supports only structural tags.
+type structuredOutputs struct {
+	JSON       json.RawMessage `json:"json"`
+	Regex      json.RawMessage `json:"regex"`
+	Choice     json.RawMessage `json:"choice"`
+	Grammar    json.RawMessage `json:"grammar"`
+	JSONObject json.RawMessage `json:"json_object"`
+	Tag        *string         `json:"structural_tag"`
+}
+
+// readTag checks and compiles the constraint on a request's answer, and refuses what vLLM refuses. nil is no
+// constraint.
+func (s *structuredOutputs) readTag() (*tagFormat, *refusal) {
+	if s == nil {
+		return nil, nil
+	}
+	kinds := 0
+	for _, v := range []json.RawMessage{s.JSON, s.Regex, s.Choice, s.Grammar, s.JSONObject} {
+		if v != nil && string(v) != "null" {
+			kinds++
+		}
+	}
+	switch {
+	case kinds == 0 && s.Tag == nil:
+		return nil, badRequest("", "You must use one kind of structured outputs constraint but none are specified")
+	case kinds > 1 || kinds > 0 && s.Tag != nil:
+		return nil, badRequest("", "You can only use one kind of structured outputs constraint but multiple are specified")
+	case s.Tag == nil:
+		return nil, badRequest("structured_outputs", "The simulator knows structural tags only.")
+	}
+	f, err := compileTag([]byte(*s.Tag))
+	if err != nil {
+		return nil, badRequest("", "Invalid structural tag specification.")
+	}
+	return f, nil
+}
+
+// readResponseFormat reads a response_format. The simulator knows structural tags only. It returns nil for a format
+// that constrains nothing.
+func readResponseFormat(raw json.RawMessage) (*structuredOutputs, *refusal) {
+	if raw == nil || string(raw) == "null" {
+		return nil, nil
+	}
+	var format struct {
+		Type string `json:"type"`
+	}
+	switch err := json.Unmarshal(raw, &format); {
+	case err != nil:
+		return nil, invalid("body.response_format", err.Error())
+	case format.Type == "text":
+		return nil, nil
+	case format.Type != "structural_tag":
+		return nil, badRequest("", "The simulator knows structural tags only.")
+	}
+	tag := string(raw)
+	return &structuredOutputs{Tag: &tag}, nil
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
@@ -262,7 +263,7 @@ func (j *job) whole(ctx context.Context, w http.ResponseWriter) error {
 		body = body[:len(body)/2]
 	}
 	if j.fault.Kind != FaultNoFinish {
-		w.Header().Set("Content-Length", itoa(len(body)))
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	j.s.head(w, j.rec, http.StatusOK, "application/json")
 	out := j.s.output(ctx, w)

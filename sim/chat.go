@@ -15,6 +15,9 @@ func (chat) defaults(o *Options) {
 	o.ChatMarker = cmp.Or(o.ChatMarker, DefaultChatMarker)
 }
 
+// DefaultChatMarker is the default of [Options.ChatMarker].
+const DefaultChatMarker = "===FINAL==="
+
 // chatPath is the path of conversations.
 const chatPath = "/v1/chat/completions"
 

@@ -350,7 +350,7 @@ func (r *chatReader) call(name string, at, end int) {
 	number := len(r.a.calls) - 1
 	r.add(at, chatPiece{kind: callPiece, begins: true, call: number})
 	text := strings.Join(r.texts[at+1:end], "")
-	param := r.textParameter(name)
+	param := textParameter(r.o.tools, name)
 	if param == "" || strings.HasPrefix(strings.TrimSpace(text), "{") {
 		r.copy(at+1, end, callPiece, false)
 		return
@@ -364,14 +364,4 @@ func (r *chatReader) call(name string, at, end int) {
 	if end < len(r.ids) {
 		r.add(end, chatPiece{kind: callPiece, text: `"}`, call: number})
 	}
-}
-
-// textParameter returns the name of a tool's only parameter if it is a text.
-func (r *chatReader) textParameter(name string) string {
-	for _, t := range r.o.tools {
-		if t.name == name && t.params != nil && len(t.params.props) == 1 && t.params.props[0].typ.kind == "string" {
-			return t.params.props[0].name
-		}
-	}
-	return ""
 }

@@ -103,7 +103,7 @@ func writeAssistant(a *writer, m *chatMessage, names map[string]string) {
 
 // tokenizePage returns /tokenize of vLLM, for a text and for a conversation.
 func tokenizePage(s *Server) *page {
-	return &page{[]string{http.MethodPost}, func(w http.ResponseWriter, rec *Request) {
+	return &page{methods: []string{http.MethodPost}, serve: func(w http.ResponseWriter, rec *Request) {
 		ids, refused := tokenizeChat(s, rec.Body)
 		if refused != nil {
 			s.refuse(w, rec, refused)
@@ -147,7 +147,7 @@ func tokenizeChat(s *Server, body []byte) ([]uint32, *refusal) {
 
 // detokenizePage returns /detokenize of vLLM.
 func detokenizePage(s *Server) *page {
-	return &page{[]string{http.MethodPost}, func(w http.ResponseWriter, rec *Request) {
+	return &page{methods: []string{http.MethodPost}, serve: func(w http.ResponseWriter, rec *Request) {
 		var q struct {
 			Model  string   `json:"model"`
 			Tokens []uint32 `json:"tokens"`

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -329,7 +330,7 @@ func TestChatPages(t *testing.T) {
 	s, url := start(t, Options{Kind: Chat, MaxModelLen: 999})
 	ask(t, url+"/v1/chat/completions", `{`+hi+chatTools+`}`)
 	prompt := await(t, s, completed)[0].PromptIDs
-	want := `{"count":` + itoa(len(prompt)) + `,"max_model_len":999,"tokens":` + string(mustJSON(prompt)) +
+	want := `{"count":` + strconv.Itoa(len(prompt)) + `,"max_model_len":999,"tokens":` + string(mustJSON(prompt)) +
 		`,"token_strs":null}`
 	if _, got := ask(t, url+"/tokenize", `{`+hi+chatTools+`}`); got != want {
 		t.Errorf("a conversation: %s\nwant %s", got, want)

@@ -327,7 +327,7 @@ func (j *job) keepForDecode() *transferParams {
 	kept, key := newKeptPrompt(j.c.ids), "req-"+j.id
 	close(kept.read)
 	for n := 0; !s.keep(key, kept); n++ {
-		key = "req-" + j.id + "-" + itoa(n)
+		key = "req-" + j.id + "-" + strconv.Itoa(n)
 	}
 	time.AfterFunc(s.opt.TransferTimeout, func() { s.forget(key) })
 	host, text, _ := net.SplitHostPort(s.divided.address)

@@ -7,10 +7,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// eos are the stop tokens of gpt-oss's generation_config. The first is the tokenizer's own end: it is tested first and
-// reported without a stop_reason.
-var eos = []uint32{tokenizer.Return, tokenizer.EndOfText, tokenizer.Call}
-
 // generation is a whole answer before it is sent: its exact ids, the text that each of them completes, and its end.
 type generation struct {
 	ids    []uint32

@@ -58,3 +58,6 @@ func protocolOf(o Options) protocol {
 func Kinds() []string {
 	return []string{VLLM, VLLMGenerate, VLLMLegacy, SGLang, SGLangCompletions, TRTLLM, LlamaCPP, Ollama, Text, Chat}
 }
+
+// New returns a server that does not listen yet: call [Server.Start], or serve its [Server.Handler].
+func New(o Options) *Server { return newServer(o, protocolOf(o)) }

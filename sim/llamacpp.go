@@ -32,8 +32,8 @@ func (llamacpp) methods() []string { return []string{http.MethodPost} }
 func (llamacpp) page(s *Server, path string) *page {
 	switch path {
 	case "/health", "/v1/health":
-		return &page{[]string{http.MethodGet}, func(w http.ResponseWriter, rec *Request) {
-			if s.unhealthy.Load() {
+		return &page{methods: []string{http.MethodGet}, serve: func(w http.ResponseWriter, rec *Request) {
+			if !s.healthy() {
 				s.refuse(w, rec, refuse(http.StatusServiceUnavailable, "", "", "Loading model"))
 				return
 			}
@@ -238,7 +238,7 @@ func (llamacpp) meets() bool { return false }
 // llamaTokenizePage returns /tokenize of llama.cpp. Its add_special and parse_special change nothing for this vocabulary,
 // and a request without content has no tokens. What is not such a request is a failure of the server.
 func llamaTokenizePage(s *Server) *page {
-	return &page{[]string{http.MethodPost}, func(w http.ResponseWriter, rec *Request) {
+	return &page{methods: []string{http.MethodPost}, serve: func(w http.ResponseWriter, rec *Request) {
 		var q struct {
 			Content string `json:"content"`
 		}

@@ -132,18 +132,16 @@ func (llamacpp) whole(j *job) []byte {
 
 // metrics writes llama.cpp's names. The counters of a request move when it ends.
 func (llamacpp) metrics(w io.Writer, m *metrics, _ string, capacity int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	load, prefixes := m.load(capacity), m.prefixes()
+	c := m.counts(capacity)
 	for _, one := range []struct {
 		name, kind, help string
 		value            float64
 	}{
-		{"prompt_tokens_total", "counter", "Number of prompt tokens processed.", float64(m.prompt)},
-		{"prompt_tokens_cached_total", "counter", "Number of prompt tokens reused from the cache.", float64(prefixes.Hits)},
-		{"tokens_predicted_total", "counter", "Number of generation tokens processed.", float64(m.output)},
-		{"requests_processing", "gauge", "Number of requests processing.", float64(load.Running)},
-		{"requests_deferred", "gauge", "Number of requests deferred.", float64(load.Waiting)},
+		{"prompt_tokens_total", "counter", "Number of prompt tokens processed.", float64(c.Prompt)},
+		{"prompt_tokens_cached_total", "counter", "Number of prompt tokens reused from the cache.", float64(c.Hits)},
+		{"tokens_predicted_total", "counter", "Number of generation tokens processed.", float64(c.Output)},
+		{"requests_processing", "gauge", "Number of requests processing.", float64(c.Running)},
+		{"requests_deferred", "gauge", "Number of requests deferred.", float64(c.Waiting)},
 	} {
 		fmt.Fprintf(w, "# HELP llamacpp:%s %s\n# TYPE llamacpp:%s %s\nllamacpp:%s %g\n", one.name, one.help, one.name,
 			one.kind, one.name, one.value)

@@ -143,3 +143,20 @@ func number(v float64) string {
 	}
 	return s
 }
+
+// counts are the values of [metrics] that servers of several kinds report.
+type counts struct {
+	Load
+	// Prompt and Output are tokens. Hits are those of prompts that were in the cache, and Preemptions how many requests had
+	// to leave the batch.
+	Prompt, Output, Hits, Preemptions int
+}
+
+// counts returns the values. capacity is that of the cache, in tokens.
+func (m *metrics) counts(capacity int) counts {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	prefixes := m.prefixes()
+	return counts{Load: m.load(capacity), Prompt: m.prompt, Output: m.output, Hits: prefixes.Hits,
+		Preemptions: prefixes.Preemptions}
+}

@@ -166,3 +166,7 @@ func clip(s string) string {
 	}
 	return s
 }
+
+// eos are the stop tokens of gpt-oss's generation_config. The first is the tokenizer's own end: it is tested first and
+// reported without a stop_reason.
+var eos = []uint32{tokenizer.Return, tokenizer.EndOfText, tokenizer.Call}

@@ -8,7 +8,8 @@ import (
 // object is a JSON object with its members in order.
 type object []member
 
-type member struct {
+// member is a member of an [object].
+type member = struct {
 	name  string
 	value any
 }

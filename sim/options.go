@@ -15,8 +15,6 @@ const (
 	DefaultModel       = "gpt-oss-120b"
 	DefaultMaxModelLen = 131072
 	DefaultKeep        = 1000
-	DefaultChatMarker  = "===FINAL==="
-	Version            = "0.33.0" // the version of vLLM whose contract sim follows
 )
 
 // The front ends of vLLM. They differ in what they refuse, and in the form of their streams.

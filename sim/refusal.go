@@ -62,6 +62,8 @@ type flatError struct {
 	*refusal
 }
 
+func flat(r *refusal) flatError { return flatError{"error", r} }
+
 // pydantic formats one validation error as vLLM reports it.
 func pydantic(kind, loc, msg string) string {
 	return fmt.Sprintf("1 validation error:\n  {'type': '%s', 'loc': '%s', 'msg': %s}", kind, loc, pyRepr(msg))

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,9 +48,6 @@ type Server struct {
 	mu          sync.Mutex
 	servers     []*http.Server
 }
-
-// New returns a server that does not listen yet: call [Server.Start], or serve its [Server.Handler].
-func New(o Options) *Server { return newServer(o, protocolOf(o)) }
 
 // newServer returns a server of a kind.
 func newServer(o Options, kind protocol) *Server {
@@ -110,6 +108,8 @@ func (s *Server) Close() {
 		_ = h.Close()
 	}
 }
+
+func (s *Server) healthy() bool { return !s.unhealthy.Load() }
 
 // SetHealthy sets the answer of /health: 200, or 503 as for a dead engine.
 func (s *Server) SetHealthy(ok bool) { s.unhealthy.Store(!ok) }
@@ -213,7 +213,7 @@ func (s *Server) jsonPage(v any) *page {
 func (s *Server) healthPage(methods ...string) *page {
 	return &page{methods, func(w http.ResponseWriter, rec *Request) {
 		status := http.StatusOK
-		if s.unhealthy.Load() {
+		if !s.healthy() {
 			status = http.StatusServiceUnavailable
 		}
 		s.head(w, rec, status, "")
@@ -324,7 +324,7 @@ func (s *Server) head(w http.ResponseWriter, rec *Request, status int, contentTy
 }
 
 func (s *Server) respond(w http.ResponseWriter, rec *Request, status int, body []byte) {
-	w.Header().Set("Content-Length", itoa(len(body)))
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	s.head(w, rec, status, "application/json")
 	out := s.output(context.Background(), w)
 	// A client that has disconnected is not recorded: the answer was ready for it.

@@ -31,7 +31,7 @@ func (sglang) page(s *Server, path string) *page {
 	case "/health", "/health_generate":
 		// It generates a token, and looks once a second whether that has come.
 		health := s.healthPage(http.MethodGet)
-		return &page{health.methods, func(w http.ResponseWriter, rec *Request) {
+		return &page{methods: health.methods, serve: func(w http.ResponseWriter, rec *Request) {
 			_ = s.wait(context.Background(), time.Second) // or until the server is closed
 			health.serve(w, rec)
 		}}
@@ -228,7 +228,7 @@ func (sglang) streamType() string { return "text/event-stream; charset=utf-8" }
 
 // abortPage returns SGLang's /abort_request.
 func abortPage(s *Server) *page {
-	return &page{[]string{http.MethodPost, http.MethodGet}, func(w http.ResponseWriter, rec *Request) {
+	return &page{methods: []string{http.MethodPost, http.MethodGet}, serve: func(w http.ResponseWriter, rec *Request) {
 		var q struct {
 			RID string `json:"rid"`
 		}

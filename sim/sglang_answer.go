@@ -58,7 +58,7 @@ func (sglang) answer(j *job, index, from, to int) sglangAnswer {
 	a := sglangAnswer{Text: j.text(from, to), OutputIDs: list(j.gen.ids[from:to]), Meta: sglangMeta{ID: j.id,
 		PromptTokens: len(j.c.ids), WeightVersion: "default", Completion: to, Cached: j.cached}}
 	if j.c.choices() > 1 {
-		a.Index, a.Meta.ID = &index, j.id+"_"+itoa(index)
+		a.Index, a.Meta.ID = &index, j.id+"_"+strconv.Itoa(index)
 	}
 	if to == len(j.gen.ids) {
 		a.Meta.FinishReason = finishOf(j)
@@ -119,21 +119,19 @@ func (k sglang) whole(j *job) []byte {
 
 // metrics writes SGLang's names for what vLLM's have too.
 func (sglang) metrics(w io.Writer, m *metrics, model string, capacity int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	load, prefixes := m.load(capacity), m.prefixes()
+	c := m.counts(capacity)
 	labels := `engine_type="unified",model_name=` + strconv.Quote(model) + `,pp_rank="0",tp_rank="0"`
 	for _, one := range []struct {
 		name, kind, help string
 		value            float64
 	}{
-		{"num_running_reqs", "gauge", "The number of running requests.", float64(load.Running)},
-		{"num_queue_reqs", "gauge", "The number of requests in the waiting queue.", float64(load.Waiting)},
-		{"token_usage", "gauge", "The token usage.", load.KVCacheUsage},
-		{"prompt_tokens_total", "counter", "Number of prefill tokens processed.", float64(m.prompt)},
-		{"generation_tokens_total", "counter", "Number of generation tokens processed.", float64(m.output)},
-		{"cached_tokens_total", "counter", "Number of cached prompt tokens.", float64(prefixes.Hits)},
-		{"num_retracted_requests_total", "counter", "Total number of retracted requests.", float64(prefixes.Preemptions)},
+		{"num_running_reqs", "gauge", "The number of running requests.", float64(c.Running)},
+		{"num_queue_reqs", "gauge", "The number of requests in the waiting queue.", float64(c.Waiting)},
+		{"token_usage", "gauge", "The token usage.", c.KVCacheUsage},
+		{"prompt_tokens_total", "counter", "Number of prefill tokens processed.", float64(c.Prompt)},
+		{"generation_tokens_total", "counter", "Number of generation tokens processed.", float64(c.Output)},
+		{"cached_tokens_total", "counter", "Number of cached prompt tokens.", float64(c.Hits)},
+		{"num_retracted_requests_total", "counter", "Total number of retracted requests.", float64(c.Preemptions)},
 	} {
 		fmt.Fprintf(w, "# HELP sglang:%s %s\n# TYPE sglang:%s %s\nsglang:%s{%s} %s\n", one.name, one.help, one.name,
 			one.kind, one.name, labels, number(one.value))

@@ -3,6 +3,7 @@ package sim
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 )
 
 // sglangCompletions is SGLang's /v1/completions. Requests, checks and events are those of SGLang 0.5.23:
@@ -62,10 +63,10 @@ func (sglangCompletions) decode(s *Server, h http.Header, body []byte) (*complet
 		PresencePenalty: c.PresencePenalty, FrequencyPenalty: c.FrequencyPenalty, RepeatPenalty: c.RepeatPenalty})
 }
 
-func (sglangCompletions) refusal(r *refusal) []byte { return mustJSON(flatError{"error", r}) }
+func (sglangCompletions) refusal(r *refusal) []byte { return mustJSON(flat(r)) }
 
 func (sglangCompletions) errorEvent(r *refusal) []byte {
-	return frame(map[string]flatError{"error": {"error", r}})
+	return frame(map[string]flatError{"error": flat(r)})
 }
 
 func (sglangCompletions) streamsRefusals() bool { return false }
@@ -102,7 +103,7 @@ type (
 func (k sglangCompletions) event(j *job, index, from, to int) []byte {
 	c := k.chunk(j)
 	if j.c.choices() > 1 {
-		c.ID += "_" + itoa(index)
+		c.ID += "_" + strconv.Itoa(index)
 	}
 	c.Choices = []sglangChunkChoice{choiceOf(j, index, from, to)}
 	return frame(c)

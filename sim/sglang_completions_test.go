@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -29,7 +30,7 @@ func TestSGLangCompletions(t *testing.T) {
 			want: event("final", "200005,17196", prompt, "null", "null") +
 				event("Hello", "200008,13225,200002", "", `"stop"`, "200002") +
 				`data: {"id":"r","object":"text_completion","created":0,"model":"any","choices":[],"usage":{"prompt_tokens":` +
-				itoa(n) + `,"total_tokens":` + itoa(n+5) + `,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":0},` +
+				strconv.Itoa(n) + `,"total_tokens":` + strconv.Itoa(n+5) + `,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":0},` +
 				`"reasoning_tokens":0}}` + "\n\n",
 		},
 		{fields: `"max_tokens":1`, want: event("", "200005", prompt, `"length"`, "null")},
@@ -46,7 +47,7 @@ func TestSGLangCompletions(t *testing.T) {
 		}
 		// The same prompt again is in the cache.
 		_, got = ask(t, url+"/v1/completions", body[:len(body)-len(tc.fields)]+`"n":2,"logprobs":1}`)
-		if strings.Contains(got, `"cached_tokens":`+itoa(m)) != tc.details ||
+		if strings.Contains(got, `"cached_tokens":`+strconv.Itoa(m)) != tc.details ||
 			strings.Count(got, `"matched_stop":200002`) != 2 ||
 			!strings.Contains(got, `"text_offset":[-1,`) ||
 			!strings.HasSuffix(got, `,"metadata":{"weight_version":"default"}}`) {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -12,7 +13,7 @@ func sglangScript() *Script {
 }
 
 func TestSGLang(t *testing.T) {
-	n, m := itoa(len(encode(hello))), itoa((len(encode(hello))-1)/16*16)
+	n, m := strconv.Itoa(len(encode(hello))), strconv.Itoa((len(encode(hello))-1)/16*16)
 	event := func(text, ids, finish, completion string) string {
 		return `data: {"text":"` + text + `","output_ids":[` + ids + `],"meta_info":{"id":"r","finish_reason":` + finish +
 			`,"prompt_tokens":` + n + `,"weight_version":"default","num_retractions":0,"reasoning_tokens":0,` +

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -171,7 +172,7 @@ func TestStream(t *testing.T) {
 		"X-Request-Id", "abc"))
 	want := "<|channel|>analysis<|message|>The user wants an " +
 		"answer.<|end|><|start|>assistant<|channel|>final<|message|>You said: Hello there. I read " +
-		itoa(len(encode(hello))) + " tokens.<|return|>"
+		strconv.Itoa(len(encode(hello))) + " tokens.<|return|>"
 	if got.text != want || spell(got.ids) != want {
 		t.Errorf("text %q\nids  %q\nwant %q", got.text, spell(got.ids), want)
 	}

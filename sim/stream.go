@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 )
 
 // done ends the streams of OpenAI's API, and of servers that follow it.
 var done = []byte("data: [DONE]\n\n")
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // stream sends the answer event by event. It sends the headers first, before it reads the prompt, as vLLM does.
 func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {

@@ -205,3 +205,13 @@ func (p *tsParser) parseProps(depth int) []tsProp {
 func isWordByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
+
+// textParameter returns the name of a tool's only parameter if it is a text.
+func textParameter(tools []tool, name string) string {
+	for _, t := range tools {
+		if t.name == name && t.params != nil && len(t.params.props) == 1 && t.params.props[0].typ.kind == "string" {
+			return t.params.props[0].name
+		}
+	}
+	return ""
+}

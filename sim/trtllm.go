@@ -31,7 +31,7 @@ func (trtllm) page(s *Server, path string) *page {
 	case "/version":
 		return s.jsonPage(map[string]string{"version": TRTLLMVersion})
 	case "/metrics":
-		return &page{[]string{http.MethodGet}, func(w http.ResponseWriter, rec *Request) {
+		return &page{methods: []string{http.MethodGet}, serve: func(w http.ResponseWriter, rec *Request) {
 			s.respond(w, rec, http.StatusOK, iterations(s.metrics, s.opt.KVCacheTokens))
 		}}
 	case "/prometheus/metrics": // with return_perf_metrics

@@ -13,7 +13,7 @@ func (trtllm) refusal(r *refusal) []byte {
 	if r.Type == "Bad Request" {
 		return mustJSON(map[string]string{"error": r.Message})
 	}
-	return mustJSON(flatError{"error", r})
+	return mustJSON(flat(r))
 }
 
 // errorEvent has neither a status nor a type that tells one error from another.
@@ -114,10 +114,8 @@ func (k trtllm) whole(j *job) []byte {
 
 // iterations returns the statistics of the last iteration as JSON, which is what trtllm-serve has at /metrics.
 func iterations(m *metrics, capacity int) []byte {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	const tokensPerBlock = 32
-	load, blocks := m.load(capacity), capacity/tokensPerBlock
+	load, blocks := m.counts(capacity).Load, capacity/tokensPerBlock
 	return mustJSON([]map[string]any{{"iter": 1, "numActiveRequests": load.Running, "numQueuedRequests": load.Waiting,
 		"kvCacheStats": map[string]any{"maxNumBlocks": blocks, "tokensPerBlock": tokensPerBlock,
 			"usedNumBlocks": int(load.KVCacheUsage * float64(blocks))}}})
@@ -125,9 +123,7 @@ func iterations(m *metrics, capacity int) []byte {
 
 // metrics writes some of the names of tensorrt_llm/metrics/collector.py.
 func (trtllm) metrics(w io.Writer, m *metrics, model string, capacity int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	load := m.load(capacity)
+	load := m.counts(capacity).Load
 	for _, one := range []struct {
 		name, help string
 		value      float64

@@ -3,6 +3,7 @@ package sim
 import (
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -21,7 +22,7 @@ func TestTRTLLM(t *testing.T) {
 	}
 	usage := func(tokens int) string {
 		return `data: {"id":"cmpl-","object":"text_completion","created":0,"model":"any","choices":[],"usage":` +
-			`{"prompt_tokens":` + itoa(n) + `,"total_tokens":` + itoa(n+tokens) + `,"completion_tokens":` + itoa(tokens) +
+			`{"prompt_tokens":` + strconv.Itoa(n) + `,"total_tokens":` + strconv.Itoa(n+tokens) + `,"completion_tokens":` + strconv.Itoa(tokens) +
 			`,"prompt_tokens_details":{"cached_tokens":0}}}` + "\n\n"
 	}
 	call := NewScript(Line{Match: "Hello", Tokens: []uint32{200005, 17196, 200008, 13225, 200012}, Chunks: []int{2, 3}})

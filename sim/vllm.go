@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// Version is the version of vLLM whose contract the simulator follows.
+const Version = "0.33.0"
+
 // vllm is vLLM's /v1/completions behind its Python front end.
 type vllm struct{}
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -40,7 +41,7 @@ func TestVLLMGenerate(t *testing.T) {
 		200008, 13225, 200002}, Chunks: []int{2, 3}})})
 	const stop = `"finish_reason":"stop","stop_reason":null,"token_ids":[200008,13225,200002],"routed_experts":null,` +
 		`"sampling_mask":null,"weight_versions":null,"logprobs":null}]}`
-	n := itoa(len(encode(hello)))
+	n := strconv.Itoa(len(encode(hello)))
 	status, got := ask(t, url+"/inference/v1/generate",
 		`{"token_ids":`+idsOf(hello)+`,"sampling_params":{},"stream":true,`+
 			`"stream_options":{"include_usage":true}}`)
@@ -49,7 +50,7 @@ func TestVLLMGenerate(t *testing.T) {
 		`"weight_versions":null,"logprobs":null}]}` + "\n\n" +
 		`data: {"request_id":"generate-tokens-abc","usage":null,"output_mode":"tokens","choices":[{"index":0,` + stop +
 		"\n\n" + `data: {"request_id":"generate-tokens-abc","usage":{"prompt_tokens":` + n + `,"total_tokens":` +
-		itoa(len(encode(hello))+5) + `,"completion_tokens":5},"output_mode":"tokens","choices":[]}` +
+		strconv.Itoa(len(encode(hello))+5) + `,"completion_tokens":5},"output_mode":"tokens","choices":[]}` +
 		"\n\ndata: [DONE]\n\n"
 	if status != 200 || got != want {
 		t.Errorf("status %d\ngot  %s\nwant %s", status, got, want)

@@ -8,7 +8,10 @@ import (
 // chat is vLLM's /v1/chat/completions, by vllm/entrypoints/openai/chat_completion of vLLM 0.33. The model is the same
 // as that of the other kinds: a template turns the conversation into a Harmony prompt, and a parser turns the answer
 // into a message. [Options.ChatForm] and the options after it make it a server of another make.
-type chat struct{ vllm }
+type chat struct{ protocol }
+
+// newChat returns /v1/chat/completions.
+func newChat() protocol { return chat{newVLLM()} }
 
 func (chat) defaults(o *Options) {
 	o.ChatForm = cmp.Or(o.ChatForm, ChatReasoningContent)
@@ -53,7 +56,7 @@ func (k chat) page(s *Server, path string) *page {
 	case "/detokenize":
 		return detokenizePage(s)
 	}
-	return k.vllm.page(s, path)
+	return k.protocol.page(s, path)
 }
 
 func (chat) answerID(h http.Header, c *completion) string {

@@ -29,7 +29,7 @@ func generate(t *tokenizer.Tokenizer, c *completion, generated []uint32, atEnd s
 	g := generation{finish: atEnd}
 	d := detokenizer{t: t, skipSpecial: c.SkipSpecial == nil || *c.SkipSpecial}
 	held := stopBuffer{stops: c.Stop, include: c.IncludeStop, least: c.holdsLeast}
-	maximum := c.maxTokens()
+	maximum := c.tokenLimit()
 	for i := 0; len(generated) > 0; i++ {
 		if i == len(generated) {
 			if !slices.Contains(eos, generated[i-1]) {

@@ -29,27 +29,27 @@ func protocolOf(o Options) protocol {
 	switch o.Kind {
 	case VLLM, "":
 		if o.FrontEnd == RustFrontEnd {
-			return rustVLLM{}
+			return newRustVLLM()
 		}
-		return vllm{}
+		return newVLLM()
 	case VLLMGenerate:
-		return vllmGenerate{}
+		return newVLLMGenerate()
 	case VLLMLegacy:
-		return vllmLegacy{}
+		return newVLLMLegacy()
 	case SGLang:
-		return sglang{}
+		return newSGLang()
 	case SGLangCompletions:
-		return sglangCompletions{}
+		return newSGLangCompletions()
 	case TRTLLM:
-		return trtllm{}
+		return newTRTLLM()
 	case Ollama:
-		return ollama{}
+		return newOllama()
 	case Text:
-		return text{}
+		return newText()
 	case LlamaCPP:
-		return llamacpp{}
+		return newLlamaCPP()
 	case Chat:
-		return chat{}
+		return newChat()
 	}
 	panic("sim: no kind of server has the name " + o.Kind)
 }

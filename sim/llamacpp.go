@@ -15,6 +15,9 @@ import (
 // (tools/server); e2e/llamacpp/testdata has what a real one sends, and make test-llamacpp compares both.
 type llamacpp struct{}
 
+// newLlamaCPP returns llama.cpp's /completion.
+func newLlamaCPP() protocol { return llamacpp{} }
+
 // defaults: the cache compares token by token, and has one context.
 func (llamacpp) defaults(o *Options) {
 	if o.BlockSize <= 0 {

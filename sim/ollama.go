@@ -21,6 +21,9 @@ const OllamaVersion = "0.33.0-rc2"
 // an answer never is.
 type ollama struct{}
 
+// newOllama returns Ollama's /api/generate.
+func newOllama() protocol { return ollama{} }
+
 func (ollama) defaults(*Options) {}
 
 func (ollama) path() string { return "/api/generate" }

@@ -91,7 +91,7 @@ func (s *stopStrings) UnmarshalJSON(b []byte) error {
 func isTrue(b *bool) bool { return b != nil && *b }
 
 func (c *completion) streams() bool { return isTrue(c.Stream) }
-func (c *completion) maxTokens() int {
+func (c *completion) tokenLimit() int {
 	if c.MaxTokens == nil {
 		return 16 // vLLM's default on this path, for null too
 	}
@@ -259,7 +259,7 @@ func readIDs(name string, raw json.RawMessage) ([]uint32, *refusal) {
 }
 
 func (s *Server) checkLength(c *completion) *refusal {
-	maximum, want, have := s.opt.MaxModelLen, c.maxTokens(), len(c.ids)
+	maximum, want, have := s.opt.MaxModelLen, c.tokenLimit(), len(c.ids)
 	if want > maximum {
 		return badRequest("max_tokens", fmt.Sprintf("max_tokens=%d cannot be greater than max_model_len=%d. "+
 			"Please request fewer output tokens. (parameter=max_tokens, value=%d)", want, maximum, want))
@@ -280,8 +280,8 @@ func checkSampling(c *completion) *refusal {
 	}
 	out := func(f *float64, low, high float64) bool { return f != nil && (*f < low || *f > high) }
 	switch {
-	case c.maxTokens() < 1:
-		return value("max_tokens", c.maxTokens(), "at least 1")
+	case c.tokenLimit() < 1:
+		return value("max_tokens", c.tokenLimit(), "at least 1")
 	case c.choices() < 1:
 		return value("n", c.choices(), "at least 1")
 	case c.Temperature != nil && *c.Temperature < 0:
@@ -300,8 +300,8 @@ func checkSampling(c *completion) *refusal {
 		return value("min_p", *c.MinP, "in [0, 1]")
 	case c.RepeatPenalty != nil && *c.RepeatPenalty <= 0:
 		return value("repetition_penalty", *c.RepeatPenalty, "greater than zero")
-	case c.MinTokens < 0 || c.MinTokens > c.maxTokens():
-		return value("min_tokens", c.MinTokens, fmt.Sprintf("between 0 and max_tokens=%d", c.maxTokens()))
+	case c.MinTokens < 0 || c.MinTokens > c.tokenLimit():
+		return value("min_tokens", c.MinTokens, fmt.Sprintf("between 0 and max_tokens=%d", c.tokenLimit()))
 	case c.Priority != 0:
 		return badRequest("", fmt.Sprintf("Got priority %d but Priority scheduling is not enabled.", c.Priority))
 	case isTrue(c.Echo):

@@ -13,6 +13,9 @@ import (
 // with its texts, and the form of its streams. `make rust-frontend` checks it against the real one.
 type rustVLLM struct{ vllm }
 
+// newRustVLLM returns vLLM's /v1/completions behind its Rust front end.
+func newRustVLLM() protocol { return rustVLLM{} }
+
 func (rustVLLM) streamType() string { return "text/event-stream" }
 
 // decode does not imitate the texts of the JSON errors, which are serde's.
@@ -71,7 +74,7 @@ func checkRust(s *Server, c *completion) *refusal {
 			"prompt %s. "+
 			"Please reduce the length of the input prompt.", maximum, how))
 	}
-	want := min(c.maxTokens(), room)
+	want := min(c.tokenLimit(), room)
 	c.MaxTokens = &want
 	for _, id := range c.ids {
 		if id >= tokenizer.LastSpecial {

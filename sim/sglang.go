@@ -18,6 +18,9 @@ const SGLangVersion = "0.5.23"
 // managers/io_struct.py, managers/tokenizer_manager.py and sampling/sampling_params.py.
 type sglang struct{}
 
+// newSGLang returns SGLang's /generate.
+func newSGLang() protocol { return sglang{} }
+
 func (sglang) defaults(*Options) {}
 
 func (sglang) path() string { return "/generate" }

@@ -11,6 +11,9 @@ import (
 // those of [sglang].
 type sglangCompletions struct{ sglang }
 
+// newSGLangCompletions returns SGLang's /v1/completions.
+func newSGLangCompletions() protocol { return sglangCompletions{} }
+
 func (sglangCompletions) path() string { return "/v1/completions" }
 
 func (sglangCompletions) methods() []string { return []string{http.MethodPost} }

@@ -10,7 +10,10 @@ import (
 // text is a server with OpenAI's /v1/completions, with text in both directions: a vLLM behind a strict front, which hides
 // special tokens, or a server of another make, which spells them. It knows the members of OpenAI's API and no others
 // (https://platform.openai.com/docs/api-reference/completions/create).
-type text struct{ vllm }
+type text struct{ protocol }
+
+// newText returns OpenAI's /v1/completions, with text in both directions.
+func newText() protocol { return text{newVLLM()} }
 
 // defaults: such a server always reads the spellings of special tokens.
 func (text) defaults(o *Options) { o.TextSpecials = true }

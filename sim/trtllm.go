@@ -15,6 +15,9 @@ const TRTLLMVersion = "1.3.0"
 // sampling_params.py and executor (e2e/requestmodels/testdata/README.md has the commits).
 type trtllm struct{}
 
+// newTRTLLM returns the /v1/completions of TensorRT-LLM's trtllm-serve.
+func newTRTLLM() protocol { return trtllm{} }
+
 func (trtllm) defaults(*Options) {}
 
 func (trtllm) path() string { return "/v1/completions" }

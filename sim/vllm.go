@@ -12,6 +12,9 @@ const Version = "0.33.0"
 // vllm is vLLM's /v1/completions behind its Python front end.
 type vllm struct{}
 
+// newVLLM returns vLLM's /v1/completions behind its Python front end.
+func newVLLM() protocol { return vllm{} }
+
 func (vllm) defaults(*Options) {}
 
 func (vllm) path() string { return "/v1/completions" }

@@ -11,6 +11,9 @@ import (
 // answers are those of vLLM 0.33.0, in vllm/entrypoints/scale_out/token_in_token_out.
 type vllmGenerate struct{ vllm }
 
+// newVLLMGenerate returns vLLM's /inference/v1/generate.
+func newVLLMGenerate() protocol { return vllmGenerate{} }
+
 func (vllmGenerate) path() string { return "/inference/v1/generate" }
 
 func (v vllmGenerate) guarded(path string) bool {

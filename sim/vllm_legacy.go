@@ -13,6 +13,9 @@ const LegacyVersion = "0.10.1"
 // that version. Its request model ignores members that came later.
 type vllmLegacy struct{ vllm }
 
+// newVLLMLegacy returns the /v1/completions of a vLLM before 0.10.2.
+func newVLLMLegacy() protocol { return vllmLegacy{} }
+
 // laterMembers are members of a request that came after 0.10.1. It logs and ignores them.
 var laterMembers = []string{"return_token_ids", "structured_outputs", "thinking_token_budget"}
 
@@ -46,7 +49,7 @@ func legacyLength(s *Server, members map[string]json.RawMessage) *refusal {
 	if r := s.readPromptField(c); r != nil {
 		return r
 	}
-	maximum, have, want := s.opt.MaxModelLen, len(c.ids), c.maxTokens()
+	maximum, have, want := s.opt.MaxModelLen, len(c.ids), c.tokenLimit()
 	switch {
 	case want < 1:
 		return badRequest("", fmt.Sprintf("max_tokens must be at least 1, got %d.", want))

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/sim/server"
 )
 
 const (
@@ -217,7 +219,8 @@ func TestChatBuiltIn(t *testing.T) {
 		}
 		m := joinChat(t, got)
 		if !strings.HasPrefix(m.Content, tt.content) ||
-			!strings.HasPrefix(strings.Join(m.names, "")+strings.Join(m.arguments, ""), tt.call) || (tt.call == "") != (m.names == nil) {
+			!strings.HasPrefix(strings.Join(m.names, "")+strings.Join(m.arguments, ""),
+				tt.call) || (tt.call == "") != (m.names == nil) {
 			t.Errorf("%s: %+v", tt.body, m)
 		}
 	}
@@ -246,14 +249,16 @@ func TestChatRefusals(t *testing.T) {
 		{Options{}, `{"messages":[{"role":"user","content":[{"type":"input_text","text":"x"}]}]}`, 400,
 			`"message":"Unknown part type: input_text"`},
 		{Options{}, `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]}`, 400, `image_url.url`},
-		{textOnly, `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,x"}}]}]}`,
+		{textOnly,
+			`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,x"}}]}]}`,
 			400, `"message":"At most 0 image(s) may be provided in one prompt."`},
 		{Options{}, `{"messages":[{"role":"tool","content":"x"}]}`, 400, `tool_call_id`},
 		{Options{}, `{"messages":[` + call(`{"a":1}`) + `]}`, 400, `tool_calls`},
 		{Options{}, `{"messages":[` + call(`"print(1)"`) + `]}`, 400, `are not a JSON object`},
 		{Options{}, `{"messages":[` + call(`"{}"`) + `]}`, 200, `"content":`},
 		{openai, `{"messages":[` + call(`"{}"`) + `]}`, 400, `must be followed by tool messages`},
-		{openai, `{"messages":[{"role":"tool","tool_call_id":"a","content":"x"}]}`, 400, `must be a response to a preceeding`},
+		{openai, `{"messages":[{"role":"tool","tool_call_id":"a","content":"x"}]}`, 400,
+			`must be a response to a preceeding`},
 		{openai, `{` + hi + `,"top_k":1}`, 400, `Unrecognized request argument supplied: top_k`},
 		{openai, `{"messages":[{"role":"user","content":"x","id":"m"}]}`, 400,
 			`Unrecognized request argument supplied: messages.0.id`},
@@ -271,8 +276,9 @@ func TestChatRefusals(t *testing.T) {
 		{Options{}, `{` + hi + `,"logprobs":true,"top_logprobs":21}`, 400, `greater than max allowed: 20`},
 		{Options{}, `{` + hi + `,"stream_options":{"include_usage":true}}`, 400, `Stream options can only be defined`},
 		{Options{}, `{` + hi + `,"model":"other"}`, 404, "The model `other` does not exist."},
-		{Options{MaxModelLen: 50}, `{` + hi + `,"max_tokens":10}`, 400, `"message":"This model's maximum context length is 50 ` +
-			`tokens. However, you requested 10 output tokens and your prompt contains at least 41 input tokens`},
+		{Options{MaxModelLen: 50}, `{` + hi + `,"max_tokens":10}`, 400,
+			`"message":"This model's maximum context length is 50 ` +
+				`tokens. However, you requested 10 output tokens and your prompt contains at least 41 input tokens`},
 		{Options{MaxModelLen: 41}, `{` + hi + `}`, 400, `max_tokens must be at least 1, got 0.`},
 		{Options{MaxModelLen: 40}, `{` + hi + `}`, 400, `you requested 0 output tokens`},
 		{Options{MaxModelLen: 60}, `{` + hi + `,"max_tokens":0}`, 400, `max_tokens must be at least 1, got 0.`},
@@ -320,7 +326,8 @@ func TestChatServers(t *testing.T) {
 			t.Errorf("%+v: status %d\n%s", tt.o, status, got)
 		}
 	}
-	if _, got := askChat(t, Options{Script: script}, `{`+hi+chatTools+`,"parallel_tool_calls":false}`); strings.Contains(got, `"run"`) {
+	if _, got := askChat(t, Options{Script: script},
+		`{`+hi+chatTools+`,"parallel_tool_calls":false}`); strings.Contains(got, `"run"`) {
 		t.Errorf("two calls: %s", got)
 	}
 }
@@ -330,7 +337,7 @@ func TestChatPages(t *testing.T) {
 	s, url := start(t, Options{Kind: Chat, MaxModelLen: 999})
 	ask(t, url+"/v1/chat/completions", `{`+hi+chatTools+`}`)
 	prompt := await(t, s, completed)[0].PromptIDs
-	want := `{"count":` + strconv.Itoa(len(prompt)) + `,"max_model_len":999,"tokens":` + string(mustJSON(prompt)) +
+	want := `{"count":` + strconv.Itoa(len(prompt)) + `,"max_model_len":999,"tokens":` + string(server.MustJSON(prompt)) +
 		`,"token_strs":null}`
 	if _, got := ask(t, url+"/tokenize", `{`+hi+chatTools+`}`); got != want {
 		t.Errorf("a conversation: %s\nwant %s", got, want)
@@ -338,7 +345,7 @@ func TestChatPages(t *testing.T) {
 	if _, got := ask(t, url+"/tokenize", `{"prompt":"Hi"}`); !strings.HasPrefix(got, `{"count":1,`) {
 		t.Errorf("a text: %s", got)
 	}
-	if _, got := ask(t, url+"/detokenize", `{"tokens":`+string(mustJSON(prompt))+`}`); !strings.Contains(got,
+	if _, got := ask(t, url+"/detokenize", `{"tokens":`+string(server.MustJSON(prompt))+`}`); !strings.Contains(got,
 		`<|start|>user<|message|>Hi<|end|><|start|>assistant"}`) {
 		t.Errorf("text of ids: %s", got)
 	}

@@ -30,7 +30,7 @@ func TestVLLMDivided(t *testing.T) {
 			`{"model":"gpt-oss-120b","token_ids":` + idsOf(hello) + `,"sampling_params":{"max_tokens":100},"stream":true,`},
 	} {
 		prefill, decode, first, second := pair(t, kind)
-		path := protocolOf(Options{Kind: kind}).path()
+		path := protocolOf(Options{Kind: kind}).Path()
 		status, answer := ask(t, first+path, bodies[0]+remote+"}")
 		var found struct {
 			Params json.RawMessage `json:"kv_transfer_params"`
@@ -62,7 +62,7 @@ func TestSGLangDivided(t *testing.T) {
 		SGLangCompletions: `{"model":"gpt-oss-120b","prompt":` + idsOf(hello) + `,"max_tokens":100,"return_token_ids":true,`,
 	} {
 		prefill, decode, first, second := pair(t, kind)
-		path := protocolOf(Options{Kind: kind}).path()
+		path := protocolOf(Options{Kind: kind}).Path()
 		host, port, err := net.SplitHostPort(prefill.TransferAddress())
 		if err != nil {
 			t.Fatal(err)

@@ -1,5 +1,15 @@
 package sim
 
+import (
+	"github.com/harmonyedge/harmonyedge/sim/llamacpp"
+	"github.com/harmonyedge/harmonyedge/sim/ollama"
+	"github.com/harmonyedge/harmonyedge/sim/openai"
+	"github.com/harmonyedge/harmonyedge/sim/server"
+	"github.com/harmonyedge/harmonyedge/sim/sglang"
+	"github.com/harmonyedge/harmonyedge/sim/trtllm"
+	"github.com/harmonyedge/harmonyedge/sim/vllm"
+)
+
 // The kinds of servers, as values of [Options.Kind].
 const (
 	// VLLM speaks vLLM's /v1/completions.
@@ -25,31 +35,31 @@ const (
 )
 
 // protocolOf returns the protocol that the options name.
-func protocolOf(o Options) protocol {
+func protocolOf(o Options) server.Protocol {
 	switch o.Kind {
 	case VLLM, "":
-		if o.FrontEnd == RustFrontEnd {
-			return newRustVLLM()
+		if o.FrontEnd == server.RustFrontEnd {
+			return vllm.Rust()
 		}
-		return newVLLM()
+		return vllm.Completions()
 	case VLLMGenerate:
-		return newVLLMGenerate()
+		return vllm.Generate()
 	case VLLMLegacy:
-		return newVLLMLegacy()
+		return vllm.Legacy()
 	case SGLang:
-		return newSGLang()
+		return sglang.Generate()
 	case SGLangCompletions:
-		return newSGLangCompletions()
+		return sglang.Completions()
 	case TRTLLM:
-		return newTRTLLM()
+		return trtllm.Completions()
 	case Ollama:
-		return newOllama()
+		return ollama.Generate()
 	case Text:
-		return newText()
+		return openai.Text()
 	case LlamaCPP:
-		return newLlamaCPP()
+		return llamacpp.Completion()
 	case Chat:
-		return newChat()
+		return openai.Chat()
 	}
 	panic("sim: no kind of server has the name " + o.Kind)
 }
@@ -60,4 +70,4 @@ func Kinds() []string {
 }
 
 // New returns a server that does not listen yet: call [Server.Start], or serve its [Server.Handler].
-func New(o Options) *Server { return newServer(o, protocolOf(o)) }
+func New(o Options) *Server { return server.New(o, protocolOf(o)) }

@@ -14,6 +14,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/sim/gptoss"
+	"github.com/harmonyedge/harmonyedge/sim/llamacpp"
 )
 
 // captures are the answers of a real server, to requests beside them (e2e/llamacpp/testdata/README.md).
@@ -21,9 +24,10 @@ const captures = "../e2e/llamacpp/testdata/"
 
 // notLike are the captures that the simulator does not follow.
 var notLike = map[string]string{
-	"stop-string": notSimulated, "stop-string-stream": notSimulated, "logprobs": notSimulated,
-	"logprobs-stream": notSimulated, "error-later": notSimulated, "error-later-stream": notSimulated,
-	"error-grammar": notSimulated, "progress-stream": notSimulated,
+	"stop-string": llamacpp.NotSimulated, "stop-string-stream": llamacpp.NotSimulated, "logprobs": llamacpp.NotSimulated,
+	"logprobs-stream": llamacpp.NotSimulated, "error-later": llamacpp.NotSimulated,
+	"error-later-stream": llamacpp.NotSimulated,
+	"error-grammar":      llamacpp.NotSimulated, "progress-stream": llamacpp.NotSimulated,
 	"v1": "File Not Found", "v1-stream": "File Not Found", "v1-preserved-stream": "File Not Found",
 }
 
@@ -88,7 +92,7 @@ func scriptOfPuppet(body string) *Script {
 		return nil
 	}
 	tokens := q.Prompt
-	if at := slices.IndexFunc(tokens, func(id uint32) bool { return slices.Contains(eos, id) }); at >= 0 {
+	if at := slices.IndexFunc(tokens, func(id uint32) bool { return slices.Contains(gptoss.Ends, id) }); at >= 0 {
 		tokens = tokens[:at+1]
 	}
 	return NewScript(Line{Tokens: tokens}, Line{Tokens: tokens})

@@ -19,13 +19,7 @@ import (
 const (
 	systemText = "<|start|>system<|message|>You are ChatGPT.\n\nReasoning: low\n\n# Valid channels: analysis, " +
 		"commentary, final. Channel must be included for every message.<|end|>"
-	hello   = systemText + "<|start|>user<|message|>Hello there<|end|><|start|>assistant"
-	weather = systemText + "<|start|>developer<|message|># Instructions\n\nBe kind.\n\n# Tools\n\n## " +
-		"functions\n\nnamespace functions {\n\n" +
-		"// Current weather of a place\ntype get_weather = (_: {\n// The city\nlocation: string,\nunit?: \"celsius\" | " +
-		"\"fahrenheit\", // default: celsius\n}) => any;\n\n" +
-		"type now = () => any;\n\n} // namespace functions<|end|><|start|>user<|message|>What is the weather in San " +
-		"Francisco, in fahrenheit?<|end|>"
+	hello = systemText + "<|start|>user<|message|>Hello there<|end|><|start|>assistant"
 )
 
 func encode(text string) []uint32 { return o200k.Tokenizer().AppendEncodeSpecial(nil, text) }

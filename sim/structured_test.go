@@ -7,6 +7,16 @@ import (
 	"testing"
 )
 
+// wellTag is a tag of all formats: thoughts, perhaps a preamble, then a call or JSON.
+const wellTag = `{"type":"structural_tag","format":{"type":"sequence","elements":[
+	{"type":"star","content":{"type":"sequence","elements":[{"type":"const_string","value":"<|channel|>analysis<|message|>"},
+		{"type":"any_text","excludes":["<|end|>","<|channel|>"]},{"type":"const_string","value":"<|end|><|start|>assistant"}]}},
+	{"type":"or","elements":[
+		{"type":"sequence","elements":[{"type":"const_string","value":" to=functions.f<|channel|>commentary json<|message|>"},
+			{"type":"json_schema","json_schema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}},
+			{"type":"optional","content":{"type":"const_string","value":"<|call|>"}}]},
+		{"type":"sequence","elements":[{"type":"const_string","value":"<|channel|>final<|message|>"},{"type":"json_schema","json_schema":true}]}]}]}}`
+
 // What vLLM refuses, and also what xgrammar would ignore.
 func TestTagRefusals(t *testing.T) {
 	_, url := start(t, Options{})

@@ -3,15 +3,17 @@ package sim
 import (
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/sim/server"
 )
 
 // said is an answer with reasoning.
 var said = NewScript(Line{Match: "Hello", Tokens: []uint32{200005, 17196, 200008, 13225, 200002}})
 
-// TestText checks that a server of text reads control tokens in the prompt, hides them in the answer or prints them, and
-// refuses what OpenAI's API does not have.
+// TestText checks that a server of text reads control tokens in the prompt, hides them in the answer or prints them,
+// and refuses what OpenAI's API does not have.
 func TestText(t *testing.T) {
-	prompt := `"prompt":` + string(mustJSON(hello))
+	prompt := `"prompt":` + string(server.MustJSON(hello))
 	for _, tt := range []struct {
 		prints bool
 		body   string

@@ -226,7 +226,7 @@ func TestControlPlane(t *testing.T) {
 		b.until(fmt.Sprintf(`[...document.querySelectorAll(".tile")].some((tile) =>
 			tile.firstChild.textContent === %q && /[1-9]/.test(tile.lastChild.textContent))`, tile))
 	}
-	newPictures(t).take(b, "fleet")
+	b.shoot("fleet")
 }
 
 // number waits until a line of a plot has a value other than 0 in the last minutes, and reads it by keyboard: a refusal

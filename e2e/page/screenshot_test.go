@@ -5,10 +5,10 @@ package page
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
@@ -18,8 +18,9 @@ import (
 )
 
 // maxScreenshot is the size of a picture in the repository, in bytes.
-const maxScreenshot = 150 << 10
+const maxScreenshot = 100 << 10
 
+// weather and comparison are what a model writes.
 const weather = "<|channel|>analysis<|message|>" +
 	"The user asks whether to cycle to work in Amsterdam tomorrow. Whether that is pleasant " +
 	"depends on wind and rain, and I do not know tomorrow's. There is a function for the forecast, so I " +
@@ -41,105 +42,43 @@ const comparison = "<|channel|>analysis<|message|>" +
 	"a signal that work is done. If you find yourself sending over a channel only to guard a variable, a mutex is " +
 	"the simpler choice.<|return|>"
 
-// pictures are where and how the pictures of docs/page are taken: with -update they are written there, else one of each
-// view into a folder that goes away. A person looks at them; tests hold that they can be taken, and are small.
-type pictures struct {
-	folder  string
-	sizes   []size
-	schemes []string
-}
-
-type size struct{ width, height int64 }
-
-func newPictures(t *testing.T) pictures {
-	t.Helper()
-	if !*lab.Update {
-		return pictures{t.TempDir(), []size{{1024, 1000}}, []string{"light"}}
-	}
-	folder := lab.File("docs/page")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return pictures{folder, []size{{390, 844}, {1024, 1000}, {1920, 1080}}, []string{"light", "dark"}}
-}
-
-// take takes the pictures of a view that a tab shows.
-func (p pictures) take(b *tab, view string) {
-	b.t.Helper()
-	for _, size := range p.sizes {
-		for _, scheme := range p.schemes {
-			b.look(size.width, size.height, scheme)
-			b.shoot(filepath.Join(p.folder, fmt.Sprintf("%s-%d-%s.png", view, size.width, scheme)))
-		}
-	}
-}
-
-// TestScreenshots takes the pictures that need an hour, or texts that a person would read. Those of the fleet are of a
-// real one: see [TestControlPlane].
-func TestScreenshots(t *testing.T) {
+// TestScreenshot takes the picture of the playground in docs/sight.md, while an answer comes. The picture of the fleet
+// is of a real one: see [TestControlPlane].
+func TestScreenshot(t *testing.T) {
 	t.Parallel()
-	p := newPictures(t)
 	f := newFleet(t, fake.Troubled(time.Now()))
-	addRequests(t, f.recorder, time.Now())
 	server, url := lab.RunSim(t, sim.Options{
 		HoldAfter: 180, TokensPerSecond: 160, TimeToFirstToken: 200 * time.Millisecond,
 		Script: sim.NewScript(sim.Line{Tokens: lab.Tokens(comparison)})})
 	f.gateway = lab.RunNative(t, lab.OneModel(url)).URL
 	defer server.Release()
-	origin := f.serve(t)
-	views := []struct {
-		name, path string
-		ready      func(b *tab)
-	}{
-		{"load", "/#/load", func(b *tab) { b.until(`document.querySelectorAll(".plot svg path").length > 10`) }},
-		{"requests", "/#/requests", func(b *tab) { b.see("failed") }},
-		{"replay", "/#/requests/0198f3a1-forecast", replayHalf},
-		{"playground", "/#/playground", midStream},
-	}
-	for _, v := range views {
-		b := open(t, origin, v.path)
-		b.look(1280, 900, "light")
-		v.ready(b)
-		p.take(b, v.name)
-	}
-}
-
-// replayHalf plays a record to the middle of its call.
-func replayHalf(b *tab) {
-	b.until(`document.querySelector(".controls input[type=range]").max > 0`)
-	b.do(`(() => {
-		const bar = document.querySelector(".controls input[type=range]");
-		bar.value = bar.max * 0.93;
-		bar.dispatchEvent(new Event("input"));
-		document.querySelector(".replay details").open = true;
-	})()`)
-	b.see("get_forecast")
-}
-
-// midStream asks for an answer that is held in its middle.
-func midStream(b *tab) {
+	b := open(t, f.serve(t), "/#/playground")
 	b.see(lab.Model)
 	b.run(chromedp.SendKeys("#prompt", "When do I take a mutex in Go, and when a channel?"))
 	b.run(chromedp.Click(`//button[text()="Send"]`))
 	b.until(`document.querySelector('[data-lane="answer"] .text').textContent.includes("goroutines")`)
+	b.shoot("playground")
 }
 
-// shoot takes a picture of what the window shows.
+// shoot takes a picture of what the tab shows, in the size that docs/sight.md has. With -update it writes the picture
+// to docs/page. A person looks at it; the tests hold that it can be taken, and is small.
 func (b *tab) shoot(name string) {
 	b.t.Helper()
+	b.look(1024, 1000, "light")
 	// Two frames later the page has been drawn at its new size.
 	b.do(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))`)
-	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	picture, err := chromedp.Call(b.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{
+		Format: page.CaptureScreenshotFormatWebp, Quality: new(int64(90))})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if picture, err = smaller(picture); err != nil {
-		b.t.Fatal(err)
+	if n := len(picture.Data); n == 0 || n > maxScreenshot {
+		b.t.Errorf("%s has %d bytes, not 1 to %d", name, n, maxScreenshot)
 	}
-	if len(picture) > maxScreenshot {
-		b.t.Errorf("%s has %d bytes, which is more than %d", filepath.Base(name), len(picture), maxScreenshot)
+	if !*lab.Update {
+		return
 	}
-	if err := os.WriteFile(name, picture, 0o644); err != nil {
+	if err := os.WriteFile(lab.File("docs/page/"+name+".webp"), picture.Data, 0o644); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -215,10 +215,6 @@ unit: ## go test -race, everything but the end-to-end tests; at every cut withou
 	$(TAKEPORTS) go test -C bench -race -short ./...
 	go test $(CORE_PACKAGES)
 
-.PHONY: fuzz-seeds
-fuzz-seeds: ## Run every fuzz target's seeds (unit runs them too)
-	go test -run '^Fuzz' $(UNIT_PACKAGES)
-
 # How long each target is fuzzed: make fuzz FUZZ_TIME=10m
 FUZZ_TIME ?= 30s
 
@@ -361,10 +357,6 @@ faults: build tool-envoy tool-python tool-clients ## What failing servers are to
 bad-servers: build tool-envoy ## What clients see of eight kinds of bad servers, under each policy; writes docs/bench/bad-servers.md (some minutes)
 	@$(E2E_ENV) HARMONY_BAD_SERVERS=docs/bench/bad-servers.md go test -count=1 -timeout 30m -tags e2e -run '^TestBadServersTable$$' ./e2e/routing
 
-.PHONY: screenshots
-screenshots: build tool-envoy tool-chromium ## Take the pictures of the page, which are in docs/page
-	@$(E2E_ENV) go test -count=1 -tags e2e -run '^(TestScreenshots|TestControlPlane)$$' ./e2e/page -update
-
 .PHONY: controlplane
 controlplane: build tool-envoy ## 1,000 changes of servers and a server's death under running streams: how soon Envoys follow
 	@$(E2E_ENV) HARMONY_CONTROL_PLANE=1 go test -count=1 -timeout 20m -tags e2e -run '^TestControlPlane(Changes|ServerDies)$$' -v ./e2e/controlplane
@@ -424,12 +416,9 @@ profile-filter: wasm ## Where the filter's instructions go: flame graphs in dist
 ready: build tool-envoy ## How soon harmony up --host wazero serves: its first start, and later ones
 	@$(E2E_ENV) go test -count=1 -tags e2e -run '^TestWazeroStart$$' -v ./e2e/up | grep 'first start'
 
-.PHONY: soak soak-million
+.PHONY: soak
 soak: build tool-envoy tool-python ## Many requests, hostile ones too: memory does not grow, no VM or stream is lost, no worker held
 	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -p 1 -timeout 120m -tags e2e -v ./e2e/hostile ./e2e/soak
-
-soak-million: build tool-envoy ## A million small requests to one worker: memory does not grow
-	$(E2E_ENV) HARMONY_SOAK=million go test -count=1 -timeout 120m -tags e2e -run '^TestSoak$$/^300_bytes$$' -v ./e2e/soak
 
 # The host of the demonstration: envoy, or wazero, which needs no Envoy.
 HOST ?= envoy

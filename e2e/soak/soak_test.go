@@ -36,8 +36,8 @@ func onHosts(t *testing.T, requests int, run func(t *testing.T, start startHost,
 }
 
 // TestSoak sends many requests, large and small. Envoy's memory must not grow after the first tenth of them: linear
-// memory never shrinks, so every leak stays visible. `make soak` runs it at full length, `make test` at a tenth, and
-// `make soak-million` with ten times as many small ones.
+// memory never shrinks, so every leak stays visible. `make soak` runs it at full length, `make test` at a tenth. With
+// HARMONY_SOAK=million there are ten times as many small ones.
 func TestSoak(t *testing.T) {
 	parts, small := sized(10, 1), 100_000
 	if os.Getenv("HARMONY_SOAK") == "million" {

@@ -46,7 +46,10 @@ var (
 		return `"messages":[{"role":"user","content":` + content + `}]`
 	}}
 	responses = api{"Responses", contract.ResponsesPath, nil, func(content string) string { return `"input":` + content }}
-	events    = api{"channel events", contract.ChatPath, []string{contract.EventsHeader, "channels"}, chat.body}
+	logprobs  = api{"Chat with logprobs", contract.ChatPath, nil, func(content string) string {
+		return `"logprobs":true,"top_logprobs":5,` + chat.body(content)
+	}}
+	events = api{"channel events", contract.ChatPath, []string{contract.EventsHeader, "channels"}, chat.body}
 )
 
 // loads returns all loads, in the order of the table.
@@ -71,6 +74,12 @@ func loads() []load {
 			add(a.name+", 1000 chunks, `"+kind+"`", kind, "", 1, stream(a))
 		}
 	}
+	for _, kind := range []string{contract.VLLM, contract.VLLMGenerate} {
+		add(logprobs.name+", 1000 chunks, `"+kind+"`", kind, "", 1, stream(logprobs))
+	}
+	add(chat.name+", a small request: its answer, streamed, `"+contract.Chat+"`", contract.Chat, "", smallRequests,
+		small(chat, false, true))
+	add("Chat, a small request: a server's error", contract.VLLM, "", smallRequests, refused)
 	for _, tapped := range []string{contract.TapNone, contract.TapSummary, contract.TapEverything} {
 		name := ", a recorder of `" + tapped + "`"
 		add("Chat, a small request: until it is sent"+name, contract.VLLM, tapped, smallRequests, small(chat, true, false))
@@ -104,6 +113,21 @@ func small(a api, request, streamed bool) func(*gateway) {
 			if got := x.Client(); !x.Done() || !strings.Contains(got.Body(), "inhabitants") {
 				g.t.Fatalf("the client has got %+v", got)
 			}
+		}
+	}
+}
+
+// refused counts a server's error, for one of several small requests.
+func refused(g *gateway) {
+	for i := range 2 * smallRequests {
+		x := g.request(chat, shortAnswer, true, false)
+		g.countIf(i >= smallRequests, func() {
+			x.BeginResponse(http.StatusBadRequest, "content-type", "application/json")
+			x.EndResponse(`{"error":{"message":"temperature must be non-negative, got -1.0.","type":"BadRequestError",` +
+				`"param":"temperature","code":400}}`)
+		})
+		if got := x.Client(); got.Status != http.StatusBadRequest || !strings.Contains(got.Body(), "non-negative") {
+			g.t.Fatalf("the client has got %+v", got)
 		}
 	}
 }

@@ -76,6 +76,7 @@ func readCompletions(data []byte, e *Event, read func(choice []byte, e *Event)) 
 			if it.Kind == rawjson.Object {
 				e.HasUsage = true
 				readUsage(it.Value, &e.Usage)
+				e.Usage.Reasoning, e.Usage.HasReasoning = 0, false // the gateway finds the reasoning
 			}
 		}
 	}
@@ -118,25 +119,4 @@ func finishReason(word []byte) Finish {
 	default:
 		return Aborted
 	}
-}
-
-func readUsage(data []byte, u *Usage) {
-	u.Prompt, _ = readCount(data, "prompt_tokens")
-	u.Completion, _ = readCount(data, "completion_tokens")
-	u.Cached, u.HasCached = readCount(data, "prompt_tokens_details", "cached_tokens")
-}
-
-func readCount(data []byte, path ...string) (int, bool) {
-	value, kind := data, rawjson.Object
-	for _, name := range path {
-		value, kind = rawjson.Find(value, name)
-	}
-	if kind != rawjson.Number {
-		return 0, false
-	}
-	n, err := strconv.Atoi(rawjson.View(value))
-	if err != nil || n < 0 {
-		return 0, false
-	}
-	return n, true
 }

@@ -112,15 +112,10 @@ func (r *responsesReader) readEnd(response []byte, e *Event) {
 			e.Error = readErrorValue(value, kind)
 		}
 	}
-	usage, kind := rawjson.Find(response, "usage")
-	if kind != rawjson.Object {
-		return
+	if usage, kind := rawjson.Find(response, "usage"); kind == rawjson.Object {
+		e.HasUsage = true
+		readUsage(usage, &e.Usage)
 	}
-	e.HasUsage = true
-	e.Usage.Prompt, _ = readCount(usage, "input_tokens")
-	e.Usage.Completion, _ = readCount(usage, "output_tokens")
-	e.Usage.Cached, e.Usage.HasCached = readCount(usage, "input_tokens_details", "cached_tokens")
-	e.Usage.Reasoning, e.Usage.HasReasoning = readCount(usage, "output_tokens_details", "reasoning_tokens")
 }
 
 // readResponsesCall reads an item that is a call of a function, and reports whether it is one.

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/buger/jsonparser"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
@@ -116,10 +118,19 @@ func readGenerateLogprobs(dst []TokenLogprob, data []byte) []TokenLogprob {
 
 // readAlternative reads an object with a token and its logprob.
 func readAlternative(dst []Alternative, data []byte) []Alternative {
-	token, _ := rawjson.Find(data, "token_id")
+	var token, logprob []byte
+	_ = jsonparser.ObjectEach(data, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
+		switch {
+		case kind != jsonparser.Number:
+		case rawjson.View(key) == "token_id":
+			token = value
+		case rawjson.View(key) == "logprob":
+			logprob = value
+		}
+		return nil
+	})
 	id, err := strconv.ParseUint(rawjson.View(token), 10, 32)
-	logprob, kind := rawjson.Find(data, "logprob")
-	if err != nil || kind != rawjson.Number {
+	if err != nil || logprob == nil {
 		return dst
 	}
 	return appendAlternative(dst, Alternative{ID: uint32(id), Logprob: logprob})

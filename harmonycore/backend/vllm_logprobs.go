@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strconv"
 
+	"github.com/buger/jsonparser"
+
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
@@ -48,13 +50,13 @@ func appendLogprob(dst []TokenLogprob, logprob []byte) []TokenLogprob {
 var tokenIDPrefix = []byte("token_id:")
 
 func readAlternatives(dst []Alternative, data []byte) []Alternative {
-	it := rawjson.Members(data)
-	for it.Next() {
-		digits, ok := bytes.CutPrefix(it.Key, tokenIDPrefix)
+	_ = jsonparser.ObjectEach(data, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
+		digits, ok := bytes.CutPrefix(key, tokenIDPrefix)
 		id, err := strconv.ParseUint(rawjson.View(digits), 10, 32)
-		if ok && err == nil && it.Kind == rawjson.Number {
-			dst = appendAlternative(dst, Alternative{ID: uint32(id), Logprob: it.Value})
+		if ok && err == nil && kind == jsonparser.Number {
+			dst = appendAlternative(dst, Alternative{ID: uint32(id), Logprob: value})
 		}
-	}
+		return nil
+	})
 	return dst
 }

@@ -50,7 +50,7 @@ TAKEPORTS := go run ./tools/takeports
 CORE_PACKAGES := ./harmonycore/... ./internal/...
 
 # The filter is built again when any of these changed.
-WASM_SOURCES := $(shell find filter harmonycore internal tools/vocabtable tools/wasmfinish -type f ! -name '*_test.go' ! -name '*.table' ! -path '*/testdata/*' ! -path 'filter/wasmhost/*' ! -path 'filter/filtertest/*' ! -path 'harmonycore/harmony/harmonytest/*' ! -path 'internal/version/*' ! -path 'internal/watch/*' ! -path 'internal/bundled/*' 2>/dev/null) \
+WASM_SOURCES := $(shell find filter harmonycore internal tools/vocabtable tools/wasmfinish -type f ! -name '*_test.go' ! -name '*.table' ! -path '*/testdata/*' ! -path 'filter/wasmhost/*' ! -path 'filter/filtertest/*' ! -path 'harmonycore/harmony/harmonytest/*' ! -path 'internal/version/*' ! -path 'internal/watch/*' ! -path 'internal/golden/*' ! -path 'internal/bundled/*' 2>/dev/null) \
 	go.mod go.sum tools/build-filter.sh $(wildcard tools/tinygo/* tools/binaryen/*)
 
 .PHONY: help

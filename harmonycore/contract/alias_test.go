@@ -127,3 +127,16 @@ func TestManyNames(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+func TestFind(t *testing.T) {
+	n := NewNames([]Named{{"a", []string{"gpt-4o", "gpt-4*"}}, {"b", []string{"*", "gpt-*-b"}}, {"c", nil}})
+	for name, want := range map[string]int{"a": 0, "gpt-4o": 0, "gpt-4.1": 0, "gpt-5-b": 1, "gpt-4-b": 1, "c": 2, "": 1,
+		strings.Repeat("x", MaxNameLength+1): -1} {
+		if got := n.Find(name); got != want {
+			t.Errorf("%q: model %d, want %d", name, got, want)
+		}
+	}
+	if none := NewNames(nil); none.Find("a") >= 0 {
+		t.Error("a model is found among none")
+	}
+}

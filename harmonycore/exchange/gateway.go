@@ -52,7 +52,7 @@ func (o *Options) UnknownAdapter() int {
 type Gateway struct {
 	options  Options
 	models   []Model
-	names    names
+	names    contract.Names
 	renderer *harmony.Renderer
 	// promptContext is the shortest context of the models whose servers take prompts, or 0 if there are no such models.
 	promptContext int
@@ -87,7 +87,7 @@ func New(o Options) *Gateway {
 		g.models = append(g.models, m)
 		g.spares = g.spares || m.TranslatedShare() == 0
 	}
-	g.names, g.sessionHeaders = newNames(g.models), sessionHeaders(g.models)
+	g.names, g.sessionHeaders = namesOf(g.models), sessionHeaders(g.models)
 	g.guardedPaths = guardedPaths(&o.Clients)
 	g.userID = g.renderer.RoleID(harmony.User)
 	return g
@@ -111,9 +111,6 @@ func (g *Gateway) choose(m *Model) {
 		m.overrides, _ = openai.ReadOverrides(m.SamplingOverrides, facts)
 	}
 }
-
-// model returns the model that a client calls by this name, or nil.
-func (g *Gateway) model(name string) *Model { return g.names.model(name) }
 
 // passesOtherModels reports whether a request for another model is sent on unchanged after its body has been read.
 func (g *Gateway) passesOtherModels() bool { return g.options.Passthrough && !g.reduced }

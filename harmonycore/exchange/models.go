@@ -113,7 +113,7 @@ func (l *modelList) reply() ResponseAction {
 // list. Patterns are not names, and are not listed.
 func (l *modelList) list() []byte {
 	g := l.x.gateway
-	own := make([]openai.ListedModel, 0, len(g.names.exact))
+	own := make([]openai.ListedModel, 0, len(g.models))
 	for i := range g.models {
 		m := &g.models[i]
 		own = append(own, listed(m, m.Name))

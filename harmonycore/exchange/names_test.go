@@ -161,9 +161,9 @@ func BenchmarkModelOfName(b *testing.B) {
 		}
 		models[i].Kind, _ = backend.Named(contract.VLLM)
 	}
-	n := newNames(models)
+	n := namesOf(models)
 	for b.Loop() {
-		if n.model("team-999/10") != nil {
+		if n.Find("team-999/10") >= 0 {
 			b.Fatal("found")
 		}
 	}

@@ -131,7 +131,7 @@ const besideRequests = 192 << 20
 // limitHeap keeps garbage from doubling what requests may take, unless GOMEMLIMIT says something else.
 func limitHeap(s *responses.Service) {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(s.Memory + besideRequests)
+		debug.SetMemoryLimit(s.Settings().Memory + besideRequests)
 	}
 }
 
@@ -160,12 +160,7 @@ func newService(c *config.Config, gateway, key string, traces *tracing.Provider,
 	if err != nil {
 		return nil, err
 	}
-	if gateway = cmp.Or(r.Gateway, gateway); gateway == "" {
-		if gateway, err = gatewayOf(c); err != nil {
-			return nil, err
-		}
-	}
-	tools, err := toolOptions(c)
+	settings, err := serviceSettings(c, gateway)
 	if err != nil {
 		return nil, err
 	}
@@ -173,27 +168,35 @@ func newService(c *config.Config, gateway, key string, traces *tracing.Provider,
 	if err != nil {
 		return nil, err
 	}
-	hidden, retried, ids := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for i := range c.Models {
-		hidden[c.Models[i].Name] = c.Models[i].Answers.HideReasoning
-		retried[c.Models[i].Name] = c.Models[i].Relay == contract.RelayRetry
-		ids[c.Models[i].Name] = c.Models[i].Answers.TokenIDs
-	}
 	return responses.New(responses.Options{
-		Gateway:   gateway,
-		Store:     store.Options{URL: r.Store, Keys: storeKeys, MaxConnections: r.MaxConnections, Reserve: true},
+		Store: store.Options{URL: r.Store, Keys: storeKeys, MaxConnections: r.MaxConnections, Reserve: true},
+		Key:   key, SealKeys: sealKeys, Log: log, AccessLog: accessLog, Tracer: traces.Tracer("responses"),
+		Settings: settings,
+	}), nil
+}
+
+// serviceSettings returns what can change of a configuration's responses service while it runs. gateway is that of
+// [newService]. It reads the files with the headers of tools' servers.
+func serviceSettings(c *config.Config, gateway string) (s responses.Settings, err error) {
+	r := &c.ResponsesService
+	if gateway = cmp.Or(r.Gateway, gateway); gateway == "" {
+		if gateway, err = gatewayOf(c); err != nil {
+			return s, err
+		}
+	}
+	tools, err := toolOptions(c)
+	if err != nil {
+		return s, err
+	}
+	return responses.Settings{
+		Gateway: gateway, Models: c.Filter().Models,
 		Retention: time.Duration(r.Retention), EventRetention: time.Duration(r.EventRetention),
 		Reasoning: responses.Keep(r.Persist.Reasoning), DropCommentary: r.Persist.Commentary == config.PersistDrop,
-		TenantHeader: c.Seal.TenantHeader, Clients: c.Clients.On(), ClientHeader: c.Clients.Header, Key: key,
-		SealKeys: sealKeys, SealLifetime: time.Duration(c.Seal.Lifetime),
-		HidesReasoning: func(model string) bool { return hidden[model] },
-		Retries:        func(model string) bool { return retried[model] },
-		TokenIDs:       func(model string) bool { return ids[model] },
-		BodyLimit:      int64(c.BodyLimit), Background: r.Background, InFlight: r.MaxRequests,
-		Memory: int64(r.MemoryLimit), Log: log,
+		TenantHeader: c.Seal.TenantHeader, Clients: c.Clients.On(), ClientHeader: c.Clients.Header,
+		SealLifetime: time.Duration(c.Seal.Lifetime), BodyLimit: int64(c.BodyLimit),
+		Background: r.Background, InFlight: r.MaxRequests, Memory: int64(r.MemoryLimit),
 		WebSocket: r.ServesWebSocket(), Origins: c.CORSOrigins, Tools: tools,
-		AccessLog: accessLog, Tracer: traces.Tracer("responses"),
-	}), nil
+	}, nil
 }
 
 // keysOf reads the keys of a variable of the environment.

@@ -57,7 +57,7 @@ responses_service:
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	if s, err := newService(c, "", "", nil, nil); err != nil || s.Tools.Rounds != 3 || len(s.Tools.Servers) != 2 {
+	if s, err := serviceSettings(c, ""); err != nil || s.Tools.Rounds != 3 || len(s.Tools.Servers) != 2 {
 		t.Errorf("the service has %+v, %v", s, err)
 	}
 	none, err := toolOptions(config.Default())

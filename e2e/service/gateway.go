@@ -29,6 +29,8 @@ type Gateway struct {
 	Program *lab.Program
 	// Database is the URL of its store, or the path of its file.
 	Database string
+	// Model is the name by which requests call the model. Empty: [lab.Model].
+	Model string
 }
 
 // StoreKeys are for the variable of the environment with the store's keys.
@@ -93,6 +95,13 @@ func (g *Gateway) At(url string) *Gateway {
 	return &other
 }
 
+// Calling returns the gateway with requests that call the model by another name.
+func (g *Gateway) Calling(model string) *Gateway {
+	other := *g
+	other.Model = model
+	return &other
+}
+
 // Do sends a request, and wants an answer with a status.
 func (g *Gateway) Do(method, path, body string, status int, headers ...string) lab.Answer {
 	g.T.Helper()
@@ -127,7 +136,9 @@ func (g *Gateway) Create(members string, headers ...string) *Response {
 }
 
 // Body returns the body of a request for a response.
-func (g *Gateway) Body(members string) string { return `{"model":"` + lab.Model + `",` + members + `}` }
+func (g *Gateway) Body(members string) string {
+	return `{"model":"` + cmp.Or(g.Model, lab.Model) + `",` + members + `}`
+}
 
 // Refused wants an error with a code.
 func (g *Gateway) Refused(method, path, body string, status int, code string, headers ...string) lab.Answer {

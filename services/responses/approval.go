@@ -185,7 +185,7 @@ func (t *turn) runApproved(ctx context.Context, emit func(*event) error) error {
 	}
 	response.Status, response.Usage = store.InProgress, nil
 	t.last = t.object(response)
-	t.opened, t.deadline = true, time.Now().Add(t.service.Tools.Time)
+	t.opened, t.deadline = true, time.Now().Add(t.settings.Tools.Time)
 	err := t.open(t.last, emit)
 	if err == nil {
 		err = t.showOwn(emit)

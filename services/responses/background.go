@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -57,12 +58,12 @@ func (s *Service) enqueue(ctx context.Context, c *caller, t *turn, past *store.P
 	}
 	r := t.request
 	request := mustMarshal(job{Fields: r.fields, Model: r.model, Previous: r.previous, Conversation: r.conversation,
-		Stream: r.stream, Includes: r.includes, Headers: s.storedHeaders(t.headers), Created: t.created.Unix(),
+		Stream: r.stream, Includes: r.includes, Headers: t.storedHeaders(), Created: t.created.Unix(),
 		Bound: *t.bound, Sealing: t.sealing, Triggered: t.triggered, Approvals: t.approvals, Queued: t.last})
 	err := st.Enqueue(ctx, c.tenant, &store.Record{
 		Response: store.Response{ID: t.id, Status: store.Queued, Background: true, Streamed: r.stream, CreatedAt: t.created,
 			Object: mustMarshal(t.last)},
-		Input: t.input, Retention: s.Retention, Past: past}, request, s.Queue)
+		Input: t.input, Retention: t.settings.Retention, Past: past}, request, s.options.Queue)
 	if err != nil {
 		return s.failure(err, "", errStore())
 	}
@@ -88,7 +89,7 @@ func (t *turn) readQueued() *openai.Error {
 // describe checks the request as the gateway will, and returns the response without a status.
 func (t *turn) describe() (*openai.Response, *openai.Error) {
 	text, free := t.body(), 0
-	if t.service.TokenIDs(t.request.model) {
+	if t.settings.model(t.request.model).Answers.TokenIDs {
 		free = len(text) / 2 // the history may hold nothing but ids, which take no memory of their own
 	}
 	values, _ := rawjson.Count(text, rawjson.MaxDepth, openai.MaxValues) // Open reports what is wrong
@@ -121,11 +122,12 @@ func (t *turn) object(r *openai.Response) object {
 
 // storedHeaders returns the headers that are stored until the model has been asked. Without encryption they are only
 // those that are known to be no credentials.
-func (s *Service) storedHeaders(headers http.Header) http.Header {
-	kept := http.Header{}
-	for name, values := range headers {
-		if passedOn(name) && (s.Options.Store.Keys != nil || harmless(name) ||
-			name == http.CanonicalHeaderKey(s.TenantHeader) || name == http.CanonicalHeaderKey(s.ClientHeader)) {
+func (t *turn) storedHeaders() http.Header {
+	kept, now := http.Header{}, t.settings
+	encrypted := t.service.options.Store.Keys != nil
+	for name, values := range t.headers {
+		if passedOn(name) && (encrypted || harmless(name) || name == http.CanonicalHeaderKey(now.TenantHeader) ||
+			name == http.CanonicalHeaderKey(now.ClientHeader)) {
 			kept[name] = values
 		}
 	}
@@ -143,7 +145,7 @@ func harmless(name string) bool {
 // answerQueued answers with the queued response, or with its stream.
 func (s *Service) answerQueued(w http.ResponseWriter, r *http.Request, c *caller, t *turn) *openai.Error {
 	if !t.request.stream {
-		return writeJSON(w, s.whole(&store.Response{Object: mustMarshal(t.last)}, nil, c, nil))
+		return writeJSON(w, whole(&store.Response{Object: mustMarshal(t.last)}, nil, c, nil))
 	}
 	st, failure := s.stored()
 	if failure != nil {
@@ -154,24 +156,16 @@ func (s *Service) answerQueued(w http.ResponseWriter, r *http.Request, c *caller
 
 // makeInBackground makes responses until the service is stopped. It returns when those that it has begun have ended.
 func (s *Service) makeInBackground(ctx context.Context, st *store.Store) {
-	slots := make(chan struct{}, s.Options.Background)
-	for {
-		select {
-		case <-s.draining:
-			return
-		case <-ctx.Done():
-			return
-		case slots <- struct{}{}:
-		}
+	for s.takeSlot(ctx) {
 		// Each claim has a name of its own, so that a replica that claims what it has itself makes it once only.
 		j, err := st.Claim(ctx, newID("maker"), lease)
 		if j != nil {
 			s.work.Go(func() {
-				defer func() { <-slots }()
+				defer s.slots.give()
 				defer func() {
 					// As in net/http, a fault costs its own response only. Another replica ends it when the lease has.
 					if fault := recover(); fault != nil {
-						s.Log.Error("a response in the background was not made", "response", j.ID, "reason", fault, "stack",
+						s.log.Error("a response in the background was not made", "response", j.ID, "reason", fault, "stack",
 							string(debug.Stack()))
 					}
 				}()
@@ -179,9 +173,9 @@ func (s *Service) makeInBackground(ctx context.Context, st *store.Store) {
 			})
 			continue
 		}
-		<-slots
+		s.slots.give()
 		if err != nil && ctx.Err() == nil {
-			s.Log.Warn("no response can be claimed", "error", err)
+			s.log.Warn("no response can be claimed", "error", err)
 			s.awaitStore(ctx, st)
 		}
 		select {
@@ -192,6 +186,58 @@ func (s *Service) makeInBackground(ctx context.Context, st *store.Store) {
 		case <-s.kick:
 		case <-time.After(claimInterval):
 		}
+	}
+}
+
+// takeSlot waits for a slot, and takes it. It returns false when no response is begun any more.
+func (s *Service) takeSlot(ctx context.Context) bool {
+	for {
+		select {
+		case <-s.draining:
+			return false
+		case <-ctx.Done():
+			return false
+		default:
+		}
+		if s.slots.take(s.settings().Background) {
+			return true
+		}
+		select {
+		case <-s.draining:
+		case <-ctx.Done():
+		case <-s.slots.freed:
+		}
+	}
+}
+
+// slots are the places of what runs at once. One goroutine takes them.
+type slots struct {
+	taken *atomic.Int64
+	// freed gets something when there may be a place.
+	freed chan struct{}
+}
+
+func newSlots() slots { return slots{new(atomic.Int64), make(chan struct{}, 1)} }
+
+// take takes one of so many places, unless all are taken.
+func (s *slots) take(places int) bool {
+	if s.taken.Load() >= int64(places) {
+		return false
+	}
+	s.taken.Add(1)
+	return true
+}
+
+func (s *slots) give() {
+	s.taken.Add(-1)
+	s.changed()
+}
+
+// changed wakes the one that waits for a place.
+func (s *slots) changed() {
+	select {
+	case s.freed <- struct{}{}:
+	default:
 	}
 }
 
@@ -222,7 +268,7 @@ func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, un
 	m.turn.share.holdAnyway(copies * int64(len(j.Request)))
 	switch {
 	case unreadable != nil:
-		s.Log.Error("a response in the background cannot be read", "response", j.ID, "reason", unreadable)
+		s.log.Error("a response in the background cannot be read", "response", j.ID, "reason", unreadable)
 		m.resume(ctx)
 		m.fail(ctx, "What is stored of the request cannot be read.")
 	case j.Begun:
@@ -235,14 +281,14 @@ func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, un
 
 // turn returns the turn of a stored request.
 func (j *job) turn(s *Service, id string) *turn {
-	t := &turn{service: s, headers: j.Headers, bound: &j.Bound, id: id, created: time.Unix(j.Created, 0), last: j.Queued,
+	t := &turn{service: s, settings: s.settings(), headers: j.Headers, bound: &j.Bound, id: id, created: time.Unix(j.Created, 0), last: j.Queued,
 		sealing: j.Sealing, triggered: j.Triggered, loop: loop{approvals: j.Approvals},
 		request: &request{fields: j.Fields, model: j.Model, previous: j.Previous, conversation: j.Conversation,
 			stream: j.Stream, background: true, store: true, includes: j.Includes}}
 	// The tools were read when the response was accepted. Without those that a new configuration has no more, the model
 	// answers as it can.
 	if !t.triggered {
-		t.hosted, _ = s.takeTools(t.request)
+		t.hosted, _ = t.settings.takeTools(t.request)
 	}
 	return t
 }

@@ -34,8 +34,7 @@ func TestStoreAwayAtFirstToken(t *testing.T) {
 			model, asked, hold := &script{answers: tt.answers}, make(chan struct{}, 10), make(chan struct{})
 			log := &memlog.Log{}
 			before := len(server.Calls())
-			o := Options{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}},
-				Log: slog.New(slog.NewTextHandler(log, nil))}
+			o := Options{Log: slog.New(slog.NewTextHandler(log, nil)), Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}}}
 			o.Store.URL = t.TempDir() + "/responses.db"
 			f := startAt(t, o, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				asked <- struct{}{}

@@ -50,7 +50,7 @@ func (t *turn) browserPages() *browse.Pages {
 	if t.pages != nil {
 		return t.pages
 	}
-	t.pages = &browse.Pages{Cursors: t.service.Tools.BrowserCursors}
+	t.pages = &browse.Pages{Cursors: t.settings.Tools.BrowserCursors}
 	for _, list := range [][]store.Item{t.past, t.input} {
 		for i := range list {
 			if list[i].Type == typeSearchCall {

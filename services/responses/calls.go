@@ -156,14 +156,14 @@ func (t *turn) parallel() int {
 	if !t.hosted.parallel {
 		return 1
 	}
-	return t.service.Tools.Parallel
+	return t.settings.Tools.Parallel
 }
 
 // runSafely is runTool, but for a fault, which costs its own call only.
 func (t *turn) runSafely(ctx context.Context, c *toolCall, client string) (result *toolResult) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			t.service.Log.Error("a tool was not called", "response", t.id, "reason", fault, "stack", string(debug.Stack()))
+			t.service.log.Error("a tool was not called", "response", t.id, "reason", fault, "stack", string(debug.Stack()))
 			const text = "Error: the tool could not be called."
 			result = &toolResult{text: text, failure: protocolError(codeInternal, text)}
 		}
@@ -174,11 +174,11 @@ func (t *turn) runSafely(ctx context.Context, c *toolCall, client string) (resul
 // runTool runs a call. What goes wrong is a result too, which the model sees.
 func (t *turn) runTool(ctx context.Context, c *toolCall, client string) *toolResult {
 	s := t.service
-	if !s.offers(c) {
+	if !t.settings.offers(c) {
 		return &toolResult{text: "Error: there is no tool of this name.",
 			failure: protocolError(codeInvalidParams, "The server has no tool "+quote(c.name)+".")}
 	}
-	limited, cancel := context.WithTimeout(ctx, s.Tools.CallTime)
+	limited, cancel := context.WithTimeout(ctx, t.settings.Tools.CallTime)
 	defer cancel()
 	limited, span := t.toolSpan(limited, c)
 	defer span.End() // also after a fault
@@ -197,18 +197,18 @@ func (t *turn) runTool(ctx context.Context, c *toolCall, client string) *toolRes
 	var wrong *toolserver.ArgumentsError
 	switch {
 	case errors.As(err, &wrong):
-		s.Log.Info("a tool was called", about...)
+		s.log.Info("a tool was called", about...)
 		text := "Error: " + err.Error()
 		return &toolResult{text: text, failure: toolError(text)}
 	case err != nil:
 		if errors.Is(ctx.Err(), context.Canceled) {
-			s.Log.Info("a call of a tool was given up", about...)
+			s.log.Info("a call of a tool was given up", about...)
 		} else {
-			s.Log.Warn("a tool could not be called", append(about, "error", logged(err))...)
+			s.log.Warn("a tool could not be called", append(about, "error", logged(err))...)
 		}
 		return &toolResult{text: "Error: the tool could not be called: " + err.Error(), failure: failureOf(err)}
 	}
-	s.Log.Info("a tool was called", append(about, "bytes", len(result.Text))...)
+	s.log.Info("a tool was called", append(about, "bytes", len(result.Text))...)
 	if result.IsError {
 		content := json.RawMessage(bytes.ToValidUTF8(result.Content, []byte("\uFFFD")))
 		if len(content) == 0 {
@@ -220,7 +220,7 @@ func (t *turn) runTool(ctx context.Context, c *toolCall, client string) *toolRes
 }
 
 // offers reports whether the tool of a call is one that its server and the operator offer, and that gpt-oss knows.
-func (s *Service) offers(c *toolCall) bool {
+func (s *snapshot) offers(c *toolCall) bool {
 	if c.server != nil {
 		return c.tool != nil
 	}

@@ -29,12 +29,12 @@ func compactionBound(b *seal.Bound) seal.Bound {
 const clearPrefix = "clear."
 
 // newCompaction returns an item as its client gets it.
-func (s *Service) newCompaction(payload string, bound *seal.Bound) json.RawMessage {
+func (s *sealer) newCompaction(payload string, bound *seal.Bound) json.RawMessage {
 	return s.compactionForClient(&store.Item{Body: mustMarshal(map[string]string{
 		"type": typeCompaction, "id": newID(idPrefixes[typeCompaction]), hiddenText: payload})}, bound)
 }
 
-func (s *Service) compactionForClient(item *store.Item, bound *seal.Bound) json.RawMessage {
+func (s *sealer) compactionForClient(item *store.Item, bound *seal.Bound) json.RawMessage {
 	var fields map[string]json.RawMessage
 	payload := ""
 	if json.Unmarshal(item.Body, &fields) != nil || json.Unmarshal(orNull(fields[hiddenText]), &payload) != nil {
@@ -42,10 +42,10 @@ func (s *Service) compactionForClient(item *store.Item, bound *seal.Bound) json.
 	}
 	delete(fields, hiddenText)
 	sealed := []byte(clearPrefix + base64.RawURLEncoding.EncodeToString([]byte(payload)))
-	if s.SealKeys != nil {
-		b, err := s.SealKeys.Seal(nil, []byte(payload), compactionBound(bound), s.Now().Add(s.SealLifetime).Unix())
+	if s.keys != nil {
+		b, err := s.keys.Seal(nil, []byte(payload), compactionBound(bound), s.now().Add(s.lifetime).Unix())
 		if err != nil {
-			s.Log.Error("a compaction was not sealed", "error", err)
+			s.log.Error("a compaction was not sealed", "error", err)
 		}
 		sealed = b
 	}
@@ -73,14 +73,14 @@ func (r *itemReader) openCompaction(at string, fields map[string]json.RawMessage
 }
 
 func (r *itemReader) openPayload(sealed string) ([]byte, error) {
-	s := r.service
+	s := &r.settings.sealer
 	if text, isClear := strings.CutPrefix(sealed, clearPrefix); isClear {
 		return base64.RawURLEncoding.DecodeString(text)
 	}
-	if s.SealKeys == nil {
+	if s.keys == nil {
 		return nil, errors.New("this gateway has no keys")
 	}
-	return s.SealKeys.Open([]byte(sealed), compactionBound(r.bound), s.Now().Unix())
+	return s.keys.Open([]byte(sealed), compactionBound(r.bound), s.now().Unix())
 }
 
 // expand returns what the model gets for a compaction.

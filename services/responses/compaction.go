@@ -53,7 +53,7 @@ func (t *turn) summarize(ctx context.Context, items []json.RawMessage) (text str
 		Output []json.RawMessage `json:"output"`
 		Usage  json.RawMessage   `json:"usage"`
 	}
-	if failure := t.service.postFor(ctx, contract.ResponsesPath, t.headers, body, &answer); failure != nil {
+	if failure := t.postFor(ctx, contract.ResponsesPath, body, &answer); failure != nil {
 		return "", nil, failure
 	}
 	text, err := finalText(answer.Output)
@@ -68,8 +68,8 @@ func (t *turn) summarize(ctx context.Context, items []json.RawMessage) (text str
 }
 
 // postFor sends a plain request to the gateway and reads its answer.
-func (s *Service) postFor(ctx context.Context, path string, headers http.Header, body []byte, into any) *openai.Error {
-	answer, failure := s.post(ctx, path, headers, body)
+func (t *turn) postFor(ctx context.Context, path string, body []byte, into any) *openai.Error {
+	answer, failure := t.post(ctx, path, body)
 	if failure != nil {
 		return failure
 	}
@@ -79,7 +79,7 @@ func (s *Service) postFor(ctx context.Context, path string, headers http.Header,
 		err = json.Unmarshal(read, into)
 	}
 	if err != nil {
-		return s.unreachable(err)
+		return t.service.unreachable(err)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (t *turn) compact(ctx context.Context) *openai.Error {
 	var count struct {
 		Tokens int64 `json:"input_tokens"`
 	}
-	if failure := t.service.postFor(ctx, contract.InputTokensPath, t.headers, body, &count); failure != nil {
+	if failure := t.postFor(ctx, contract.InputTokensPath, body, &count); failure != nil {
 		return failure
 	}
 	if count.Tokens <= threshold {
@@ -130,7 +130,7 @@ func (t *turn) compact(ctx context.Context) *openai.Error {
 		return failure
 	}
 	payload := string(mustMarshal(content{summary, items[end:]}))
-	t.compaction, t.shortened = t.service.newCompaction(payload, t.bound), expand(payload)
+	t.compaction, t.shortened = t.settings.sealer.newCompaction(payload, t.bound), expand(payload)
 	return nil
 }
 
@@ -208,7 +208,7 @@ func (t *turn) takeSummary(e *event, emit func(*event) error) error {
 		if err != nil {
 			return err
 		}
-		t.compaction = t.service.newCompaction(string(mustMarshal(content{Summary: text})), t.bound)
+		t.compaction = t.settings.sealer.newCompaction(string(mustMarshal(content{Summary: text})), t.bound)
 		return t.showItem(t.compaction, emit)
 	case "response.incomplete":
 		return errNoSummary
@@ -240,10 +240,10 @@ func (s *Service) createCompaction(w http.ResponseWriter, r *http.Request, c *ca
 	output := []json.RawMessage{}
 	for _, item := range slices.Concat(t.past, t.input) {
 		if isOfUser(&item) {
-			output = append(output, s.forClient(&item, t.bound, nil))
+			output = append(output, t.settings.sealer.forClient(&item, t.bound, nil))
 		}
 	}
-	output = append(output, s.newCompaction(string(mustMarshal(content{Summary: summary})), t.bound))
+	output = append(output, t.settings.sealer.newCompaction(string(mustMarshal(content{Summary: summary})), t.bound))
 	return writeJSON(w, mustMarshal(struct {
 		ID        string            `json:"id"`
 		Object    string            `json:"object"`

@@ -17,11 +17,17 @@ import (
 
 // connect serves a connection of the API's WebSocket mode.
 func (s *Service) connect(w http.ResponseWriter, r *http.Request) {
-	c := s.caller(r)
+	headers := r.Header.Clone()
+	c := s.caller(r.Header)
+	if !c.settings.WebSocket {
+		r.Pattern = "/"
+		s.serve(w, r, unknownURL)
+		return
+	}
 	s.watched(w, r, c, func(w http.ResponseWriter, r *http.Request) {
-		failure := s.checkOrigin(r)
+		failure := c.settings.checkOrigin(r)
 		if failure == nil {
-			failure = s.serveSession(w, r, c)
+			failure = s.serveSession(w, r, c, headers)
 		}
 		if failure != nil {
 			writeError(w, failure)
@@ -29,8 +35,9 @@ func (s *Service) connect(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// serveSession serves a connection until it ends, if there may be another.
-func (s *Service) serveSession(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+// serveSession serves a connection until it ends, if there may be another. headers are those of the request, as they
+// came.
+func (s *Service) serveSession(w http.ResponseWriter, r *http.Request, c *caller, headers http.Header) *openai.Error {
 	switch s.connected.take(c.tenant, 1) {
 	case exhausted:
 		return errOverloaded("too many connections now")
@@ -38,13 +45,13 @@ func (s *Service) serveSession(w http.ResponseWriter, r *http.Request, c *caller
 		return errOverloaded("too many connections of yours now")
 	}
 	defer s.connected.give(c.tenant, 1)
-	n := &session{service: s, caller: *c, headers: r.Header, lanes: map[string]*remembered{}}
+	n := &session{service: s, headers: headers, lanes: map[string]*remembered{}}
 	defer s.recent.drop(n)
 	return s.sockets.Serve(w, r, n)
 }
 
 // checkOrigin refuses pages of other hosts. A browser lets any page open a connection, and asks nobody first.
-func (s *Service) checkOrigin(r *http.Request) *openai.Error {
+func (s *snapshot) checkOrigin(r *http.Request) *openai.Error {
 	origin := r.Header.Get("Origin")
 	if origin == "" || slices.Contains(s.Origins, origin) || slices.Contains(s.Origins, "*") {
 		return nil
@@ -65,8 +72,7 @@ func (s *Service) checkOrigin(r *http.Request) *openai.Error {
 // session is one connection: it makes the responses, and remembers the newest one of each lane that is not stored.
 type session struct {
 	service *Service
-	caller  caller
-	// headers are those of the request that opened the connection.
+	// headers are those of the request that opened the connection, as they came.
 	headers http.Header
 
 	// The lock of [recent] guards these.
@@ -76,16 +82,19 @@ type session struct {
 
 // Create implements [socket.Handler].
 func (n *session) Create(ctx context.Context, lane string, frame []byte, send func([]byte) error) *openai.Error {
-	s, c := n.service, n.caller
-	o := &observed{began: s.Now(), route: frameRoute, id: n.headers.Get("x-request-id"), status: http.StatusOK}
+	s := n.service
+	c := s.caller(n.headers.Clone())
+	o := &observed{began: s.now(), route: frameRoute, id: n.headers.Get("x-request-id"), status: http.StatusOK}
 	ctx, span := s.span(ctx, frameRoute, trace.SpanKindServer, attribute.String(spanRoute, frameRoute))
 	defer func() {
 		s.observe(o)
 		endRequest(span, o)
 	}()
-	c.share = &share{of: s.memory, tenant: c.tenant}
-	leave, failure := s.enter(&c)
+	leave, failure := s.enter(c)
 	defer leave()
+	if failure == nil {
+		failure = c.settings.checkFrame(frame)
+	}
 	if failure == nil && c.share.take(int64(len(frame))) != nil {
 		failure = errOverloaded("no memory for another request now")
 	}
@@ -93,7 +102,7 @@ func (n *session) Create(ctx context.Context, lane string, frame []byte, send fu
 		failure = c.share.weigh(frame)
 	}
 	if failure == nil {
-		failure = n.create(ctx, &c, lane, frame, func(e *event) error {
+		failure = n.create(ctx, c, lane, frame, func(e *event) error {
 			o.bytes += int64(len(e.data))
 			return send(e.data)
 		})
@@ -103,6 +112,17 @@ func (n *session) Create(ctx context.Context, lane string, frame []byte, send fu
 		o.status = failure.Status
 	}
 	return failure
+}
+
+// checkFrame refuses a request on a connection that would not be served by the settings of now.
+func (s *snapshot) checkFrame(frame []byte) *openai.Error {
+	switch {
+	case !s.WebSocket:
+		return errNoSockets()
+	case int64(len(frame)) > s.BodyLimit:
+		return errTooLarge(s.BodyLimit)
+	}
+	return nil
 }
 
 // create is Create for a request that there is room for.
@@ -140,13 +160,13 @@ func parseFrame(frame []byte) (*request, *openai.Error) {
 func (n *session) answer(ctx context.Context, c *caller, lane string, r *request,
 	send func(*event) error) *openai.Error {
 	s := n.service
-	t, failure := s.newTurn(r, c, n.headers)
+	t, failure := s.newTurn(r, c)
 	if failure != nil {
 		return failure
 	}
 	t.framed = true
 	// The next request needs the reasoning, stored or not.
-	t.sealing = s.seals(r)
+	t.sealing = c.settings.seals(r)
 	past, unlock, failure := n.past(ctx, c, t)
 	if failure != nil {
 		return failure
@@ -178,7 +198,7 @@ func (n *session) past(ctx context.Context, c *caller, t *turn) (*store.Past, fu
 		items, size, found := n.service.recent.find(n, t.request.previous)
 		if found {
 			t.carried = true
-			err := n.service.within(c)(size)
+			err := c.within()(size)
 			return &store.Past{Items: items}, func() {}, n.service.failure(err, "previous_response_id", nil)
 		}
 		// Without an answer of the store, a client that carries its conversation itself can go on.

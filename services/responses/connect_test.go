@@ -87,7 +87,7 @@ func (w *wire) refused(code string) {
 
 // TestConnection: a connection remembers the newest response of each lane, stored or not, until it ends.
 func TestConnection(t *testing.T) {
-	f := start(t, Options{WebSocket: true})
+	f := start(t, Options{Settings: Settings{WebSocket: true}})
 	w, _ := dial(t, f.url, nil)
 	w.ask(`"store":false,"stream":"ignored","background":3,"input":"first"`)
 	one := w.answer()
@@ -135,7 +135,7 @@ func TestConnection(t *testing.T) {
 
 // TestConnectionRefusals: errors of requests on a connection, which goes on.
 func TestConnectionRefusals(t *testing.T) {
-	f := start(t, Options{WebSocket: true, InFlight: 1})
+	f := start(t, Options{Settings: Settings{WebSocket: true, InFlight: 1}})
 	w, _ := dial(t, f.url, nil)
 	for members, code := range map[string]string{
 		`"input":3`:                                        "invalid_type",
@@ -160,8 +160,7 @@ func TestConnectionRefusals(t *testing.T) {
 
 // TestConnectionMemory: a conversation that a connection remembers is held to the limits of one that is stored.
 func TestConnectionMemory(t *testing.T) {
-	f := start(t, Options{WebSocket: true, BodyLimit: 3000, Memory: 2 * copies * 3000,
-		Sockets: socket.Limits{Pending: 1 << 20, AllPending: 1 << 20}}) // a frame is given back only after its answer
+	f := start(t, Options{Sockets: socket.Limits{Pending: 1 << 20, AllPending: 1 << 20}, Settings: Settings{WebSocket: true, BodyLimit: 3000, Memory: 2 * copies * 3000}}) // a frame is given back only after its answer
 	w, _ := dial(t, f.url, nil)
 	long := strings.Repeat("x", 2000)
 	w.ask(`"store":false,"input":"` + long + `"`)
@@ -187,7 +186,7 @@ func TestConnectionMemory(t *testing.T) {
 
 // TestConnectionOfPage: a page may connect to its own host and where the configuration says so.
 func TestConnectionOfPage(t *testing.T) {
-	f := start(t, Options{WebSocket: true, Origins: []string{"https://page.example"}})
+	f := start(t, Options{Settings: Settings{WebSocket: true, Origins: []string{"https://page.example"}}})
 	for _, tt := range []struct {
 		origin, forwarded string
 		status            int
@@ -217,7 +216,7 @@ func TestConnectionOfPage(t *testing.T) {
 
 // TestConnectionWithoutStore: what needs no store works while the store does not answer.
 func TestConnectionWithoutStore(t *testing.T) {
-	f := start(t, Options{WebSocket: true})
+	f := start(t, Options{Settings: Settings{WebSocket: true}})
 	f.s.database.Store(nil)
 	w, _ := dial(t, f.url, nil)
 	w.ask(`"store":false,"input":"first"`)
@@ -234,7 +233,7 @@ func TestConnectionWithoutStore(t *testing.T) {
 func TestServeDrains(t *testing.T) {
 	f := start(t, Options{})
 	f.hold = make(chan struct{})
-	o := Options{WebSocket: true, Gateway: f.s.Gateway, Store: store.Options{URL: filepath.Join(t.TempDir(), "r.db")}}
+	o := Options{Store: store.Options{URL: filepath.Join(t.TempDir(), "r.db")}, Settings: Settings{WebSocket: true, Gateway: f.s.Settings().Gateway}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +270,8 @@ func TestServeDrains(t *testing.T) {
 func TestRecent(t *testing.T) {
 	const largest = 10_000
 	const all = 64
-	r := newRecent(largest, recentPart*all*largest)
+	r := &recent{}
+	r.set(largest, recentPart*all*largest)
 	item := func(n int) []store.Item { return []store.Item{{ID: "i", Body: []byte(strings.Repeat("x", n))}} }
 	newSession := func() *session { return &session{lanes: map[string]*remembered{}} }
 	found := func(n *session, id string) bool {

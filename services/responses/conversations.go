@@ -113,7 +113,7 @@ func (s *Service) createConversation(w http.ResponseWriter, r *http.Request, c *
 	if failure != nil {
 		return failure
 	}
-	created := &store.Conversation{ID: newID("conv"), CreatedAt: s.Now(), Metadata: body.Metadata}
+	created := &store.Conversation{ID: newID("conv"), CreatedAt: s.now(), Metadata: body.Metadata}
 	err := st.CreateConversation(r.Context(), c.tenant, created, items)
 	return s.writeConversation(w, created, err, errStore())
 }
@@ -183,7 +183,7 @@ func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *caller,
 	if err != nil {
 		return s.failure(err, "", notFound("Item", id))
 	}
-	return writeStored(w, c, s.forClient(&item, c.bound(""), includes(r.URL.Query())))
+	return writeStored(w, c, c.settings.sealer.forClient(&item, c.bound(""), includes(r.URL.Query())))
 }
 
 // deleteItem answers with the conversation, as OpenAI's API does.

@@ -57,7 +57,7 @@ func (s *Service) begin(w http.ResponseWriter, r *http.Request, c *caller) (t *t
 	if failure != nil {
 		return nil, nil, nil, failure
 	}
-	if t, failure = s.newTurn(request, c, r.Header); failure != nil {
+	if t, failure = s.newTurn(request, c); failure != nil {
 		return nil, nil, nil, failure
 	}
 	past, unlock, failure = s.past(r.Context(), c, t)
@@ -79,20 +79,20 @@ func (t *turn) store(ctx context.Context, st *store.Store, c *caller, r *store.R
 }
 
 // newTurn returns a turn whose past and input are not read yet.
-func (s *Service) newTurn(request *request, c *caller, headers http.Header) (*turn, *openai.Error) {
+func (s *Service) newTurn(request *request, c *caller) (*turn, *openai.Error) {
 	c.model = request.model
-	tools, failure := s.takeTools(request)
+	tools, failure := c.settings.takeTools(request)
 	return &turn{
-		service: s, request: request, headers: headers, owner: c.tenant, bound: c.bound(request.model), share: c.share,
-		id: newID("resp"), created: s.Now(), loop: loop{hosted: tools},
+		service: s, settings: c.settings, request: request, headers: c.headers, owner: c.tenant, bound: c.bound(request.model), share: c.share,
+		id: newID("resp"), created: s.now(), loop: loop{hosted: tools},
 		// The next response needs the reasoning, and so does the next round.
-		sealing: (request.store || tools != nil) && s.seals(request),
+		sealing: (request.store || tools != nil) && c.settings.seals(request),
 	}, failure
 }
 
 // seals reports whether the reasoning is hidden from the client, so that only the gateway's sealed text of it is left.
-func (s *Service) seals(r *request) bool {
-	return s.SealKeys != nil && s.HidesReasoning(r.model) && !r.includesValue(includeSealed)
+func (s *snapshot) seals(r *request) bool {
+	return s.sealer.keys != nil && s.model(r.model).Answers.HideReasoning && !r.includesValue(includeSealed)
 }
 
 // past returns what a turn continues. unlock gives its conversation back.
@@ -107,14 +107,14 @@ func (s *Service) past(ctx context.Context, c *caller, t *turn) (past *store.Pas
 		return nil, none, failure
 	}
 	if r.previous != "" {
-		past, err := st.Chain(ctx, c.tenant, r.previous, s.within(c))
+		past, err := st.Chain(ctx, c.tenant, r.previous, c.within())
 		return past, none, s.failure(err, "previous_response_id", previousNotFound(r.previous))
 	}
 	if r.background { // its maker waits for the conversation
 		past, err := st.Peek(ctx, c.tenant, r.conversation)
 		return past, none, s.failure(err, "conversation", notFound("Conversation", r.conversation))
 	}
-	past, err := st.Lock(ctx, c.tenant, r.conversation, t.id, lockLease, s.within(c))
+	past, err := st.Lock(ctx, c.tenant, r.conversation, t.id, lockLease, c.within())
 	if err != nil {
 		return nil, none, s.failure(err, "conversation", notFound("Conversation", r.conversation))
 	}
@@ -135,7 +135,7 @@ func (s *Service) holdLock(ctx context.Context, st *store.Store, past *store.Pas
 				return
 			case <-tick.C:
 				if err := st.RenewLock(ctx, past, owner, lockLease); err != nil && ctx.Err() == nil {
-					s.Log.Warn("the lock of a conversation was not renewed", "error", err)
+					s.log.Warn("the lock of a conversation was not renewed", "error", err)
 				}
 			}
 		}
@@ -146,7 +146,7 @@ func (s *Service) holdLock(ctx context.Context, st *store.Store, past *store.Pas
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 		defer cancel()
 		if err := st.Unlock(ctx, past, owner); err != nil {
-			s.Log.Warn("a conversation was not unlocked", "error", err)
+			s.log.Warn("a conversation was not unlocked", "error", err)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func (t *turn) record(end *outcome, past *store.Past) *store.Record {
 	}
 	r := &store.Record{
 		Response: store.Response{ID: t.id, Status: end.status, CreatedAt: t.created, Object: end.stored},
-		Input:    t.kept(input, nil, end), Output: t.kept(end.output, end.preambles, end), Retention: t.service.Retention, Past: past,
+		Input:    t.kept(input, nil, end), Output: t.kept(end.output, end.preambles, end), Retention: t.settings.Retention, Past: past,
 		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end),
 	}
 	if past.InConversation() && end.status != statusCompleted {
@@ -191,13 +191,13 @@ func (t *turn) record(end *outcome, past *store.Past) *store.Record {
 
 // dropsReasoning reports whether the reasoning before an answer is removed from the store.
 func (t *turn) dropsReasoning(end *outcome) bool {
-	return t.service.Reasoning == KeepUntilFinal && end.answered
+	return t.settings.Reasoning == KeepUntilFinal && end.answered
 }
 
 // kept returns the items that the service is to store. preambles reports of the first ones whether they are known to be
 // preambles, whatever they say themselves.
 func (t *turn) kept(items []store.Item, preambles []bool, end *outcome) (kept []store.Item) {
-	s := t.service
+	s := t.settings
 	for i := range items {
 		switch {
 		case items[i].Type == typeReasoning && (s.Reasoning == KeepNone || t.dropsReasoning(end)):
@@ -256,7 +256,7 @@ func (t *turn) finish(ctx context.Context, end *outcome, send func(*event) error
 	for _, e := range t.lastEvents(end) {
 		if err := send(e); err != nil {
 			if ctx.Err() == nil {
-				t.service.Log.Debug("the client did not take the end of its stream", "response", t.id, "error", err)
+				t.service.log.Debug("the client did not take the end of its stream", "response", t.id, "error", err)
 			}
 			return
 		}
@@ -324,14 +324,14 @@ func (s *Service) countInput(w http.ResponseWriter, r *http.Request, c *caller) 
 		return failure
 	}
 	t.sealing = false
-	answer, failure := s.post(r.Context(), contract.InputTokensPath, r.Header, t.body())
+	answer, failure := t.post(r.Context(), contract.InputTokensPath, t.body())
 	if failure != nil {
 		return failure
 	}
 	defer answer.Body.Close()
 	w.Header().Set("content-type", "application/json")
 	if _, err := io.Copy(w, answer.Body); err != nil && !errors.Is(err, context.Canceled) {
-		s.Log.Debug("an answer was not passed on whole", "error", err)
+		s.log.Debug("an answer was not passed on whole", "error", err)
 	}
 	return nil
 }

@@ -58,6 +58,12 @@ func errTooLarge(limit int64) *openai.Error {
 		Code: contract.CodeRequestTooLarge, Message: "The request is larger than " + strconv.FormatInt(limit, 10) + " bytes."}
 }
 
+// errNoSockets is the error for a request on a connection that is older than the setting by which there is none.
+func errNoSockets() *openai.Error {
+	return badRequest(contract.CodeInvalidRequest, "", "This gateway no longer serves connections by WebSocket. Send the "+
+		"request by HTTP.")
+}
+
 // errTooLong is the error for a request that fits, and whose conversation with what it continues does not.
 func errTooLong(size int) *openai.Error {
 	return badRequest(contract.CodeContextLengthExceeded, "input", fmt.Sprintf("The conversation has %d bytes with "+
@@ -103,13 +109,13 @@ func (s *Service) failure(err error, param string, notFound *openai.Error) *open
 		return errBusy()
 	case errors.As(err, &large):
 		return badRequest(contract.CodeContextLengthExceeded, param, fmt.Sprintf(
-			"The stored conversation has %d bytes, and a request may have %d. Begin a new one.", large.Bytes, s.BodyLimit))
+			"The stored conversation has %d bytes, and a request may have %d. Begin a new one.", large.Bytes, large.Limit))
 	case errors.As(err, &corrupt):
-		s.Log.Error("a stored record cannot be read", "record", corrupt.Record, "reason", corrupt.Err)
+		s.log.Error("a stored record cannot be read", "record", corrupt.Record, "reason", corrupt.Err)
 		return &openai.Error{Status: http.StatusInternalServerError, Type: contract.ServerErrorType,
 			Code: codeStoredDataInvalid, Message: "What is stored cannot be read. Ask the operator; the log has the record."}
 	}
-	s.Log.Warn("the store failed", "error", err)
+	s.log.Warn("the store failed", "error", err)
 	if errors.Is(err, store.ErrFull) {
 		return errFull()
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
@@ -126,8 +127,7 @@ func TestFailedStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := toolservers.Plain(t, saying("hello"))
 			gateway := &turns{answers: tt.answers}
-			f := startAt(t, Options{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}}, gateway)
-			f.s.Retries = func(string) bool { return false }
+			f := startAt(t, Options{Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}}}, gateway)
 			_, body := f.do("POST", "/v1/responses", `{"model":"m","input":"go","stream":true,`+never+`}`)
 			if end, got := readFailure(t, body, 0); end != tt.end || got != tt.want {
 				t.Errorf("got %s %+v, want %s %+v: %s", end, got, tt.end, tt.want, body)
@@ -166,7 +166,7 @@ func TestFailureAskedAgain(t *testing.T) {
 		strings.Replace(last, `"sequence_number":5`, `"sequence_number":3`, 1)
 	f := startAt(t, Options{}, &turns{answers: []func(http.ResponseWriter){says(early),
 		says(answerOf("completed", 10, 5, textItem("whole")))}})
-	f.s.Retries = func(string) bool { return true }
+	f.change(func(o *Settings) { o.Models = []contract.Model{retried("m")} })
 	_, body := f.do("POST", "/v1/responses", `{"model":"m","input":"go","stream":true}`)
 	if end, got := readFailure(t, body, 0); end != "response.completed" || got != (told{}) {
 		t.Errorf("%s %+v: %s", end, got, body)
@@ -177,7 +177,7 @@ func TestFailureAskedAgain(t *testing.T) {
 func TestFailedFrame(t *testing.T) {
 	broke := says(brokeBehind(textItem("half"),
 		&openai.Error{Type: "server_error", Code: "server_error", Message: "It broke."}))
-	f := startAt(t, Options{WebSocket: true}, &turns{answers: []func(http.ResponseWriter){broke}})
+	f := startAt(t, Options{Settings: Settings{WebSocket: true}}, &turns{answers: []func(http.ResponseWriter){broke}})
 	w, _ := dial(t, f.url, nil)
 	w.ask(`"store":false,"input":"go"`)
 	kinds := []string{}

@@ -77,7 +77,7 @@ func (s *Service) follow(w http.ResponseWriter, r *http.Request, f *followed) *o
 			wait = lastPoll
 		case err != nil:
 			if r.Context().Err() == nil {
-				s.Log.Warn("a stream that is followed was cut", "response", f.id, "error", err)
+				s.log.Warn("a stream that is followed was cut", "response", f.id, "error", err)
 			}
 			panic(http.ErrAbortHandler) // the client sees that the stream was cut, and resumes it
 		case !f.begun && begin() != nil:

@@ -16,39 +16,45 @@ import (
 
 // caller is who sends a request.
 type caller struct {
+	// settings are those of the request.
+	settings    *snapshot
 	tenant      store.Tenant
 	tenantValue string
+	// headers are the request's, with which the gateway is asked.
+	headers http.Header
 	// model is the model that the request names, for the access log.
 	model string
 	// share is the memory that the request has.
 	share *share
 }
 
-func (s *Service) caller(r *http.Request) *caller {
-	value := ""
-	if s.TenantHeader != "" {
-		value = r.Header.Get(s.TenantHeader)
+// caller returns who sends a request with these headers, which it makes the client's.
+func (s *Service) caller(headers http.Header) *caller {
+	now, value := s.settings(), ""
+	if now.TenantHeader != "" {
+		value = headers.Get(now.TenantHeader)
 	}
-	value = contract.Tenant(s.adopt(r), value)
+	value = contract.Tenant(now.adopt(headers), value)
 	tenant := store.TenantOf(value)
-	return &caller{tenant: tenant, tenantValue: value, share: &share{of: s.memory, tenant: tenant}}
+	return &caller{settings: now, tenant: tenant, tenantValue: value, headers: headers,
+		share: &share{of: s.memory, tenant: tenant}}
 }
 
 // adopt makes what the service asks the gateway, also later, the client's whose request it is. It returns the client's
 // name, or empty where clients are not told apart.
-func (s *Service) adopt(r *http.Request) string {
-	r.Header.Del(contract.BehalfHeader)
-	if !s.Options.Clients {
+func (s *snapshot) adopt(headers http.Header) string {
+	headers.Del(contract.BehalfHeader)
+	if !s.Clients {
 		return ""
 	}
-	name := r.Header.Get(contract.ClientHeader)
+	name := headers.Get(contract.ClientHeader)
 	if name == contract.AnonymousClient {
 		return ""
 	}
 	if s.ClientHeader != "" {
-		r.Header.Set(s.ClientHeader, name)
+		headers.Set(s.ClientHeader, name)
 	} else if name != "" {
-		r.Header.Set(contract.BehalfHeader, name)
+		headers.Set(contract.BehalfHeader, name)
 	}
 	return name
 }
@@ -103,9 +109,7 @@ func (s *Service) Handler() http.Handler {
 		})
 	}
 	mux.HandleFunc("GET "+contract.ServiceReadyPath, s.ServeReady)
-	if s.WebSocket {
-		mux.HandleFunc("GET "+contract.ResponsesPath, s.connect)
-	}
+	mux.HandleFunc("GET "+contract.ResponsesPath, s.connect)
 	return mux
 }
 
@@ -116,7 +120,7 @@ func unknownURL(_ http.ResponseWriter, r *http.Request, _ *caller) *openai.Error
 
 // serve calls a handler, if there is room for another request.
 func (s *Service) serve(w http.ResponseWriter, r *http.Request, handle handler) {
-	c := s.caller(r)
+	c := s.caller(r.Header)
 	s.watched(w, r, c, func(w http.ResponseWriter, r *http.Request) {
 		leave, failure := s.enter(c)
 		defer leave()
@@ -148,12 +152,12 @@ const bodyTimeout = time.Minute
 
 // body reads the body of a request, if there is memory for it and for what its values take.
 func (s *Service) body(w http.ResponseWriter, r *http.Request, c *caller) ([]byte, *openai.Error) {
-	size := r.ContentLength
-	if size > s.BodyLimit {
-		return nil, errTooLarge(s.BodyLimit)
+	size, limit := r.ContentLength, c.settings.BodyLimit
+	if size > limit {
+		return nil, errTooLarge(limit)
 	}
 	if size < 0 {
-		size = s.BodyLimit
+		size = limit
 	}
 	if c.share.take(size) != nil {
 		return nil, errOverloaded("no memory for another request now")
@@ -161,14 +165,14 @@ func (s *Service) body(w http.ResponseWriter, r *http.Request, c *caller) ([]byt
 	// A body that comes slowly must not keep the memory that waits for it.
 	connection := http.NewResponseController(w)
 	if err := connection.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil {
-		s.Log.Debug("a body has no deadline", "error", err)
+		s.log.Debug("a body has no deadline", "error", err)
 	} else {
 		defer func() { _ = connection.SetReadDeadline(time.Time{}) }() // else it would end the request while it is answered
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.BodyLimit))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		return nil, errTooLarge(s.BodyLimit)
+		return nil, errTooLarge(limit)
 	}
 	if err != nil {
 		return nil, badRequest(contract.CodeInvalidRequest, "", "The body could not be read.")
@@ -263,7 +267,7 @@ func (s *Service) writeList(w http.ResponseWriter, c *caller, list *store.List, 
 	p := page{Object: "list", Data: []any{}, HasMore: list.More}
 	for i := range list.Items {
 		item := &list.Items[i]
-		p.Data = append(p.Data, s.forClient(item, bound, include))
+		p.Data = append(p.Data, c.settings.sealer.forClient(item, bound, include))
 		if i == 0 {
 			p.FirstID = &item.ID
 		}

@@ -68,7 +68,7 @@ type toolFields struct {
 
 // takeTools reads the tools of a request, and removes from it what must not be stored. It returns nil if none of them is
 // for the service.
-func (s *Service) takeTools(r *request) (*hosted, *openai.Error) {
+func (s *snapshot) takeTools(r *request) (*hosted, *openai.Error) {
 	var list []json.RawMessage
 	if json.Unmarshal(orNull(r.fields["tools"]), &list) != nil || len(list) == 0 {
 		return nil, nil // the gateway reports what is wrong
@@ -125,7 +125,7 @@ func (h *hosted) secret() bool {
 	return slices.ContainsFunc(h.servers, func(m *mcpTools) bool { return m.secret })
 }
 
-func (s *Service) readTool(h *hosted, at string, raw json.RawMessage) (declaredTool, *openai.Error) {
+func (s *snapshot) readTool(h *hosted, at string, raw json.RawMessage) (declaredTool, *openai.Error) {
 	var kind struct {
 		Type string `json:"type"`
 	}

@@ -67,8 +67,9 @@ func newID(prefix string) string {
 
 // itemReader turns items of a request into items that are stored.
 type itemReader struct {
-	service *Service
-	tenant  store.Tenant
+	service  *Service
+	settings *snapshot
+	tenant   store.Tenant
 	// bound is what sealed texts are bound to. Without a model, reasoning is not opened.
 	bound *seal.Bound
 	// share pays for the items that are referred to. total is the size of those and of the items before, and references
@@ -85,7 +86,7 @@ type itemReader struct {
 
 // newItemReader returns a reader of items that follow others.
 func (s *Service) newItemReader(c *caller, bound *seal.Bound, past []store.Item) *itemReader {
-	r := &itemReader{service: s, tenant: c.tenant, share: c.share, bound: bound, seen: make(map[string]bool, len(past)),
+	r := &itemReader{service: s, settings: c.settings, tenant: c.tenant, share: c.share, bound: bound, seen: make(map[string]bool, len(past)),
 		questions: map[string]*store.Item{}}
 	for i := range past {
 		r.seen[past[i].ID] = true
@@ -189,10 +190,14 @@ const maxReferences = 1000
 // pay takes memory for an item that is referred to, before it is read. All of a request are held to the limit of a
 // conversation.
 func (r *itemReader) pay(size int64) error {
-	if r.total += size; r.total > r.service.BodyLimit {
-		return &store.TooLargeError{Bytes: r.total}
+	if r.total += size; r.total > r.settings.BodyLimit {
+		return r.tooLarge()
 	}
 	return r.share.take(size)
+}
+
+func (r *itemReader) tooLarge() error {
+	return &store.TooLargeError{Bytes: r.total, Limit: r.settings.BodyLimit}
 }
 
 // referred returns the stored item that an item refers to.
@@ -233,8 +238,8 @@ func (r *itemReader) known(ctx context.Context, at, id, kind string) (item store
 		r.share.give(size)
 		return item, false, nil
 	}
-	if r.total += size; r.total > r.service.BodyLimit {
-		return item, false, r.service.failure(&store.TooLargeError{Bytes: r.total}, at, nil)
+	if r.total += size; r.total > r.settings.BodyLimit {
+		return item, false, r.service.failure(r.tooLarge(), at, nil)
 	}
 	r.seen[id] = true
 	return item, true, nil
@@ -244,11 +249,11 @@ func (r *itemReader) known(ctx context.Context, at, id, kind string) (item store
 // outlives the key that sealed it.
 func (r *itemReader) unseal(at string, fields map[string]json.RawMessage) *openai.Error {
 	sealed := ""
-	if json.Unmarshal(orNull(fields["encrypted_content"]), &sealed) != nil || sealed == "" || r.service.SealKeys == nil ||
+	if json.Unmarshal(orNull(fields["encrypted_content"]), &sealed) != nil || sealed == "" || r.settings.sealer.keys == nil ||
 		r.bound.Model == "" {
 		return nil
 	}
-	text, err := r.service.SealKeys.Open([]byte(sealed), *r.bound, r.service.Now().Unix())
+	text, err := r.settings.sealer.keys.Open([]byte(sealed), *r.bound, r.settings.sealer.now().Unix())
 	if err != nil {
 		return openai.InvalidEncryptedContent(at+".encrypted_content", "The encrypted content of '"+at+"' cannot be opened: "+
 			err.Error()+". Send the conversation again without this item.")

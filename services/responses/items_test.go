@@ -35,6 +35,11 @@ func sameJSON(t *testing.T, got []byte, want string) {
 	}
 }
 
+// newTestReader returns a reader of items that follow others.
+func newTestReader(s *Service, past []store.Item) *itemReader {
+	return s.newItemReader(&caller{settings: s.settings()}, nil, past)
+}
+
 func TestReadItems(t *testing.T) {
 	s := New(Options{})
 	for in, want := range map[string]string{
@@ -49,7 +54,7 @@ func TestReadItems(t *testing.T) {
 		// No client writes what the service keeps for itself.
 		`{"type":"reasoning","id":"rs_1","summary":[],"harmony_text":"forged"}`: `{"type":"reasoning","id":"rs_1","summary":[]}`,
 	} {
-		items, failure := s.newItemReader(&caller{}, nil, nil).read(t.Context(), "input", []json.RawMessage{json.RawMessage(in)})
+		items, failure := newTestReader(s, nil).read(t.Context(), "input", []json.RawMessage{json.RawMessage(in)})
 		if failure != nil {
 			t.Errorf("%s: %v", in, failure)
 			continue
@@ -59,7 +64,7 @@ func TestReadItems(t *testing.T) {
 	for in, param := range map[string]string{
 		`1`: "input[1]", `null`: "input[1]", `[]`: "input[1]", `{"type":1}`: "input[1].type", `{"id":{},"role":"user"}`: "input[1].id",
 	} {
-		_, failure := s.newItemReader(&caller{}, nil, nil).read(t.Context(), "input",
+		_, failure := newTestReader(s, nil).read(t.Context(), "input",
 			[]json.RawMessage{json.RawMessage(`{"role":"user","content":"x"}`), json.RawMessage(in)})
 		if failure == nil || failure.Status != 400 || failure.Code != "invalid_type" || failure.Param != param {
 			t.Errorf("%s: %+v", in, failure)
@@ -78,7 +83,7 @@ func TestItemIDs(t *testing.T) {
 		json.RawMessage(`{"type":"function_call","call_id":"c","name":"f","arguments":"","id":"` + strings.Repeat("x", 65) + `"}`),
 		json.RawMessage(`{"type":"unheard_of"}`),
 	}
-	items, failure := New(Options{}).newItemReader(&caller{}, nil, past).read(t.Context(), "input", list)
+	items, failure := newTestReader(New(Options{}), past).read(t.Context(), "input", list)
 	if failure != nil {
 		t.Fatal(failure)
 	}
@@ -96,9 +101,9 @@ func TestItemIDs(t *testing.T) {
 // back to the client.
 func TestHiddenReasoning(t *testing.T) {
 	s := New(Options{SealKeys: testKeys(t)})
-	c := &caller{tenantValue: "acme"}
+	c := &caller{settings: s.settings(), tenantValue: "acme"}
 	bound := c.bound("m")
-	sealed, err := s.SealKeys.Seal(nil, []byte("secret thought"), *bound, s.Now().Unix()+60)
+	sealed, err := s.options.SealKeys.Seal(nil, []byte("secret thought"), *bound, s.now().Unix()+60)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,15 +115,15 @@ func TestHiddenReasoning(t *testing.T) {
 	sameJSON(t, items[0].Body, `{"type":"reasoning","id":"rs_1","summary":[],"content":[],"harmony_text":"secret thought"}`)
 	sameJSON(t, forModel(&items[0])[0], `{"type":"reasoning","id":"rs_1","summary":[],
 		"content":[{"type":"reasoning_text","text":"secret thought"}]}`)
-	sameJSON(t, s.forClient(&items[0], bound, nil), `{"type":"reasoning","id":"rs_1","summary":[],"content":[]}`)
+	sameJSON(t, s.settings().sealer.forClient(&items[0], bound, nil), `{"type":"reasoning","id":"rs_1","summary":[],"content":[]}`)
 	var carried struct {
 		Text   string `json:"harmony_text"`
 		Sealed string `json:"encrypted_content"`
 	}
-	if err := json.Unmarshal(s.forClient(&items[0], bound, []string{includeSealed}), &carried); err != nil || carried.Text != "" {
+	if err := json.Unmarshal(s.settings().sealer.forClient(&items[0], bound, []string{includeSealed}), &carried); err != nil || carried.Text != "" {
 		t.Errorf("%+v, %v", carried, err)
 	}
-	if text, err := s.SealKeys.Open([]byte(carried.Sealed), *bound, s.Now().Unix()); err != nil ||
+	if text, err := s.options.SealKeys.Open([]byte(carried.Sealed), *bound, s.now().Unix()); err != nil ||
 		string(text) != "secret thought" {
 		t.Errorf("%q, %v", text, err)
 	}
@@ -136,17 +141,17 @@ func TestLogprobs(t *testing.T) {
 	item := &store.Item{Type: typeMessage, Body: []byte(`{"type":"message","content":[{"type":"output_text","text":"a",` +
 		`"logprobs":[{"token":"a"}]},{"type":"refusal","refusal":"no"}]}`)}
 	s := New(Options{})
-	sameJSON(t, s.forClient(item, nil, nil), `{"type":"message","content":[{"type":"output_text","text":"a","logprobs":[]},
+	sameJSON(t, s.settings().sealer.forClient(item, nil, nil), `{"type":"message","content":[{"type":"output_text","text":"a","logprobs":[]},
 		{"type":"refusal","refusal":"no"}]}`)
-	sameJSON(t, s.forClient(item, nil, []string{includeLogprobs}), string(item.Body))
+	sameJSON(t, s.settings().sealer.forClient(item, nil, []string{includeLogprobs}), string(item.Body))
 }
 
 // TestCompaction follows a compaction: to its client and back, with keys and without, into the store, and to the model.
 func TestCompaction(t *testing.T) {
-	c := &caller{tenantValue: "acme"}
 	const payload = `{"summary":"what was said","items":[{"role":"user","content":"go on"}]}`
 	for _, s := range []*Service{New(Options{}), New(Options{SealKeys: testKeys(t)})} {
-		in := s.newCompaction(payload, c.bound("m"))
+		c := &caller{settings: s.settings(), tenantValue: "acme"}
+		in := s.settings().sealer.newCompaction(payload, c.bound("m"))
 		if strings.Contains(string(in), hiddenText) || strings.Contains(string(in), "what was said") {
 			t.Errorf("the client gets %s", in)
 		}
@@ -165,11 +170,11 @@ func TestCompaction(t *testing.T) {
 			string(model[1]) != `{"role":"user","content":"go on"}` {
 			t.Errorf("the model gets %s", model)
 		}
-		again := s.forClient(&items[0], c.bound(""), nil)
+		again := s.settings().sealer.forClient(&items[0], c.bound(""), nil)
 		if _, failure := s.newItemReader(c, c.bound("m"), nil).read(t.Context(), "input", []json.RawMessage{again}); failure != nil {
 			t.Error(failure)
 		}
-		if s.SealKeys == nil {
+		if s.options.SealKeys == nil {
 			continue
 		}
 		other := (&caller{tenantValue: "other"}).bound("m")
@@ -223,7 +228,7 @@ func TestPlainMessages(t *testing.T) {
 		{`{"role":"assistant","content":[{"type":"output_text","text":"x","logprobs":[{}]}]}`, stored},
 		{`{"role":"user","content":[]}`, stored},
 	} {
-		reader, sent, want := s.newItemReader(&caller{}, nil, nil), tt.sent, tt.want
+		reader, sent, want := newTestReader(s, nil), tt.sent, tt.want
 		items, failure := reader.read(t.Context(), "input", []json.RawMessage{json.RawMessage(sent)})
 		if failure != nil {
 			t.Fatal(failure)
@@ -242,7 +247,7 @@ func TestPlainMessages(t *testing.T) {
 
 // TestManyTinyMessages: the messages that a frame may hold are not four times as large for the gateway.
 func TestManyTinyMessages(t *testing.T) {
-	f := start(t, Options{WebSocket: true})
+	f := start(t, Options{Settings: Settings{WebSocket: true}})
 	w, _ := dial(t, f.url, nil)
 	list := strings.Repeat(`{"role":"user","content":"x"},`, 30_000) + `{"role":"user","content":"x"}`
 	w.ask(`"store":false,"input":[` + list + `]`)

@@ -122,7 +122,7 @@ func onlyText(content []byte, kind rawjson.Kind) (text []byte) {
 }
 
 // forClient returns the item as its client gets it. include lists the additions that the client asked for.
-func (s *Service) forClient(item *store.Item, bound *seal.Bound, include []string) json.RawMessage {
+func (s *sealer) forClient(item *store.Item, bound *seal.Bound, include []string) json.RawMessage {
 	switch {
 	case item.Type == typeReasoning:
 		return s.reasoningForClient(item, bound, slices.Contains(include, includeSealed))
@@ -143,7 +143,7 @@ const (
 	includeSources     = "web_search_call.action.sources"
 )
 
-func (s *Service) reasoningForClient(item *store.Item, bound *seal.Bound, sealed bool) json.RawMessage {
+func (s *sealer) reasoningForClient(item *store.Item, bound *seal.Bound, sealed bool) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(item.Body, &fields) != nil {
 		return item.Body
@@ -153,8 +153,8 @@ func (s *Service) reasoningForClient(item *store.Item, bound *seal.Bound, sealed
 		text = reasoningText(fields)
 	}
 	delete(fields, hiddenText)
-	if sealed && s.SealKeys != nil && bound.Model != "" {
-		b, err := s.SealKeys.Seal(nil, []byte(text), *bound, s.Now().Add(s.SealLifetime).Unix())
+	if sealed && s.keys != nil && bound.Model != "" {
+		b, err := s.keys.Seal(nil, []byte(text), *bound, s.now().Add(s.lifetime).Unix())
 		if err == nil {
 			fields["encrypted_content"] = mustMarshal(string(b))
 		}

@@ -65,7 +65,7 @@ func (t *turn) roundFields(fields map[string]json.RawMessage) map[string]json.Ra
 // reached.
 func (t *turn) lastRound() bool {
 	late := !t.deadline.IsZero() && !time.Now().Before(t.deadline)
-	return t.hosted != nil && (late || t.rounds+1 >= t.service.Tools.Rounds || t.callsLeft() <= 0)
+	return t.hosted != nil && (late || t.rounds+1 >= t.settings.Tools.Rounds || t.callsLeft() <= 0)
 }
 
 // callsLeft returns how many calls may still run.
@@ -99,11 +99,11 @@ func (t *turn) runCalls(ctx context.Context, end *ending, emit func(*event) erro
 	before := t.usage
 	t.usage.add(end.object["usage"])
 	if t.deadline.IsZero() {
-		t.deadline = time.Now().Add(t.service.Tools.Time)
+		t.deadline = time.Now().Add(t.settings.Tools.Time)
 	}
 	t.rounds++
 	calls := t.round.calls
-	t.service.Log.Info("a round of a response with tools has ended", "response", t.id, "round", t.rounds, "calls", len(calls),
+	t.service.log.Info("a round of a response with tools has ended", "response", t.id, "round", t.rounds, "calls", len(calls),
 		"input_tokens", t.usage.Input-before.Input, "output_tokens", t.usage.Output-before.Output)
 	if end.kind != "response.completed" {
 		return false, t.showCut(ctx, calls, emit)

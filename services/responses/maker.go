@@ -45,7 +45,7 @@ func (m *maker) run(ctx context.Context) {
 	if err == nil && m.turn.request.conversation != "" {
 		var locked *store.Past
 		locked, err = m.store.Lock(ctx, m.job.Tenant, m.turn.request.conversation, m.job.ID, lockLease,
-			s.within(&caller{share: m.turn.share}))
+			(&caller{settings: m.turn.settings, share: m.turn.share}).within())
 		if errors.Is(err, store.ErrLocked) {
 			m.ignoreLost(m.store.Release(ctx, m.job, busyWait))
 			return
@@ -63,7 +63,7 @@ func (m *maker) run(ctx context.Context) {
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGap), errors.As(err, &large), errors.As(err, &corrupt):
 			m.fail(ctx, s.failure(err, "previous_response_id", notFound("Conversation", m.turn.request.conversation)).Message)
 		default: // the store's fault: any replica tries again
-			s.Log.Warn("a response in the background could not be begun; trying again", "response", m.job.ID, "error", err)
+			s.log.Warn("a response in the background could not be begun; trying again", "response", m.job.ID, "error", err)
 			m.ignoreLost(m.store.Release(ctx, m.job, busyWait))
 		}
 		return
@@ -103,7 +103,7 @@ func (m *maker) run(ctx context.Context) {
 func (m *maker) keep(work context.Context) {
 	flush := time.NewTicker(flushInterval)
 	defer flush.Stop()
-	renewed := m.service.Now()
+	renewed := m.service.now()
 	for {
 		select {
 		case <-work.Done():
@@ -117,7 +117,7 @@ func (m *maker) keep(work context.Context) {
 		if err == nil {
 			stored, err = m.flush(ctx)
 		}
-		if err == nil && !stored && m.service.Now().Sub(renewed) >= renewal {
+		if err == nil && !stored && m.service.now().Sub(renewed) >= renewal {
 			stored, err = true, m.store.Renew(ctx, m.job, lease)
 		}
 		done()
@@ -126,9 +126,9 @@ func (m *maker) keep(work context.Context) {
 			m.cancel(err)
 			return
 		case err != nil && work.Err() == nil:
-			m.service.Log.Warn("a response in the background was not stored; trying again", "response", m.job.ID, "error", err)
+			m.service.log.Warn("a response in the background was not stored; trying again", "response", m.job.ID, "error", err)
 		case stored:
-			renewed = m.service.Now()
+			renewed = m.service.now()
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (m *maker) begin(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return err
 		}
-		m.service.Log.Warn("a response in the background cannot be begun in the store; trying again", "response", m.job.ID,
+		m.service.log.Warn("a response in the background cannot be begun in the store; trying again", "response", m.job.ID,
 			"error", err)
 		if m.turn.hosted == nil {
 			return nil
@@ -247,7 +247,7 @@ func (m *maker) finish(ctx context.Context, end *outcome) {
 		if err == nil || errors.Is(err, store.ErrLost) {
 			return
 		}
-		m.service.Log.Warn("a response that has ended was not stored; trying again", "response", m.job.ID, "error", err)
+		m.service.log.Warn("a response that has ended was not stored; trying again", "response", m.job.ID, "error", err)
 		if !m.service.pause(ctx, wait) {
 			return
 		}
@@ -282,7 +282,7 @@ func (m *maker) resume(ctx context.Context) {
 	for ended := false; !ended; {
 		batches, last, err := m.store.EventsAfter(ctx, m.job.Tenant, m.job.ID, m.next-1, m.turn.share.hold)
 		if err != nil {
-			m.service.Log.Warn("the events of a response cannot be read", "response", m.job.ID, "error", err)
+			m.service.log.Warn("the events of a response cannot be read", "response", m.job.ID, "error", err)
 			break
 		}
 		size := int64(0)
@@ -316,6 +316,6 @@ func (m *maker) takeItems(events []byte) {
 // ignoreLost logs an error, unless it is that the response is another's.
 func (m *maker) ignoreLost(err error) {
 	if err != nil && !errors.Is(err, store.ErrLost) {
-		m.service.Log.Warn("a response in the background was not given back", "response", m.job.ID, "error", err)
+		m.service.log.Warn("a response in the background was not given back", "response", m.job.ID, "error", err)
 	}
 }

@@ -18,7 +18,7 @@ func (t *turn) list(ctx context.Context) *openai.Error {
 	if t.hosted == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.service.Tools.Time) // a request can name many servers
+	ctx, cancel := context.WithTimeout(ctx, t.settings.Tools.Time) // a request can name many servers
 	defer cancel()
 	count, size := 0, 0
 	for _, m := range t.hosted.servers {
@@ -43,7 +43,7 @@ func (t *turn) list(ctx context.Context) *openai.Error {
 		if t.share.take(int64(size-before)) != nil {
 			return errOverloaded("no memory for the tools of the request now")
 		}
-		m.offer(t.service, tools)
+		m.offer(t.service.log, tools)
 		if !known {
 			m.item = m.listItem()
 		}
@@ -65,7 +65,7 @@ func (t *turn) listFrom(ctx context.Context, m *mcpTools) ([]toolserver.Tool, *o
 		return tools, nil
 	}
 	if !errors.Is(ctx.Err(), context.Canceled) {
-		s.Log.Warn("the tools of an MCP server cannot be listed", "response", t.id, "server", m.metricLabel(), "error", err)
+		s.log.Warn("the tools of an MCP server cannot be listed", "response", t.id, "server", m.metricLabel(), "error", err)
 	}
 	var wrong *toolserver.ServerError
 	if errors.As(err, &wrong) {
@@ -139,7 +139,7 @@ func (m *mcpTools) listItem() json.RawMessage {
 
 // tenant returns what keeps the sessions of tenants apart. Where there is one, it may have all of them.
 func (t *turn) tenant() string {
-	if t.service.TenantHeader == "" && !t.service.Options.Clients {
+	if !t.settings.apart() {
 		return ""
 	}
 	return fmt.Sprintf("%x", t.owner[:])

@@ -11,7 +11,7 @@ import (
 )
 
 // readMCPTool reads a tool of the type mcp.
-func (s *Service) readMCPTool(at string, f *toolFields) (*mcpTools, *openai.Error) {
+func (s *snapshot) readMCPTool(at string, f *toolFields) (*mcpTools, *openai.Error) {
 	if f.Label == "" {
 		return nil, badRequest(contract.CodeMissingParameter, at+".server_label", "Missing required parameter: '"+at+
 			".server_label'.")
@@ -47,7 +47,7 @@ func (s *Service) readMCPTool(at string, f *toolFields) (*mcpTools, *openai.Erro
 }
 
 // findServer finds the server of a tool: the operator's with its label, or the one that the request names.
-func (s *Service) findServer(m *mcpTools, f *toolFields, headers http.Header) *openai.Error {
+func (s *snapshot) findServer(m *mcpTools, f *toolFields, headers http.Header) *openai.Error {
 	at := m.at + ".server_url"
 	configured := s.Tools.Server(m.label)
 	switch {
@@ -55,15 +55,7 @@ func (s *Service) findServer(m *mcpTools, f *toolFields, headers http.Header) *o
 		return badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': the label "+quote(m.label)+" is a server of this "+
 			"gateway. Leave server_url out, or choose another label.")
 	case configured != nil:
-		m.configured, m.to = true, configured.server()
-		for name, values := range headers {
-			if m.to.Headers.Get(name) == "" { // the operator's own are not replaced
-				if m.to.Headers == nil {
-					m.to.Headers = http.Header{}
-				}
-				m.to.Headers[name] = values
-			}
-		}
+		m.configured, m.to = true, configured.server().With(headers)
 		if len(configured.AllowedTools) > 0 {
 			m.allowed = append(m.allowed, toolFilter{names: configured.AllowedTools})
 		}

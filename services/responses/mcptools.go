@@ -3,6 +3,7 @@ package responses
 import (
 	"bytes"
 	"encoding/json"
+	"log/slog"
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -51,7 +52,7 @@ func (m *mcpTools) offers(t *toolserver.Tool) bool {
 }
 
 // offer keeps the tools that the request and the operator offer, each under a name that the model can be shown.
-func (m *mcpTools) offer(s *Service, tools []toolserver.Tool) {
+func (m *mcpTools) offer(log *slog.Logger, tools []toolserver.Tool) {
 	m.tools = []mcpTool{}
 	used := map[string]bool{}
 	hidden, first, reason := 0, "", "" // a line for each could be thousands
@@ -70,7 +71,7 @@ func (m *mcpTools) offer(s *Service, tools []toolserver.Tool) {
 		m.tools = append(m.tools, tool)
 	}
 	if hidden > 0 {
-		s.Log.Warn("tools of an MCP server are not shown to the model", "server", m.metricLabel(), "tools", hidden, "first",
+		log.Warn("tools of an MCP server are not shown to the model", "server", m.metricLabel(), "tools", hidden, "first",
 			openai.Clip(first, maxLogged), "reason", reason)
 	}
 }

@@ -14,7 +14,7 @@ import (
 const copies = 6
 
 // share is what one request has of the memory for requests: [copies] of each text, and what the values of its body take
-// ([weigh]). What a request takes beside those is small, and [Options.InFlight] limits it.
+// ([weigh]). What a request takes beside those is small, and [Settings.InFlight] limits it.
 type share struct {
 	of     *quota
 	tenant store.Tenant
@@ -87,8 +87,8 @@ func (s *share) holdAnyway(bytes int64) {
 
 // within returns a limit of what is read from the store for a request: it may not be larger than a request's body, and
 // there must be memory for it.
-func (s *Service) within(c *caller) store.Limit {
-	atMost := store.AtMost(s.BodyLimit)
+func (c *caller) within() store.Limit {
+	atMost := store.AtMost(c.settings.BodyLimit)
 	return func(bytes int64) error {
 		if err := atMost(bytes); err != nil {
 			return err

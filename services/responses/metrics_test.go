@@ -68,7 +68,7 @@ func await(t *testing.T, is func() bool) {
 
 func TestMetrics(t *testing.T) {
 	log := &memlog.Log{}
-	f := start(t, Options{AccessLog: log, InFlight: 2})
+	f := start(t, Options{AccessLog: log, Settings: Settings{InFlight: 2}})
 	one := f.create(`"input":"first"`)
 	f.create(`"input":"second","previous_response_id":"` + one + `"`)
 	f.wants(404, "", "GET", "/v1/responses/resp_0", "")
@@ -123,7 +123,7 @@ func TestMetrics(t *testing.T) {
 
 // TestMetricsOfFailures has a store that is lost, an overload, and a stream that is made in the background.
 func TestMetricsOfFailures(t *testing.T) {
-	f := start(t, Options{InFlight: 1, Background: 1})
+	f := start(t, Options{Settings: Settings{InFlight: 1, Background: 1}})
 	f.hold = make(chan struct{})
 	running := f.create(`"input":"first","background":true`)
 	<-f.asked

@@ -18,7 +18,7 @@ const (
 // watched calls a handler, counts its request, and logs it.
 func (s *Service) watched(w http.ResponseWriter, r *http.Request, c *caller,
 	handle func(http.ResponseWriter, *http.Request)) {
-	began, route := s.Now(), r.Pattern
+	began, route := s.now(), r.Pattern
 	if route == "/" {
 		route = otherRoute
 	}
@@ -43,7 +43,7 @@ type observed struct {
 
 // observe counts and logs what has been handled.
 func (s *Service) observe(o *observed) {
-	took := s.Now().Sub(o.began)
+	took := s.now().Sub(o.began)
 	s.metrics.answered(o.route, o.status, took)
 	s.accessLog.write(&logLine{Time: o.began.UTC(), RequestID: openai.Clip(o.id, maxLogged), Route: o.route, Status: o.status,
 		DurationMS: took.Milliseconds(), BytesSent: o.bytes, Model: openai.Clip(o.model, maxLogged)})

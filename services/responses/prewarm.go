@@ -22,7 +22,7 @@ func (t *turn) prewarm(ctx context.Context, send func(*event) error, save func(*
 	if err := t.open(t.last, send); err != nil {
 		return nil // the connection has ended
 	}
-	response.Status, response.CompletedAt, response.Usage = statusCompleted, t.service.Now().Unix(), usage
+	response.Status, response.CompletedAt, response.Usage = statusCompleted, t.service.now().Unix(), usage
 	t.finish(ctx, t.end("response.completed", statusCompleted, t.object(response)), send, save)
 	return nil
 }
@@ -40,7 +40,7 @@ func (t *turn) check(ctx context.Context) (*openai.Response, *openai.Error) {
 	var count struct {
 		Tokens int `json:"input_tokens"`
 	}
-	if failure := t.service.postFor(ctx, contract.InputTokensPath, t.headers, t.body(), &count); failure != nil {
+	if failure := t.postFor(ctx, contract.InputTokensPath, t.body(), &count); failure != nil {
 		return nil, failure
 	}
 	response, failure := t.describe()

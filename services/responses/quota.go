@@ -8,20 +8,22 @@ import (
 
 // quota is how much of something all requests may have at once, and how much those of one tenant.
 type quota struct {
+	mu              sync.Mutex
 	limit, ofTenant int64
-
-	mu      sync.Mutex
-	taken   int64
-	tenants map[store.Tenant]int64
+	taken           int64
+	tenants         map[store.Tenant]int64
 }
 
-// newQuota returns a quota of a service. Where tenants are told apart, none of them can have more than half.
-func newQuota(o *Options, limit int64) *quota {
-	q := &quota{limit: limit, ofTenant: limit, tenants: map[store.Tenant]int64{}}
-	if o.TenantHeader != "" || o.Clients {
+func newQuota() *quota { return &quota{tenants: map[store.Tenant]int64{}} }
+
+// set sets the limit. Where tenants are told apart, none of them can have more than half.
+func (q *quota) set(limit int64, apart bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.limit, q.ofTenant = limit, limit
+	if apart {
 		q.ofTenant = max(1, limit/2)
 	}
-	return q
 }
 
 // The results of [quota.take].

@@ -23,12 +23,11 @@ const itemOverhead = 256
 // recent has the newest response of each lane of all connections, if it is not stored. What was not used for longest is
 // forgotten first, when a connection or all of them have too much.
 type recent struct {
+	mu sync.Mutex
 	// largest is the size of the largest conversation that can be continued, in bytes.
 	largest int64
 	// limit is the size of all together.
 	limit int64
-
-	mu    sync.Mutex
 	order list.List // of *remembered; what was used last is first
 	bytes int64
 	// uses counts the uses of all.
@@ -49,8 +48,19 @@ type remembered struct {
 	used uint64
 }
 
-func newRecent(largest, memory int64) *recent {
-	return &recent{largest: largest, limit: max(memory/recentPart, recentPerSession*largest)}
+// set sets the limits.
+func (r *recent) set(largest, memory int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.largest, r.limit = largest, max(memory/recentPart, recentPerSession*largest)
+	r.shrink()
+}
+
+// shrink forgets what is too much for all connections. The caller holds the lock.
+func (r *recent) shrink() {
+	for r.bytes > r.limit {
+		r.remove(r.order.Back().Value.(*remembered))
+	}
 }
 
 // put makes a response the newest one of a lane.
@@ -60,11 +70,11 @@ func (r *recent) put(of *session, lane, id string, items []store.Item) {
 		e.text += int64(len(items[i].Body))
 		e.bytes += int64(len(items[i].Body)) + itemOverhead
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if e.text > r.largest || e.bytes > recentPerSession*r.largest {
 		e.items, e.text, e.bytes = nil, max(e.text, r.largest+1), itemOverhead
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.remove(of.lanes[lane])
 	of.lanes[lane], e.place = e, r.order.PushFront(e)
 	r.use(e)
@@ -73,9 +83,7 @@ func (r *recent) put(of *session, lane, id string, items []store.Item) {
 	for of.bytes > recentPerSession*r.largest {
 		r.remove(slices.MinFunc(slices.Collect(maps.Values(of.lanes)), byUse))
 	}
-	for r.bytes > r.limit {
-		r.remove(r.order.Back().Value.(*remembered))
-	}
+	r.shrink()
 }
 
 // use notes that a response is used. The caller holds the lock.

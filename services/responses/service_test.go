@@ -57,7 +57,7 @@ func start(t *testing.T, o Options) *fixture {
 		_, _ = io.WriteString(w, answered)
 	}))
 	t.Cleanup(gateway.Close)
-	o.Gateway = gateway.URL
+	o.Settings.Gateway = gateway.URL
 	if o.Store.URL == "" {
 		o.Store.URL = filepath.Join(t.TempDir(), "responses.db")
 	}
@@ -81,6 +81,13 @@ func start(t *testing.T, o Options) *fixture {
 		}
 	})
 	return f
+}
+
+// change changes the settings in force.
+func (f *fixture) change(change func(*Settings)) {
+	o := f.s.Settings()
+	change(&o)
+	f.s.Apply(o)
 }
 
 // do sends a request and returns the status and the body of the answer.
@@ -143,7 +150,7 @@ func TestChain(t *testing.T) {
 
 // TestRefusals has requests that no store and no model is needed for.
 func TestRefusals(t *testing.T) {
-	f := start(t, Options{BodyLimit: 200})
+	f := start(t, Options{Settings: Settings{BodyLimit: 200}})
 	one := f.create(`"input":"first"`)
 	for _, tt := range []struct {
 		status             int
@@ -212,7 +219,7 @@ func TestMetadata(t *testing.T) {
 
 // TestOverload: a request beyond the limit fails at once, and those before it are answered.
 func TestOverload(t *testing.T) {
-	f := start(t, Options{InFlight: 1})
+	f := start(t, Options{Settings: Settings{InFlight: 1}})
 	f.hold = make(chan struct{})
 	first := make(chan string)
 	go func() {
@@ -253,7 +260,7 @@ func TestSlowBody(t *testing.T) {
 // TestReferences: stored items that a request refers to are held to the limits of memory and of a conversation, however
 // often it refers to one.
 func TestReferences(t *testing.T) {
-	f := start(t, Options{BodyLimit: 400 << 10, Memory: 8 << 20})
+	f := start(t, Options{Settings: Settings{BodyLimit: 400 << 10, Memory: 8 << 20}})
 	_, body := f.do("POST", "/v1/conversations", `{"items":[{"role":"user","content":"`+strings.Repeat("x", 130<<10)+`"}]}`)
 	var c struct{ ID string }
 	if err := json.Unmarshal([]byte(body), &c); err != nil {
@@ -294,7 +301,7 @@ func TestClientLeft(t *testing.T) {
 		t.Fatal(failure)
 	}
 	status := ""
-	turn, _ := f.s.newTurn(request, &caller{share: &share{of: f.s.memory}}, http.Header{})
+	turn, _ := f.s.newTurn(request, f.s.caller(http.Header{}))
 	failure = turn.deliver(t.Context(), func(*event) error { return io.ErrClosedPipe },
 		func(end *outcome) *openai.Error { status = end.status; return nil })
 	if failure != nil || status != statusCancelled {
@@ -304,7 +311,7 @@ func TestClientLeft(t *testing.T) {
 
 // TestTenantsShare: a tenant has half of the requests at most, and the rest is left to others.
 func TestTenantsShare(t *testing.T) {
-	s := New(Options{InFlight: 4, TenantHeader: "x-tenant"})
+	s := New(Options{Settings: Settings{InFlight: 4, TenantHeader: "x-tenant"}})
 	one, other := store.TenantOf("one"), store.TenantOf("other")
 	for _, tt := range []struct {
 		tenant store.Tenant
@@ -319,7 +326,8 @@ func TestTenantsShare(t *testing.T) {
 	if s.inFlight.take(one, 1) != granted || len(s.inFlight.tenants) != 1 {
 		t.Errorf("%v", s.inFlight.tenants)
 	}
-	m := newQuota(&Options{TenantHeader: "x-tenant"}, 100)
+	m := newQuota()
+	m.set(100, true)
 	for _, tt := range []struct {
 		tenant store.Tenant
 		n      int64
@@ -332,7 +340,7 @@ func TestTenantsShare(t *testing.T) {
 	if m.give(one, 50); m.inUse() != 50 {
 		t.Errorf("%+v", m.tenants)
 	}
-	if most := New(Options{InFlight: 4}).inFlight.ofTenant; most != 4 {
+	if most := New(Options{Settings: Settings{InFlight: 4}}).inFlight.ofTenant; most != 4 {
 		t.Errorf("the only tenant has %d requests", most)
 	}
 }
@@ -340,7 +348,7 @@ func TestTenantsShare(t *testing.T) {
 // TestMemory: a request for which there is no memory is refused before it is read, and what requests took is given
 // back.
 func TestMemory(t *testing.T) {
-	f := start(t, Options{Memory: 100 << 10})
+	f := start(t, Options{Settings: Settings{Memory: 100 << 10}})
 	small, large := `{"model":"m","input":"x"}`, `{"model":"m","input":"`+strings.Repeat("x", 20<<10)+`"}`
 	_, body := f.do("POST", "/v1/responses", `{"model":"m","input":"`+strings.Repeat("x", 10<<10)+`"}`)
 	var first struct{ ID string }
@@ -398,7 +406,7 @@ func TestNoStore(t *testing.T) {
 		_, _ = io.WriteString(w, answered)
 	}))
 	defer gateway.Close()
-	s := New(Options{Gateway: gateway.URL, Store: store.Options{URL: filepath.Join(t.TempDir(), "responses.db")}})
+	s := New(Options{Store: store.Options{URL: filepath.Join(t.TempDir(), "responses.db")}, Settings: Settings{Gateway: gateway.URL}})
 	service := httptest.NewServer(s.Handler())
 	defer service.Close()
 	f := &fixture{t: t, s: s, url: service.URL}

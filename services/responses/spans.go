@@ -39,7 +39,7 @@ var traceHeaders propagation.TraceContext
 
 // traced returns the context of a request with the trace that its headers name, if spans are made.
 func (s *Service) traced(ctx context.Context, headers http.Header) context.Context {
-	if s.Tracer == nil {
+	if s.options.Tracer == nil {
 		return ctx
 	}
 	return traceHeaders.Extract(ctx, propagation.HeaderCarrier(headers))
@@ -48,10 +48,10 @@ func (s *Service) traced(ctx context.Context, headers http.Header) context.Conte
 // span begins a span. Without a tracer it is one that nobody gets.
 func (s *Service) span(ctx context.Context, name string, kind trace.SpanKind, about ...attribute.KeyValue,
 ) (context.Context, trace.Span) {
-	if s.Tracer == nil {
+	if s.options.Tracer == nil {
 		return ctx, trace.SpanFromContext(context.Background())
 	}
-	return s.Tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(about...))
+	return s.options.Tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(about...))
 }
 
 // requestSpan begins the span of a request, of a connection, or of a request on one.

@@ -19,7 +19,7 @@ import (
 // traceOf makes the spans of a fixture.
 func traceOf(f *fixture) *tracetest.InMemoryExporter {
 	exporter := tracetest.NewInMemoryExporter()
-	f.s.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test")
+	f.s.options.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test")
 	return exporter
 }
 
@@ -131,7 +131,7 @@ func TestSpansInBackground(t *testing.T) {
 		fmt.Fprint(w, answered)
 	}))
 	spans := make(arriving, 10)
-	f.s.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)).Tracer("test")
+	f.s.options.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)).Tracer("test")
 	r, err := http.NewRequestWithContext(t.Context(), "POST", f.url+"/v1/responses",
 		strings.NewReader(`{"model":"m","input":"hi","background":true}`))
 	if err != nil {

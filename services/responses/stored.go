@@ -22,7 +22,7 @@ func (s *Service) getResponse(w http.ResponseWriter, r *http.Request, c *caller,
 	if err != nil {
 		return s.failure(err, "", notFound("Response", id))
 	}
-	return writeStored(w, c, s.whole(found, output, c, includes(query)))
+	return writeStored(w, c, whole(found, output, c, includes(query)))
 }
 
 // getStream answers with the stream of a stored response.
@@ -53,7 +53,7 @@ func (s *Service) getStream(w http.ResponseWriter, r *http.Request, c *caller, s
 }
 
 // whole returns the object of a stored response with its output.
-func (s *Service) whole(r *store.Response, output []store.Item, c *caller, include []string) []byte {
+func whole(r *store.Response, output []store.Item, c *caller, include []string) []byte {
 	var o object
 	if json.Unmarshal(r.Object, &o) != nil {
 		return r.Object
@@ -61,7 +61,7 @@ func (s *Service) whole(r *store.Response, output []store.Item, c *caller, inclu
 	bound := c.bound(o.text("model"))
 	shown := make([]json.RawMessage, 0, len(output))
 	for i := range output {
-		shown = append(shown, s.forClient(&output[i], bound, include))
+		shown = append(shown, c.settings.sealer.forClient(&output[i], bound, include))
 	}
 	o["output"] = mustMarshal(shown)
 	return mustMarshal(o)
@@ -122,7 +122,7 @@ func (s *Service) cancelResponse(w http.ResponseWriter, r *http.Request, c *call
 	case found.Status != statusCancelled:
 		return badRequest(contract.CodeInvalidValue, "", "Cannot cancel a "+found.Status+" response.")
 	}
-	return writeJSON(w, s.whole(found, nil, c, nil))
+	return writeJSON(w, whole(found, nil, c, nil))
 }
 
 // cancelled returns the object of a response that is cancelled, and the last event of its stream.

@@ -15,7 +15,7 @@ import (
 
 // TestReadersAreCharged: what is read from the store takes memory like everything else, before it is read.
 func TestReadersAreCharged(t *testing.T) {
-	f := start(t, Options{Memory: 1 << 20})
+	f := start(t, Options{Settings: Settings{Memory: 1 << 20}})
 	id := f.create(`"input":"x","background":true,"stream":false`)
 	await(t, func() bool {
 		_, body := f.do("GET", "/v1/responses/"+id, "")

@@ -92,7 +92,7 @@ func startTools(t *testing.T, o ToolOptions, answers []string, tools ...toolserv
 	o.Servers = append(o.Servers, ToolServer{Label: "t", URL: server.Streamable(),
 		Headers: http.Header{"X-Secret": {"s3cret"}}})
 	gateway := &script{answers: answers}
-	f := startAt(t, Options{Tools: o}, gateway)
+	f := startAt(t, Options{Settings: Settings{Tools: o}}, gateway)
 	return f, gateway, server
 }
 
@@ -102,7 +102,7 @@ func startAt(t *testing.T, o Options, gateway http.Handler) *fixture {
 	server := httptest.NewServer(gateway)
 	t.Cleanup(server.Close)
 	f := start(t, o)
-	f.s.Gateway = server.URL
+	f.change(func(o *Settings) { o.Gateway = server.URL })
 	return f
 }
 

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"log/slog"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/services/responses/egress"
@@ -84,20 +85,22 @@ func (o *ToolOptions) labelOf(namespace string) string {
 var builtinTools = map[string][]string{browserNamespace: {"search", "open", "find"}, pythonNamespace: {pythonNamespace},
 	containerNamespace: {"exec"}}
 
-// openToolServers makes what calls the servers.
-func (s *Service) openToolServers() {
-	guard, err := egress.NewGuard(s.Tools.Allow)
-	if err != nil { // the configuration has been checked
-		s.Log.Error("requests can name no servers of tools", "error", err)
-		guard, _ = egress.NewGuard(nil)
+// terms returns how servers of tools are called.
+func (o *ToolOptions) terms(guard *egress.Guard) toolserver.Terms {
+	t := toolserver.Terms{Call: o.CallTime, Result: o.ResultLimit, Guard: guard, Servers: []*toolserver.Server{}}
+	for i := range o.Servers {
+		t.Servers = append(t.Servers, o.Servers[i].server())
 	}
-	for namespace, label := range map[string]string{browserNamespace: s.Tools.Browser, pythonNamespace: s.Tools.Python,
-		containerNamespace: s.Tools.Container} {
-		if label != "" && s.Tools.labelOf(namespace) == "" {
-			s.Log.Warn("a tool of gpt-oss's own is not served: its calls cannot wait for approvals, which its server requires",
+	return t
+}
+
+// warn logs what is configured and has no effect.
+func (o *ToolOptions) warn(log *slog.Logger) {
+	for namespace, label := range map[string]string{browserNamespace: o.Browser, pythonNamespace: o.Python,
+		containerNamespace: o.Container} {
+		if label != "" && o.labelOf(namespace) == "" {
+			log.Warn("a tool of gpt-oss's own is not served: its calls cannot wait for approvals, which its server requires",
 				"tool", namespace, "server", label)
 		}
 	}
-	s.guard = guard
-	s.toolServers = toolserver.NewPool(toolserver.Limits{Call: s.Tools.CallTime, Result: s.Tools.ResultLimit}, guard, s.Log)
 }

@@ -38,7 +38,7 @@ func TestToolsOfConnection(t *testing.T) {
 		answerOf("completed", 10, 5, callItem("t", "say_it", `{"a":1}`)),
 		answerOf("completed", 25, 5, textItem("done")),
 	}}
-	f := startAt(t, Options{WebSocket: true, Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}},
+	f := startAt(t, Options{Settings: Settings{WebSocket: true, Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}}},
 		gateway)
 	w, _ := dial(t, f.url, nil)
 	const always = `"tools":[{"type":"mcp","server_label":"t"}]`

@@ -25,13 +25,15 @@ const (
 // turn is a response that is being made. The model is asked once, or in rounds while it calls tools of the service's.
 type turn struct {
 	service *Service
-	request *request
-	headers http.Header
-	owner   store.Tenant
-	bound   *seal.Bound
-	share   *share
-	id      string
-	created time.Time
+	// settings are those of the request.
+	settings *snapshot
+	request  *request
+	headers  http.Header
+	owner    store.Tenant
+	bound    *seal.Bound
+	share    *share
+	id       string
+	created  time.Time
 	// past are the items before the input.
 	past, input []store.Item
 	// carried reports whether past is not in the store, because only a connection has it.
@@ -136,10 +138,10 @@ func (t *turn) askRetrying(ctx context.Context, emit func(*event) error) (*endin
 	t.opening, t.begun = 0, 0
 	end, err := t.ask(ctx, emit)
 	shown := t.request.stream && t.opening > 0 && t.sequence > t.opening
-	if !t.lost || shown || ctx.Err() != nil || !t.service.Retries(t.request.model) {
+	if !t.lost || shown || ctx.Err() != nil || !t.retries() {
 		return end, err
 	}
-	t.service.Log.Warn("the answer was lost before the client saw any of it; asking once more", "response", t.id)
+	t.service.log.Warn("the answer was lost before the client saw any of it; asking once more", "response", t.id)
 	t.begun = t.sequence
 	if t.opening > 0 {
 		t.begun = min(t.sequence, t.opening)
@@ -149,6 +151,9 @@ func (t *turn) askRetrying(ctx context.Context, emit func(*event) error) (*endin
 	t.sequence = max(t.sequence, t.begun)
 	return end, err
 }
+
+// retries reports whether an answer that is lost before its client has seen any of it is asked for once more.
+func (t *turn) retries() bool { return t.settings.model(t.request.model).Relay == contract.RelayRetry }
 
 // ask sends the request once, and passes the events on.
 func (t *turn) ask(ctx context.Context, emit func(*event) error) (end *ending, err error) {
@@ -162,7 +167,7 @@ func (t *turn) askOnce(ctx context.Context, emit func(*event) error) (*ending, e
 	if t.started() {
 		t.opening = t.sequence
 	}
-	answer, failure := t.service.post(ctx, contract.ResponsesPath, t.headers, t.body())
+	answer, failure := t.post(ctx, contract.ResponsesPath, t.body())
 	if failure != nil {
 		t.lost = failure.Code == contract.CodeServerError && failure.Status >= http.StatusInternalServerError
 		return nil, &refusedError{failure}

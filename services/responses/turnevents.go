@@ -156,7 +156,7 @@ func (t *turn) storedItem(raw json.RawMessage) store.Item {
 	if json.Unmarshal(raw, &fields) != nil {
 		return item
 	}
-	reader := itemReader{service: t.service, bound: t.bound}
+	reader := itemReader{settings: t.settings, bound: t.bound}
 	switch item.Type {
 	case typeReasoning:
 		if reader.unseal("", fields) != nil {
@@ -234,7 +234,7 @@ func (t *turn) broken(ctx context.Context, err error) (*outcome, *openai.Error) 
 	if errors.Is(err, errNoMemory) {
 		return t.synthesize(statusFailed, errOverloaded("no memory for the rest of the answer")), nil
 	}
-	t.service.Log.Warn("the stream of a response was cut", "response", t.id, "error", err)
+	t.service.log.Warn("the stream of a response was cut", "response", t.id, "error", err)
 	return t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError,
 		Message: "The model's server ended the stream before the answer was complete. Try again."}), nil
 }

@@ -53,18 +53,19 @@ func passedOn(name string) bool {
 }
 
 // post sends a plain request to the gateway. The answer has the status 200, or is an error.
-func (s *Service) post(ctx context.Context, path string, headers http.Header, body []byte) (*http.Response, *openai.Error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Gateway+path, bytes.NewReader(body))
+func (t *turn) post(ctx context.Context, path string, body []byte) (*http.Response, *openai.Error) {
+	s := t.service
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.settings.Gateway+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, s.unreachable(err)
 	}
-	for name, values := range headers {
+	for name, values := range t.headers {
 		if passedOn(name) {
 			r.Header[name] = values
 		}
 	}
-	if s.Key != "" && r.Header.Get(contract.BehalfHeader) != "" {
-		r.Header.Set("authorization", "Bearer "+s.Key)
+	if s.options.Key != "" && r.Header.Get(contract.BehalfHeader) != "" {
+		r.Header.Set("authorization", "Bearer "+s.options.Key)
 	}
 	traceHeaders.Inject(ctx, propagation.HeaderCarrier(r.Header))
 	r.Header.Set("content-type", "application/json")
@@ -86,7 +87,7 @@ func (s *Service) post(ctx context.Context, path string, headers http.Header, bo
 
 func (s *Service) unreachable(err error) *openai.Error {
 	if !errors.Is(err, context.Canceled) {
-		s.Log.Warn("the gateway cannot be asked", "error", err)
+		s.log.Warn("the gateway cannot be asked", "error", err)
 	}
 	return &openai.Error{Status: http.StatusBadGateway, Type: contract.ServerErrorType,
 		Code: contract.CodeServerUnavailable, Message: "The model cannot be asked now. Try again."}

@@ -27,11 +27,11 @@ func taken(do func() any) (allocated, kept int64) {
 // TestWeights: what a request keeps is no more than was reserved before any of it was decoded, for bodies of every
 // form, and there is not much garbage beside it. Reserving takes nothing itself.
 func TestWeights(t *testing.T) {
-	s := New(Options{Memory: 16 << 30})
+	s := New(Options{Settings: Settings{Memory: 16 << 30}})
 	const slack = 1 << 20
 	for name, text := range bodytest.Bodies(`"model":"m",`, "input", 200<<10) {
 		body := []byte(text)
-		c := &caller{share: &share{of: s.memory}}
+		c := &caller{settings: s.settings(), headers: http.Header{}, share: &share{of: s.memory}}
 		var failure *openai.Error
 		if n, _ := taken(func() any { failure = c.share.weigh(body); return nil }); n > 256<<10 {
 			t.Errorf("%s: weighing takes %d bytes", name, n)
@@ -46,7 +46,7 @@ func TestWeights(t *testing.T) {
 			if failure != nil {
 				return r
 			}
-			made, failure := s.newTurn(r, c, http.Header{})
+			made, failure := s.newTurn(r, c)
 			if failure == nil {
 				failure = made.readInput(t.Context(), c, &store.Past{})
 			}
@@ -63,7 +63,7 @@ func TestWeights(t *testing.T) {
 
 // TestManyValues: a body or a frame is refused for its values, though its text is small.
 func TestManyValues(t *testing.T) {
-	f := start(t, Options{WebSocket: true, Memory: 4 << 20})
+	f := start(t, Options{Settings: Settings{WebSocket: true, Memory: 4 << 20}})
 	objects := `"input":[` + strings.Repeat("{},", 30_000) + `{}]`
 	f.wants(503, "service_overloaded", "POST", "/v1/responses", `{"model":"m",`+objects+`}`)
 	f.wants(503, "service_overloaded", "POST", "/v1/responses/compact", `{"model":"m",`+objects+`}`)

@@ -19,7 +19,6 @@ import (
 // response that is made has a goroutine, which writes its own frames.
 type conn struct {
 	server  *Server
-	limits  *Limits
 	ws      *websocket.Conn
 	raw     net.Conn
 	handler Handler
@@ -36,7 +35,7 @@ type conn struct {
 }
 
 func newConn(ctx context.Context, s *Server, ws *websocket.Conn, raw net.Conn, h Handler) *conn {
-	c := &conn{server: s, limits: &s.limits, ws: ws, raw: raw, handler: h, quiet: make(chan struct{}, 1)}
+	c := &conn{server: s, ws: ws, raw: raw, handler: h, quiet: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	c.lanes.init()
 	return c
@@ -62,7 +61,7 @@ func (c *conn) serve() {
 // that is closed before it has come may take the reason with it. The library alone would wait for the end of a frame,
 // however long it is.
 func (c *conn) shut(code websocket.StatusCode, reason string) {
-	late := time.AfterFunc(c.limits.CloseTime, func() { _ = c.raw.Close() })
+	late := time.AfterFunc(c.server.limits().CloseTime, func() { _ = c.raw.Close() })
 	defer late.Stop()
 	_ = c.ws.Close(code, reason)
 }
@@ -78,7 +77,7 @@ func (c *conn) read() (code websocket.StatusCode, reason string) {
 		if kind != websocket.MessageText {
 			return websocket.StatusUnsupportedData, "frames must be text"
 		}
-		late := time.AfterFunc(c.limits.FrameTime, func() {
+		late := time.AfterFunc(c.server.limits().FrameTime, func() {
 			c.shut(websocket.StatusPolicyViolation, "a frame took too long to arrive")
 		})
 		data, failure, err := c.receive(message)
@@ -98,7 +97,7 @@ func (c *conn) read() (code websocket.StatusCode, reason string) {
 		if failure != nil {
 			c.sendError(failure, "")
 		}
-		if idle++; idle > c.limits.IdleFrames {
+		if idle++; idle > c.server.limits().IdleFrames {
 			return websocket.StatusPolicyViolation, "too many frames that no response was made for"
 		}
 	}
@@ -117,7 +116,7 @@ func (c *conn) receive(from io.Reader) (data []byte, failure *openai.Error, err 
 	budget := &c.server.pending
 	for {
 		if len(data) == cap(data) {
-			size := max(firstRead, min(2*cap(data), int(c.limits.Frame)+1))
+			size := max(firstRead, min(2*cap(data), int(c.server.limits().Frame)+1))
 			if !budget.take(int64(size)) {
 				n, err := io.Copy(forgotten{c}, from)
 				if n == 0 && err == nil {
@@ -208,7 +207,7 @@ func (c *conn) send(data []byte) (err error) {
 			c.touch()
 		}
 	}()
-	ctx, cancel := c.limited(c.limits.WriteTime)
+	ctx, cancel := c.limited(c.server.limits().WriteTime)
 	defer cancel()
 	if len(data) <= fragment {
 		return c.ws.Write(ctx, websocket.MessageText, data)
@@ -230,7 +229,7 @@ func (c *conn) send(data []byte) (err error) {
 
 // keepAlive asks the client whether it is still there. It is there while something comes from it or goes to it.
 func (c *conn) keepAlive() {
-	tick := time.NewTicker(c.limits.Ping)
+	tick := time.NewTicker(c.server.limits().Ping)
 	defer tick.Stop()
 	for {
 		select {
@@ -239,7 +238,7 @@ func (c *conn) keepAlive() {
 		case <-tick.C:
 		}
 		asked := time.Now().UnixNano()
-		ctx, cancel := c.limited(c.limits.Ping)
+		ctx, cancel := c.limited(c.server.limits().Ping)
 		err := c.ws.Ping(ctx)
 		cancel()
 		if err != nil && c.writing.Load() == 0 && c.active.Load() < asked {

@@ -52,10 +52,10 @@ func (c *conn) add(name string, data []byte) *openai.Error {
 	switch {
 	case c.over != nil:
 		return c.over.refused
-	case l == nil && name != "" && c.lanesWithName() >= c.limits.Lanes:
-		return errStreamLimit(c.limits.Lanes)
-	case c.queued >= c.limits.Queued && (c.running >= c.limits.InFlight || l != nil && l.listed),
-		c.pending+size > c.limits.Pending:
+	case l == nil && name != "" && c.lanesWithName() >= c.server.limits().Lanes:
+		return errStreamLimit(c.server.limits().Lanes)
+	case c.queued >= c.server.limits().Queued && (c.running >= c.server.limits().InFlight || l != nil && l.listed),
+		c.pending+size > c.server.limits().Pending:
 		return errQueueLimit()
 	}
 	if l == nil {
@@ -84,7 +84,7 @@ func (l *lanes) lanesWithName() int {
 
 // begin begins as many responses as may be made at once. The caller holds the lock.
 func (c *conn) begin() {
-	for c.running < c.limits.InFlight && len(c.waiting) > 0 {
+	for c.running < c.server.limits().InFlight && len(c.waiting) > 0 {
 		l := c.waiting[0]
 		c.waiting = c.waiting[1:]
 		data := l.queue[0]
@@ -153,14 +153,14 @@ func (c *conn) idleFor() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.running > 0 || c.queued > 0 {
-		return c.limits.Idle
+		return c.server.limits().Idle
 	}
-	return c.limits.Idle - time.Since(c.rested)
+	return c.server.limits().Idle - time.Since(c.rested)
 }
 
 // watch ends the connection when it is too old, when it is idle, or when the server drains.
 func (c *conn) watch() {
-	life, idle := time.NewTimer(c.limits.Lifetime), time.NewTimer(c.limits.Idle)
+	life, idle := time.NewTimer(c.server.limits().Lifetime), time.NewTimer(c.server.limits().Idle)
 	defer life.Stop()
 	defer idle.Stop()
 	draining, expired := c.server.draining, false
@@ -177,16 +177,16 @@ func (c *conn) watch() {
 				return
 			}
 			expired = true
-			life.Reset(c.limits.Grace)
+			life.Reset(c.server.limits().Grace)
 			// Clients take an error for the end of what they wait for, so it must not come before that.
 			c.stop(&ending{code: websocket.StatusGoingAway, reason: "the connection is too old", told: true,
-				refused: errExpired(c.limits.Lifetime)})
+				refused: errExpired(c.server.limits().Lifetime)})
 		case <-idle.C:
 			left := c.idleFor()
 			if left <= 0 {
 				c.stop(&ending{code: websocket.StatusGoingAway, reason: "no request came for too long",
 					refused: errStopping()})
-				left = c.limits.Idle
+				left = c.server.limits().Idle
 			}
 			idle.Reset(left)
 		case <-c.quiet:

@@ -72,13 +72,12 @@ func setDefault[T comparable](value *T, standard T) {
 
 // budget is a number of bytes that all connections share.
 type budget struct {
-	limit int64
-	used  atomic.Int64
+	limit, used atomic.Int64
 }
 
 // take reserves bytes, before they are allocated, and reports whether there were so many.
 func (b *budget) take(n int64) bool {
-	if b.used.Add(n) <= b.limit {
+	if b.used.Add(n) <= b.limit.Load() {
 		return true
 	}
 	b.used.Add(-n)

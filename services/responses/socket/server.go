@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/coder/websocket"
 
@@ -25,7 +26,7 @@ type Handler interface {
 
 // Server serves connections within its limits.
 type Server struct {
-	limits  Limits
+	terms   atomic.Pointer[Limits]
 	pending budget
 	log     *slog.Logger
 	// draining is closed when no request is taken any more, and drained when no connection is left then.
@@ -34,14 +35,44 @@ type Server struct {
 	mu   sync.Mutex
 	open int
 	over bool
+	// conns are the connections after their handshake.
+	conns map[*websocket.Conn]bool
 }
 
 // NewServer returns a server. Limits that are 0 are the defaults.
 func NewServer(l Limits, log *slog.Logger) *Server {
-	l = l.OrDefaults()
-	return &Server{limits: l, pending: budget{limit: l.AllPending}, log: log, draining: make(chan struct{}),
-		drained: make(chan struct{})}
+	s := &Server{log: log, draining: make(chan struct{}), drained: make(chan struct{}), conns: map[*websocket.Conn]bool{}}
+	s.SetLimits(l)
+	return s
 }
+
+// SetLimits replaces the limits, also those of connections that are open.
+func (s *Server) SetLimits(l Limits) {
+	l = l.OrDefaults()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.terms.Store(&l)
+	s.pending.limit.Store(l.AllPending)
+	for ws := range s.conns {
+		ws.SetReadLimit(l.Frame)
+	}
+}
+
+// keep limits the frames of a connection until forget is called.
+func (s *Server) keep(ws *websocket.Conn) (forget func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conns[ws] = true
+	ws.SetReadLimit(s.limits().Frame)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.conns, ws)
+	}
+}
+
+// limits returns the limits that are in force.
+func (s *Server) limits() *Limits { return s.terms.Load() }
 
 // Serve answers a request for a connection, and serves the connection until it ends. It returns an error if it has
 // answered nothing.
@@ -59,7 +90,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, h Handler) *opena
 	if err != nil {
 		return answer.refusal()
 	}
-	ws.SetReadLimit(s.limits.Frame)
+	defer s.keep(ws)()
 	newConn(r.Context(), s, ws, answer.conn, h).serve()
 	return nil
 }
@@ -78,7 +109,7 @@ func (s *Server) enter() *openai.Error {
 	switch {
 	case s.over:
 		return errStopping()
-	case s.open >= s.limits.Connections:
+	case s.open >= s.limits().Connections:
 		return errOverloaded()
 	}
 	s.open++

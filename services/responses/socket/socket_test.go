@@ -516,3 +516,19 @@ func FuzzFrame(f *testing.F) {
 		}
 	})
 }
+
+// TestSetLimits: a connection that is open has the new limits.
+func TestSetLimits(t *testing.T) {
+	f := serve(t, Limits{Frame: 1000}, echo{})
+	c := f.dial()
+	large := create("") + strings.Repeat(" ", 2000)
+	f.server.SetLimits(Limits{Frame: 10_000})
+	c.write(large)
+	if r := c.read(); r.Frame != len(large) {
+		t.Errorf("got %s", r.text)
+	}
+	f.server.SetLimits(Limits{Frame: 1000})
+	c.write(large)
+	c.closed(websocket.StatusMessageTooBig)
+	f.gone()
+}

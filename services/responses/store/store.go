@@ -46,8 +46,8 @@ var (
 
 // TooLargeError means that a chain or a conversation is larger than the caller can use.
 type TooLargeError struct {
-	// Bytes is the size of all its items.
-	Bytes int64
+	// Bytes is the size of all its items, and Limit the largest that the caller can use.
+	Bytes, Limit int64
 }
 
 // Error implements error.
@@ -69,7 +69,7 @@ func (l Limit) allow(bytes int64) error {
 func AtMost(bytes int64) Limit {
 	return func(size int64) error {
 		if size > bytes {
-			return &TooLargeError{size}
+			return &TooLargeError{Bytes: size, Limit: bytes}
 		}
 		return nil
 	}

@@ -241,10 +241,10 @@ func TestHangingStream(t *testing.T) {
 			})
 			s.Transport = SSE
 			p := newPool(t, Limits{})
-			p.limits.Call = 500 * time.Millisecond
+			limitCalls(p, 500 * time.Millisecond)
 			_, err := p.Call(t.Context(), s, "", call("x"))
 			fails[*TimeoutError](t, err)
-			p.limits.Call = time.Minute
+			limitCalls(p, time.Minute)
 			mustCall(t, p, s, "x")
 			if n := streams.Load(); n != 1 && !silent || n != 2 && silent {
 				t.Errorf("there were %d streams", n)
@@ -281,7 +281,7 @@ func TestSlowAnswers(t *testing.T) {
 			}), nil)
 			p := newPool(t, Limits{Call: 200 * time.Millisecond})
 			_, err := p.Call(t.Context(), s, "", call("x"))
-			if e := fails[*TimeoutError](t, err); e != nil && (e.After != p.limits.Call || !errors.Is(err,
+			if e := fails[*TimeoutError](t, err); e != nil && (e.After != p.terms.Load().Call || !errors.Is(err,
 				context.DeadlineExceeded)) {
 				t.Errorf("it is %v", e)
 			}

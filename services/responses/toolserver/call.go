@@ -35,7 +35,7 @@ func (p *Pool) Call(ctx context.Context, server *Server, tenant string, call *Ca
 	if err := server.Validate(); err != nil {
 		return nil, err
 	}
-	limit := &TimeoutError{After: p.limits.Call, What: whatCall}
+	limit := &TimeoutError{After: p.terms.Load().Call, What: whatCall}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit.After, limit)
 	defer cancel()
 	params := func() *mcp.CallToolParams {
@@ -104,7 +104,7 @@ func (s *session) callOnce(ctx context.Context, params *mcp.CallToolParams) (*Re
 	})
 	switch {
 	case err == nil:
-		return readResult(answer, s.pool.limits.Result)
+		return readResult(answer, s.pool.terms.Load().Result)
 	case ctx.Err() == nil && (x.refused() || x.unseen()):
 		return nil, &brokenError{err}
 	}

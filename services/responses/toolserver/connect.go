@@ -113,8 +113,8 @@ func (s *session) transport(t Transport) mcp.Transport {
 	}
 	limits := &s.pool.limits
 	if s.http == nil {
-		s.http = s.pool.guard.Client(egress.Options{Private: s.server.Private, Connect: limits.Connect, TLS: limits.Connect,
-			Header: limits.Call, Connections: limits.SessionCalls + maxAside})
+		s.http = s.terms.Guard.Client(egress.Options{Private: s.server.Private, Connect: limits.Connect, TLS: limits.Connect,
+			Header: s.terms.Call, Connections: limits.SessionCalls + maxAside})
 	}
 	client := &http.Client{Transport: newWire(s, t, s.http.Transport), CheckRedirect: s.http.CheckRedirect}
 	if t == SSE {

@@ -283,3 +283,15 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// limitCalls changes how long calls may take, also those of sessions that are there.
+func limitCalls(p *Pool, limit time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := *p.terms.Load()
+	t.Call = limit
+	p.terms.Store(&t)
+	for _, s := range p.sessions {
+		s.terms = &t
+	}
+}

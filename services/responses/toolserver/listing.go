@@ -109,7 +109,7 @@ func (p *Pool) makeListRoom(size int64) bool {
 
 // fill asks the server.
 func (p *Pool) fill(l *listing, server *Server, tenant string) {
-	limit := &TimeoutError{After: p.limits.Call, What: "the list of tools"}
+	limit := &TimeoutError{After: p.terms.Load().Call, What: "the list of tools"}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit.After, limit)
 	defer cancel()
 	var size int64

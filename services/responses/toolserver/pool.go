@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/services/responses/egress"
@@ -12,8 +13,9 @@ import (
 // Pool keeps sessions with servers. It is safe for concurrent use.
 type Pool struct {
 	limits Limits
-	guard  *egress.Guard
 	log    *slog.Logger
+	// terms may change. Those of a session are those with which it was made.
+	terms  atomic.Pointer[Terms]
 	memory *budget // of messages that are being received
 	// places are for sessions, processes for those with a process.
 	places, processes *budget
@@ -33,14 +35,13 @@ type Pool struct {
 // servers.
 func NewPool(limits Limits, guard *egress.Guard, log *slog.Logger) *Pool {
 	limits = limits.OrDefaults()
-	if guard == nil {
-		guard = &egress.Guard{}
-	}
-	return &Pool{limits: limits, guard: guard, log: log,
+	p := &Pool{limits: limits, log: log,
 		memory:    newBudget("bytes of answers at once", limits.Memory),
 		places:    newBudget("sessions with tool servers", int64(limits.Sessions)),
 		processes: newBudget("processes of tool servers", int64(limits.Processes)),
 		sessions:  map[key]*session{}, listings: map[key]*listing{}, known: map[key]manners{}}
+	p.terms.Store((&Terms{Call: limits.Call, Result: limits.Result, Guard: guard}).orDefaults())
+	return p
 }
 
 // Close ends all sessions and their processes, and waits for their end. Calls that run fail with [ErrClosed].
@@ -146,7 +147,7 @@ func (p *Pool) release(s *session) {
 	if s.users > 0 || p.sessions[s.key] != s {
 		return
 	}
-	if s.used.Sub(s.since) > sessionLife {
+	if s.used.Sub(s.since) > sessionLife || !p.terms.Load().keeps(s) {
 		p.remove(s)
 		return
 	}

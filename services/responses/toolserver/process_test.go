@@ -128,10 +128,10 @@ func TestProcessRestarts(t *testing.T) {
 			s := program("lines")
 			before := mustCall(t, p, s, "pid")
 			if name == "hang" || name == "flood" { // nothing but time ends these
-				p.limits.Call = time.Second
+				limitCalls(p, time.Second)
 			}
 			_, err := p.Call(t.Context(), s, "", call(name))
-			p.limits.Call = time.Minute
+			limitCalls(p, time.Minute)
 			want(t, err)
 			if after := mustCall(t, p, s, "pid"); after == before {
 				t.Error("it is the same process")

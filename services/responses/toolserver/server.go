@@ -41,6 +41,33 @@ type Server struct {
 	Headers http.Header
 	// Private reports whether the server may have any address: the operator has named it.
 	Private bool
+
+	// base is the key of the operator's server that this one is with more headers, or nil.
+	base *key
+}
+
+// With returns the server with the headers of a request beside its own, which are not replaced.
+func (s *Server) With(headers http.Header) *Server {
+	c, base := s.clone(), s.origin()
+	c.base = &base
+	for name, values := range headers {
+		if c.Headers.Get(name) != "" {
+			continue
+		}
+		if c.Headers == nil {
+			c.Headers = http.Header{}
+		}
+		c.Headers[name] = values
+	}
+	return c
+}
+
+// origin returns the key of the server without the headers of a request.
+func (s *Server) origin() key {
+	if s.base != nil {
+		return *s.base
+	}
+	return s.session("")
 }
 
 // isProcess reports whether a session with the server has a process of its own.

@@ -26,6 +26,7 @@ type session struct {
 	server *Server
 	tenant string
 	key    key
+	terms  *Terms
 
 	// ctx ends when all requests are to be aborted, work when those of callers are.
 	ctx    context.Context
@@ -58,7 +59,8 @@ type session struct {
 }
 
 func newSession(p *Pool, server *Server, tenant string, k key) *session {
-	s := &session{pool: p, server: server.clone(), tenant: tenant, key: k, ready: make(chan struct{}), since: time.Now(),
+	s := &session{pool: p, server: server.clone(), tenant: tenant, key: k, terms: p.terms.Load(), ready: make(chan struct{}),
+		since: time.Now(),
 		slots: make(chan struct{}, p.limits.SessionCalls)}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.work, s.stop = context.WithCancelCause(s.ctx)

@@ -283,7 +283,7 @@ func TestPrivateAddresses(t *testing.T) {
 	if hits.Load() > 0 {
 		t.Error("the server was asked")
 	}
-	p.guard = mustGuard(t, "127.0.0.1")
+	p.Apply(Terms{Guard: mustGuard(t, "127.0.0.1")})
 	if text := mustCall(t, p, server, "echo"); text == "" {
 		t.Error("the operator's rule opens nothing")
 	}

@@ -9,9 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,6 +52,7 @@ type controlplaneFlags struct {
 	gateway                                string
 	pageNames                              []string
 	control                                string
+	drainTime                              config.Duration
 	tls                                    serverTLS
 }
 
@@ -61,7 +60,7 @@ type controlplaneFlags struct {
 const pushDelay = 6 * time.Second
 
 func controlplaneCommand() *cobra.Command {
-	var f controlplaneFlags
+	f := controlplaneFlags{drainTime: config.Duration(defaultDrainTime)}
 	c := &cobra.Command{
 		Use:   "controlplane --config FILE",
 		Short: "Program Envoys: models, pools of servers, health, over xDS",
@@ -87,6 +86,7 @@ func controlplaneCommand() *cobra.Command {
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT` of the log: text or json")
 	f.tls.add(flags)
 	flags.IntVar(&f.maxEnvoys, "max-envoys", ads.DefaultMaxEnvoys, "Envoys that may be connected at once")
+	flags.Var(&f.drainTime, "drain-time", "how long what the responses service makes may take to end after an interrupt")
 	flags.BoolVar(&f.openSecrets, "secrets-without-client-certificates", false,
 		"send secrets to any client, also beyond loopback: for networks that admit only Envoys, such as a mesh "+
 			"with its own TLS")
@@ -164,13 +164,15 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 		defer traces.Close()
 		o.Tracer = traces.Tracer("controlplane")
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, second, stop := interrupts(cmd.Context())
 	defer stop()
-	service, err := serviceBeside(f.file, log)
+	service, err := serviceBeside(f.file, time.Duration(f.drainTime), log)
 	if err != nil {
 		return errors.Join(err, xds.Close(), status.Close())
 	}
 	defer service.stop()
+	defer context.AfterFunc(ctx, service.drain)()
+	context.AfterFunc(second, service.cut)
 	o.Collectors, o.Deputy = service.collectors(), service.deputy()
 	s, err := server.New(o)
 	if err != nil {

@@ -8,10 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -116,8 +114,9 @@ func runResponses(cmd *cobra.Command, c *config.Config, statusAt string, drain t
 		return errors.Join(err, l.Close())
 	}
 	limitHeap(s)
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, second, stop := interrupts(cmd.Context())
 	defer stop()
+	defer context.AfterFunc(second, s.Cut)()
 	defer serveStatus(status, statusOf(s), log).Close()
 	fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nready: http://%s/ready\nmetrics: http://%[2]s/metrics\n",
 		l.Addr(), status.Addr())
@@ -229,6 +228,8 @@ func gatewayOf(c *config.Config) (string, error) {
 // upService is the responses service of a run of harmony up.
 type upService struct {
 	listener net.Listener
+	// drainTime is how long what runs may take to end.
+	drainTime time.Duration
 	// key is the service's key at the gateway. made reports whether this program has made it.
 	key     string
 	made    bool
@@ -239,8 +240,8 @@ type upService struct {
 	once    sync.Once
 }
 
-func newUpService(l net.Listener) *upService {
-	s := &upService{listener: l, key: os.Getenv(serviceKeyVariable)}
+func newUpService(l net.Listener, drainTime time.Duration) *upService {
+	s := &upService{listener: l, drainTime: drainTime, key: os.Getenv(serviceKeyVariable)}
 	if s.key == "" {
 		s.key, s.made = clients.NewKey(), true
 	}
@@ -256,7 +257,7 @@ func (u *up) listenForService() error {
 	if err != nil {
 		return err
 	}
-	u.service = newUpService(l)
+	u.service = newUpService(l, drainOfService)
 	u.config.ResponsesService.Listen = l.Addr().String()
 	adjust := u.adjust
 	u.adjust = func(c *config.Config) error {
@@ -301,7 +302,7 @@ func (s *upService) start(c *config.Config, gateway string, log *slog.Logger) (e
 	s.ended, s.done = make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(s.done)
-		s.ended <- s.service.Serve(context.Background(), s.listener, drainOfService)
+		s.ended <- s.service.Serve(context.Background(), s.listener, s.drainTime)
 	}()
 	select {
 	case <-s.service.Reached():
@@ -315,7 +316,7 @@ func (s *upService) start(c *config.Config, gateway string, log *slog.Logger) (e
 // storePatience is how long the start waits for the store.
 const storePatience = 5 * time.Second
 
-// drainOfService is how long the service has after the gateway has ended.
+// drainOfService is how long the service of harmony up has after the gateway has ended, which has waited for its streams.
 const drainOfService = time.Second
 
 // collectors returns the service's metrics.
@@ -341,6 +342,13 @@ func (s *upService) drain() {
 	}
 }
 
+// cut ends the service at once, which is being stopped.
+func (s *upService) cut() {
+	if s != nil && s.service != nil {
+		s.service.Cut()
+	}
+}
+
 // stop ends the service.
 func (s *upService) stop() {
 	if s == nil {
@@ -359,7 +367,7 @@ func (s *upService) stop() {
 
 // serviceBeside runs the responses service beside a control plane, if its file says so. A file that cannot be read is
 // the control plane's to report.
-func serviceBeside(file string, log *slog.Logger) (*upService, error) {
+func serviceBeside(file string, drainTime time.Duration, log *slog.Logger) (*upService, error) {
 	c, err := config.Load(file)
 	if err != nil || c.Validate() != nil || !c.ResponsesService.Runs() {
 		return nil, nil
@@ -368,7 +376,7 @@ func serviceBeside(file string, log *slog.Logger) (*upService, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newUpService(l)
+	s := newUpService(l, drainTime)
 	if err := s.start(c, "", log); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}

@@ -17,7 +17,7 @@ const (
 )
 
 // Serve runs the service, and serves its handler, until ctx ends or [Service.Stop] is called. What runs then has the
-// time drain to end. It returns an error if the store cannot be used as it is, or if nothing can be served.
+// time drain to end, unless [Service.Cut] is called. It returns an error if the store cannot be used as it is, or if nothing can be served.
 func (s *Service) Serve(ctx context.Context, l net.Listener, drain time.Duration) error {
 	defer s.toolServers.Close() // programs that it has started end with it
 	working, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -41,8 +41,18 @@ func (s *Service) Serve(ctx context.Context, l net.Listener, drain time.Duration
 		return errors.Join(err, server.Close())
 	}
 	s.Stop()
+	if n := s.inFlight.inUse() + int64(s.sockets.Open()) + s.slots.taken.Load(); n > 0 {
+		s.log.Info("draining: no other request is taken, and those that run may end", "running", n, "at_most", drain)
+	}
 	limited, cancel := context.WithTimeout(working, drain)
 	defer cancel()
+	go func() {
+		select {
+		case <-s.cutting:
+			cancel()
+		case <-limited.Done():
+		}
+	}()
 	_ = server.Shutdown(limited) // it knows nothing of connections that were upgraded
 	drained := s.sockets.Drain()
 	select {

@@ -71,9 +71,10 @@ type Service struct {
 	// slots are for responses in the background. kick wakes their makers.
 	slots slots
 	kick  chan struct{}
-	// draining is closed when no new work is begun, and stopping when the service ends.
-	draining, stopping chan struct{}
-	drain, stop        sync.Once
+	// draining is closed when no new work is begun, stopping when the service ends, and cutting when what runs is to end at
+	// once.
+	draining, stopping, cutting chan struct{}
+	drain, stop, cut            sync.Once
 	// work counts what [Service.Run] waits for, and serving the servers that need the store until they have ended.
 	work, serving sync.WaitGroup
 }
@@ -92,7 +93,7 @@ func New(o Options) *Service {
 		recent: &recent{}, sockets: socket.NewServer(socket.Limits{}, o.Log), slots: newSlots(),
 		toolServers: toolserver.NewPool(toolserver.Limits{}, nil, o.Log),
 		kick:        make(chan struct{}, 1), reached: make(chan struct{}),
-		draining: make(chan struct{}), stopping: make(chan struct{}),
+		draining: make(chan struct{}), stopping: make(chan struct{}), cutting: make(chan struct{}),
 		client: &http.Client{
 			// The gateway limits how long an answer may take. A redirect would be somebody else's answer.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -203,6 +204,12 @@ func (s *Service) Drain() {
 func (s *Service) Stop() {
 	s.Drain()
 	s.stop.Do(func() { close(s.stopping) })
+}
+
+// Cut ends the service at once: what runs has no time left.
+func (s *Service) Cut() {
+	s.Stop()
+	s.cut.Do(func() { close(s.cutting) })
 }
 
 // Ready returns an error if what is stored cannot be read now.

@@ -241,7 +241,7 @@ func TestHangingStream(t *testing.T) {
 			})
 			s.Transport = SSE
 			p := newPool(t, Limits{})
-			limitCalls(p, 500 * time.Millisecond)
+			limitCalls(p, 500*time.Millisecond)
 			_, err := p.Call(t.Context(), s, "", call("x"))
 			fails[*TimeoutError](t, err)
 			limitCalls(p, time.Minute)

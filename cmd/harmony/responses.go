@@ -316,7 +316,7 @@ func (s *upService) start(c *config.Config, gateway string, log *slog.Logger) (e
 // storePatience is how long the start waits for the store.
 const storePatience = 5 * time.Second
 
-// drainOfService is how long the service of harmony up has after the gateway has ended, which has waited for its streams.
+// drainOfService is how long the service of harmony up has after the gateway has ended, which has waited for streams.
 const drainOfService = time.Second
 
 // collectors returns the service's metrics.

@@ -28,8 +28,8 @@ func startBeside(t *testing.T, rate float64, streams, words int, args ...string)
 		"models: [{ name: %s, servers: [%q] }]\n", lab.FreeAddress(t), filepath.Join(t.TempDir(), "responses.db"),
 		lab.FreeAddress(t), lab.Model, "vllm="+server))
 	xds := lab.FreeAddress(t)
-	p := lab.RunHarmony(t, nil, append([]string{"controlplane", "--config", file, "--listen", xds, "--status", "127.0.0.1:0",
-		"--state", "none", "--wasm", lab.Tool(t, "HARMONY_WASM")}, args...)...)
+	p := lab.RunHarmony(t, nil, append([]string{"controlplane", "--config", file, "--listen", xds, "--status",
+		"127.0.0.1:0", "--state", "none", "--wasm", lab.Tool(t, "HARMONY_WASM")}, args...)...)
 	_, address := lab.StartEdge(t, lab.EdgeBootstrap(t, xds, "edge"))
 	return &besidePlane{p, &service.Gateway{T: t, URL: "http://" + address, Client: lab.HTTP1(t)}}
 }
@@ -55,7 +55,8 @@ func TestServiceDrains(t *testing.T) {
 	}
 	cut := 0
 	for i, r := range all {
-		if text := r.End(); !strings.Contains(text, "event: response.completed") || !strings.Contains(text, longAnswer(i, words)) {
+		text := r.End()
+		if !strings.Contains(text, "event: response.completed") || !strings.Contains(text, longAnswer(i, words)) {
 			cut++
 		}
 	}
@@ -76,7 +77,7 @@ func TestServiceIsCut(t *testing.T) {
 		if err := p.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(lab.StopLimit); !strings.Contains(p.Stderr.String(), "draining") && time.Now().Before(end); {
+		for !strings.Contains(p.Stderr.String(), "draining") && time.Since(began) < lab.StopLimit {
 			if p.Ended(10 * time.Millisecond) {
 				break
 			}

@@ -23,10 +23,12 @@ func startNamed(t *testing.T, name, setting string, script *sim.Script) *gateway
 
 // TestRelayByAlias: a lost answer is asked for once more, whatever the client calls the model.
 func TestRelayByAlias(t *testing.T) {
-	early, answer := sim.Fault{Kind: sim.FaultReset, After: 1}, lab.Tokens("<|channel|>final<|message|>the answer<|return|>")
+	early := sim.Fault{Kind: sim.FaultReset, After: 1}
+	answer := lab.Tokens("<|channel|>final<|message|>the answer<|return|>")
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			g := startNamed(t, name, "relay: retry", sim.NewScript(sim.Line{Tokens: answer, Fault: &early}, sim.Line{Tokens: answer}))
+			g := startNamed(t, name, "relay: retry",
+				sim.NewScript(sim.Line{Tokens: answer, Fault: &early}, sim.Line{Tokens: answer}))
 			if r, _ := g.Stream(`"input":"hi"`); r.Status != "completed" || len(g.Prompts()) != 2 {
 				t.Errorf("the response is %s, and the server was asked %d times", r.Status, len(g.Prompts()))
 			}
@@ -43,7 +45,8 @@ func TestHiddenByAlias(t *testing.T) {
 				sim.Line{Match: "the output", Tokens: lab.Tokens("<|channel|>final<|message|>the answer<|return|>")},
 				sim.Line{Match: "first question", Tokens: lab.Tokens("<|channel|>analysis<|message|>a secret thought<|end|>" +
 					"<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>")}))
-			one, events := g.Stream(`"tools":[{"type":"function","name":"f","parameters":{"type":"object"}}],"input":"first question"`)
+			one, events := g.Stream(`"tools":[{"type":"function","name":"f","parameters":{"type":"object"}}],` +
+				`"input":"first question"`)
 			if strings.Contains(events, "secret") {
 				t.Errorf("the client gets the reasoning: %s", events)
 			}

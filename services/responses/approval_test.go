@@ -71,8 +71,8 @@ func TestToolApprovalOfTheOperator(t *testing.T) {
 		{"always", "never", "always", "mcp_list_tools mcp_approval_request"},
 		{"always", "", "always", "mcp_list_tools mcp_approval_request"},
 	} {
-		f := startAt(t, Options{Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable(),
-			RequireApproval: c.file}}}}}, &script{answers: []string{
+		f := startAt(t, running(ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable(),
+			RequireApproval: c.file}}}), &script{answers: []string{
 			answerOf("completed", 10, 5, callItem("t", "say_it", `{}`)), answerOf("completed", 25, 5, textItem("done"))}})
 		asked := "null"
 		if c.request != "" {

@@ -281,7 +281,8 @@ func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, un
 
 // turn returns the turn of a stored request.
 func (j *job) turn(s *Service, id string) *turn {
-	t := &turn{service: s, settings: s.settings(), headers: j.Headers, bound: &j.Bound, id: id, created: time.Unix(j.Created, 0), last: j.Queued,
+	t := &turn{service: s, settings: s.settings(), headers: j.Headers, bound: &j.Bound, id: id,
+		created: time.Unix(j.Created, 0), last: j.Queued,
 		sealing: j.Sealing, triggered: j.Triggered, loop: loop{approvals: j.Approvals},
 		request: &request{fields: j.Fields, model: j.Model, previous: j.Previous, conversation: j.Conversation,
 			stream: j.Stream, background: true, store: true, includes: j.Includes}}

@@ -34,7 +34,8 @@ func TestStoreAwayAtFirstToken(t *testing.T) {
 			model, asked, hold := &script{answers: tt.answers}, make(chan struct{}, 10), make(chan struct{})
 			log := &memlog.Log{}
 			before := len(server.Calls())
-			o := Options{Log: slog.New(slog.NewTextHandler(log, nil)), Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}}}
+			o := running(ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}})
+			o.Log = slog.New(slog.NewTextHandler(log, nil))
 			o.Store.URL = t.TempDir() + "/responses.db"
 			f := startAt(t, o, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				asked <- struct{}{}

@@ -52,8 +52,8 @@ func TestBrowserAndPython(t *testing.T) {
 		answerOf("completed", 20, 5, pythonItem("print(6*7)")),
 		cited("It is so【1†", "L1-L2】, they say."),
 	}}
-	f := startAt(t, Options{Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "web", URL: browser.Streamable()},
-		{Label: "py", URL: python.Streamable()}}, Browser: "web", Python: "py"}}}, gateway)
+	f := startAt(t, running(ToolOptions{Servers: []ToolServer{{Label: "web", URL: browser.Streamable()},
+		{Label: "py", URL: python.Streamable()}}, Browser: "web", Python: "py"}), gateway)
 	const tools = `"tools":[{"type":"web_search"},{"type":"code_interpreter","container":{"type":"auto"}}]`
 	_, body := f.do("POST", "/v1/responses", `{"model":"m","stream":true,"include":["code_interpreter_call.outputs"],"input":"go",`+
 		tools+`}`)
@@ -131,8 +131,8 @@ func TestBuiltinItemsSentBack(t *testing.T) {
 		answerOf("completed", 20, 5, pythonItem("print(6*7)")),
 		answerOf("completed", 20, 5, textItem("done")),
 	}}
-	f := startAt(t, Options{Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "web", URL: browser.Streamable()},
-		{Label: "py", URL: python.Streamable()}}, Browser: "web", Python: "py"}}}, gateway)
+	f := startAt(t, running(ToolOptions{Servers: []ToolServer{{Label: "web", URL: browser.Streamable()},
+		{Label: "py", URL: python.Streamable()}}, Browser: "web", Python: "py"}), gateway)
 	const tools = `"tools":[{"type":"web_search"},{"type":"code_interpreter","container":{"type":"auto"}}]`
 	r := f.ask(`"input":"go",` + tools)
 	if r.types() != "web_search_call code_interpreter_call message" {
@@ -168,8 +168,8 @@ func TestBuiltinByLabel(t *testing.T) {
 		if strings.Contains(c.asked, "builtin") {
 			gateway.answers = append([]string{answerOf("completed", 10, 5, pythonItem("print(6*7)"))}, gateway.answers...)
 		}
-		f := startAt(t, Options{Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "py", URL: python.Streamable()}},
-			Python: "py"}}}, gateway)
+		f := startAt(t, running(ToolOptions{Servers: []ToolServer{{Label: "py", URL: python.Streamable()}},
+			Python: "py"}), gateway)
 		r := f.ask(`"input":"go","tools":[{"type":"mcp","server_label":"py",` + c.tool + `}],` +
 			`"tool_choice":{"type":"mcp","server_label":"py"}`)
 		_, stored := f.do("GET", "/v1/responses/"+r.ID, "")
@@ -186,8 +186,8 @@ func TestBuiltinAllowedTools(t *testing.T) {
 		answerOf("completed", 10, 5, callItem("", "browser.open", `{"id":"https://tea.example/"}`)),
 		answerOf("completed", 20, 5, textItem("done")),
 	}}
-	f := startAt(t, Options{Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "web", URL: browser.Streamable(),
-		AllowedTools: []string{"search"}}}, Browser: "web"}}}, gateway)
+	f := startAt(t, running(ToolOptions{Servers: []ToolServer{{Label: "web", URL: browser.Streamable(),
+		AllowedTools: []string{"search"}}}, Browser: "web"}), gateway)
 	r := f.ask(`"input":"go","tools":[{"type":"web_search"}]`)
 	if r.types() != "web_search_call message" || r.Output[0]["status"] != statusFailed || len(browser.Calls()) != 0 ||
 		!strings.Contains(gateway.last(), "no tool of this name") {

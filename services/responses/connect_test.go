@@ -160,7 +160,8 @@ func TestConnectionRefusals(t *testing.T) {
 
 // TestConnectionMemory: a conversation that a connection remembers is held to the limits of one that is stored.
 func TestConnectionMemory(t *testing.T) {
-	f := start(t, Options{Sockets: socket.Limits{Pending: 1 << 20, AllPending: 1 << 20}, Settings: Settings{WebSocket: true, BodyLimit: 3000, Memory: 2 * copies * 3000}}) // a frame is given back only after its answer
+	f := start(t, Options{Sockets: socket.Limits{Pending: 1 << 20, AllPending: 1 << 20},
+		Settings: Settings{WebSocket: true, BodyLimit: 3000, Memory: 2 * copies * 3000}}) // a frame is given back only after its answer
 	w, _ := dial(t, f.url, nil)
 	long := strings.Repeat("x", 2000)
 	w.ask(`"store":false,"input":"` + long + `"`)
@@ -233,7 +234,8 @@ func TestConnectionWithoutStore(t *testing.T) {
 func TestServeDrains(t *testing.T) {
 	f := start(t, Options{})
 	f.hold = make(chan struct{})
-	o := Options{Store: store.Options{URL: filepath.Join(t.TempDir(), "r.db")}, Settings: Settings{WebSocket: true, Gateway: f.s.Settings().Gateway}}
+	o := Options{Store: store.Options{URL: filepath.Join(t.TempDir(), "r.db")},
+		Settings: Settings{WebSocket: true, Gateway: f.s.Settings().Gateway}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

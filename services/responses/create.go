@@ -83,7 +83,8 @@ func (s *Service) newTurn(request *request, c *caller) (*turn, *openai.Error) {
 	c.model = request.model
 	tools, failure := c.settings.takeTools(request)
 	return &turn{
-		service: s, settings: c.settings, request: request, headers: c.headers, owner: c.tenant, bound: c.bound(request.model), share: c.share,
+		service: s, settings: c.settings, request: request, headers: c.headers, owner: c.tenant,
+		bound: c.bound(request.model), share: c.share,
 		id: newID("resp"), created: s.now(), loop: loop{hosted: tools},
 		// The next response needs the reasoning, and so does the next round.
 		sealing: (request.store || tools != nil) && c.settings.seals(request),

@@ -127,7 +127,7 @@ func TestFailedStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := toolservers.Plain(t, saying("hello"))
 			gateway := &turns{answers: tt.answers}
-			f := startAt(t, Options{Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}}}, gateway)
+			f := startAt(t, running(ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}), gateway)
 			_, body := f.do("POST", "/v1/responses", `{"model":"m","input":"go","stream":true,`+never+`}`)
 			if end, got := readFailure(t, body, 0); end != tt.end || got != tt.want {
 				t.Errorf("got %s %+v, want %s %+v: %s", end, got, tt.end, tt.want, body)

@@ -68,7 +68,7 @@ func TestToolTimeout(t *testing.T) {
 
 func TestToolListingFails(t *testing.T) {
 	server := toolservers.Rude(t, toolservers.Unauthorized)
-	f := startAt(t, Options{Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}}},
+	f := startAt(t, running(ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}),
 		&script{answers: []string{answerOf("completed", 1, 1)}})
 	f.wants(424, "http_error", "POST", "/v1/responses", `{"model":"m","input":"x",`+never+`}`)
 }

@@ -86,8 +86,8 @@ type itemReader struct {
 
 // newItemReader returns a reader of items that follow others.
 func (s *Service) newItemReader(c *caller, bound *seal.Bound, past []store.Item) *itemReader {
-	r := &itemReader{service: s, settings: c.settings, tenant: c.tenant, share: c.share, bound: bound, seen: make(map[string]bool, len(past)),
-		questions: map[string]*store.Item{}}
+	r := &itemReader{service: s, settings: c.settings, tenant: c.tenant, share: c.share, bound: bound,
+		seen: make(map[string]bool, len(past)), questions: map[string]*store.Item{}}
 	for i := range past {
 		r.seen[past[i].ID] = true
 		r.total += int64(len(past[i].Body))

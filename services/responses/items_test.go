@@ -120,7 +120,8 @@ func TestHiddenReasoning(t *testing.T) {
 		Text   string `json:"harmony_text"`
 		Sealed string `json:"encrypted_content"`
 	}
-	if err := json.Unmarshal(s.settings().sealer.forClient(&items[0], bound, []string{includeSealed}), &carried); err != nil || carried.Text != "" {
+	shown := s.settings().sealer.forClient(&items[0], bound, []string{includeSealed})
+	if err := json.Unmarshal(shown, &carried); err != nil || carried.Text != "" {
 		t.Errorf("%+v, %v", carried, err)
 	}
 	if text, err := s.options.SealKeys.Open([]byte(carried.Sealed), *bound, s.now().Unix()); err != nil ||
@@ -140,10 +141,10 @@ func TestHiddenReasoning(t *testing.T) {
 func TestLogprobs(t *testing.T) {
 	item := &store.Item{Type: typeMessage, Body: []byte(`{"type":"message","content":[{"type":"output_text","text":"a",` +
 		`"logprobs":[{"token":"a"}]},{"type":"refusal","refusal":"no"}]}`)}
-	s := New(Options{})
-	sameJSON(t, s.settings().sealer.forClient(item, nil, nil), `{"type":"message","content":[{"type":"output_text","text":"a","logprobs":[]},
+	s := &New(Options{}).settings().sealer
+	sameJSON(t, s.forClient(item, nil, nil), `{"type":"message","content":[{"type":"output_text","text":"a","logprobs":[]},
 		{"type":"refusal","refusal":"no"}]}`)
-	sameJSON(t, s.settings().sealer.forClient(item, nil, []string{includeLogprobs}), string(item.Body))
+	sameJSON(t, s.forClient(item, nil, []string{includeLogprobs}), string(item.Body))
 }
 
 // TestCompaction follows a compaction: to its client and back, with keys and without, into the store, and to the model.

@@ -50,7 +50,7 @@ func TestToolsAndCompaction(t *testing.T) {
 func TestToolsFillTheContext(t *testing.T) {
 	server := toolservers.Plain(t, saying("hello"))
 	first := &script{answers: []string{answerOf("completed", 10, 5, callItem("t", "say_it", `{}`))}}
-	f := startAt(t, Options{Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}}},
+	f := startAt(t, running(ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}),
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if len(server.Calls()) == 0 {
 				first.ServeHTTP(w, r)
@@ -67,8 +67,8 @@ func TestFileAllowsTools(t *testing.T) {
 	server := toolservers.Plain(t, saying("hello"), failing())
 	gateway := &script{answers: []string{answerOf("completed", 10, 5, callItem("t", "fail", `{}`)),
 		answerOf("completed", 20, 5, textItem("done"))}}
-	f := startAt(t, Options{Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable(),
-		AllowedTools: []string{"say.it"}}}}}}, gateway)
+	f := startAt(t, running(ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable(),
+		AllowedTools: []string{"say.it"}}}}), gateway)
 	r := f.ask(`"input":"go","tools":[{"type":"mcp","server_label":"t","require_approval":"never",` +
 		`"allowed_tools":["fail","say.it"]}]`)
 	list, _ := r.Output[0]["tools"].([]any)

@@ -406,7 +406,8 @@ func TestNoStore(t *testing.T) {
 		_, _ = io.WriteString(w, answered)
 	}))
 	defer gateway.Close()
-	s := New(Options{Store: store.Options{URL: filepath.Join(t.TempDir(), "responses.db")}, Settings: Settings{Gateway: gateway.URL}})
+	s := New(Options{Store: store.Options{URL: filepath.Join(t.TempDir(), "responses.db")},
+		Settings: Settings{Gateway: gateway.URL}})
 	service := httptest.NewServer(s.Handler())
 	defer service.Close()
 	f := &fixture{t: t, s: s, url: service.URL}

@@ -30,7 +30,7 @@ import (
 func TestToolSecrets(t *testing.T) {
 	o := ToolOptions{Servers: []ToolServer{{Label: "web", URL: toolservers.Browser(t).Streamable()},
 		{Label: "t", URL: toolservers.Plain(t, saying("x")).Streamable()}}, Browser: "web"}
-	f := startAt(t, Options{Settings: Settings{Tools: o}}, &script{answers: []string{answerOf("completed", 1, 1, textItem("a"))}})
+	f := startAt(t, running(o), &script{answers: []string{answerOf("completed", 1, 1, textItem("a"))}})
 	for _, tool := range []string{
 		`"server_label":"t","authorization":"s3cret"`, `"server_label":"t","Authorization":"s3cret"`,
 		`"server_label":"t","HEADERS":{"X-Key":"s3cret"}`, `"server_label":"web","authorization":"s3cret"`,
@@ -83,7 +83,7 @@ func TestToolListsInTime(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-ended }))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(ended) })
-	f := startAt(t, Options{Settings: Settings{Tools: ToolOptions{Time: 50 * time.Millisecond, Servers: []ToolServer{{Label: "t", URL: server.URL}}}}},
+	f := startAt(t, running(ToolOptions{Time: 50 * time.Millisecond, Servers: []ToolServer{{Label: "t", URL: server.URL}}}),
 		&script{answers: []string{answerOf("completed", 1, 1)}})
 	began := time.Now()
 	f.wants(424, "server_error", "POST", "/v1/responses", `{"model":"m","input":"x",`+never+`}`)
@@ -131,7 +131,7 @@ func TestBuiltinLimits(t *testing.T) {
 	server := toolservers.Plain(t, saying("x"), toolservers.Tool{Name: "exec"})
 	o := ToolServer{Label: "box", URL: server.Streamable()}
 	start := func(call string) *fixture {
-		return startAt(t, Options{Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{o}, Container: "box"}}}, &script{answers: []string{
+		return startAt(t, running(ToolOptions{Servers: []ToolServer{o}, Container: "box"}), &script{answers: []string{
 			answerOf("completed", 1, 1, callItem("", call, "{}")), answerOf("completed", 1, 1, textItem("a"))}})
 	}
 	if r := start("container.exec").ask(`"input":"go","tools":[{"type":"container"}]`); len(server.Calls()) != 1 {
@@ -190,7 +190,7 @@ func TestToolText(t *testing.T) {
 	t.Cleanup(server.Close)
 	gateway := &script{answers: []string{answerOf("completed", 1, 1, callItem("t", "x", `{}`)),
 		answerOf("completed", 1, 1, textItem("a"))}}
-	f := startAt(t, Options{Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.URL}}}}}, gateway)
+	f := startAt(t, running(ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.URL}}}), gateway)
 	_, body := f.do("POST", "/v1/responses", `{"model":"m","stream":true,"input":"x",`+never+`}`)
 	if !utf8.ValidString(body) || strings.Count(body, "\uFFFD") < 2 || !utf8.ValidString(strings.Join(gateway.asked, "")) {
 		t.Errorf("%q", body)
@@ -199,7 +199,8 @@ func TestToolText(t *testing.T) {
 
 // TestToolServersEnd has a service that ends, and with it what it has started.
 func TestToolServersEnd(t *testing.T) {
-	s := New(Options{Store: store.Options{URL: filepath.Join(t.TempDir(), "responses.db")}, Settings: Settings{Gateway: "http://127.0.0.1:1"}})
+	s := New(Options{Store: store.Options{URL: filepath.Join(t.TempDir(), "responses.db")},
+		Settings: Settings{Gateway: "http://127.0.0.1:1"}})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -12,8 +12,8 @@ func TestToolOptions(t *testing.T) {
 		o.Parallel != 8 {
 		t.Errorf("the defaults are %+v", o)
 	}
-	o = New(Options{Settings: Settings{Tools: ToolOptions{Rounds: 1, Time: 2, CallTime: 3, ResultLimit: 4, Parallel: 5,
-		Servers: []ToolServer{{Label: "a"}, {Label: "b", URL: "http://b"}}}}}).Settings().Tools
+	o = New(running(ToolOptions{Rounds: 1, Time: 2, CallTime: 3, ResultLimit: 4, Parallel: 5,
+		Servers: []ToolServer{{Label: "a"}, {Label: "b", URL: "http://b"}}})).Settings().Tools
 	if o.Rounds != 1 || o.Time != 2 || o.CallTime != 3 || o.ResultLimit != 4 || o.Parallel != 5 {
 		t.Errorf("the settings are %+v", o)
 	}
@@ -24,8 +24,8 @@ func TestToolOptions(t *testing.T) {
 
 // TestConfiguredServers checks that servers of the configuration can be asked, programs too.
 func TestConfiguredServers(t *testing.T) {
-	s := New(Options{Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "web", URL: "http://127.0.0.1:1"},
-		{Label: "program", Command: []string{"server"}, Environment: []string{"A=b"}}}}}})
+	s := New(running(ToolOptions{Servers: []ToolServer{{Label: "web", URL: "http://127.0.0.1:1"},
+		{Label: "program", Command: []string{"server"}, Environment: []string{"A=b"}}}}))
 	for _, label := range []string{"web", "program"} {
 		m, failure := s.settings().readMCPTool("tools[0]", &toolFields{Label: label})
 		if failure != nil {

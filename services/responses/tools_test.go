@@ -92,7 +92,7 @@ func startTools(t *testing.T, o ToolOptions, answers []string, tools ...toolserv
 	o.Servers = append(o.Servers, ToolServer{Label: "t", URL: server.Streamable(),
 		Headers: http.Header{"X-Secret": {"s3cret"}}})
 	gateway := &script{answers: answers}
-	f := startAt(t, Options{Settings: Settings{Tools: o}}, gateway)
+	f := startAt(t, running(o), gateway)
 	return f, gateway, server
 }
 
@@ -149,3 +149,6 @@ func (r *toolResponse) types() string {
 }
 
 const never = `"tools":[{"type":"mcp","server_label":"t","require_approval":"never"}]`
+
+// running returns the options of a service that runs tools.
+func running(o ToolOptions) Options { return Options{Settings: Settings{Tools: o}} }

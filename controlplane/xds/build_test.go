@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -32,14 +33,10 @@ var testOptions = Options{ModulePath: "/opt/harmony-filter.wasm", CAFile: "/etc/
 		Limits: &clients.Limits{TokensPerMinute: 1000, RequestsPerDay: 10, Context: 4096}}}}}
 
 // TestGolden compares the resources of each testdata/NAME.yaml, as Envoys discover them: of minimal with
-// minimal.golden, and of the others with NAME.diff, their differences to minimal.golden. For minimal it also compares
-// the undivided resources.
+// minimal.golden, and of the others with NAME.diff, their differences to minimal.golden.
 func TestGolden(t *testing.T) {
 	whole := filepath.Join("testdata", "minimal.golden")
-	r := goldenResources(t, "testdata/minimal.yaml")
-	golden.Compare(t, *update, whole, nil, discovered(t, r))
-	golden.Compare(t, *update, "testdata/minimal.static.golden", nil,
-		asYAML(t, marshal(t, r.Listeners[0], r.Clusters[0], r.Clusters[1])))
+	golden.Compare(t, *update, whole, nil, asYAML(t, discovered(t, goldenResources(t, "testdata/minimal.yaml"))))
 	minimal, err := os.ReadFile(whole)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +53,8 @@ func TestGolden(t *testing.T) {
 		}
 		wanted[name+".diff"] = true
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			golden.Compare(t, *update, name+".diff", minimal, discovered(t, goldenResources(t, input)))
+			got := discovered(t, goldenResources(t, input))
+			golden.Compare(t, *update, name+".diff", minimal, asYAML(t, got))
 		})
 	}
 	files, err := filepath.Glob("testdata/*.diff")
@@ -87,6 +85,7 @@ func goldenResources(t *testing.T, file string) *Resources {
 		t.Fatal(err)
 	}
 	sameEndpoints(t, c, r)
+	sameUndivided(t, r)
 	return r
 }
 
@@ -153,26 +152,99 @@ func sameEndpoints(t *testing.T, c *config.Config, r *Resources) {
 	}
 }
 
-// discovered returns all resources by type, as YAML.
+// sameUndivided checks that what Envoys discover in parts is what an Envoy without a control plane has in one.
+func sameUndivided(t *testing.T, r *Resources) {
+	t.Helper()
+	var parts map[string][]map[string]any
+	decode(t, discovered(t, r), &parts)
+	same := func(kind string, i int, whole proto.Message) {
+		t.Helper()
+		var want map[string]any
+		decode(t, marshal(t, whole), &want)
+		got := parts[kind][i]
+		if undivide(got, parts); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s %s in parts:\n%s", kind, got["name"], golden.Diff(string(asYAML(t, encode(t, want))),
+				string(asYAML(t, encode(t, got)))))
+		}
+	}
+	for i, l := range r.Listeners {
+		same("Listener", i, l)
+	}
+	for i, c := range r.Clusters {
+		same("Cluster", i, c)
+	}
+}
+
+// undivide puts routes, configurations of filters and servers, which Envoys discover by themselves, into what refers to
+// them.
+func undivide(value any, parts map[string][]map[string]any) {
+	switch v := value.(type) {
+	case []any:
+		for _, e := range v {
+			undivide(e, parts)
+		}
+	case map[string]any:
+		if rds, ok := v["rds"].(map[string]any); ok {
+			delete(v, "rds")
+			v["route_config"] = partOf(parts["RouteConfiguration"], "name", rds["route_config_name"])
+		}
+		if _, ok := v["config_discovery"]; ok {
+			delete(v, "config_discovery")
+			v["typed_config"] = partOf(parts["TypedExtensionConfig"], "name", v["name"])["typed_config"]
+		}
+		if _, ok := v["eds_cluster_config"]; ok {
+			delete(v, "eds_cluster_config")
+			v["type"] = "STATIC"
+			v["load_assignment"] = partOf(parts["ClusterLoadAssignment"], "cluster_name", v["name"])
+		}
+		for _, e := range v {
+			undivide(e, parts)
+		}
+	}
+}
+
+// partOf returns the resource with a name, or nil.
+func partOf(all []map[string]any, key string, name any) map[string]any {
+	for _, part := range all {
+		if part[key] == name {
+			return part
+		}
+	}
+	return nil
+}
+
+func decode(t *testing.T, text []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func encode(t *testing.T, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// discovered returns the resources that Envoys discover by their kinds, as JSON.
 func discovered(t *testing.T, r *Resources) []byte {
 	t.Helper()
 	all, err := r.Discovered()
 	if err != nil {
 		t.Fatal(err)
 	}
-	byType := map[string][]json.RawMessage{}
+	byKind := map[string][]json.RawMessage{}
 	for url, resources := range all {
-		name := url[strings.LastIndexByte(url, '.')+1:]
-		byType[name] = []json.RawMessage{}
+		kind := url[strings.LastIndexByte(url, '.')+1:]
+		byKind[kind] = []json.RawMessage{}
 		for _, m := range resources {
-			byType[name] = append(byType[name], marshal(t, m))
+			byKind[kind] = append(byKind[kind], marshal(t, m))
 		}
 	}
-	out, err := json.Marshal(byType)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return asYAML(t, out)
+	return encode(t, byKind)
 }
 
 // asYAML returns JSON as YAML, whose lines have neither commas nor closing brackets.
@@ -185,28 +257,14 @@ func asYAML(t *testing.T, text []byte) []byte {
 	return out
 }
 
-// marshal returns the JSON of messages without protojson's spaces, which differ from build to build on purpose. Several
-// messages become an array.
-func marshal(t *testing.T, messages ...proto.Message) []byte {
+// marshal returns the JSON of a message.
+func marshal(t *testing.T, m proto.Message) []byte {
 	t.Helper()
-	var parts [][]byte
-	for _, m := range messages {
-		raw, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parts = append(parts, raw)
-	}
-	all := bytes.Join(parts, []byte(","))
-	if len(parts) > 1 {
-		all = append(append([]byte("["), all...), ']')
-	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, all, "", "  "); err != nil {
+	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	if err != nil {
 		t.Fatal(err)
 	}
-	out.WriteByte('\n')
-	return out.Bytes()
+	return text
 }
 
 func TestSameBytesTwice(t *testing.T) {

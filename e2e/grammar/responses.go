@@ -235,14 +235,7 @@ func (r *responsesReader) within(name string, e Object) error {
 	case name == r.form.around+".added" && r.form.part != "" && r.part == nil:
 		return r.partAdded(e)
 	case name == r.form.text+".delta" && ready && !r.textDone:
-		delta, _ := e["delta"].(string)
-		r.text.WriteString(delta)
-		if delta == "" || !utf8.ValidString(delta) {
-			return errors.New("a delta without text, or not UTF-8")
-		}
-		likely, _ := e["logprobs"].([]any)
-		r.likely = append(r.likely, likely...)
-		return nil
+		return r.delta(e)
 	case name == annotationAdded && r.form.part == "output_text" && ready && !r.textDone:
 		if e["annotation_index"] != float64(len(r.cited)) {
 			return errors.New("not the next annotation index")
@@ -250,33 +243,9 @@ func (r *responsesReader) within(name string, e Object) error {
 		r.cited = append(r.cited, e["annotation"])
 		return nil
 	case name == r.form.text+".done" && ready && !r.textDone:
-		r.textDone = true
-		if e[r.form.whole] != r.text.String() || e["name"] != nil && e["name"] != r.open["name"] {
-			return fmt.Errorf("the deltas add up to %q, or the name is another", r.text.String())
-		}
-		if likely, _ := e["logprobs"].([]any); !slices.EqualFunc(likely, r.likely, sameValue) {
-			return errors.New("the logprobs are not those of the deltas")
-		}
-		return nil
+		return r.textEnds(e)
 	case name == r.form.around+".done" && r.textDone && r.form.part != "" && !r.partDone:
-		r.partDone = true
-		part, _ := e["part"].(Object)
-		changed := Object{"text": r.text.String()}
-		if likely, ok := part["logprobs"].([]any); ok {
-			if err := r.spelled(likely); err != nil {
-				return err
-			}
-			changed["logprobs"] = likely
-		}
-		if r.part["annotations"] != nil {
-			if err := citesText(r.cited, r.text.String()); err != nil {
-				return err
-			}
-			changed["annotations"] = r.cited
-		}
-		err := sameBut(part, r.part, changed)
-		r.part = part
-		return err
+		return r.partEnds(e)
 	}
 	return errors.New("out of order, or not an event of this item")
 }
@@ -287,6 +256,52 @@ func (r *responsesReader) partAdded(e Object) error {
 		return errors.New("not the part of such an item, or not empty")
 	}
 	return nil
+}
+
+// delta takes a piece of the part's text.
+func (r *responsesReader) delta(e Object) error {
+	delta, _ := e["delta"].(string)
+	r.text.WriteString(delta)
+	if delta == "" || !utf8.ValidString(delta) {
+		return errors.New("a delta without text, or not UTF-8")
+	}
+	likely, _ := e["logprobs"].([]any)
+	r.likely = append(r.likely, likely...)
+	return nil
+}
+
+// textEnds compares the whole text with its pieces.
+func (r *responsesReader) textEnds(e Object) error {
+	r.textDone = true
+	if e[r.form.whole] != r.text.String() || e["name"] != nil && e["name"] != r.open["name"] {
+		return fmt.Errorf("the deltas add up to %q, or the name is another", r.text.String())
+	}
+	if likely, _ := e["logprobs"].([]any); !slices.EqualFunc(likely, r.likely, sameValue) {
+		return errors.New("the logprobs are not those of the deltas")
+	}
+	return nil
+}
+
+// partEnds compares the whole part with what has come of it.
+func (r *responsesReader) partEnds(e Object) error {
+	r.partDone = true
+	part, _ := e["part"].(Object)
+	changed := Object{"text": r.text.String()}
+	if likely, ok := part["logprobs"].([]any); ok {
+		if err := r.spelled(likely); err != nil {
+			return err
+		}
+		changed["logprobs"] = likely
+	}
+	if r.part["annotations"] != nil {
+		if err := citesText(r.cited, r.text.String()); err != nil {
+			return err
+		}
+		changed["annotations"] = r.cited
+	}
+	err := sameBut(part, r.part, changed)
+	r.part = part
+	return err
 }
 
 // mostBefore is how much of a message's first token can stand before its text, in bytes: where a model has lost the

@@ -73,25 +73,11 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inprocess: the filter: %w", err)
 	}
-	p := l.options
-	if len(o.Environment) > 0 {
-		environment := map[string]string{}
-		maps.Copy(environment, p.Plugin.Environment)
-		maps.Copy(environment, o.Environment)
-		p.Plugin.Environment = environment
-	}
-	p.Workers = o.Workers
-	if p.Workers == 0 {
-		p.Workers = runtime.GOMAXPROCS(0)
-	}
-	stats, err := readStats(xds.Stats(), l.statPrefix, p.Plugin.Name)
+	stats, err := readStats(xds.Stats(), l.statPrefix, l.options.Plugin.Name)
 	if err != nil {
 		return nil, fmt.Errorf("inprocess: %w", err)
 	}
-	p.Host = wasmhost.Options{CacheDir: o.CacheDir, Log: o.Log, Violation: o.Violation, Node: "harmony",
-		Buckets: stats.bounds}
-	p.EndWait = o.EndWait
-	p.Cut, p.Plugin.IgnoresHeldHeaders = o.Cut, o.IgnoresHeldHeaders
+	p := l.proxyOptions(&o, stats)
 	// The port is bound first, so that an error about it comes before the slow steps.
 	tcp, err := net.Listen("tcp", l.address)
 	if err != nil {
@@ -113,6 +99,32 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 		s.accessLog.close()
 		return nil, errors.Join(fmt.Errorf("%s: %w", l.module, err), listener.Close())
 	}
+	s.serve(l)
+	return s, nil
+}
+
+// proxyOptions returns the options of the proxy, by the listener's resources and the caller's wishes.
+func (l *listener) proxyOptions(o *Options, stats *statistics) proxy.Options {
+	p := l.options
+	if len(o.Environment) > 0 {
+		environment := map[string]string{}
+		maps.Copy(environment, p.Plugin.Environment)
+		maps.Copy(environment, o.Environment)
+		p.Plugin.Environment = environment
+	}
+	p.Workers = o.Workers
+	if p.Workers == 0 {
+		p.Workers = runtime.GOMAXPROCS(0)
+	}
+	p.Host = wasmhost.Options{CacheDir: o.CacheDir, Log: o.Log, Violation: o.Violation, Node: "harmony",
+		Buckets: stats.bounds}
+	p.EndWait = o.EndWait
+	p.Cut, p.Plugin.IgnoresHeldHeaders = o.Cut, o.IgnoresHeldHeaders
+	return p
+}
+
+// serve serves HTTP on the listener, until the server is closed.
+func (s *Server) serve(l *listener) {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
@@ -126,11 +138,10 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 	}
 	go func() {
 		defer close(s.done)
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 			s.err = err
 		}
 	}()
-	return s, nil
 }
 
 // maxHeaderBytes is the default of Envoy's max_request_headers_kb, in bytes.

@@ -185,17 +185,6 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	return asUsage(s.Run(ctx))
 }
 
-// asUsage marks the error of a control plane that could not begin because of what it was given: its configuration, or
-// the filter.
-func asUsage(err error) error {
-	var wrong *config.Error
-	var module *server.ModuleError
-	if errors.As(err, &wrong) || errors.As(err, &module) {
-		return usageError{err}
-	}
-	return err
-}
-
 // refuseSecrets returns why a configuration with secrets cannot be served at an address, or "" if it can.
 func (f *controlplaneFlags) refuseSecrets(at net.Addr) string {
 	if !reachable(at) || f.tls.clientCA != "" || f.openSecrets {
@@ -204,12 +193,6 @@ func (f *controlplaneFlags) refuseSecrets(at net.Addr) string {
 	return fmt.Sprintf("any client that connects to %s would get this secret, because Envoys need no certificate "+
 		"there: name --client-ca with --certificate and --key, or listen on loopback; "+
 		"--secrets-without-client-certificates allows it", at)
-}
-
-// reachable reports whether other machines may connect to an address.
-func reachable(at net.Addr) bool {
-	a, ok := at.(*net.TCPAddr)
-	return ok && !a.IP.IsLoopback()
 }
 
 // announce prints the addresses once the control plane serves. Scripts can wait for these lines.
@@ -255,15 +238,4 @@ func (f *controlplaneFlags) stateFolder() (string, error) {
 	}
 	name := sha256.Sum256([]byte(file))
 	return filepath.Join(cache, "harmony-edge", "controlplane", hex.EncodeToString(name[:8])), nil
-}
-
-func listenOn(address, flag string) (net.Listener, error) {
-	a, err := config.ParseListen(address)
-	if err != nil {
-		return nil, usageError{fmt.Errorf("%s: %w", flag, err)}
-	}
-	if err := portFree(address, flag); err != nil {
-		return nil, err
-	}
-	return net.Listen("tcp", a.String())
 }

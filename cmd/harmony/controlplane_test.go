@@ -105,17 +105,11 @@ func TestValidateServersFile(t *testing.T) {
 	}
 }
 
-// TestValidateService accepts a pool whose servers only an API server knows. harmony up without a control plane refuses
-// it.
+// TestValidateService accepts a pool whose servers only an API server knows.
 func TestValidateService(t *testing.T) {
 	file := writeFile(t, "c.yaml", "models: [{name: m, pool: p}]\npools: [{name: p, service: {name: vllm}}]\n")
 	var out, failed bytes.Buffer
 	if code := run(t.Context(), []string{"controlplane", "validate", file}, &out, &failed); code != 0 {
-		t.Errorf("status %d, %s", code, &failed)
-	}
-	module := writeFile(t, "filter.wasm", string(stub.Filter("1")))
-	code := run(t.Context(), []string{"up", "--config", file, "--wasm", module, "--print-bootstrap"}, &out, &failed)
-	if code != exitUsage || !strings.Contains(failed.String(), "run harmony controlplane") {
 		t.Errorf("status %d, %s", code, &failed)
 	}
 }
@@ -223,5 +217,24 @@ func TestDiscoveryBootstrapFiles(t *testing.T) {
 	}
 	if info, err := os.Stat(program); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("the program: %v, %v", info, err)
+	}
+}
+
+// TestBootstrapFilesAreWhole checks that paths in a bootstrap are absolute, because Envoy may start in another folder.
+func TestBootstrapFilesAreWhole(t *testing.T) {
+	t.Chdir(t.TempDir())
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errOutput bytes.Buffer
+	line := "controlplane bootstrap --node n --control-plane h:1 --ca ca.pem --certificate tls/c.pem --key /k.pem"
+	if code := run(t.Context(), strings.Fields(line), &out, &errOutput); code != 0 || !json.Valid(out.Bytes()) {
+		t.Fatalf("exit status %d: %s%s", code, &errOutput, &out)
+	}
+	for _, want := range []string{filepath.Join(folder, "ca.pem"), filepath.Join(folder, "tls/c.pem"), "/k.pem"} {
+		if !strings.Contains(out.String(), `"`+want+`"`) {
+			t.Errorf("%s is not there:\n%s", want, &out)
+		}
 	}
 }

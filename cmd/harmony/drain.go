@@ -3,42 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 )
-
-const (
-	// defaultDrainTime is how long Kubernetes and others wait between the signal and the kill.
-	defaultDrainTime = 30 * time.Second
-	// drainPoll is how often the remaining streams are counted.
-	drainPoll = 50 * time.Millisecond
-)
-
-// interrupts returns a context that ends with the first SIGINT or SIGTERM, and one that ends with the second. The third
-// signal ends this program at once.
-func interrupts(ctx context.Context) (first, second context.Context, stop func()) {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	first, endFirst := context.WithCancel(ctx)
-	second, endSecond := context.WithCancel(context.WithoutCancel(ctx))
-	go func() {
-		defer signal.Stop(signals)
-		for _, end := range []func(){endFirst, endSecond} {
-			select {
-			case <-signals:
-				end()
-			case <-second.Done():
-				return
-			}
-		}
-	}()
-	return first, second, func() {
-		endFirst()
-		endSecond()
-	}
-}
 
 // proxyHost is what drain needs of the host that runs the filter.
 type proxyHost struct {
@@ -94,12 +60,4 @@ func (u *up) drain(ctx context.Context, h proxyHost) (clean bool) {
 		}
 		return false
 	}
-}
-
-// formatDuration returns a duration for a message, in seconds where it is a whole number of them and under 10 minutes.
-func formatDuration(d time.Duration) string {
-	if d%time.Second == 0 && d < 10*time.Minute {
-		return fmt.Sprintf("%d s", d/time.Second)
-	}
-	return d.String()
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/inspect"
@@ -154,9 +153,4 @@ func openInput(cmd *cobra.Command, args []string, what string) (io.ReadCloser, e
 		return nil, usageError{fmt.Errorf("%w; name a file with %s, or leave it out and write to standard input", err, what)}
 	}
 	return f, nil
-}
-
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"os"
@@ -23,16 +22,9 @@ const asCommand = "HARMONY_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		main()
+		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
-}
-
-// harmonyRun runs the command once.
-func harmonyRun(args ...string) (code int, stdout, stderr string) {
-	var out, errors bytes.Buffer
-	code = run(context.Background(), args, &out, &errors)
-	return code, out.String(), errors.String()
 }
 
 func TestInspectExitCodes(t *testing.T) {
@@ -66,7 +58,7 @@ func TestInspectExitCodes(t *testing.T) {
 		{"explain --width 5 " + ids, exitUsage, "", "--width 5 is too narrow; write at least 20"},
 		{"explain --colour", exitUsage, "", "see harmony inspect explain --help"},
 	} {
-		code, stdout, stderr := harmonyRun(append([]string{"inspect"}, strings.Fields(tt.args)...)...)
+		code, stdout, stderr := command(t, t.Context(), append([]string{"inspect"}, strings.Fields(tt.args)...)...)
 		if code != tt.code || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) ||
 			tt.stderr == "" && stderr != "" {
 			t.Errorf("inspect %s: exit %d\n%s\n%s", tt.args, code, stdout, stderr)
@@ -129,6 +121,6 @@ func TestInspectDocs(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if fresh != string(doc) {
-		t.Errorf("%s shows other output than this; go test ./cmd/harmony -run Docs -update\n%s", path, fresh)
+		t.Errorf("%s shows other output than this; go test ./cmd/harmony/look -run Docs -update\n%s", path, fresh)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // answers runs a mode over lines and returns the decoded output, which must have one object for each line.
 func answers(t *testing.T, mode string, lines []string) []map[string]any {
 	t.Helper()
-	code, stdout, stderr := harmonyRun("inspect", mode, writeFile(t, "lines", strings.Join(lines, "\n")))
+	code, stdout, stderr := command(t, t.Context(), "inspect", mode, writeFile(t, "lines", strings.Join(lines, "\n")))
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
@@ -166,7 +166,7 @@ func TestStreamVectors(t *testing.T) {
 		}
 	}
 	for _, ids := range explained {
-		code, stdout, stderr := harmonyRun("inspect", "explain", "--role", "assistant", "--color", "never",
+		code, stdout, stderr := command(t, t.Context(), "inspect", "explain", "--role", "assistant", "--color", "never",
 			writeFile(t, "ids", ids))
 		if code != 0 || strings.ContainsFunc(stdout,
 			func(r rune) bool { return r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 }) {

@@ -82,7 +82,7 @@ func TestCommandsOfPages(t *testing.T) {
 		}
 		for _, one := range pageCommands(string(text)) {
 			checked++
-			if err := one.parse(rootCommand()); err != nil {
+			if err := one.parse(root()); err != nil {
 				t.Errorf("%s: harmony %s: %v", filepath.Base(page), one.text, err)
 			}
 		}
@@ -128,7 +128,7 @@ func TestPageCommands(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	for i, one := range want {
-		if err := got[i].parse(rootCommand()); got[i] != one.pageCommand || (err == nil) != one.right {
+		if err := got[i].parse(root()); got[i] != one.pageCommand || (err == nil) != one.right {
 			t.Errorf("%+v, %v", got[i], err)
 		}
 	}

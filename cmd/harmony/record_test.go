@@ -29,7 +29,7 @@ func TestRecordRefusals(t *testing.T) {
 		{"--listen 127.0.0.1 " + t.TempDir(), tapKey, "--listen"},
 	} {
 		t.Setenv(contract.TapKeyVariable, tt.key)
-		if code, _, stderr := harmonyRun(append([]string{"record"}, strings.Fields(tt.args)...)...); code != exitUsage ||
+		if code, _, stderr := command(t, t.Context(), append([]string{"record"}, strings.Fields(tt.args)...)...); code != exitUsage ||
 			!strings.Contains(stderr, tt.want) {
 			t.Errorf("record %s: exit %d\n%s", tt.args, code, stderr)
 		}
@@ -109,7 +109,7 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%s has the mode %v, %v", path, info.Mode(), err)
 		}
 	}
-	exit, explained, complaint := harmonyRun("inspect", "explain", "--times", files[0])
+	exit, explained, complaint := command(t, t.Context(), "inspect", "explain", "--times", files[0])
 	for _, want := range []string{"== request at 2027-01-15T08:00:00Z  POST /v1/chat/completions  [r-1]",
 		`@0.0 ms 200008 <|message|>  13225 "Hello"  200007 <|end|>`, "token 3 at 0.0 ms: stray_terminator",
 		"the recorder was closed"} {
@@ -120,7 +120,7 @@ func TestRecord(t *testing.T) {
 	if exit != 0 {
 		t.Errorf("explain: exit %d, %s", exit, complaint)
 	}
-	if exit, _, complaint = harmonyRun("inspect", "explain", "--times", writeFile(t, "ids", "[1]")); exit != exitUsage ||
+	if exit, _, complaint = command(t, t.Context(), "inspect", "explain", "--times", writeFile(t, "ids", "[1]")); exit != exitUsage ||
 		!strings.Contains(complaint, "--times is for records") {
 		t.Errorf("explain --times of ids: exit %d, %s", exit, complaint)
 	}

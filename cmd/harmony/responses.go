@@ -248,37 +248,6 @@ func newUpService(l net.Listener, drainTime time.Duration) *upService {
 	return s
 }
 
-// listenForService listens for the service, if this program runs it, and stores where.
-func (u *up) listenForService() error {
-	if !u.config.ResponsesService.Runs() {
-		return nil
-	}
-	l, err := listenOn(cmp.Or(u.config.ResponsesService.Listen, freePort), "responses_service.listen")
-	if err != nil {
-		return err
-	}
-	u.service = newUpService(l, drainOfService)
-	u.config.ResponsesService.Listen = l.Addr().String()
-	adjust := u.adjust
-	u.adjust = func(c *config.Config) error {
-		err := adjust(c) // first, because the flags may add the store
-		if c.ResponsesService.Runs() {
-			c.ResponsesService.Listen = l.Addr().String()
-		}
-		return err
-	}
-	return nil
-}
-
-// freePort is where the service of harmony up listens by default: only this run's gateway has to find it.
-const freePort = "127.0.0.1:0"
-
-// startService starts the service, if this program runs it. gateway is the address of the first listener.
-func (u *up) startService(gateway string) error {
-	defer u.waitFor("the store of responses")()
-	return u.service.start(u.config, "http://"+gateway, u.eventLog())
-}
-
 // deputy returns the hash of the service's key, if no keys file has it.
 func (s *upService) deputy() clients.Hash {
 	if s == nil || !s.made {
@@ -315,9 +284,6 @@ func (s *upService) start(c *config.Config, gateway string, log *slog.Logger) (e
 
 // storePatience is how long the start waits for the store.
 const storePatience = 5 * time.Second
-
-// drainOfService is how long the service of harmony up has after the gateway has ended, which has waited for streams.
-const drainOfService = time.Second
 
 // collectors returns the service's metrics.
 func (s *upService) collectors() []prometheus.Collector {

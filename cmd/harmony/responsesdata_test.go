@@ -54,7 +54,7 @@ func TestStoredOfAClient(t *testing.T) {
 		{"delete --client acme --tenant blue", 0, "removed 1 response", ""},
 	} {
 		args := append(append([]string{"responses"}, strings.Fields(tt.args)...), "--config", file)
-		code, stdout, stderr := harmonyRun(args...)
+		code, stdout, stderr := command(t, t.Context(), args...)
 		if code != tt.code || !strings.Contains(stdout, tt.stdout) || tt.stdout == "" && stdout != "" ||
 			!strings.Contains(stderr, tt.stderr) || tt.stderr == "" && stderr != "" {
 			t.Errorf("%s: exit %d, %s\n%s", tt.args, code, stdout, stderr)

@@ -72,7 +72,7 @@ func TestResponsesShow(t *testing.T) {
 		{"CONFIG resp_1 --tenant acme --color some", exitUsage, "", "--color some is not known"},
 	} {
 		args := append([]string{"responses", "show"}, strings.Fields(flags.Replace(tt.args))...)
-		code, stdout, stderr := harmonyRun(args...)
+		code, stdout, stderr := command(t, t.Context(), args...)
 		if code != tt.code || stdout != tt.stdout || !strings.Contains(stderr, tt.stderr) || tt.stderr == "" && stderr != "" {
 			t.Errorf("%s: exit %d, %s\ngot\n%swant\n%s", tt.args, code, stderr, stdout, tt.stdout)
 		}

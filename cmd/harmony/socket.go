@@ -9,16 +9,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/runfolder"
 )
 
-// maxSocketPath is the longest path of a Unix socket that works on every system. macOS has 104 bytes, and one of them
-// ends the path.
-const maxSocketPath = 103
-
-// These are the names of sockets in the folder of a run of harmony up: the control plane's, and that of Envoy's admin
-// interface.
-const (
-	xdsSocket   = "xds.sock"
-	adminSocket = "admin.sock"
-)
+// xdsSocket is the name of the control plane's socket in the folder of a run.
+const xdsSocket = "xds.sock"
 
 // privateSocket is a Unix socket that only this user can connect to. The control plane sends the secrets of servers and
 // listeners over it, and a TCP port of this machine would be open to all of its users (RATIONALE.md#66).
@@ -31,7 +23,7 @@ type privateSocket struct {
 // listenPrivately makes a socket of mode 0600 in the folder of this run, which has mode 0700.
 func listenPrivately() (*privateSocket, error) {
 	var errs error
-	for _, parent := range upParents() {
+	for _, parent := range runParents() {
 		l, err := listenBelow(parent)
 		if err == nil {
 			return l, nil
@@ -43,7 +35,7 @@ func listenPrivately() (*privateSocket, error) {
 }
 
 func listenBelow(parent string) (*privateSocket, error) {
-	folder, err := runfolder.New(parent, upFolders)
+	folder, err := runfolder.New(parent, runFolders)
 	if err != nil {
 		return nil, err
 	}

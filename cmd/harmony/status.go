@@ -16,8 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/ads"
-	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
@@ -34,9 +32,6 @@ than context_length says, no answer has failed before its first token in the las
 soon, and the services of rate limits and responses work; else 1, also when nothing answers.`
 
 const statusTimeout = 10 * time.Second
-
-// statusPath is the path of the state as JSON, on a control plane's --status and on the page of harmony up.
-const statusPath = "/status"
 
 func statusCommand() *cobra.Command {
 	var address string
@@ -281,15 +276,6 @@ func printFilter(w io.Writer, f *server.Filter, ago func(time.Time) string) {
 	}
 }
 
-// programText describes what a server has told about itself.
-func programText(program string, context int, vocabulary pools.Vocabulary) string {
-	text := cmp.Or(program, "unknown")
-	if context > 0 {
-		text += fmt.Sprintf(", context: %d tokens", context)
-	}
-	return fmt.Sprintf("%s, vocabulary: %s", text, cmp.Or(vocabulary, pools.VocabularyNotAsked))
-}
-
 func hasLoad(s server.PoolServer) bool { return s.Load != nil || s.Weight > 0 }
 
 // loadText describes the load of a server, and its weight with the reason for it.
@@ -333,24 +319,4 @@ func spareNote(p *server.Pool) string {
 		return ""
 	}
 	return "; requests go to " + strings.Join(p.Spares, ", ")
-}
-
-// envoyState returns "current", or what an Envoy refuses or has not acknowledged.
-func envoyState(e *ads.Envoy) string {
-	if e.Current {
-		return "current"
-	}
-	var words []string
-	for _, name := range slices.Sorted(maps.Keys(e.Types)) {
-		switch state := e.Types[name]; {
-		case state.Refused != "":
-			words = append(words, "refuses "+name+": "+strings.Join(strings.Fields(state.Error), " "))
-		case !state.Current:
-			words = append(words, "has not accepted "+name)
-		}
-	}
-	if len(words) == 0 {
-		return "has asked for nothing yet"
-	}
-	return strings.Join(words, "; ")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -145,5 +146,51 @@ func TestStatusWithoutAControlPlane(t *testing.T) {
 			!strings.Contains(failed.String(), want) {
 			t.Errorf("status %d, %s", code, &failed)
 		}
+	}
+}
+
+// startPage serves the status of a run of harmony up, and says so in a folder of the run in TMPDIR.
+func startPage(t *testing.T) (address string) {
+	t.Helper()
+	folder, err := newRunFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(folder.Remove)
+	one := goodStatus()
+	one.Host, one.Envoys = hostWazero, nil
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { server.WriteStatus(w, one) }))
+	t.Cleanup(page.Close)
+	address = page.Listener.Addr().String()
+	if err := announcePage(folder, address); err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+// TestStatusOfUp asks for the status of harmony up by its page, and without an address.
+func TestStatusOfUp(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	none := context.Canceled // an error that nothing else returns here
+	if _, err := upStatus(t.Context(), none); err == nil || !strings.Contains(err.Error(), none.Error()) ||
+		!strings.Contains(err.Error(), "no harmony up of this user runs here") {
+		t.Errorf("none runs: %v", err)
+	}
+	first := startPage(t)
+	text, err := upStatus(t.Context(), none)
+	var found server.Status
+	if err != nil || json.Unmarshal(text, &found) != nil || found.Host != hostWazero {
+		t.Fatalf("one runs: %s, %v", text, err)
+	}
+	var out, failed bytes.Buffer
+	if code := run(t.Context(), []string{"status", "--address", first}, &out, &failed); code != 0 ||
+		!strings.HasPrefix(out.String(), "harmony up") || !strings.Contains(out.String(), "without Envoy") ||
+		strings.Contains(out.String(), "none has connected yet") {
+		t.Errorf("status %d, %s\n%s", code, &failed, &out)
+	}
+	second := startPage(t)
+	if _, err := upStatus(t.Context(), none); err == nil || !strings.Contains(err.Error(), first) ||
+		!strings.Contains(err.Error(), second) || exitStatus(err) != exitUsage {
+		t.Errorf("two run: %v", err)
 	}
 }

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -186,17 +183,6 @@ func (u *up) printBootstrap() error {
 	return err
 }
 
-// statsAddress parses --stats. "" is the invalid address.
-func statsAddress(text string) (at netip.AddrPort, err error) {
-	if text == "" {
-		return at, nil
-	}
-	if at, err = config.ParseListen(text); err != nil {
-		return at, fmt.Errorf("--stats: %w", err)
-	}
-	return at, nil
-}
-
 // lockedWriter serialises the output of Envoy and of this program.
 type lockedWriter struct {
 	mu     sync.Mutex
@@ -237,29 +223,4 @@ func (u *up) portsFree() error {
 		}
 	}
 	return nil
-}
-
-// portFree returns an error if an address is in use. Envoy itself would not notice: two Envoys share a port and its
-// clients (SO_REUSEPORT).
-func portFree(address, flag string) error {
-	a, err := config.ParseListen(address)
-	if err != nil {
-		return err
-	}
-	if a.Port() == 0 {
-		return nil
-	}
-	l, err := net.Listen("tcp", a.String())
-	if err == nil {
-		return l.Close()
-	}
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%s is in use; stop what listens there, or choose another address with %s", address, flag)
-	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("%s needs rights that this user does not have; choose a port above 1023 with %s", address, flag)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("%s is not an address of this machine; choose another with %s", address, flag)
-	}
-	return fmt.Errorf("cannot listen on %s (%w); choose another address with %s", address, err, flag)
 }

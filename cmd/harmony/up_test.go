@@ -1,19 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 
-	"github.com/harmonyedge/harmonyedge/internal/bundled"
 	"github.com/harmonyedge/harmonyedge/internal/filterfile/stub"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
@@ -26,15 +21,6 @@ func parseUp(args ...string) (*config.Config, error) {
 		return nil, err
 	}
 	return f.config(flags)
-}
-
-func writeFile(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func TestOneModel(t *testing.T) {
@@ -130,13 +116,6 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-func command(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errors bytes.Buffer
-	code = run(ctx, args, &out, &errors)
-	return code, out.String(), errors.String()
-}
-
 func TestExitCodes(t *testing.T) {
 	wasm := writeFile(t, "f.wasm", string(stub.Filter("1")))
 	old := writeFile(t, "envoy", "#!/bin/sh\necho 'envoy  version: abc/1.36.4/Clean/RELEASE/BoringSSL'\n")
@@ -177,43 +156,21 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestFindModule checks the order: --wasm, the filter in the program, a file beside it, an error that says what to do.
-func TestFindModule(t *testing.T) {
-	t.Chdir(t.TempDir())
-	inside := func() ([]byte, error) { return []byte("inside"), nil }
-	damaged := func() ([]byte, error) { return nil, errors.New("damaged") }
-	none := func() ([]byte, error) { return nil, bundled.ErrNone }
-	_, err := findModule("", none)
-	if err == nil || !strings.Contains(err.Error(), "run make wasm") || !errors.Is(err, bundled.ErrNone) {
-		t.Errorf("nowhere: %v", err)
-	}
-	named := writeFile(t, "named.wasm", "")
-	if err := os.MkdirAll("dist", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("dist/harmony-filter.wasm", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := findModule("", none); err != nil || !filepath.IsAbs(got.file) || got.content != nil {
-		t.Errorf("beside: %v, %v", got, err)
-	}
-	if got, err := findModule("", inside); err != nil || got.file != "" || string(got.content) != "inside" {
-		t.Errorf("in the program: %v, %v", got, err)
-	}
-	// The file beside it may be of another version, so a damaged filter is an error.
-	if got, err := findModule("", damaged); err == nil {
-		t.Errorf("in the program, damaged: %v", got)
-	}
-	if got, err := findModule(named, inside); err != nil || got.file != named || got.content != nil {
-		t.Errorf("named: %v, %v", got, err)
-	}
-}
-
 func TestPrintBootstrap(t *testing.T) {
 	wasm := writeFile(t, "f.wasm", "")
 	code, out, stderr := command(t, context.Background(), "up", "--model", "m", "--backend", "vllm=http://127.0.0.1:9",
 		"--wasm", wasm, "--print-bootstrap")
 	if code != 0 || !json.Valid([]byte(out)) || !strings.Contains(out, wasm) {
 		t.Errorf("exit %d, %s\n%s", code, stderr, out)
+	}
+}
+
+// TestServiceNeedsAControlPlane refuses a pool whose servers only an API server knows, without a control plane.
+func TestServiceNeedsAControlPlane(t *testing.T) {
+	file := writeFile(t, "c.yaml", "models: [{name: m, pool: p}]\npools: [{name: p, service: {name: vllm}}]\n")
+	module := writeFile(t, "filter.wasm", string(stub.Filter("1")))
+	code, _, stderr := command(t, t.Context(), "up", "--config", file, "--wasm", module, "--print-bootstrap")
+	if code != exitUsage || !strings.Contains(stderr, "run harmony controlplane") {
+		t.Errorf("status %d, %s", code, stderr)
 	}
 }

@@ -117,13 +117,6 @@ func (f *upFlags) adjust(flags *pflag.FlagSet) func(*config.Config) error {
 	}
 }
 
-func ifTrue(yes bool, s string) string {
-	if yes {
-		return s
-	}
-	return ""
-}
-
 // setModels applies the flags about models to c. --model replaces all models of the file. The other flags apply to
 // every model.
 func (f *upFlags) setModels(c *config.Config, flags *pflag.FlagSet) error {

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,90 +73,45 @@ func TestServicePort(t *testing.T) {
 	}
 }
 
-// startPage serves the page of a run, as harmony up does. The run's folder is in TMPDIR.
-func startPage(t *testing.T) (address string) {
-	t.Helper()
-	folder, err := newUpFolder()
+// TestPage serves the page of a run, with its status, under names of this machine only.
+func TestPage(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	folder, err := newRunFolder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(folder.Remove)
+	defer folder.Remove()
 	l, err := listenOn("127.0.0.1:0", "--admin")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &upSight{listener: l}
-	one := goodStatus()
-	one.Host, one.Envoys = hostWazero, nil
 	err = s.serve(folder, "", page.Source{About: func() page.About { return page.About{} },
-		Status: func() any { return one }, Fallback: http.NotFoundHandler()})
+		Status: func() any { return &server.Status{Host: hostWazero} }, Fallback: http.NotFoundHandler()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.page.Close() })
-	return l.Addr().String()
-}
-
-// TestStatusOfUp asks for the status of harmony up by its page, and without an address.
-func TestStatusOfUp(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	none := context.Canceled // an error that nothing else returns here
-	if _, err := upStatus(t.Context(), none); err == nil || !strings.Contains(err.Error(), none.Error()) ||
-		!strings.Contains(err.Error(), "no harmony up of this user runs here") {
-		t.Errorf("none runs: %v", err)
+	defer s.page.Close()
+	address := l.Addr().String()
+	if pages := runningPages(); !slices.Equal(pages, []string{address}) {
+		t.Errorf("pages at %q", pages)
 	}
-	first := startPage(t)
-	text, err := upStatus(t.Context(), none)
-	var found server.Status
-	if err != nil || json.Unmarshal(text, &found) != nil || found.Host != hostWazero {
-		t.Fatalf("one runs: %s, %v", text, err)
-	}
-	var out, failed bytes.Buffer
-	if code := run(t.Context(), []string{"status", "--address", first}, &out, &failed); code != 0 ||
-		!strings.HasPrefix(out.String(), "harmony up") || !strings.Contains(out.String(), "without Envoy") ||
-		strings.Contains(out.String(), "none has connected yet") {
-		t.Errorf("status %d, %s\n%s", code, &failed, &out)
-	}
-	second := startPage(t)
-	if _, err := upStatus(t.Context(), none); err == nil || !strings.Contains(err.Error(), first) ||
-		!strings.Contains(err.Error(), second) || !errors.As(err, &usageError{}) {
-		t.Errorf("two run: %v", err)
-	}
-	// A page of another host name may not be read.
-	if _, err := fetchStatus(t.Context(), strings.Replace(first, "127.0.0.1", "localhost", 1)); err != nil {
-		t.Errorf("by the name localhost: %v", err)
-	}
-	r := httptest.NewRequest(http.MethodGet, "http://"+first+statusPath, nil)
-	r.Host, r.RequestURI = "evil.example", ""
-	if answer, err := http.DefaultClient.Do(r); err != nil || answer.StatusCode != http.StatusForbidden {
-		t.Errorf("by the name of another: %v, %v", answer, err)
-	} else {
-		_ = answer.Body.Close()
-	}
-}
-
-// TestRunsThatWereKilled checks that a start removes the folders of killed runs in TMPDIR.
-func TestRunsThatWereKilled(t *testing.T) {
-	temp := t.TempDir()
-	t.Setenv("TMPDIR", temp)
-	folder, err := newUpFolder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer folder.Remove()
-	// The lock of a process that has ended is a file without a lock.
-	dead := temp + "/" + upFolders + "dead"
-	if err := os.MkdirAll(dead, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(dead+"/lock", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	removeDeadRuns()
-	if _, err := os.Stat(dead); !os.IsNotExist(err) {
-		t.Errorf("it is left: %v", err)
-	}
-	if _, err := os.Stat(folder.Path); err != nil {
-		t.Errorf("the folder of this run: %v", err)
+	for host, want := range map[string]int{address: http.StatusOK,
+		strings.Replace(address, "127.0.0.1", "localhost", 1): http.StatusOK, "evil.example": http.StatusForbidden} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+statusPath, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host // a page of another host name may not be read
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found server.Status
+		err = json.NewDecoder(answer.Body).Decode(&found)
+		answer.Body.Close()
+		if answer.StatusCode != want || want == http.StatusOK && (err != nil || found.Host != hostWazero) {
+			t.Errorf("by the name %s: %s, %+v, %v", host, answer.Status, found, err)
+		}
 	}
 }

@@ -16,12 +16,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
 
-// These are the values of --host (RATIONALE.md#27).
-const (
-	hostAuto   = "auto"
-	hostEnvoy  = "envoy"
-	hostWazero = "wazero"
-)
+// hostAuto is the value of --host that takes Envoy if there is one (RATIONALE.md#27).
+const hostAuto = "auto"
 
 // upHost is the host that runs the filter. cacheDir is for the host wazero only.
 type upHost struct {
@@ -97,7 +93,7 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	if err := u.portsFree(); err != nil {
 		return err
 	}
-	folder, err := newUpFolder()
+	folder, err := newRunFolder()
 	if err != nil {
 		return err
 	}
@@ -157,13 +153,6 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	case <-s.Done():
 		return s.Err()
 	}
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // logFrom returns a function that prints the filter's log lines from --log-level on, in Envoy's format.

@@ -40,7 +40,7 @@ func (s *upSight) serve(folder *runfolder.Folder, gateway string, source page.So
 	source.Fallback = status
 	s.page = quietServer(page.Handler(source))
 	go func() { _ = s.page.Serve(s.listener) }() // it ends when the server is closed
-	return s.announce(folder)
+	return announcePage(folder, s.listener.Addr().String())
 }
 
 // localAddress returns the address at which this machine reaches a listener.

@@ -167,15 +167,6 @@ func (u *up) hint(m *config.Model, flag, value string) string {
 	return "add --" + flag + " " + value
 }
 
-// plain reports whether a name needs no quotes in a shell or in YAML.
-func plain(name string) bool {
-	const marks = "-._/:@+"
-	return name != "" && len(name) <= 200 && !strings.ContainsFunc(name, func(r rune) bool {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		return !letter && !strings.ContainsRune(marks, r)
-	}) && !strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "@")
-}
-
 // watchServers watches the servers as the control plane does with the host envoy: a change of their readiness is
 // logged. They are asked in this interval, or in the control plane's if it is 0. The caller closes the watcher.
 func (u *up) watchServers(c *config.Resolved, interval time.Duration) (*pools.Watcher, error) {

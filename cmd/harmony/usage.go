@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/internal/nearest"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // noArgs accepts no argument. For a command with subcommands, an argument is a misspelt subcommand.
@@ -61,4 +63,15 @@ func didYouMean(word string) string {
 		return ""
 	}
 	return "did you mean " + strings.TrimSpace(word) + "? Or "
+}
+
+// asUsage marks the error of a control plane that could not begin because of what it was given: its configuration, or
+// the filter.
+func asUsage(err error) error {
+	var wrong *config.Error
+	var module *server.ModuleError
+	if errors.As(err, &wrong) || errors.As(err, &module) {
+		return usageError{err}
+	}
+	return err
 }

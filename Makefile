@@ -252,7 +252,7 @@ E2E_PARALLEL ?= 2
 
 .PHONY: e2e
 e2e: build dist/probe.wasm dist/panic-filter.wasm dist/failing-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## End to end: native and the shipped filter in Envoy, real clients
-	$(E2E_ENV) $(TAKEPORTS) go test -count=1 -p $(E2E_PARALLEL) -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
+	$(E2E_ENV) $(TAKEPORTS) go test -count=1 -p $(E2E_PARALLEL) -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony/... ./filter/filtertest
 	$(E2E_ENV) $(TAKEPORTS) go test -C bench -count=1 -timeout 10m -tags e2e ./...
 
 .PHONY: books
@@ -293,7 +293,7 @@ suite-kinds: build tool-envoy ## The behaviour suite before simulated servers of
 .PHONY: slowest
 slowest: build dist/probe.wasm dist/panic-filter.wasm dist/failing-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## A table of the slowest tests of unit and e2e: where to make the tests faster
 	@go test -json -count=1 $(UNIT_PACKAGES) | go run ./tools/slowest
-	@$(E2E_ENV) go test -json -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest | go run ./tools/slowest
+	@$(E2E_ENV) go test -json -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony/... ./filter/filtertest | go run ./tools/slowest
 
 .PHONY: skew
 skew: wasm tool-envoy ## The behaviour suite with the last commit's filter (or BASE's) under this control plane, and the other way round

@@ -7,8 +7,16 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
+
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/fleet"
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/look"
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/mesh"
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/store"
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/up"
 )
 
 func main() {
@@ -16,12 +24,11 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return execute(ctx, root(), args, stdout, stderr)
+	return cli.Execute(ctx, root(), args, stdout, stderr)
 }
 
 // root returns the command harmony, with every command of the program.
 func root() *cobra.Command {
-	return rootCommand(upCommand(), keysCommand(), controlplaneCommand(), statusCommand(), probeCommand(), simCommand(),
-		inspectCommand(), filterCommand(), drainCommand(), versionCommand(), meshCommand(), responsesCommand(),
-		recordCommand(), pickerCommand(), limitsCommand(), rolloutCommand())
+	one := []*cobra.Command{up.Command(), store.Command(), mesh.Command()}
+	return cli.Root(slices.Concat(one, fleet.Commands(), look.Commands(), cli.Commands())...)
 }

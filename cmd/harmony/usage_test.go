@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli/clitest"
 )
 
 // TestUsageErrors checks that every command exits with 2 for a wrong command line, before it starts anything, and
 // prints what may have been meant.
 func TestUsageErrors(t *testing.T) {
-	misspelt := writeFile(t, "misspelt.yaml", "models:\n- name: m\n  server: [\"vllm=http://127.0.0.1:1\"]\n")
+	misspelt := clitest.WriteFile(t, "misspelt.yaml", "models:\n- name: m\n  server: [\"vllm=http://127.0.0.1:1\"]\n")
 	for line, want := range map[string]string{
 		"upp --model m":               `harmony has no command "upp"; did you mean up?`,
 		"controlplan":                 `did you mean controlplane?`,
@@ -56,9 +59,9 @@ func TestUsageErrors(t *testing.T) {
 		"inspect explain --role nobody": "role",
 	} {
 		var out, errOutput bytes.Buffer
-		if code := run(t.Context(), strings.Fields(line), &out, &errOutput); code != exitUsage ||
+		if code := run(t.Context(), strings.Fields(line), &out, &errOutput); code != cli.ExitUsage ||
 			!strings.Contains(errOutput.String(), want) || out.Len() > 0 {
-			t.Errorf("harmony %s: exit status %d, want %d\n%s%s\nwant %q", line, code, exitUsage, &out, &errOutput, want)
+			t.Errorf("harmony %s: exit status %d, want %d\n%s%s\nwant %q", line, code, cli.ExitUsage, &out, &errOutput, want)
 		}
 	}
 	for _, line := range []string{"", "help", "help up", "up --help", "--version", "inspect", "completion bash",

@@ -1,0 +1,9 @@
+package fleet
+
+import "github.com/spf13/cobra"
+
+// Commands returns the commands for a fleet.
+func Commands() []*cobra.Command {
+	return []*cobra.Command{controlplaneCommand(), drainCommand(), keysCommand(), limitsCommand(), pickerCommand(),
+		probeCommand(), rolloutCommand(), statusCommand()}
+}

@@ -1,0 +1,363 @@
+package fleet
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
+	"github.com/harmonyedge/harmonyedge/controlplane/engine"
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/controlplane/probe"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/version"
+	"github.com/harmonyedge/harmonyedge/operator/config"
+)
+
+const probeLong = `Asks an inference server which program it is, which models it has, and whether the gateway can use it.
+The server is sent the filter's own request, for one token, as each kind of server. If it has /tokenize, its ids of 50
+texts are compared with the filter's. A server of another model is asked what it can do with conversations. Then the
+configuration for this server is printed. The URL of a hosted API may have a path.
+
+  harmony probe http://127.0.0.1:8000
+  harmony probe https://api.groq.com/openai/v1 --key-env GROQ_API_KEY --server-model qwen/qwen3-32b
+  harmony probe http://127.0.0.1:8000 --report > report.md
+
+Exit status: 0 when the gateway can use the server, 1 when it cannot or when there is no answer, 2 when the command
+line is wrong.`
+
+// probeFlags are the flags of harmony probe.
+type probeFlags struct {
+	serverModel, keyVariable string
+	report                   bool
+}
+
+func probeCommand() *cobra.Command {
+	var f probeFlags
+	c := &cobra.Command{
+		Use:   "probe URL",
+		Short: "Find out what an inference server is, and how to configure it",
+		Long:  probeLong,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.Usage(fmt.Errorf("one URL is expected, such as http://127.0.0.1:8000; see %s --help",
+					c.CommandPath()))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	c.Flags().StringVar(&f.serverModel, "server-model", "",
+		"`NAME` that the server knows the model by (default: its first model, gpt-oss if it has several)")
+	c.Flags().StringVar(&f.keyVariable, "key-env", "", "`VARIABLE` of the environment that has the server's API key")
+	c.Flags().BoolVar(&f.report, "report", false, "print a page of Markdown for an issue")
+	return c
+}
+
+func (f *probeFlags) run(cmd *cobra.Command, url string) error {
+	server, err := config.ParseServer(contract.Chat + "=" + url) // this kind may have any path
+	if err != nil {
+		return cli.Usage(err)
+	}
+	e := server.Endpoint
+	o := probe.Options{URL: e.String(), APIPath: server.APIPath, Model: f.serverModel,
+		Transport: &http.Transport{DisableCompression: true}}
+	if f.keyVariable != "" {
+		key := os.Getenv(f.keyVariable)
+		if key == "" {
+			return cli.Usage(fmt.Errorf("--key-env: the environment has no %s; export it", f.keyVariable))
+		}
+		o.Authorization = "Bearer " + key
+	}
+	r, err := probe.Server(cmd.Context(), o)
+	switch {
+	case errors.Is(err, probe.ErrUnauthorized):
+		return fmt.Errorf("%s: %w; put its key into a variable of the environment, and name that with --key-env", e, err)
+	case err != nil:
+		return fmt.Errorf("%s does not answer: %s; check that the server is started, and its address", e,
+			pools.Cause(err, err.Error()))
+	}
+	out := probeOutput{Writer: cmd.OutOrStdout(), report: r, server: server, keyVariable: f.keyVariable}
+	if f.report {
+		out.page()
+	} else {
+		out.facts()
+		out.configuration()
+	}
+	if problem := r.Problem(); problem != "" {
+		return fmt.Errorf("the gateway cannot use %s: %s", e, problem)
+	}
+	return nil
+}
+
+// probeOutput prints a report.
+type probeOutput struct {
+	io.Writer
+	report      *probe.Report
+	server      config.Server
+	keyVariable string
+}
+
+// fact is one line of the output.
+type fact struct{ name, value string }
+
+func (o *probeOutput) list() []fact {
+	r := o.report
+	facts := []fact{
+		{"server", r.Program()},
+		{"models", pools.Quoted(r.Models)},
+	}
+	if len(r.Kinds) == 0 {
+		return facts // it was asked for nothing, such as a gateway
+	}
+	facts = append(facts, fact{"asked for", strconv.Quote(r.Model)},
+		fact{"context", cmp.Or(cli.IfTrue(r.Context > 0, strconv.Itoa(r.Context)+" tokens"), "not told")},
+		fact{"model type", cmp.Or(r.ModelType, "not told")})
+	for i := range r.Kinds {
+		facts = append(facts, fact{"as " + r.Kinds[i].Name, kindText(&r.Kinds[i])})
+	}
+	if k := r.Kind(); k != nil && k.StructuralTags {
+		facts = append(facts, fact{"structural tags", cmp.Or(cli.IfTrue(k.TagProblem != "", "no: "+k.TagProblem), "yes")})
+	}
+	if r.Chat != nil {
+		return append(append(facts, chatFacts(r.Chat)...), fact{"metrics", metricsText(r)})
+	}
+	return append(facts, fact{"tokenizer", textsText(&r.Texts)},
+		fact{"metrics", metricsText(r)})
+}
+
+// chatFacts describes what a server can do with conversations.
+func chatFacts(c *probe.Chat) []fact {
+	facts := []fact{
+		{"reasoning", cmp.Or(cli.IfTrue(c.Reasoning != probe.NoReasoning, "in "+string(c.Reasoning)), "none was seen")},
+		{"earlier reasoning", historyTexts[c.History]},
+	}
+	for _, a := range []struct {
+		name string
+		able probe.Ability
+	}{
+		{"developer role", c.Developer}, {"tool calls", c.Tools}, {"JSON schemas", c.Schemas}, {"logprobs", c.Logprobs},
+		{"token ids", c.TokenIDs}, {"token counts", c.Tokenize},
+	} {
+		facts = append(facts, fact{a.name, cmp.Or(cli.IfTrue(!a.able.Can(), "no: "+a.able.Problem), "yes")})
+	}
+	return facts
+}
+
+// historyTexts describe the values of chat.reasoning_history.
+var historyTexts = map[string]string{
+	contract.ReasoningContentOnly: "accepted in reasoning_content",
+	contract.ReasoningOnly:        "accepted in reasoning alone",
+	contract.ReasoningThinkTags:   "goes back in think tags",
+	contract.ReasoningNone:        "not accepted in a member of its own",
+}
+
+// kindText describes how the server answered as a kind.
+func kindText(k *probe.Kind) string {
+	if !k.Works() {
+		return "no: " + k.Problem
+	}
+	if k.Conversations {
+		return "yes: takes conversations" + cli.IfTrue(k.Text != "", " and returns text, such as "+strconv.Quote(k.Text))
+	}
+	if k.Text != "" {
+		takes := "takes ids and "
+		if k.TextPrompts {
+			takes = ""
+		}
+		return "yes: " + takes + "returns text, such as " + strconv.Quote(k.Text) +
+			cli.IfTrue(!k.Expected(), ", where gpt-oss writes analysis: is it a gpt-oss model?")
+	}
+	text := fmt.Sprintf("yes: takes ids and returns ids; its first token is %s", k.FirstToken())
+	if k.Counted == 0 {
+		text += "; it does not count the prompt's tokens"
+	}
+	if !k.Expected() {
+		text += ", where gpt-oss writes <|channel|>: is it a gpt-oss model?"
+	}
+	return text
+}
+
+func metricsText(r *probe.Report) string {
+	if r.Metrics == 0 {
+		return "none"
+	}
+	text := cli.Plural(r.Metrics, "metric")
+	if r.Load.Running >= 0 {
+		text += fmt.Sprintf("; %d requests running", r.Load.Running)
+	}
+	if r.Load.Waiting >= 0 {
+		text += fmt.Sprintf(", %d waiting", r.Load.Waiting)
+	}
+	if r.Load.Cache >= 0 {
+		text += fmt.Sprintf(", %.0f %% of the KV cache used", 100*r.Load.Cache)
+	}
+	return text
+}
+
+func textsText(t *engine.Texts) string {
+	if t.All() == 0 {
+		return "not compared: it has no /tokenize"
+	}
+	text := fmt.Sprintf("the same ids for %d of %d texts", t.Same, t.All())
+	if t.Split > 0 {
+		text += fmt.Sprintf("; %d are split otherwise, which is harmless: prompts are sent as ids", t.Split)
+	}
+	if t.Other > 0 {
+		text += fmt.Sprintf("; %d have ids of another vocabulary", t.Other)
+	}
+	return text
+}
+
+func (o *probeOutput) facts() {
+	fmt.Fprintln(o, o.url())
+	w := tabwriter.NewWriter(o, 0, 0, 2, ' ', 0)
+	for _, f := range o.list() {
+		fmt.Fprintf(w, "  %s\t%s\n", f.name, f.value)
+	}
+	_ = w.Flush() // an error of the output has no better place
+}
+
+// configuration prints the file for this server, and the command that does the same.
+func (o *probeOutput) configuration() {
+	if file := o.file(); file != "" {
+		fmt.Fprintf(o, "\nA configuration file for it:\n\n%s", file)
+	}
+	if command := o.command(); command != "" {
+		fmt.Fprintf(o, "\nThe same without a file:\n\n  %s\n", command)
+	}
+}
+
+// file returns the configuration for this server, or "" if the gateway cannot use it.
+func (o *probeOutput) file() string {
+	r, kind := o.report, o.report.Kind()
+	if r.Problem() != "" || kind == nil {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "models:\n  - name: %s\n    pool: gpus\n", yamlText(clientName(r.Model)))
+	if r.Model != clientName(r.Model) {
+		fmt.Fprintf(&b, "    server_model: %s\n", yamlText(r.Model))
+	}
+	if o.otherContext() {
+		fmt.Fprintf(&b, "    context_length: %d\n", r.Context)
+	}
+	if settings := o.chatSettings(); settings != "" {
+		fmt.Fprintf(&b, "    chat:\n%s", settings)
+	}
+	if kind.TagProblem != "" {
+		fmt.Fprintf(&b, "    structured_outputs: %s\n", contract.NoStructure)
+	}
+	fmt.Fprintf(&b, "pools:\n  - name: gpus\n    kind: %s\n", kind.Name)
+	if kind.TextPrompts {
+		fmt.Fprint(&b, "    accept_text_prompts: true\n")
+	}
+	fmt.Fprintf(&b, "    servers:\n      - %s\n", o.url())
+	if e := r.Engine; e != nil && kind.Conversations && o.server.APIPath == contract.DefaultAPIPath {
+		// The kind has no path for the health of its servers, but the program may.
+		if k := contract.KindNamed(e.ID); k != nil && k.Health != "" {
+			fmt.Fprintf(&b, "    health: { path: %s }\n", k.Health)
+		}
+	}
+	if o.keyVariable != "" {
+		fmt.Fprintf(&b, "    authorization: server-key\nsecrets:\n  - name: server-key\n    env: %s\n", o.keyVariable)
+	}
+	return b.String()
+}
+
+// command returns the command line for this server, or "" if there is none: not every setting has a flag.
+func (o *probeOutput) command() string {
+	r, kind := o.report, o.report.Kind()
+	if o.file() == "" || o.keyVariable != "" || kind.TagProblem != "" || o.chatSettings() != "" || !cli.Plain(r.Model) {
+		return ""
+	}
+	c := fmt.Sprintf("harmony up --backend %s=%s --model %s", kind.Name, o.url(), clientName(r.Model))
+	if r.Model != clientName(r.Model) {
+		c += " --server-model " + r.Model
+	}
+	if kind.TextPrompts {
+		c += " --accept-text-prompts"
+	}
+	if o.otherContext() {
+		c += " --context-length " + strconv.Itoa(r.Context)
+	}
+	return c
+}
+
+// url returns the server's URL, with the path of its API if that is not the usual one.
+func (o *probeOutput) url() string {
+	return o.server.Endpoint.String() + cli.IfTrue(o.server.APIPath != contract.DefaultAPIPath, o.server.APIPath)
+}
+
+// chatSettings returns the settings of the model's chat that differ from their defaults.
+func (o *probeOutput) chatSettings() string {
+	c := o.report.Chat
+	if c == nil {
+		return ""
+	}
+	settings := ""
+	if c.History != contract.ReasoningContentOnly {
+		settings += "      reasoning_history: " + c.History + "\n"
+	}
+	if c.Reasoning == probe.InOpenedTags {
+		settings += "      think_tags: " + contract.ThinkOpened + "\n"
+	}
+	return settings
+}
+
+func (o *probeOutput) otherContext() bool {
+	return o.report.Chat == nil && o.report.Context > 0 && o.report.Context != contract.DefaultContextLength
+}
+
+// clientName returns a name for clients of a server's model: openai/gpt-oss-120b is gpt-oss-120b. Characters that such
+// a name cannot have are replaced.
+func clientName(model string) string {
+	return strings.Map(func(r rune) rune {
+		if r <= ' ' || r > '~' {
+			return '-'
+		}
+		return r
+	}, path.Base(model))
+}
+
+// yamlText returns a text as a value in YAML.
+func yamlText(s string) string {
+	_, notNumber := strconv.ParseFloat(s, 64)
+	if cli.Plain(s) && notNumber != nil && s != "true" && s != "false" && s != "null" {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// page prints a page of Markdown. It names no address and no key, since issues are public.
+func (o *probeOutput) page() {
+	r := o.report
+	fmt.Fprintf(o, "## `harmony probe`\n\nHarmony Edge %s\n\n| | |\n|---|---|\n", version.Current().Version)
+	for _, f := range o.list() {
+		fmt.Fprintf(o, "| %s | %s |\n", f.name, cell(f.value))
+	}
+	fmt.Fprintf(o, "| usable | %s |\n", cell(cmp.Or(r.Problem(), "yes")))
+	if r.Texts.Example != "" {
+		fmt.Fprintf(o, "| a text with other ids | %s |\n", cell(r.Texts.Example))
+	}
+	fmt.Fprint(o, "\n| request | status | |\n|---|---|---|\n")
+	for _, q := range r.Requests {
+		fmt.Fprintf(o, "| %s %s | %s | %s |\n", q.Method, q.Path,
+			cmp.Or(cli.IfTrue(q.Status > 0, strconv.Itoa(q.Status)), "none"),
+			cell(q.Error))
+	}
+}
+
+// cell returns a text as a cell of a Markdown table. What a server says is shown as it is, and not as markup.
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "<", `\<`, "\n", " ", "@", "@\u2060").Replace(text)
+}

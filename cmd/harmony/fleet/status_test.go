@@ -1,0 +1,200 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
+	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/rollout"
+	"github.com/harmonyedge/harmonyedge/controlplane/server"
+)
+
+// goodStatus returns the status of a control plane with two Envoys that have accepted everything.
+func goodStatus() server.Status {
+	now := time.Now()
+	return server.Status{
+		Version: "1", Started: now, Configuration: server.Configuration{File: "/etc/h.yaml", Loaded: now},
+		Snapshot: server.Snapshot{Versions: map[string]string{"clusters": "0123"}, Pushed: now},
+		Envoys: []ads.Envoy{
+			{ID: "edge-1", Version: "1.40.0", Address: "10.0.0.1:5", Connected: now, Current: true},
+			{ID: "edge-2", Version: "1.40.0", Address: "10.0.0.2:5", Connected: now, Current: true,
+				Types: map[string]ads.TypeState{"routes": {Version: "4567", Current: true}}},
+		},
+		Pools: []server.Pool{
+			{Name: "h200", Models: []string{"a", "b"}, Policy: "session", Servers: []server.PoolServer{
+				{URL: "http://gpu:1", Address: "10.0.1.1:1", State: "ready", Since: now, Program: "vLLM 0.33.0",
+					Context: 131072, Vocabulary: "same"},
+				{URL: "http://gpu:1", Address: "10.0.1.2:1", State: "not_ready", Reason: "it serves others", Since: now},
+			}},
+			{Name: "idle", Policy: "least_request", Problem: "idle.yaml:3: not a URL"},
+		},
+	}
+}
+
+func TestStatus(t *testing.T) {
+	const shared = "http://gpu:1 10.0.1.1:1 ready 0s vLLM 0.33.0, context: 131072 tokens, vocabulary: same "
+	for name, tt := range map[string]struct {
+		change func(*server.Status)
+		code   int
+		lines  []string
+	}{
+		"well": {func(*server.Status) {}, 0, []string{
+			"edge-1 1.40.0 10.0.0.1:5 0s current", "edge-2 1.40.0 10.0.0.2:5 0s current",
+			"configuration /etc/h.yaml, in force for 0s", "clusters 0123",
+			"h200 a, b session http://gpu:1 10.0.1.1:1 ready 0s vLLM 0.33.0, context: 131072 tokens, vocabulary: same",
+			"http://gpu:1 10.0.1.2:1 not_ready (it serves others) 0s unknown, vocabulary: not asked",
+			"idle - least_request none", "PROBLEM: idle.yaml:3: not a URL",
+		}},
+		"a rollout": {func(s *server.Status) {
+			s.Envoys[1].Chosen = true
+			s.Rollout = &server.Rollout{State: rollout.Watching, Filter: rollout.Filter{Version: "2", SHA256: "00112233445566"},
+				Steps: []rollout.Step{{Group: "canary", Share: 1}, {Share: 1}}, Step: 1, Since: time.Now(),
+				Reason: "watched for 3s more", Envoys: 1, Accepted: 1,
+				Findings: []rollout.Finding{{Measure: "errors", What: "of requests", Verdict: rollout.Well,
+					Events: 1, Of: 200, Beside: rollout.Others, BesideOf: 400}}}
+		}, 0, []string{"rollout 2, sha256 001122334455: step 1 of 2, 100 % of group canary, for 0s; 1 of 1 Envoys have it",
+			"watched for 3s more", "well: errors (of requests): 1 of 200 (0.5 %), and 0 of 400 (0 %) with the old filter",
+			"edge-2 1.40.0 10.0.0.2:5 0s current, with the rollout's filter"}},
+		"a rollout that is taken back": {func(s *server.Status) {
+			s.Rollout = &server.Rollout{State: rollout.TakenBack, Filter: rollout.Filter{Version: "2"}, Ended: time.Now(),
+				Reason: "edge-1 refuses it"}
+		}, 0, []string{"rollout 2, sha256 : TAKEN BACK 0s ago", "edge-1 refuses it"}},
+		"a mistake in the file": {func(s *server.Status) { s.Configuration.Error = "h.yaml:1: mode: wrong" }, cli.ExitFailed,
+			[]string{"REFUSED: h.yaml:1: mode: wrong"}},
+		"a refusal": {func(s *server.Status) {
+			s.Envoys[1].Current = false
+			s.Envoys[1].Types = map[string]ads.TypeState{
+				"routes": {Refused: "89", Error: "no\nsuch cluster"}, "clusters": {Current: true}, "listeners": {}}
+		}, cli.ExitFailed, []string{
+			"edge-2 1.40.0 10.0.0.2:5 0s has not accepted listeners; refuses routes: no such cluster"}},
+		"a pool that is down": {func(s *server.Status) {
+			s.Pools[0].Down, s.Pools[0].Spares = time.Now(), []string{"idle"}
+			s.Pools[0].Servers[0].State, s.Pools[0].Servers[0].Reason = server.Unreachable,
+				"no Envoy reaches it; connection refused"
+		}, cli.ExitFailed, []string{
+			"h200 a, b session http://gpu:1 10.0.1.1:1 unreachable (no Envoy reaches it; connection refused) 0s " +
+				"vLLM 0.33.0, context: 131072 tokens, vocabulary: same",
+			"DOWN for 0s: no server is reachable and ready; requests go to idle",
+		}},
+		"a context that a server lacks": {func(s *server.Status) {
+			s.Pools[0].Warnings = []string{"context_length of a is 131072, and http://gpu:1 has a context of 4096 tokens"}
+			s.Pools[0].Contexts = map[string]int{"b": 4096}
+		}, cli.ExitFailed, []string{"WARNING: context_length of a is 131072, and http://gpu:1 has a context of 4096 tokens",
+			"b has a context of 4096 tokens, the smallest of its servers'"}},
+		"a context by the servers": {func(s *server.Status) { s.Pools[0].Contexts = map[string]int{"b": 4096} }, 0,
+			[]string{"b has a context of 4096 tokens, the smallest of its servers'"}},
+		"a load": {func(s *server.Status) {
+			running, waiting, cache, preemptions, none := 12.0, 3.0, 0.925, 1.5, 0.0
+			one := s.Pools[0].Servers[0]
+			one.Load = &server.ServerLoad{Running: &running, Waiting: &waiting, Cache: &cache, Preemptions: &preemptions}
+			one.Weight, one.WeightReason = 71, "its load is 18, and the middle of the pool 8"
+			old, unknown := one, one
+			old.Load = &server.ServerLoad{Running: &none, Problem: "no answer in time"}
+			old.Weight, old.WeightReason = 100, ""
+			unknown.Load, unknown.Weight = &server.ServerLoad{Problem: "answers 404 to GET /metrics"}, 0
+			s.Pools[0].Servers = append(s.Pools[0].Servers, one, old, unknown)
+		}, 0, []string{
+			"POOL MODELS POLICY SERVER ADDRESS STATE FOR PROGRAM LOAD",
+			"http://gpu:1 10.0.1.2:1 not_ready (it serves others) 0s unknown, vocabulary: not asked -",
+			shared + "12 running, 3 waiting, cache: 92 %, 1.5 preemptions a minute, weight: 71 (its load is 18, and the " +
+				"middle of the pool 8)",
+			shared + "0 running, of before: no answer in time, weight: 100", shared + "unknown: answers 404 to GET /metrics",
+		}},
+		"nobody": {func(s *server.Status) { s.Envoys, s.Configuration = nil, server.Configuration{} }, 0,
+			[]string{"none has connected yet", "configuration from flags, in force for -"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := goodStatus()
+			tt.change(&s)
+			from := httptest.NewServer(http.HandlerFunc(
+				func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(s) }))
+			defer from.Close()
+			var out, failed bytes.Buffer
+			if code := run(t.Context(), []string{"status", "--address", from.Listener.Addr().String()}, &out,
+				&failed); code != tt.code {
+				t.Errorf("status %d, %s", code, &failed)
+			}
+			var lines []string
+			for line := range strings.Lines(out.String()) {
+				lines = append(lines, strings.Join(strings.Fields(line), " "))
+			}
+			for _, want := range tt.lines {
+				if !strings.Contains("\n"+strings.Join(lines, "\n")+"\n", "\n"+want+"\n") {
+					t.Errorf("no line %q in\n%s", want, &out)
+				}
+			}
+		})
+	}
+}
+
+func TestStatusWithoutAControlPlane(t *testing.T) {
+	closed := httptest.NewServer(nil)
+	address := closed.Listener.Addr().String()
+	closed.Close()
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	for a, want := range map[string]string{
+		address:                        "no control plane answers at",
+		other.Listener.Addr().String(): "404 Not Found; is it a control plane's --status, or the page of harmony up?"} {
+		var out, failed bytes.Buffer
+		if code := run(t.Context(), []string{"status", "--address", a}, &out, &failed); code != cli.ExitFailed ||
+			!strings.Contains(failed.String(), want) {
+			t.Errorf("status %d, %s", code, &failed)
+		}
+	}
+}
+
+// startPage serves the status of a run of harmony up, and says so in a folder of the run in TMPDIR.
+func startPage(t *testing.T) (address string) {
+	t.Helper()
+	folder, err := cli.NewRunFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(folder.Remove)
+	one := goodStatus()
+	one.Host, one.Envoys = cli.HostWazero, nil
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		server.WriteStatus(w, one)
+	}))
+	t.Cleanup(page.Close)
+	address = page.Listener.Addr().String()
+	if err := cli.AnnouncePage(folder, address); err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+// TestStatusOfUp asks for the status of harmony up by its page, and without an address.
+func TestStatusOfUp(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	none := context.Canceled // an error that nothing else returns here
+	if _, err := upStatus(t.Context(), none); err == nil || !strings.Contains(err.Error(), none.Error()) ||
+		!strings.Contains(err.Error(), "no harmony up of this user runs here") {
+		t.Errorf("none runs: %v", err)
+	}
+	first := startPage(t)
+	text, err := upStatus(t.Context(), none)
+	var found server.Status
+	if err != nil || json.Unmarshal(text, &found) != nil || found.Host != cli.HostWazero {
+		t.Fatalf("one runs: %s, %v", text, err)
+	}
+	var out, failed bytes.Buffer
+	if code := run(t.Context(), []string{"status", "--address", first}, &out, &failed); code != 0 ||
+		!strings.HasPrefix(out.String(), "harmony up") || !strings.Contains(out.String(), "without Envoy") ||
+		strings.Contains(out.String(), "none has connected yet") {
+		t.Errorf("status %d, %s\n%s", code, &failed, &out)
+	}
+	second := startPage(t)
+	if _, err := upStatus(t.Context(), none); err == nil || !strings.Contains(err.Error(), first) ||
+		!strings.Contains(err.Error(), second) || cli.ExitStatus(err) != cli.ExitUsage {
+		t.Errorf("two run: %v", err)
+	}
+}

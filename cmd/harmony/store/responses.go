@@ -1,0 +1,359 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/internal/tracing"
+	"github.com/harmonyedge/harmonyedge/operator/clients"
+	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/services/responses"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
+)
+
+const responsesLong = `Runs the responses service: it keeps responses and conversations, makes responses in the background,
+and asks the models through the gateway. The gateway's configuration says where its database is.
+
+  harmony responses --config config.yaml
+
+  responses_service:
+    url: http://10.0.0.9:8090            # where Envoys reach this service
+    store: postgres://10.0.0.5/harmony   # or a file's path, for SQLite
+    listen: 0.0.0.0:8090
+    gateway: http://10.0.0.1:8080        # where it asks the models
+
+Any number of these may share one PostgreSQL. The service trusts the headers that it gets: only Envoys may reach it.
+
+If the gateway checks clients' keys, the service needs one of its own, of a client with deputy: true in the keys file, in
+the environment as HARMONY_SERVICE_KEY. It tells for which client it asks.
+
+--status serves /ready (what is stored can be read), /healthz (the program runs) and /metrics, without a password.
+
+Exit status: 0 after an interrupt, 1 when something failed, 2 when the command line, the configuration or the store is
+wrong.`
+
+// defaultResponsesStatus is where harmony responses serves its status.
+const defaultResponsesStatus = "127.0.0.1:18092"
+
+// Command returns the command harmony responses.
+func Command() *cobra.Command {
+	var file, status string
+	drain := config.Duration(cli.DefaultDrainTime)
+	c := &cobra.Command{
+		Use:   "responses --config FILE",
+		Short: "Keep responses and conversations, for gateways of one configuration",
+		Long:  responsesLong,
+		Args:  cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := loadService(file)
+			if err != nil {
+				return err
+			}
+			return runResponses(cmd, c, status, time.Duration(drain))
+		},
+	}
+	c.PersistentFlags().StringVar(&file, "config", "", "configuration `FILE` (YAML) of the gateway")
+	c.Flags().StringVar(&status, "status", defaultResponsesStatus, "`ADDRESS` of /ready, /healthz and /metrics")
+	c.Flags().Var(&drain, "drain-time", "how long what runs may take to end after an interrupt")
+	c.AddCommand(showCommand(&file), migrateCommand(&file), exportCommand(&file), deleteCommand(&file))
+	return c
+}
+
+// loadService reads a configuration that has the product's own responses service.
+func loadService(file string) (*config.Config, error) {
+	if file == "" {
+		return nil, cli.Usage(errors.New("no configuration is given; write --config FILE"))
+	}
+	c, err := config.Load(file)
+	if err == nil {
+		err = config.Locate(c.Validate(), file)
+	}
+	if err == nil && c.ResponsesService.Store == "" {
+		err = fmt.Errorf("%s has no responses_service.store; write a file's path, or postgres://HOST/DATABASE", file)
+	}
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	return c, nil
+}
+
+func runResponses(cmd *cobra.Command, c *config.Config, statusAt string, drain time.Duration) error {
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+	traces, err := cli.NewTraces(c, cli.TracedService, log)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	defer traces.Close()
+	key := os.Getenv(serviceKeyVariable)
+	if key == "" && c.Clients.ByKey() && c.Clients.Required {
+		return cli.Usage(fmt.Errorf("%s is not set, and the gateway asks for keys (clients.keys_file): run harmony keys new "+
+			"--deputy", serviceKeyVariable))
+	}
+	s, err := newService(c, "", key, traces, log)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	l, err := cli.Listen(c.ResponsesService.ListenAddress(), "responses_service.listen")
+	if err != nil {
+		return err
+	}
+	status, err := cli.Listen(statusAt, "--status")
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	limitHeap(s)
+	ctx, second, stop := cli.Interrupts(cmd.Context())
+	defer stop()
+	defer context.AfterFunc(second, s.Cut)()
+	defer cli.ServeStatus(status, statusOf(s), log).Close()
+	fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nready: http://%s/ready\nmetrics: http://%[2]s/metrics\n",
+		l.Addr(), status.Addr())
+	return AsUsage(s.Serve(ctx, l, drain))
+}
+
+// besideRequests is what the program may take beside the requests of the service before the collector runs more
+// often, in bytes.
+const besideRequests = 192 << 20
+
+// limitHeap keeps garbage from doubling what requests may take, unless GOMEMLIMIT says something else.
+func limitHeap(s *responses.Service) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(s.Settings().Memory + besideRequests)
+	}
+}
+
+// serviceKeyVariable holds the service's key at the gateway.
+const serviceKeyVariable = "HARMONY_SERVICE_KEY"
+
+// AsUsage marks the error of a store that cannot be used as it is.
+func AsUsage(err error) error {
+	var setup *store.SetupError
+	if errors.As(err, &setup) {
+		return cli.Usage(err)
+	}
+	return err
+}
+
+// newService returns the responses service of a configuration. gateway is where it asks the models if the configuration
+// does not say, and key is its key there.
+func newService(c *config.Config, gateway, key string, traces *tracing.Provider, log *slog.Logger,
+) (*responses.Service, error) {
+	r := &c.ResponsesService
+	storeKeys, err := keysOf(store.KeysVariable)
+	if err != nil {
+		return nil, err
+	}
+	sealKeys, err := keysOf(contract.SealKeysVariable)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := serviceSettings(c, gateway)
+	if err != nil {
+		return nil, err
+	}
+	accessLog, err := openAccessLog(r.AccessLog)
+	if err != nil {
+		return nil, err
+	}
+	return responses.New(responses.Options{
+		Store: store.Options{URL: r.Store, Keys: storeKeys, MaxConnections: r.MaxConnections, Reserve: true},
+		Key:   key, SealKeys: sealKeys, Log: log, AccessLog: accessLog, Tracer: traces.Tracer("responses"),
+		Settings: settings,
+	}), nil
+}
+
+// serviceSettings returns what can change of a configuration's responses service while it runs. gateway is that of
+// [newService]. It reads the files with the headers of tools' servers.
+func serviceSettings(c *config.Config, gateway string) (s responses.Settings, err error) {
+	r := &c.ResponsesService
+	if gateway = cmp.Or(r.Gateway, gateway); gateway == "" {
+		if gateway, err = gatewayOf(c); err != nil {
+			return s, err
+		}
+	}
+	tools, err := toolOptions(c)
+	if err != nil {
+		return s, err
+	}
+	return responses.Settings{
+		Gateway: gateway, Models: c.Filter().Models,
+		Retention: time.Duration(r.Retention), EventRetention: time.Duration(r.EventRetention),
+		Reasoning: responses.Keep(r.Persist.Reasoning), DropCommentary: r.Persist.Commentary == config.PersistDrop,
+		TenantHeader: c.Seal.TenantHeader, Clients: c.Clients.On(), ClientHeader: c.Clients.Header,
+		SealLifetime: time.Duration(c.Seal.Lifetime), BodyLimit: int64(c.BodyLimit),
+		Background: r.Background, InFlight: r.MaxRequests, Memory: int64(r.MemoryLimit),
+		WebSocket: r.ServesWebSocket(), Origins: c.CORSOrigins, Tools: tools,
+	}, nil
+}
+
+// keysOf reads the keys of a variable of the environment.
+func keysOf(variable string) (*seal.Keys, error) {
+	keys, err := seal.ParseKeys(os.Getenv(variable))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", variable, err)
+	}
+	return keys, nil
+}
+
+// gatewayOf returns the URL of the first listener of a configuration.
+func gatewayOf(c *config.Config) (string, error) {
+	first := c.AllListeners()[0]
+	a, err := config.ParseListen(first.Address)
+	switch {
+	case err != nil:
+		return "", err
+	case first.TLS != "":
+		return "", errors.New("the first listener has TLS; write in responses_service.gateway where the service asks the " +
+			"models, such as a listener in clear text on loopback")
+	case a.Port() == 0:
+		return "", errors.New("the first listener has no fixed port; write responses_service.gateway")
+	case a.Addr().IsUnspecified():
+		return fmt.Sprintf("http://127.0.0.1:%d", a.Port()), nil
+	}
+	return "http://" + a.String(), nil
+}
+
+// Service is the responses service inside harmony up or beside a control plane.
+type Service struct {
+	listener net.Listener
+	// drainTime is how long what runs may take to end.
+	drainTime time.Duration
+	// key is the service's key at the gateway. made reports whether this program has made it.
+	key     string
+	made    bool
+	service *responses.Service
+	traces  *tracing.Provider
+	ended   chan error    // buffered: how it ended
+	done    chan struct{} // closed when it has ended
+	once    sync.Once
+}
+
+// New returns the service of this program, which is not started. It serves on a listener. What runs may take
+// drainTime to end.
+func New(l net.Listener, drainTime time.Duration) *Service {
+	s := &Service{listener: l, drainTime: drainTime, key: os.Getenv(serviceKeyVariable)}
+	if s.key == "" {
+		s.key, s.made = clients.NewKey(), true
+	}
+	return s
+}
+
+// Deputy returns the hash of the service's key, if no keys file has it.
+func (s *Service) Deputy() clients.Hash {
+	if s == nil || !s.made {
+		return clients.Hash{}
+	}
+	return clients.HashOf(s.key)
+}
+
+// Start runs the service. gateway is that of [newService].
+func (s *Service) Start(c *config.Config, gateway string, log *slog.Logger) (err error) {
+	if s == nil {
+		return nil
+	}
+	if s.traces, err = cli.NewTraces(c, cli.TracedService, log); err == nil {
+		s.service, err = newService(c, gateway, s.key, s.traces, log)
+	}
+	if err != nil {
+		return cli.Usage(err)
+	}
+	limitHeap(s.service)
+	s.ended, s.done = make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(s.done)
+		s.ended <- s.service.Serve(context.Background(), s.listener, s.drainTime)
+	}()
+	select {
+	case <-s.service.Reached():
+	case <-time.After(storePatience): // what needs no store is served meanwhile
+	case err := <-s.ended:
+		return AsUsage(err)
+	}
+	return nil
+}
+
+// storePatience is how long the start waits for the store.
+const storePatience = 5 * time.Second
+
+// Collectors returns the service's metrics.
+func (s *Service) Collectors() []prometheus.Collector {
+	if s == nil {
+		return nil
+	}
+	return []prometheus.Collector{s.service.Metrics()}
+}
+
+// Failed receives the error of a service that has ended by itself.
+func (s *Service) Failed() <-chan error {
+	if s == nil {
+		return nil
+	}
+	return s.ended
+}
+
+// Drain makes the service begin nothing new that lasts.
+func (s *Service) Drain() {
+	if s != nil && s.service != nil {
+		s.service.Drain()
+	}
+}
+
+// Cut ends the service at once, which is being stopped.
+func (s *Service) Cut() {
+	if s != nil && s.service != nil {
+		s.service.Cut()
+	}
+}
+
+// Stop ends the service.
+func (s *Service) Stop() {
+	if s == nil {
+		return
+	}
+	s.once.Do(func() {
+		if s.service == nil {
+			s.listener.Close()
+			return
+		}
+		s.service.Stop()
+		<-s.done
+		s.traces.Close()
+	})
+}
+
+// Beside runs the responses service beside a control plane, if its file says so. A file that cannot be read is
+// the control plane's to report.
+func Beside(file string, drainTime time.Duration, log *slog.Logger) (*Service, error) {
+	c, err := config.Load(file)
+	if err != nil || c.Validate() != nil || !c.ResponsesService.Runs() {
+		return nil, nil
+	}
+	l, err := cli.Listen(c.ResponsesService.ListenAddress(), "responses_service.listen")
+	if err != nil {
+		return nil, err
+	}
+	s := New(l, drainTime)
+	if err := s.Start(c, "", log); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	go func() {
+		if err := <-s.ended; err != nil {
+			log.Error("the responses service has ended", "error", err)
+		}
+	}()
+	return s, nil
+}

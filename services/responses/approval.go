@@ -10,6 +10,8 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -25,7 +27,8 @@ type approval struct {
 
 // approvalRequest returns the item that asks the client for its approval.
 func (c *toolCall) approvalRequest() json.RawMessage {
-	return mustMarshal(map[string]string{"type": typeApprovalRequest, "id": newID(idPrefixes[typeApprovalRequest]),
+	return items.JSON(map[string]string{"type": items.TypeApprovalRequest,
+		"id":           items.NewID(items.Prefixes[items.TypeApprovalRequest]),
 		"server_label": c.server.label, "name": c.name, "arguments": c.written})
 }
 
@@ -39,8 +42,8 @@ func (r *itemReader) readQuestion(ctx context.Context, at, id string,
 	}
 	r.seen[id] = true
 	var sent, stored struct{ Name, Arguments string }
-	if json.Unmarshal(item.Body, &stored) == nil && json.Unmarshal(mustMarshal(fields), &sent) == nil && sent != stored {
-		return item, badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': the approval request "+quote(id)+
+	if json.Unmarshal(item.Body, &stored) == nil && json.Unmarshal(items.JSON(fields), &sent) == nil && sent != stored {
+		return item, refusal.Bad(contract.CodeInvalidValue, at, "Invalid '"+at+"': the approval request "+refusal.Quote(id)+
 			" was for another call.")
 	}
 	return item, nil
@@ -55,13 +58,14 @@ func (r *itemReader) question(ctx context.Context, at, id string) (store.Item, *
 	if failure != nil {
 		return store.Item{}, failure
 	}
-	missing := badRequest(contract.CodeInvalidValue, at, "Approval request with id "+quote(id)+" not found. A call can be "+
-		"approved if the response that asked for it was stored. Try again with `store` set to true.")
+	missing := refusal.Bad(contract.CodeInvalidValue, at,
+		"Approval request with id "+refusal.Quote(id)+" not found. A call can be "+
+			"approved if the response that asked for it was stored. Try again with `store` set to true.")
 	if r.references++; r.references > maxReferences {
 		return store.Item{}, missing
 	}
 	item, err := st.Item(ctx, r.tenant, id, r.pay)
-	if err == nil && item.Type != typeApprovalRequest {
+	if err == nil && item.Type != items.TypeApprovalRequest {
 		err = store.ErrNotFound
 	}
 	if err != nil {
@@ -73,13 +77,13 @@ func (r *itemReader) question(ctx context.Context, at, id string) (store.Item, *
 
 // dropSettled drops the answers whose calls are among the items. Clients that keep a conversation themselves send all of
 // it again, with the answers that they have given.
-func (r *itemReader) dropSettled(items []store.Item) {
+func (r *itemReader) dropSettled(list []store.Item) {
 	settled := map[string]bool{}
-	for i := range items {
+	for i := range list {
 		var call struct {
 			Question string `json:"approval_request_id"`
 		}
-		if items[i].Type == typeMCPCall && json.Unmarshal(items[i].Body, &call) == nil {
+		if list[i].Type == items.TypeMCPCall && json.Unmarshal(list[i].Body, &call) == nil {
 			settled[call.Question] = true
 		}
 	}
@@ -93,8 +97,8 @@ func (r *itemReader) readAnswer(ctx context.Context, at string, fields map[strin
 		Approve *bool  `json:"approve"`
 		Reason  string `json:"reason"`
 	}
-	if json.Unmarshal(mustMarshal(fields), &answer) != nil || answer.Approve == nil {
-		return wrongType(at, "an answer with approval_request_id and approve")
+	if json.Unmarshal(items.JSON(fields), &answer) != nil || answer.Approve == nil {
+		return refusal.WrongType(at, "an answer with approval_request_id and approve")
 	}
 	item, failure := r.question(ctx, at+".approval_request_id", answer.ID)
 	if failure != nil {
@@ -114,7 +118,8 @@ func (r *itemReader) readAnswer(ctx context.Context, at string, fields map[strin
 	}
 	a.Label, a.Name, a.Arguments = call.Label, call.Name, call.Arguments
 	if len(r.approvals) == maxReferences {
-		return badRequest(contract.CodeInvalidValue, at, fmt.Sprintf("Invalid '%s': more than %d answers.", at, maxReferences))
+		return refusal.Bad(contract.CodeInvalidValue, at, fmt.Sprintf("Invalid '%s': more than %d answers.", at,
+			maxReferences))
 	}
 	r.approvals = append(r.approvals, a)
 	if !a.Denied {
@@ -124,12 +129,13 @@ func (r *itemReader) readAnswer(ctx context.Context, at string, fields map[strin
 	if answer.Reason != "" {
 		text += " Reason: " + answer.Reason
 	}
-	fields[hiddenItems] = mustMarshal(plainPair(answer.ID, a.Label, functionName(a.Name), a.Arguments, text))
+	fields[items.HiddenItems] = items.JSON(items.PlainPair(answer.ID, a.Label, items.FunctionName(a.Name), a.Arguments,
+		text))
 	return nil
 }
 
 func answeredAlready(at, question string) *openai.Error {
-	return badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': the approval request "+quote(question)+
+	return refusal.Bad(contract.CodeInvalidValue, at, "Invalid '"+at+"': the approval request "+refusal.Quote(question)+
 		" has been answered already.")
 }
 
@@ -147,14 +153,15 @@ func (t *turn) approvedCalls() ([]*toolCall, *openai.Error) {
 			tool = m.named(a.Name)
 		}
 		if tool == nil {
-			return nil, badRequest(contract.CodeInvalidValue, a.At, "Invalid '"+a.At+"': the approved call is for the tool "+
-				quote(a.Name)+" of the MCP server "+quote(a.Label)+". Send that server in 'tools' again.")
+			return nil, refusal.Bad(contract.CodeInvalidValue, a.At, "Invalid '"+a.At+"': the approved call is for the tool "+
+				refusal.Quote(a.Name)+" of the MCP server "+refusal.Quote(a.Label)+". Send that server in 'tools' again.")
 		}
 		c := m.call(tool, a.Name, a.Arguments)
 		c.approved = a.Question
 		if calls = append(calls, c); len(calls) > maxCallsOfRound {
-			return nil, badRequest(contract.CodeInvalidValue, a.At, fmt.Sprintf("Invalid '%s': a request can approve %d calls.",
-				a.At, maxCallsOfRound))
+			return nil, refusal.Bad(contract.CodeInvalidValue, a.At,
+				fmt.Sprintf("Invalid '%s': a request can approve %d calls.",
+					a.At, maxCallsOfRound))
 		}
 	}
 	return calls, nil
@@ -210,7 +217,7 @@ func (t *turn) useApprovals(ctx context.Context) *openai.Error {
 		if !a.Denied {
 			ids = append(ids, a.Question)
 		} else if err := st.UseApprovals(ctx, t.owner, []string{a.Question}); err != nil && !errors.As(err, &again) {
-			return t.service.failure(err, "", errStore())
+			return t.service.failure(err, "", refusal.StoreAway())
 		}
 	}
 	err := st.UseApprovals(ctx, t.owner, ids)
@@ -221,5 +228,5 @@ func (t *turn) useApprovals(ctx context.Context) *openai.Error {
 			}
 		}
 	}
-	return t.service.failure(err, "", errStore())
+	return t.service.failure(err, "", refusal.StoreAway())
 }

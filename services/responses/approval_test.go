@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 )
 
 // A client that sends its whole conversation again, sends its answers again too: as items, as with openai-agents'
@@ -15,7 +16,7 @@ func TestToolApprovalSentAgain(t *testing.T) {
 	t.Run("items", func(t *testing.T) { sendAgain(t, func(item map[string]any) map[string]any { return item }) })
 	t.Run("references", func(t *testing.T) {
 		sendAgain(t, func(item map[string]any) map[string]any {
-			return map[string]any{"type": typeReference, "id": item["id"]}
+			return map[string]any{"type": items.TypeReference, "id": item["id"]}
 		})
 	})
 }
@@ -29,7 +30,7 @@ func sendAgain(t *testing.T, form func(map[string]any) map[string]any) {
 	conversation := []any{map[string]any{"role": "user", "content": "go"}}
 	ask := func(types string) toolResponse {
 		t.Helper()
-		r := f.ask(`"input":` + string(mustMarshal(conversation)) + `,` + always)
+		r := f.ask(`"input":` + string(items.JSON(conversation)) + `,` + always)
 		if r.types() != types {
 			t.Fatalf("%+v", r)
 		}
@@ -48,15 +49,15 @@ func sendAgain(t *testing.T, form func(map[string]any) map[string]any) {
 		t.Errorf("%+v %s", server.Calls(), gateway.last())
 	}
 	_, listed := f.do("GET", "/v1/responses/"+last.ID+"/input_items?order=asc", "")
-	var items struct {
+	var list struct {
 		Data []struct {
 			Type     string
 			Question string `json:"approval_request_id"`
 		}
 	}
-	if err := json.Unmarshal([]byte(listed), &items); err != nil || len(items.Data) != 7 ||
-		items.Data[3].Type != typeApprovalResponse || items.Data[3].Question != asks.Output[1]["id"] ||
-		strings.Contains(listed, hiddenPrefix) {
+	if err := json.Unmarshal([]byte(listed), &list); err != nil || len(list.Data) != 7 ||
+		list.Data[3].Type != items.TypeApprovalResponse || list.Data[3].Question != asks.Output[1]["id"] ||
+		strings.Contains(listed, items.HiddenPrefix) {
 		t.Errorf("%s", listed)
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/quota"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -57,15 +60,15 @@ func (s *Service) enqueue(ctx context.Context, c *caller, t *turn, past *store.P
 		return failure
 	}
 	r := t.request
-	request := mustMarshal(job{Fields: r.fields, Model: r.model, Previous: r.previous, Conversation: r.conversation,
+	request := items.JSON(job{Fields: r.fields, Model: r.model, Previous: r.previous, Conversation: r.conversation,
 		Stream: r.stream, Includes: r.includes, Headers: t.storedHeaders(), Created: t.created.Unix(),
 		Bound: *t.bound, Sealing: t.sealing, Triggered: t.triggered, Approvals: t.approvals, Queued: t.last})
 	err := st.Enqueue(ctx, c.tenant, &store.Record{
 		Response: store.Response{ID: t.id, Status: store.Queued, Background: true, Streamed: r.stream, CreatedAt: t.created,
-			Object: mustMarshal(t.last)},
+			Object: items.JSON(t.last)},
 		Input: t.input, Retention: t.settings.Retention, Past: past}, request, s.options.Queue)
 	if err != nil {
-		return s.failure(err, "", errStore())
+		return s.failure(err, "", refusal.StoreAway())
 	}
 	select {
 	case s.kick <- struct{}{}:
@@ -93,11 +96,11 @@ func (t *turn) describe() (*openai.Response, *openai.Error) {
 		free = len(text) / 2 // the history may hold nothing but ids, which take no memory of their own
 	}
 	values, _ := rawjson.Count(text, rawjson.MaxDepth, openai.MaxValues) // Open reports what is wrong
-	memory := memoryPerDecoded * int64(values)
-	if t.share.hold(memory) != nil {
-		return nil, errOverloaded("no memory for another request now")
+	memory := items.MemoryPerDecoded * int64(values)
+	if t.share.Hold(memory) != nil {
+		return nil, refusal.Overloaded("no memory for another request now")
 	}
-	defer t.share.drop(memory)
+	defer t.share.Drop(memory)
 	body, failure := openai.OpenWithin(text, openai.MaxValues+free)
 	if failure != nil {
 		return nil, failure
@@ -145,7 +148,7 @@ func harmless(name string) bool {
 // answerQueued answers with the queued response, or with its stream.
 func (s *Service) answerQueued(w http.ResponseWriter, r *http.Request, c *caller, t *turn) *openai.Error {
 	if !t.request.stream {
-		return writeJSON(w, whole(&store.Response{Object: mustMarshal(t.last)}, nil, c, nil))
+		return writeJSON(w, whole(&store.Response{Object: items.JSON(t.last)}, nil, c, nil))
 	}
 	st, failure := s.stored()
 	if failure != nil {
@@ -158,7 +161,7 @@ func (s *Service) answerQueued(w http.ResponseWriter, r *http.Request, c *caller
 func (s *Service) makeInBackground(ctx context.Context, st *store.Store) {
 	for s.takeSlot(ctx) {
 		// Each claim has a name of its own, so that a replica that claims what it has itself makes it once only.
-		j, err := st.Claim(ctx, newID("maker"), lease)
+		j, err := st.Claim(ctx, items.NewID("maker"), lease)
 		if j != nil {
 			s.work.Go(func() {
 				defer s.slots.give()
@@ -263,9 +266,9 @@ func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, un
 		unreadable = json.Unmarshal(j.Request, &request)
 	}
 	m.turn = request.turn(s, j.ID)
-	m.turn.owner, m.turn.share = j.Tenant, &share{of: s.memory, tenant: j.Tenant}
-	defer m.turn.share.release()
-	m.turn.share.holdAnyway(copies * int64(len(j.Request)))
+	m.turn.owner, m.turn.share = j.Tenant, &quota.Share{Of: s.memory, Tenant: j.Tenant}
+	defer m.turn.share.Release()
+	m.turn.share.HoldAnyway(quota.Copies * int64(len(j.Request)))
 	switch {
 	case unreadable != nil:
 		s.log.Error("a response in the background cannot be read", "response", j.ID, "reason", unreadable)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/services/responses/browse"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -27,23 +28,26 @@ func (t *turn) browserClient() string {
 	}
 	for _, list := range [][]store.Item{t.input, t.past} {
 		for i := len(list) - 1; i >= 0 && t.chain == ""; i-- {
-			if list[i].Type != typeSearchCall && list[i].Type != typeCodeCall && list[i].Type != typeMCPCall {
+			if list[i].Type != items.TypeSearchCall && list[i].Type != items.TypeCodeCall &&
+				list[i].Type != items.TypeMCPCall {
 				continue
 			}
 			var item map[string]json.RawMessage
 			if json.Unmarshal(list[i].Body, &item) == nil {
-				_ = json.Unmarshal(orNull(item[hiddenClient]), &t.chain)
+				_ = json.Unmarshal(items.OrNull(item[items.HiddenClient]), &t.chain)
 			}
 		}
 	}
 	if t.chain == "" {
-		t.chain = newID("chain")
+		t.chain = items.NewID("chain")
 	}
 	return t.chain
 }
 
 // browses reports whether the request offers the browser.
-func (t *turn) browses() bool { return t.hosted != nil && t.hosted.builtins[browserNamespace] != nil }
+func (t *turn) browses() bool {
+	return t.hosted != nil && t.hosted.builtins[items.BrowserNamespace] != nil
+}
 
 // browserPages returns the pages that the browser has shown in the conversation.
 func (t *turn) browserPages() *browse.Pages {
@@ -53,7 +57,7 @@ func (t *turn) browserPages() *browse.Pages {
 	t.pages = &browse.Pages{Cursors: t.settings.Tools.BrowserCursors}
 	for _, list := range [][]store.Item{t.past, t.input} {
 		for i := range list {
-			if list[i].Type == typeSearchCall {
+			if list[i].Type == items.TypeSearchCall {
 				t.remember(list[i].Body)
 			}
 		}
@@ -65,7 +69,8 @@ func (t *turn) browserPages() *browse.Pages {
 func (t *turn) remember(body json.RawMessage) {
 	var item map[string]json.RawMessage
 	var pair []struct{ Name, Arguments, Output string }
-	if json.Unmarshal(body, &item) != nil || json.Unmarshal(orNull(item[hiddenItems]), &pair) != nil || len(pair) != 2 {
+	if json.Unmarshal(body, &item) != nil || json.Unmarshal(items.OrNull(item[items.HiddenItems]), &pair) != nil ||
+		len(pair) != 2 {
 		return
 	}
 	t.pages.Shown(browse.Call{Name: pair[0].Name, Arguments: json.RawMessage(pair[0].Arguments)}, pair[1].Output)
@@ -83,13 +88,13 @@ func (t *turn) browserAction(c *toolCall, ended bool) json.RawMessage {
 // withSources returns a finished item with the pages that the model has opened from it, if it is a search. What a search
 // has found is not in its result, so these are the sources that are known.
 func (t *turn) withSources(raw json.RawMessage) json.RawMessage {
-	if itemOf(raw).Type != typeSearchCall {
+	if items.Of(raw).Type != items.TypeSearchCall {
 		return raw
 	}
 	var fields, action map[string]json.RawMessage
 	var pair []struct{ Output string }
 	if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(fields["action"], &action) != nil ||
-		string(action["type"]) != `"search"` || json.Unmarshal(orNull(fields[hiddenItems]), &pair) != nil || len(pair) != 2 {
+		string(action["type"]) != `"search"` || json.Unmarshal(items.OrNull(fields[items.HiddenItems]), &pair) != nil || len(pair) != 2 {
 		return raw
 	}
 	type source struct {
@@ -102,20 +107,9 @@ func (t *turn) withSources(raw json.RawMessage) json.RawMessage {
 			sources = append(sources, source{"url", url})
 		}
 	}
-	action["sources"] = mustMarshal(sources)
-	fields["action"] = mustMarshal(action)
-	return mustMarshal(fields)
-}
-
-// withoutSources removes the sources of a search from an item's members, and reports whether it had any.
-func withoutSources(fields map[string]json.RawMessage) bool {
-	var action map[string]json.RawMessage
-	if json.Unmarshal(orNull(fields["action"]), &action) != nil || action["sources"] == nil {
-		return false
-	}
-	delete(action, "sources")
-	fields["action"] = mustMarshal(action)
-	return true
+	action["sources"] = items.JSON(sources)
+	fields["action"] = items.JSON(action)
+	return items.JSON(fields)
 }
 
 // citing rewrites the citations of one message.
@@ -141,7 +135,7 @@ func (t *turn) takeText(e *event, before func(*event) error) error {
 		return err
 	}
 	id := ""
-	_ = json.Unmarshal(orNull(body["item_id"]), &id)
+	_ = json.Unmarshal(items.OrNull(body["item_id"]), &id)
 	c := t.citing[id]
 	if c == nil {
 		return nil
@@ -156,23 +150,23 @@ func (t *turn) takeText(e *event, before func(*event) error) error {
 				return err
 			}
 		}
-		body["text"] = mustMarshal(c.text.String())
+		body["text"] = items.JSON(c.text.String())
 	default:
 		body["part"] = c.cite(body["part"])
 	}
-	e.data = mustMarshal(body)
+	e.data = items.JSON(body)
 	return nil
 }
 
 // deltaEvent returns a further delta of the text that an event ends.
 func deltaEvent(done map[string]json.RawMessage, text string) *event {
-	body := map[string]json.RawMessage{"delta": mustMarshal(text), "logprobs": json.RawMessage("[]")}
+	body := map[string]json.RawMessage{"delta": items.JSON(text), "logprobs": json.RawMessage("[]")}
 	for _, name := range []string{"item_id", "output_index", "content_index", "sequence_number"} {
 		body[name] = done[name]
 	}
 	const kind = "response.output_text.delta"
-	body["type"] = mustMarshal(kind)
-	return &event{kind, mustMarshal(body)}
+	body["type"] = items.JSON(kind)
+	return &event{kind, items.JSON(body)}
 }
 
 // citeDelta changes a delta. Its citations are sent after it. A delta of which nothing is shown yet has no kind
@@ -191,8 +185,8 @@ func (t *turn) citeDelta(e *event, body map[string]json.RawMessage, c *citing) e
 		e.kind = ""
 		return nil
 	}
-	body["delta"] = mustMarshal(out)
-	e.data = mustMarshal(body)
+	body["delta"] = items.JSON(out)
+	e.data = items.JSON(body)
 	for i := range cited {
 		t.cited = append(t.cited, map[string]any{"item_id": body["item_id"], "output_index": c.index,
 			"content_index": body["content_index"], "annotation_index": len(c.cited) + i, "annotation": cited[i]})
@@ -207,22 +201,23 @@ func (c *citing) cite(part json.RawMessage) json.RawMessage {
 	if json.Unmarshal(part, &fields) != nil {
 		return part
 	}
-	fields["text"] = mustMarshal(c.text.String())
+	fields["text"] = items.JSON(c.text.String())
 	if len(c.cited) > 0 {
-		fields["annotations"] = mustMarshal(c.cited)
+		fields["annotations"] = items.JSON(c.cited)
 	}
-	return mustMarshal(fields)
+	return items.JSON(fields)
 }
 
 // citeItem returns a finished message with its citations. What the model has written is kept for the model.
 func (t *turn) citeItem(item json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	var parts []json.RawMessage
-	if json.Unmarshal(item, &fields) != nil || json.Unmarshal(orNull(fields["content"]), &parts) != nil || len(parts) != 1 {
+	if json.Unmarshal(item, &fields) != nil || json.Unmarshal(items.OrNull(fields["content"]), &parts) != nil ||
+		len(parts) != 1 {
 		return item
 	}
 	id := ""
-	_ = json.Unmarshal(orNull(fields["id"]), &id)
+	_ = json.Unmarshal(items.OrNull(fields["id"]), &id)
 	c := t.citing[id]
 	if c == nil {
 		return item
@@ -231,15 +226,15 @@ func (t *turn) citeItem(item json.RawMessage) json.RawMessage {
 	if len(c.cited) == 0 {
 		return item
 	}
-	fields["content"] = mustMarshal([]json.RawMessage{c.cite(parts[0])})
-	fields[hiddenItems] = mustMarshal([]json.RawMessage{item})
-	return mustMarshal(fields)
+	fields["content"] = items.JSON([]json.RawMessage{c.cite(parts[0])})
+	fields[items.HiddenItems] = items.JSON([]json.RawMessage{item})
+	return items.JSON(fields)
 }
 
 // beginCiting watches a message that begins, if it may cite the browser. index is its output_index for the client.
 func (t *turn) beginCiting(item, index json.RawMessage) {
 	var fields struct{ ID, Type string }
-	if !t.browses() || json.Unmarshal(item, &fields) != nil || fields.Type != typeMessage {
+	if !t.browses() || json.Unmarshal(item, &fields) != nil || fields.Type != items.TypeMessage {
 		return
 	}
 	if t.citing == nil {

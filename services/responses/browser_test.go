@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 )
 
 // cited is an answer whose text comes in pieces.
@@ -20,7 +21,7 @@ func cited(pieces ...string) string {
 			`","phase":"final_answer","content":[` + content + `]}`
 	}
 	part := func(text string) string {
-		return `{"type":"output_text","text":` + string(mustMarshal(text)) + `,"annotations":[],"logprobs":[]}`
+		return `{"type":"output_text","text":` + string(items.JSON(text)) + `,"annotations":[],"logprobs":[]}`
 	}
 	var b strings.Builder
 	add := func(kind, members string) {
@@ -29,9 +30,9 @@ func cited(pieces ...string) string {
 	add("response.output_item.added", item("in_progress", ""))
 	add("response.content_part.added", id+`,"part":`+part(""))
 	for _, piece := range pieces {
-		add("response.output_text.delta", id+`,"delta":`+string(mustMarshal(piece))+`,"logprobs":[]`)
+		add("response.output_text.delta", id+`,"delta":`+string(items.JSON(piece))+`,"logprobs":[]`)
 	}
-	add("response.output_text.done", id+`,"text":`+string(mustMarshal(text))+`,"logprobs":[]`)
+	add("response.output_text.done", id+`,"text":`+string(items.JSON(text))+`,"logprobs":[]`)
 	add("response.content_part.done", id+`,"part":`+part(text))
 	add("response.output_item.done", item("completed", part(text)))
 	whole := answerOf("completed", 30, 5)
@@ -40,8 +41,9 @@ func cited(pieces ...string) string {
 }
 
 func pythonItem(code string) string {
-	return string(mustMarshal(map[string]string{"type": "custom_tool_call", "id": newID("ctc"), "call_id": newID("call"),
-		"status": "completed", "name": "python", "input": code}))
+	return string(items.JSON(map[string]string{"type": "custom_tool_call", "id": items.NewID("ctc"),
+		"call_id": items.NewID("call"),
+		"status":  "completed", "name": "python", "input": code}))
 }
 
 func TestBrowserAndPython(t *testing.T) {
@@ -86,7 +88,7 @@ func TestBrowserAndPython(t *testing.T) {
 	opened := r.Output[1]["action"].(map[string]any)
 	part := r.Output[3]["content"].([]any)[0].(map[string]any)
 	if opened["type"] != "open_page" || annotations != 1 || part["text"] != text || strings.Contains(text, "【") ||
-		len(part["annotations"].([]any)) != 1 || strings.Contains(body, hiddenPrefix) {
+		len(part["annotations"].([]any)) != 1 || strings.Contains(body, items.HiddenPrefix) {
 		t.Errorf("%v %v %q", opened, part, text)
 	}
 	if logs := fmt.Sprint(r.Output[2]["outputs"]); !strings.Contains(logs, "42") {
@@ -117,7 +119,7 @@ func TestBrowserAndPython(t *testing.T) {
 		t.Errorf("%s", stored)
 	}
 	_, stored = f.do("GET", "/v1/responses/"+r.ID, "")
-	if strings.Contains(stored, hiddenPrefix) || !strings.Contains(stored, `"outputs":null`) ||
+	if strings.Contains(stored, items.HiddenPrefix) || !strings.Contains(stored, `"outputs":null`) ||
 		strings.Contains(stored, "sources") {
 		t.Errorf("%s", stored)
 	}
@@ -142,7 +144,7 @@ func TestBuiltinItemsSentBack(t *testing.T) {
 	again := append(r.Output, map[string]any{"role": "user", "content": "and?"})
 	gateway.answers = []string{answerOf("completed", 10, 5, callItem("", "browser.open", `{"id":0}`)),
 		answerOf("completed", 20, 5, textItem("done"))}
-	f.ask(`"input":` + string(mustMarshal(again)) + `,` + tools)
+	f.ask(`"input":` + string(items.JSON(again)) + `,` + tools)
 	if asked := gateway.last(); !strings.Contains(asked, "viewing lines") || !strings.Contains(asked, `"output":"42\n"`) ||
 		strings.Contains(asked, "web_search_call") || browser.Calls()[1].ClientID != client {
 		t.Errorf("%s", asked)
@@ -189,7 +191,7 @@ func TestBuiltinAllowedTools(t *testing.T) {
 	f := startAt(t, running(ToolOptions{Servers: []ToolServer{{Label: "web", URL: browser.Streamable(),
 		AllowedTools: []string{"search"}}}, Browser: "web"}), gateway)
 	r := f.ask(`"input":"go","tools":[{"type":"web_search"}]`)
-	if r.types() != "web_search_call message" || r.Output[0]["status"] != statusFailed || len(browser.Calls()) != 0 ||
+	if r.types() != "web_search_call message" || r.Output[0]["status"] != items.Failed || len(browser.Calls()) != 0 ||
 		!strings.Contains(gateway.last(), "no tool of this name") {
 		t.Errorf("%+v %s", r, gateway.last())
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
 )
 
@@ -69,14 +71,19 @@ func (h *hosted) callOf(raw json.RawMessage) *toolCall {
 		}
 		namespace, name, _ := strings.Cut(item.Name, ".")
 		if to := h.builtins[namespace]; to != nil && item.Namespace == "" && name != "" {
-			return &toolCall{id: newID(idPrefixes[builtinItem(namespace)]), namespace: namespace, to: to, label: to.Label,
-				name: name, sent: item.Arguments, written: item.Arguments,
-				plain: map[string]any{"type": item.Type, "name": item.Name, "call_id": item.CallID, "arguments": item.Arguments}}
+			return &toolCall{id: items.NewID(items.Prefixes[items.BuiltinItem(namespace)]), namespace: namespace, to: to,
+				label: to.Label,
+				name:  name, sent: item.Arguments, written: item.Arguments,
+				plain: map[string]any{"type": item.Type, "name": item.Name, "call_id": item.CallID,
+					"arguments": item.Arguments}}
 		}
 	case "custom_tool_call":
-		if to := h.builtins[pythonNamespace]; to != nil && item.Name == pythonNamespace && item.Namespace == "" {
-			return &toolCall{id: newID(idPrefixes[typeCodeCall]), namespace: pythonNamespace, to: to, label: to.Label,
-				name: pythonNamespace, written: item.Input, sent: string(mustMarshal(map[string]string{"code": item.Input})),
+		if to := h.builtins[items.PythonNamespace]; to != nil && item.Name == items.PythonNamespace &&
+			item.Namespace == "" {
+			return &toolCall{id: items.NewID(items.Prefixes[items.TypeCodeCall]), namespace: items.PythonNamespace, to: to,
+				label: to.Label,
+				name:  items.PythonNamespace, written: item.Input,
+				sent:  string(items.JSON(map[string]string{"code": item.Input})),
 				plain: map[string]any{"type": item.Type, "name": item.Name, "call_id": item.CallID, "input": item.Input}}
 		}
 	}
@@ -85,7 +92,8 @@ func (h *hosted) callOf(raw json.RawMessage) *toolCall {
 
 // call returns a call of a server's tool. tool is nil if there is none with this name.
 func (m *mcpTools) call(tool *mcpTool, name, arguments string) *toolCall {
-	c := &toolCall{id: newID(idPrefixes[typeMCPCall]), server: m, tool: tool, to: m.to, label: m.metricLabel(), name: name,
+	c := &toolCall{id: items.NewID(items.Prefixes[items.TypeMCPCall]), server: m, tool: tool, to: m.to,
+		label: m.metricLabel(), name: name,
 		sent: arguments, written: arguments}
 	if tool != nil {
 		c.name = tool.Name
@@ -176,7 +184,7 @@ func (t *turn) runTool(ctx context.Context, c *toolCall, client string) *toolRes
 	s := t.service
 	if !t.settings.offers(c) {
 		return &toolResult{text: "Error: there is no tool of this name.",
-			failure: protocolError(codeInvalidParams, "The server has no tool "+quote(c.name)+".")}
+			failure: protocolError(codeInvalidParams, "The server has no tool "+refusal.Quote(c.name)+".")}
 	}
 	limited, cancel := context.WithTimeout(ctx, t.settings.Tools.CallTime)
 	defer cancel()
@@ -214,7 +222,8 @@ func (t *turn) runTool(ctx context.Context, c *toolCall, client string) *toolRes
 		if len(content) == 0 {
 			return &toolResult{text: result.Text, failure: toolError(result.Text)}
 		}
-		return &toolResult{text: result.Text, failure: map[string]any{"type": "mcp_tool_execution_error", "content": content}}
+		return &toolResult{text: result.Text, failure: map[string]any{"type": "mcp_tool_execution_error",
+			"content": content}}
 	}
 	return &toolResult{text: result.Text}
 }
@@ -239,7 +248,8 @@ func logged(err error) string {
 
 // toolError is the error of an item for a tool that says itself what was wrong.
 func toolError(text string) any {
-	return map[string]any{"type": "mcp_tool_execution_error", "content": []any{map[string]string{"type": "text", "text": text}}}
+	return map[string]any{"type": "mcp_tool_execution_error", "content": []any{map[string]string{"type": "text",
+		"text": text}}}
 }
 
 // The outcomes of calls, in metrics and logs.

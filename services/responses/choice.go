@@ -6,6 +6,8 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 )
 
 // hostedChoice is a request's tool choice. The gateway knows functions only, so what names a server stands for its
@@ -31,7 +33,7 @@ type chosenTool struct {
 // readChoice reads the tool choice of a request with tools that the service runs.
 func (h *hosted) readChoice(r *request) *openai.Error {
 	raw := r.fields["tool_choice"]
-	if !given(raw) {
+	if !items.Given(raw) {
 		return nil
 	}
 	c := &h.choice
@@ -90,8 +92,9 @@ func (h *hosted) readChosen(at string, raw json.RawMessage) (chosenTool, *openai
 	c := chosenTool{at: at, raw: raw, label: f.Label, name: f.Name}
 	if f.Type == "mcp" {
 		if f.Authorization != "" || f.Headers != nil { // a choice is repeated and stored
-			return c, badRequest(contract.CodeUnsupportedParameter, at, "Unsupported parameter: 'authorization' and 'headers' are "+
-				"for 'tools', and not for '"+at+"'.")
+			return c, refusal.Bad(contract.CodeUnsupportedParameter, at,
+				"Unsupported parameter: 'authorization' and 'headers' are "+
+					"for 'tools', and not for '"+at+"'.")
 		}
 		for namespace, to := range h.builtins {
 			if to.Label == f.Label && h.server(f.Label) == nil {
@@ -99,14 +102,15 @@ func (h *hosted) readChosen(at string, raw json.RawMessage) (chosenTool, *openai
 			}
 		}
 		if h.server(f.Label) == nil {
-			return c, badRequest(contract.CodeInvalidValue, at, "Invalid value for '"+at+"': no tool has the label "+
-				quote(f.Label)+".")
+			return c, refusal.Bad(contract.CodeInvalidValue, at, "Invalid value for '"+at+"': no tool has the label "+
+				refusal.Quote(f.Label)+".")
 		}
 		return c, nil
 	}
 	c.label, c.name = "", ""
 	if c.builtin = builtinOf(f.Type); c.builtin != "" && h.builtins[c.builtin] == nil {
-		return c, badRequest(contract.CodeInvalidValue, at, "Invalid value for '"+at+"': 'tools' has no "+quote(f.Type)+".")
+		return c, refusal.Bad(contract.CodeInvalidValue, at,
+			"Invalid value for '"+at+"': 'tools' has no "+refusal.Quote(f.Type)+".")
 	}
 	return c, nil
 }
@@ -117,13 +121,13 @@ func (h *hosted) forGateway(round int, last bool) (json.RawMessage, *openai.Erro
 	forced := c.forced && round == 0
 	switch {
 	case last:
-		return mustMarshal("none"), nil
+		return items.JSON("none"), nil
 	case c.raw == nil:
 		return nil, nil
 	case c.only == nil && !c.forced:
 		return c.raw, nil
 	case c.only == nil:
-		return mustMarshal(mode(forced)), nil
+		return items.JSON(mode(forced)), nil
 	case forced && c.ofClient():
 		return c.raw, nil
 	}
@@ -135,7 +139,7 @@ func (h *hosted) forGateway(round int, last bool) (json.RawMessage, *openai.Erro
 		}
 		tools = append(tools, chosen...)
 	}
-	return mustMarshal(map[string]any{"type": "allowed_tools", "mode": mode(forced), "tools": tools}), nil
+	return items.JSON(map[string]any{"type": "allowed_tools", "mode": mode(forced), "tools": tools}), nil
 }
 
 // ofClient reports whether the choice is one tool of the client's, and not a list.
@@ -153,7 +157,7 @@ func mode(forced bool) string {
 // functions returns the functions that a chosen tool stands for.
 func (h *hosted) functions(c *chosenTool) ([]json.RawMessage, *openai.Error) {
 	named := func(kind, name string) json.RawMessage {
-		return mustMarshal(map[string]string{"type": kind, "name": name})
+		return items.JSON(map[string]string{"type": kind, "name": name})
 	}
 	switch {
 	case c.builtin != "":
@@ -169,8 +173,8 @@ func (h *hosted) functions(c *chosenTool) ([]json.RawMessage, *openai.Error) {
 		}
 	}
 	if len(tools) == 0 {
-		return nil, badRequest(contract.CodeInvalidValue, c.at, "Invalid value for '"+c.at+"': the MCP server "+
-			quote(c.label)+" offers no such tool.")
+		return nil, refusal.Bad(contract.CodeInvalidValue, c.at, "Invalid value for '"+c.at+"': the MCP server "+
+			refusal.Quote(c.label)+" offers no such tool.")
 	}
 	return tools, nil
 }

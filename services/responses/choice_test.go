@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 )
 
 // A choice holds in each round, and what it requires in the first.
@@ -49,7 +50,7 @@ func choiceOf(t *testing.T, body string) string {
 	if err := json.Unmarshal([]byte(body), &o); err != nil {
 		t.Fatalf("%v: %s", err, body)
 	}
-	return string(orNull(o.Choice))
+	return string(items.OrNull(o.Choice))
 }
 
 // Another server's tool of the same name is not chosen.

@@ -12,6 +12,9 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/quota"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -38,13 +41,13 @@ func (s *Service) connect(w http.ResponseWriter, r *http.Request) {
 // serveSession serves a connection until it ends, if there may be another. headers are those of the request, as they
 // came.
 func (s *Service) serveSession(w http.ResponseWriter, r *http.Request, c *caller, headers http.Header) *openai.Error {
-	switch s.connected.take(c.tenant, 1) {
-	case exhausted:
-		return errOverloaded("too many connections now")
-	case tenantExhausted:
-		return errOverloaded("too many connections of yours now")
+	switch s.connected.Take(c.tenant, 1) {
+	case quota.Exhausted:
+		return refusal.Overloaded("too many connections now")
+	case quota.TenantExhausted:
+		return refusal.Overloaded("too many connections of yours now")
 	}
-	defer s.connected.give(c.tenant, 1)
+	defer s.connected.Give(c.tenant, 1)
 	n := &session{service: s, headers: headers, lanes: map[string]*remembered{}}
 	defer s.recent.drop(n)
 	return s.sockets.Serve(w, r, n)
@@ -66,7 +69,7 @@ func (s *snapshot) checkOrigin(r *http.Request) *openai.Error {
 	}
 	return &openai.Error{Status: http.StatusForbidden, Type: contract.InvalidRequestError,
 		Code:    contract.CodeInvalidRequest,
-		Message: "Pages of the origin " + quote(origin) + " may not open a WebSocket here."}
+		Message: "Pages of the origin " + refusal.Quote(origin) + " may not open a WebSocket here."}
 }
 
 // session is one connection: it makes the responses, and remembers the newest one of each lane that is not stored.
@@ -95,11 +98,11 @@ func (n *session) Create(ctx context.Context, lane string, frame []byte, send fu
 	if failure == nil {
 		failure = c.settings.checkFrame(frame)
 	}
-	if failure == nil && c.share.take(int64(len(frame))) != nil {
-		failure = errOverloaded("no memory for another request now")
+	if failure == nil && c.share.Take(int64(len(frame))) != nil {
+		failure = refusal.Overloaded("no memory for another request now")
 	}
 	if failure == nil {
-		failure = c.share.weigh(frame)
+		failure = payFor(c.share, frame)
 	}
 	if failure == nil {
 		failure = n.create(ctx, c, lane, frame, func(e *event) error {
@@ -118,9 +121,9 @@ func (n *session) Create(ctx context.Context, lane string, frame []byte, send fu
 func (s *snapshot) checkFrame(frame []byte) *openai.Error {
 	switch {
 	case !s.WebSocket:
-		return errNoSockets()
+		return refusal.NoSockets()
 	case int64(len(frame)) > s.BodyLimit:
-		return errTooLarge(s.BodyLimit)
+		return refusal.TooLarge(s.BodyLimit)
 	}
 	return nil
 }
@@ -203,7 +206,7 @@ func (n *session) past(ctx context.Context, c *caller, t *turn) (*store.Past, fu
 		}
 		// Without an answer of the store, a client that carries its conversation itself can go on.
 		if _, unavailable := n.service.stored(); unavailable != nil && !t.request.store {
-			return nil, nil, previousNotFound(t.request.previous)
+			return nil, nil, refusal.PreviousNotFound(t.request.previous)
 		}
 	}
 	return n.service.past(ctx, c, t)
@@ -212,7 +215,7 @@ func (n *session) past(ctx context.Context, c *caller, t *turn) (*store.Past, fu
 // remember keeps the conversation for the next request.
 func (n *session) remember(lane string, t *turn, end *outcome) *openai.Error {
 	switch {
-	case end.status != statusCompleted && end.status != statusIncomplete:
+	case end.status != items.Completed && end.status != items.Incomplete:
 		n.service.recent.forget(n, lane, t.request.previous)
 	case t.compacted(end):
 		n.service.recent.put(n, lane, t.id, end.output)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/socket"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
@@ -161,7 +163,8 @@ func TestConnectionRefusals(t *testing.T) {
 // TestConnectionMemory: a conversation that a connection remembers is held to the limits of one that is stored.
 func TestConnectionMemory(t *testing.T) {
 	f := start(t, Options{Sockets: socket.Limits{Pending: 1 << 20, AllPending: 1 << 20},
-		Settings: Settings{WebSocket: true, BodyLimit: 3000, Memory: 2 * copies * 3000}}) // a frame is given back only after its answer
+		Settings: Settings{WebSocket: true, BodyLimit: 3000,
+			Memory: 2 * quota.Copies * 3000}}) // a frame is given back only after its answer
 	w, _ := dial(t, f.url, nil)
 	long := strings.Repeat("x", 2000)
 	w.ask(`"store":false,"input":"` + long + `"`)
@@ -182,7 +185,7 @@ func TestConnectionMemory(t *testing.T) {
 	close(f.hold)
 	w.answer()
 	w.answer()
-	await(t, func() bool { return f.s.memory.inUse() == 0 && f.s.inFlight.inUse() == 0 })
+	await(t, func() bool { return f.s.memory.InUse() == 0 && f.s.inFlight.InUse() == 0 })
 }
 
 // TestConnectionOfPage: a page may connect to its own host and where the configuration says so.
@@ -263,7 +266,7 @@ func TestServeDrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if r, _, err := st.Get(t.Context(), store.TenantOf(""), id, nil); err != nil || r.Status != statusCompleted {
+	if r, _, err := st.Get(t.Context(), store.TenantOf(""), id, nil); err != nil || r.Status != items.Completed {
 		t.Errorf("%+v %v", r, err)
 	}
 }

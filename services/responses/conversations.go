@@ -10,6 +10,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -28,7 +30,8 @@ type conversationBody struct {
 }
 
 // readConversation reads a body. It checks that there are not too many items, and the metadata.
-func (s *Service) readConversation(w http.ResponseWriter, r *http.Request, c *caller) (*conversationBody, *openai.Error) {
+func (s *Service) readConversation(w http.ResponseWriter, r *http.Request, c *caller) (*conversationBody,
+	*openai.Error) {
 	raw, failure := s.body(w, r, c)
 	if failure != nil {
 		return nil, failure
@@ -40,11 +43,11 @@ func (s *Service) readConversation(w http.ResponseWriter, r *http.Request, c *ca
 	if len(raw) > 0 && json.Unmarshal(raw, b) != nil {
 		var object map[string]json.RawMessage
 		if json.Unmarshal(raw, &object) != nil {
-			return nil, badRequest(contract.CodeInvalidJSON, "", "The body is not a JSON object.")
+			return nil, refusal.Bad(contract.CodeInvalidJSON, "", "The body is not a JSON object.")
 		}
-		return nil, wrongType("items", "an array of items")
+		return nil, refusal.WrongType("items", "an array of items")
 	}
-	if isMissing(map[string]json.RawMessage{"metadata": b.Metadata}, "metadata") || len(b.Metadata) == 0 {
+	if items.Missing(map[string]json.RawMessage{"metadata": b.Metadata}, "metadata") || len(b.Metadata) == 0 {
 		b.Metadata = json.RawMessage("{}")
 	}
 	return b, checkMetadata(b.Metadata)
@@ -63,7 +66,7 @@ func checkCount(body []byte) *openai.Error {
 			n++
 		}
 		if n > maxAddedItems {
-			return badRequest(contract.CodeInvalidValue, "items", fmt.Sprintf(
+			return refusal.Bad(contract.CodeInvalidValue, "items", fmt.Sprintf(
 				"Invalid 'items': %d items. Expected at most %d.", n, maxAddedItems))
 		}
 	}
@@ -73,15 +76,15 @@ func checkCount(body []byte) *openai.Error {
 func checkMetadata(raw json.RawMessage) *openai.Error {
 	var pairs map[string]string
 	if json.Unmarshal(raw, &pairs) != nil {
-		return wrongType("metadata", "an object of strings")
+		return refusal.WrongType("metadata", "an object of strings")
 	}
 	if len(pairs) > maxMetadataPairs {
-		return badRequest(contract.CodeInvalidValue, "metadata", fmt.Sprintf(
+		return refusal.Bad(contract.CodeInvalidValue, "metadata", fmt.Sprintf(
 			"Invalid 'metadata': too many properties. Expected at most %d.", maxMetadataPairs))
 	}
 	for key, value := range pairs {
 		if utf8.RuneCountInString(key) > maxMetadataKey || utf8.RuneCountInString(value) > maxMetadataValue {
-			return badRequest(contract.CodeInvalidValue, "metadata."+openai.Clip(key, maxQuoted), fmt.Sprintf(
+			return refusal.Bad(contract.CodeInvalidValue, "metadata."+openai.Clip(key, refusal.MaxQuoted), fmt.Sprintf(
 				"Invalid 'metadata': a key may have %d characters and a value %d.", maxMetadataKey, maxMetadataValue))
 		}
 	}
@@ -95,7 +98,7 @@ func (s *Service) writeConversation(w http.ResponseWriter, c *store.Conversation
 	if err != nil {
 		return s.failure(err, "", missing)
 	}
-	return writeJSON(w, mustMarshal(struct {
+	return writeJSON(w, items.JSON(struct {
 		ID        string          `json:"id"`
 		Object    string          `json:"object"`
 		CreatedAt int64           `json:"created_at"`
@@ -109,20 +112,20 @@ func (s *Service) createConversation(w http.ResponseWriter, r *http.Request, c *
 	if failure != nil {
 		return failure
 	}
-	items, failure := s.newItemReader(c, c.bound(""), nil).read(r.Context(), "items", body.Items)
+	list, failure := s.newItemReader(c, c.bound(""), nil).read(r.Context(), "items", body.Items)
 	if failure != nil {
 		return failure
 	}
-	created := &store.Conversation{ID: newID("conv"), CreatedAt: s.now(), Metadata: body.Metadata}
-	err := st.CreateConversation(r.Context(), c.tenant, created, items)
-	return s.writeConversation(w, created, err, errStore())
+	created := &store.Conversation{ID: items.NewID("conv"), CreatedAt: s.now(), Metadata: body.Metadata}
+	err := st.CreateConversation(r.Context(), c.tenant, created, list)
+	return s.writeConversation(w, created, err, refusal.StoreAway())
 }
 
 func (s *Service) getConversation(w http.ResponseWriter, r *http.Request, c *caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
 	found, err := st.GetConversation(r.Context(), c.tenant, id)
-	return s.writeConversation(w, found, err, notFound("Conversation", id))
+	return s.writeConversation(w, found, err, refusal.NotFound("Conversation", id))
 }
 
 func (s *Service) updateConversation(w http.ResponseWriter, r *http.Request, c *caller,
@@ -133,16 +136,16 @@ func (s *Service) updateConversation(w http.ResponseWriter, r *http.Request, c *
 		return failure
 	}
 	changed, err := st.SetMetadata(r.Context(), c.tenant, id, body.Metadata)
-	return s.writeConversation(w, changed, err, notFound("Conversation", id))
+	return s.writeConversation(w, changed, err, refusal.NotFound("Conversation", id))
 }
 
 func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request, c *caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
 	if err := st.DeleteConversation(r.Context(), c.tenant, id); err != nil {
-		return s.failure(err, "", notFound("Conversation", id))
+		return s.failure(err, "", refusal.NotFound("Conversation", id))
 	}
-	return writeJSON(w, mustMarshal(deleted{id, "conversation.deleted", true}))
+	return writeJSON(w, items.JSON(deleted{id, "conversation.deleted", true}))
 }
 
 func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *caller,
@@ -154,7 +157,7 @@ func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *caller,
 	}
 	list, err := st.ConversationItems(r.Context(), c.tenant, id, p)
 	if err != nil {
-		return s.failure(err, "", notFound("Conversation", id))
+		return s.failure(err, "", refusal.NotFound("Conversation", id))
 	}
 	return s.writeList(w, c, list, c.bound(""), includes(query))
 }
@@ -166,24 +169,24 @@ func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *caller,
 	if failure != nil {
 		return failure
 	}
-	items, failure := s.newItemReader(c, c.bound(""), nil).read(r.Context(), "items", body.Items)
+	list, failure := s.newItemReader(c, c.bound(""), nil).read(r.Context(), "items", body.Items)
 	if failure != nil {
 		return failure
 	}
-	if err := st.AddItems(r.Context(), c.tenant, id, items); err != nil {
-		return s.failure(err, "", notFound("Conversation", id))
+	if err := st.AddItems(r.Context(), c.tenant, id, list); err != nil {
+		return s.failure(err, "", refusal.NotFound("Conversation", id))
 	}
-	return s.writeList(w, c, &store.List{Items: items}, c.bound(""), includes(r.URL.Query()))
+	return s.writeList(w, c, &store.List{Items: list}, c.bound(""), includes(r.URL.Query()))
 }
 
 func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("item")
-	item, err := st.ConversationItem(r.Context(), c.tenant, r.PathValue("id"), id, c.share.take)
+	item, err := st.ConversationItem(r.Context(), c.tenant, r.PathValue("id"), id, c.share.Take)
 	if err != nil {
-		return s.failure(err, "", notFound("Item", id))
+		return s.failure(err, "", refusal.NotFound("Item", id))
 	}
-	return writeStored(w, c, c.settings.sealer.forClient(&item, c.bound(""), includes(r.URL.Query())))
+	return writeStored(w, c, c.settings.sealer.ForClient(&item, c.bound(""), includes(r.URL.Query())))
 }
 
 // deleteItem answers with the conversation, as OpenAI's API does.
@@ -191,5 +194,5 @@ func (s *Service) deleteItem(w http.ResponseWriter, r *http.Request, c *caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("item")
 	changed, err := st.DeleteItem(r.Context(), c.tenant, r.PathValue("id"), id)
-	return s.writeConversation(w, changed, err, notFound("Item", id))
+	return s.writeConversation(w, changed, err, refusal.NotFound("Item", id))
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -75,7 +77,7 @@ func (s *Service) begin(w http.ResponseWriter, r *http.Request, c *caller) (t *t
 func (t *turn) store(ctx context.Context, st *store.Store, c *caller, r *store.Record) *openai.Error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
-	return t.service.failure(st.Insert(ctx, c.tenant, r), "", errStore())
+	return t.service.failure(st.Insert(ctx, c.tenant, r), "", refusal.StoreAway())
 }
 
 // newTurn returns a turn whose past and input are not read yet.
@@ -85,7 +87,7 @@ func (s *Service) newTurn(request *request, c *caller) (*turn, *openai.Error) {
 	return &turn{
 		service: s, settings: c.settings, request: request, headers: c.headers, owner: c.tenant,
 		bound: c.bound(request.model), share: c.share,
-		id: newID("resp"), created: s.now(), loop: loop{hosted: tools},
+		id: items.NewID("resp"), created: s.now(), loop: loop{hosted: tools},
 		// The next response needs the reasoning, and so does the next round.
 		sealing: (request.store || tools != nil) && c.settings.seals(request),
 	}, failure
@@ -93,11 +95,12 @@ func (s *Service) newTurn(request *request, c *caller) (*turn, *openai.Error) {
 
 // seals reports whether the reasoning is hidden from the client, so that only the gateway's sealed text of it is left.
 func (s *snapshot) seals(r *request) bool {
-	return s.sealer.keys != nil && s.model(r.model).Answers.HideReasoning && !r.includesValue(includeSealed)
+	return s.sealer.Keys != nil && s.model(r.model).Answers.HideReasoning && !r.includesValue(items.IncludeSealed)
 }
 
 // past returns what a turn continues. unlock gives its conversation back.
-func (s *Service) past(ctx context.Context, c *caller, t *turn) (past *store.Past, unlock func(), failure *openai.Error) {
+func (s *Service) past(ctx context.Context, c *caller, t *turn) (past *store.Past, unlock func(),
+	failure *openai.Error) {
 	r := t.request
 	none := func() {}
 	if r.previous == "" && r.conversation == "" {
@@ -109,15 +112,15 @@ func (s *Service) past(ctx context.Context, c *caller, t *turn) (past *store.Pas
 	}
 	if r.previous != "" {
 		past, err := st.Chain(ctx, c.tenant, r.previous, c.within())
-		return past, none, s.failure(err, "previous_response_id", previousNotFound(r.previous))
+		return past, none, s.failure(err, "previous_response_id", refusal.PreviousNotFound(r.previous))
 	}
 	if r.background { // its maker waits for the conversation
 		past, err := st.Peek(ctx, c.tenant, r.conversation)
-		return past, none, s.failure(err, "conversation", notFound("Conversation", r.conversation))
+		return past, none, s.failure(err, "conversation", refusal.NotFound("Conversation", r.conversation))
 	}
 	past, err := st.Lock(ctx, c.tenant, r.conversation, t.id, lockLease, c.within())
 	if err != nil {
-		return nil, none, s.failure(err, "conversation", notFound("Conversation", r.conversation))
+		return nil, none, s.failure(err, "conversation", refusal.NotFound("Conversation", r.conversation))
 	}
 	return past, s.holdLock(ctx, st, past, t.id), nil
 }
@@ -165,8 +168,9 @@ func (t *turn) readInput(ctx context.Context, c *caller, past *store.Past) (fail
 	}
 	if failure == nil && len(t.approvals) > 0 && (t.triggered || t.request.prewarm) {
 		at := t.approvals[0].At
-		failure = badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': a request without an answer of the model cannot "+
-			"approve a call.")
+		failure = refusal.Bad(contract.CodeInvalidValue, at,
+			"Invalid '"+at+"': a request without an answer of the model cannot "+
+				"approve a call.")
 	}
 	return failure
 }
@@ -179,10 +183,11 @@ func (t *turn) record(end *outcome, past *store.Past) *store.Record {
 	}
 	r := &store.Record{
 		Response: store.Response{ID: t.id, Status: end.status, CreatedAt: t.created, Object: end.stored},
-		Input:    t.kept(input, nil, end), Output: t.kept(end.output, end.preambles, end), Retention: t.settings.Retention, Past: past,
+		Input:    t.kept(input, nil, end), Output: t.kept(end.output, end.preambles, end), Retention: t.settings.Retention,
+		Past:          past,
 		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end),
 	}
-	if past.InConversation() && end.status != statusCompleted {
+	if past.InConversation() && end.status != items.Completed {
 		// Input and output join the conversation after the response has completed, and not otherwise.
 		alone := store.Past{}
 		r.Past = &alone
@@ -197,14 +202,14 @@ func (t *turn) dropsReasoning(end *outcome) bool {
 
 // kept returns the items that the service is to store. preambles reports of the first ones whether they are known to be
 // preambles, whatever they say themselves.
-func (t *turn) kept(items []store.Item, preambles []bool, end *outcome) (kept []store.Item) {
+func (t *turn) kept(list []store.Item, preambles []bool, end *outcome) (kept []store.Item) {
 	s := t.settings
-	for i := range items {
+	for i := range list {
 		switch {
-		case items[i].Type == typeReasoning && (s.Reasoning == KeepNone || t.dropsReasoning(end)):
-		case s.DropCommentary && (i < len(preambles) && preambles[i] || isCommentary(&items[i])):
+		case list[i].Type == items.TypeReasoning && (s.Reasoning == KeepNone || t.dropsReasoning(end)):
+		case s.DropCommentary && (i < len(preambles) && preambles[i] || items.IsCommentary(&list[i])):
 		default:
-			kept = append(kept, items[i])
+			kept = append(kept, list[i])
 		}
 	}
 	return kept
@@ -251,7 +256,7 @@ func (t *turn) deliver(ctx context.Context, send func(*event) error, save func(*
 func (t *turn) finish(ctx context.Context, end *outcome, send func(*event) error,
 	save func(*outcome) *openai.Error) {
 	if failure := save(end); failure != nil {
-		end = t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: failure.Message})
+		end = t.synthesize(items.Failed, &openai.Error{Code: contract.CodeServerError, Message: failure.Message})
 	}
 	t.service.metrics.finished(end.status)
 	for _, e := range t.lastEvents(end) {
@@ -270,7 +275,7 @@ func (t *turn) whole(ctx context.Context, w http.ResponseWriter, save func(*outc
 	if failure != nil {
 		return failure
 	}
-	if end.status == statusFailed {
+	if end.status == items.Failed {
 		failure = end.refusal
 		if failure == nil {
 			failure = failedError(end.object)
@@ -281,13 +286,13 @@ func (t *turn) whole(ctx context.Context, w http.ResponseWriter, save func(*outc
 	kept := t.calls > 0 && (failure == nil || clientsRepeat(failure.Status))
 	if failure == nil || kept {
 		if unsaved := save(end); unsaved != nil && kept {
-			end = t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: unsaved.Message})
+			end = t.synthesize(items.Failed, &openai.Error{Code: contract.CodeServerError, Message: unsaved.Message})
 		} else if unsaved != nil {
 			failure = unsaved
 		}
 	}
 	if failure != nil && !kept {
-		t.service.metrics.finished(statusFailed)
+		t.service.metrics.finished(items.Failed)
 		return failure
 	}
 	t.service.metrics.finished(end.status)

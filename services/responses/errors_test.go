@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -21,7 +22,7 @@ func TestFailure(t *testing.T) {
 		want   openai.Error
 		logged string
 	}{
-		{store.ErrNotFound, *previousNotFound("resp_1"), ""},
+		{store.ErrNotFound, *refusal.PreviousNotFound("resp_1"), ""},
 		{store.ErrNoAfter, openai.Error{Status: 400, Code: "invalid_value", Param: "after"}, ""},
 		{store.ErrGap, openai.Error{Status: 400, Code: "previous_response_not_found", Param: "p"}, ""},
 		{store.ErrRunning, openai.Error{Status: 400, Code: "invalid_value", Param: "p"}, ""},
@@ -32,7 +33,7 @@ func TestFailure(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		s := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
-		got := s.failure(fmt.Errorf("while asked: %w", tt.err), "p", previousNotFound("resp_1"))
+		got := s.failure(fmt.Errorf("while asked: %w", tt.err), "p", refusal.PreviousNotFound("resp_1"))
 		if got == nil || got.Status != tt.want.Status || got.Code != tt.want.Code || got.Param != tt.want.Param ||
 			got.Message == "" || (got.Type == "server_error") != (got.Status >= 500) {
 			t.Errorf("%v: %+v", tt.err, got)
@@ -68,7 +69,7 @@ func TestWriteError(t *testing.T) {
 
 // TestQuote: a client's value is not repeated whole.
 func TestQuote(t *testing.T) {
-	if got := quote(strings.Repeat("x", 1000)); len(got) > maxQuoted+10 {
+	if got := refusal.Quote(strings.Repeat("x", 1000)); len(got) > refusal.MaxQuoted+10 {
 		t.Errorf("%d bytes", len(got))
 	}
 }

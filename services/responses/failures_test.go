@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 )
 
 // The model is told of each failure, whatever the server says of it.
@@ -25,7 +26,7 @@ func TestToolFails(t *testing.T) {
 		f, gateway, _ := startTools(t, ToolOptions{}, []string{answerOf("completed", 1, 1, callItem("t", "fail", `{}`)),
 			answerOf("completed", 1, 1, textItem("done"))}, failing)
 		r := f.ask(`"input":"go",` + never)
-		if r.types() != "mcp_list_tools mcp_call message" || r.Output[1]["status"] != statusFailed ||
+		if r.types() != "mcp_list_tools mcp_call message" || r.Output[1]["status"] != items.Failed ||
 			r.Output[1]["error"].(map[string]any)["type"] != "mcp_tool_execution_error" ||
 			!strings.Contains(gateway.last(), `"output":"`+told+`"`) {
 			t.Errorf("%s: %+v %s", told, r, gateway.last())
@@ -36,12 +37,13 @@ func TestToolFails(t *testing.T) {
 // The calls of an answer that was cut are shown, and not run.
 func TestToolCallsOfCutAnswer(t *testing.T) {
 	python := toolservers.Python(t, nil)
-	f, _, server := startTools(t, ToolOptions{Servers: []ToolServer{{Label: "py", URL: python.Streamable()}}, Python: "py"},
+	f, _, server := startTools(t, ToolOptions{Servers: []ToolServer{{Label: "py", URL: python.Streamable()}},
+		Python: "py"},
 		[]string{answerOf("incomplete", 1, 1, callItem("t", "say_it", `{}`), pythonItem("print(1)"))}, saying("hello"))
 	r := f.ask(`"input":"go","include":["code_interpreter_call.outputs"],"tools":[{"type":"code_interpreter"},` +
 		`{"type":"mcp","server_label":"t","require_approval":"never"}]`)
-	if r.types() != "mcp_list_tools mcp_call code_interpreter_call" || r.Output[1]["status"] != statusIncomplete ||
-		r.Output[1]["output"] != nil || r.Output[2]["status"] != statusIncomplete || r.Output[2]["outputs"] != nil ||
+	if r.types() != "mcp_list_tools mcp_call code_interpreter_call" || r.Output[1]["status"] != items.Incomplete ||
+		r.Output[1]["output"] != nil || r.Output[2]["status"] != items.Incomplete || r.Output[2]["outputs"] != nil ||
 		len(server.Calls())+len(python.Calls()) != 0 {
 		t.Errorf("%+v", r)
 	}

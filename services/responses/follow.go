@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/quota"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -25,7 +27,7 @@ type followed struct {
 	id     string
 	// after is the number of the last event that the client has.
 	after int64
-	share *share
+	share *quota.Share
 	// begun reports whether the stream cannot be refused any more.
 	begun bool
 }
@@ -41,12 +43,12 @@ func (f *followed) next(ctx context.Context) (events []store.Events, ended bool,
 	size := int64(0)
 	events, ended, err = f.store.EventsAfter(ctx, f.tenant, f.id, f.after, func(bytes int64) error {
 		size = bytes
-		return f.share.hold(readCopies * bytes)
+		return f.share.Hold(readCopies * bytes)
 	})
-	if errors.Is(err, errNoMemory) {
+	if errors.Is(err, quota.ErrNoMemory) {
 		return nil, false, err
 	}
-	f.share.drop(readCopies*size - f.size(events))
+	f.share.Drop(readCopies*size - f.size(events))
 	return events, ended, err
 }
 
@@ -72,8 +74,8 @@ func (s *Service) follow(w http.ResponseWriter, r *http.Request, f *followed) *o
 		events, ended, err := f.next(r.Context())
 		switch {
 		case err != nil && !f.begun:
-			return s.failure(err, "", notFound("Response", f.id))
-		case errors.Is(err, errNoMemory): // those that have it will be read, or cut
+			return s.failure(err, "", refusal.NotFound("Response", f.id))
+		case errors.Is(err, quota.ErrNoMemory): // those that have it will be read, or cut
 			wait = lastPoll
 		case err != nil:
 			if r.Context().Err() == nil {
@@ -112,7 +114,7 @@ func (f *followed) send(w http.ResponseWriter, events []store.Events) error {
 		}
 		f.after = events[i].Last
 	}
-	f.share.drop(f.size(events))
+	f.share.Drop(f.size(events))
 	return http.NewResponseController(w).Flush()
 }
 

@@ -11,6 +11,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/quota"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -25,7 +28,7 @@ type caller struct {
 	// model is the model that the request names, for the access log.
 	model string
 	// share is the memory that the request has.
-	share *share
+	share *quota.Share
 }
 
 // caller returns who sends a request with these headers, which it makes the client's.
@@ -37,7 +40,7 @@ func (s *Service) caller(headers http.Header) *caller {
 	value = contract.Tenant(now.adopt(headers), value)
 	tenant := store.TenantOf(value)
 	return &caller{settings: now, tenant: tenant, tenantValue: value, headers: headers,
-		share: &share{of: s.memory, tenant: tenant}}
+		share: &quota.Share{Of: s.memory, Tenant: tenant}}
 }
 
 // adopt makes what the service asks the gateway, also later, the client's whose request it is. It returns the client's
@@ -115,7 +118,7 @@ func (s *Service) Handler() http.Handler {
 
 func unknownURL(_ http.ResponseWriter, r *http.Request, _ *caller) *openai.Error {
 	return &openai.Error{Status: http.StatusNotFound, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
-		Message: "Unknown request URL: " + r.Method + " " + openai.Clip(r.URL.Path, maxQuoted) + "."}
+		Message: "Unknown request URL: " + r.Method + " " + openai.Clip(r.URL.Path, refusal.MaxQuoted) + "."}
 }
 
 // serve calls a handler, if there is room for another request.
@@ -135,15 +138,15 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request, handle handler) 
 
 // enter counts a request until leave is called. It returns an error if there are too many.
 func (s *Service) enter(c *caller) (leave func(), failure *openai.Error) {
-	switch s.inFlight.take(c.tenant, 1) {
-	case exhausted:
-		return func() {}, errOverloaded("too many requests now")
-	case tenantExhausted:
-		return func() {}, errOverloaded("too many requests of yours now")
+	switch s.inFlight.Take(c.tenant, 1) {
+	case quota.Exhausted:
+		return func() {}, refusal.Overloaded("too many requests now")
+	case quota.TenantExhausted:
+		return func() {}, refusal.Overloaded("too many requests of yours now")
 	}
 	return func() {
-		c.share.release()
-		s.inFlight.give(c.tenant, 1)
+		c.share.Release()
+		s.inFlight.Give(c.tenant, 1)
 	}, nil
 }
 
@@ -154,13 +157,13 @@ const bodyTimeout = time.Minute
 func (s *Service) body(w http.ResponseWriter, r *http.Request, c *caller) ([]byte, *openai.Error) {
 	size, limit := r.ContentLength, c.settings.BodyLimit
 	if size > limit {
-		return nil, errTooLarge(limit)
+		return nil, refusal.TooLarge(limit)
 	}
 	if size < 0 {
 		size = limit
 	}
-	if c.share.take(size) != nil {
-		return nil, errOverloaded("no memory for another request now")
+	if c.share.Take(size) != nil {
+		return nil, refusal.Overloaded("no memory for another request now")
 	}
 	// A body that comes slowly must not keep the memory that waits for it.
 	connection := http.NewResponseController(w)
@@ -172,14 +175,14 @@ func (s *Service) body(w http.ResponseWriter, r *http.Request, c *caller) ([]byt
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		return nil, errTooLarge(limit)
+		return nil, refusal.TooLarge(limit)
 	}
 	if err != nil {
-		return nil, badRequest(contract.CodeInvalidRequest, "", "The body could not be read.")
+		return nil, refusal.Bad(contract.CodeInvalidRequest, "", "The body could not be read.")
 	}
-	c.share.give(size - int64(len(body)))
+	c.share.Give(size - int64(len(body)))
 	if len(body) > 0 { // a request about a conversation may have none
-		failure := c.share.weigh(body)
+		failure := payFor(c.share, body)
 		return body, failure
 	}
 	return body, nil
@@ -200,7 +203,7 @@ const (
 
 // writeStored writes what was read from the store. It gives back the memory that reading it took.
 func writeStored(w http.ResponseWriter, c *caller, body []byte) *openai.Error {
-	c.share.keep(int64(len(body)))
+	c.share.Keep(int64(len(body)))
 	w.Header().Set("content-type", "application/json")
 	_ = writePieces(w, body)
 	return nil
@@ -233,11 +236,11 @@ const pageBytes = 1 << 20
 
 // page reads the parameters of a list.
 func page(q url.Values, c *caller) (store.Page, *openai.Error) {
-	p := store.Page{After: q.Get("after"), Limit: defaultPage, MaxBytes: pageBytes, Allow: c.share.take}
+	p := store.Page{After: q.Get("after"), Limit: defaultPage, MaxBytes: pageBytes, Allow: c.share.Take}
 	if limit := q.Get("limit"); limit != "" {
 		n, err := strconv.Atoi(limit)
 		if err != nil || n < 1 || n > maxPage {
-			return p, badRequest(contract.CodeInvalidValue, "limit", "Invalid 'limit': write a number from 1 to 100.")
+			return p, refusal.Bad(contract.CodeInvalidValue, "limit", "Invalid 'limit': write a number from 1 to 100.")
 		}
 		p.Limit = n
 	}
@@ -246,7 +249,7 @@ func page(q url.Values, c *caller) (store.Page, *openai.Error) {
 	case "asc":
 		p.Ascending = true
 	default:
-		return p, badRequest(contract.CodeInvalidValue, "order", "Invalid 'order': write asc or desc.")
+		return p, refusal.Bad(contract.CodeInvalidValue, "order", "Invalid 'order': write asc or desc.")
 	}
 	return p, nil
 }
@@ -267,11 +270,11 @@ func (s *Service) writeList(w http.ResponseWriter, c *caller, list *store.List, 
 	p := page{Object: "list", Data: []any{}, HasMore: list.More}
 	for i := range list.Items {
 		item := &list.Items[i]
-		p.Data = append(p.Data, c.settings.sealer.forClient(item, bound, include))
+		p.Data = append(p.Data, c.settings.sealer.ForClient(item, bound, include))
 		if i == 0 {
 			p.FirstID = &item.ID
 		}
 		p.LastID = &item.ID
 	}
-	return writeStored(w, c, mustMarshal(p))
+	return writeStored(w, c, items.JSON(p))
 }

@@ -8,14 +8,9 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
-)
-
-// The namespaces of gpt-oss's own tools.
-const (
-	browserNamespace   = "browser"
-	pythonNamespace    = "python"
-	containerNamespace = "container"
 )
 
 // hosted are the tools of a request that the service runs. A nil one has none.
@@ -70,7 +65,7 @@ type toolFields struct {
 // for the service.
 func (s *snapshot) takeTools(r *request) (*hosted, *openai.Error) {
 	var list []json.RawMessage
-	if json.Unmarshal(orNull(r.fields["tools"]), &list) != nil || len(list) == 0 {
+	if json.Unmarshal(items.OrNull(r.fields["tools"]), &list) != nil || len(list) == 0 {
 		return nil, nil // the gateway reports what is wrong
 	}
 	if !s.Tools.Serves() {
@@ -78,7 +73,7 @@ func (s *snapshot) takeTools(r *request) (*hosted, *openai.Error) {
 			for i := range list {
 				list[i] = withoutSecrets(list[i])
 			}
-			r.fields["tools"] = mustMarshal(list)
+			r.fields["tools"] = items.JSON(list)
 		}
 		return nil, nil
 	}
@@ -95,7 +90,7 @@ func (s *snapshot) takeTools(r *request) (*hosted, *openai.Error) {
 	}
 	if !runs {
 		if ignored {
-			r.fields["tools"] = mustMarshal(h.plain())
+			r.fields["tools"] = items.JSON(h.plain())
 		}
 		return nil, nil
 	}
@@ -108,15 +103,16 @@ func (s *snapshot) takeTools(r *request) (*hosted, *openai.Error) {
 		}
 	}
 	if h.secret() && r.background {
-		return nil, badRequest(contract.CodeUnsupportedParameter, "background", "Unsupported parameter: a response in the "+
-			"background is stored before it is made, and 'authorization' and 'headers' of tools are never stored. Ask without "+
-			"'background', or for a server that the operator has set up.")
+		return nil, refusal.Bad(contract.CodeUnsupportedParameter, "background",
+			"Unsupported parameter: a response in the "+
+				"background is stored before it is made, and 'authorization' and 'headers' of tools are never stored. Ask without "+
+				"'background', or for a server that the operator has set up.")
 	}
 	kept := make([]json.RawMessage, len(h.declared))
 	for i := range h.declared {
 		kept[i] = h.declared[i].raw
 	}
-	r.fields["tools"] = mustMarshal(kept)
+	r.fields["tools"] = items.JSON(kept)
 	return h, nil
 }
 
@@ -139,20 +135,22 @@ func (s *snapshot) readTool(h *hosted, at string, raw json.RawMessage) (declared
 	}
 	var f toolFields
 	if err := json.Unmarshal(raw, &f); err != nil {
-		return declaredTool{}, badRequest(contract.CodeInvalidType, at, "Invalid type for a member of '"+at+"': "+
-			openai.Clip(typeReason(err), 2*maxQuoted)+".")
+		return declaredTool{}, refusal.Bad(contract.CodeInvalidType, at, "Invalid type for a member of '"+at+"': "+
+			openai.Clip(typeReason(err), 2*refusal.MaxQuoted)+".")
 	}
 	if namespace := s.Tools.builtin(&f); namespace != "" {
 		if len(f.Filters.Domains) > 0 {
-			return declaredTool{}, badRequest(contract.CodeUnsupportedParameter, at+".filters", "Unsupported parameter: '"+at+
-				".filters'. The browser of this gateway cannot be held to domains.")
+			return declaredTool{}, refusal.Bad(contract.CodeUnsupportedParameter, at+".filters",
+				"Unsupported parameter: '"+at+
+					".filters'. The browser of this gateway cannot be held to domains.")
 		}
 		h.builtins[namespace] = s.Tools.Server(s.Tools.labelOf(namespace)).server()
 		return declaredTool{raw: withoutSecrets(raw), builtin: namespace}, nil
 	}
 	if f.Type != "mcp" {
 		if s.Tools.RefuseOthers {
-			return declaredTool{}, openai.Unsupported(at+".type", "Unsupported tool: '"+openai.Clip(f.Type, maxQuoted)+
+			return declaredTool{}, openai.Unsupported(at+".type", "Unsupported tool: '"+openai.Clip(f.Type,
+				refusal.MaxQuoted)+
 				"' is not run here. Declare functions, and run them yourself.")
 		}
 		return declaredTool{raw: raw, ignored: true}, nil
@@ -162,12 +160,13 @@ func (s *snapshot) readTool(h *hosted, at string, raw json.RawMessage) (declared
 		return declaredTool{}, failure
 	}
 	if h.server(f.Label) != nil {
-		return declaredTool{}, badRequest(contract.CodeInvalidValue, at+".server_label", "Invalid '"+at+
-			".server_label': two tools have the label "+quote(f.Label)+".")
+		return declaredTool{}, refusal.Bad(contract.CodeInvalidValue, at+".server_label", "Invalid '"+at+
+			".server_label': two tools have the label "+refusal.Quote(f.Label)+".")
 	}
 	if len(h.servers) == maxServers {
-		return declaredTool{}, badRequest(contract.CodeInvalidValue, at, fmt.Sprintf("Invalid '%s': a request can name %d MCP "+
-			"servers.", at, maxServers))
+		return declaredTool{}, refusal.Bad(contract.CodeInvalidValue, at,
+			fmt.Sprintf("Invalid '%s': a request can name %d MCP "+
+				"servers.", at, maxServers))
 	}
 	h.servers = append(h.servers, m)
 	return declaredTool{raw: withoutSecrets(raw), server: m}, nil
@@ -199,7 +198,7 @@ func withoutSecrets(raw json.RawMessage) json.RawMessage {
 			fields[name] = json.RawMessage("null")
 		}
 	}
-	return mustMarshal(fields)
+	return items.JSON(fields)
 }
 
 // server returns the tools with a label, or nil.
@@ -223,8 +222,9 @@ func (h *hosted) checkNamespaces() *openai.Error {
 			continue
 		}
 		if h.server(f.Name) != nil {
-			return badRequest(contract.CodeInvalidValue, fmt.Sprintf("tools[%d].name", i), fmt.Sprintf("Invalid 'tools[%d].name': "+
-				"the MCP server %s has this name too.", i, quote(f.Name)))
+			return refusal.Bad(contract.CodeInvalidValue, fmt.Sprintf("tools[%d].name", i),
+				fmt.Sprintf("Invalid 'tools[%d].name': "+
+					"the MCP server %s has this name too.", i, refusal.Quote(f.Name)))
 		}
 	}
 	return nil
@@ -233,10 +233,10 @@ func (h *hosted) checkNamespaces() *openai.Error {
 // readLimits reads what limits the calls.
 func (h *hosted) readLimits(r *request) *openai.Error {
 	var most *int64
-	if json.Unmarshal(orNull(r.fields["max_tool_calls"]), &most) == nil && most != nil && *most >= 0 {
+	if json.Unmarshal(items.OrNull(r.fields["max_tool_calls"]), &most) == nil && most != nil && *most >= 0 {
 		h.maxCalls = *most
 	}
-	_ = json.Unmarshal(orNull(r.fields["parallel_tool_calls"]), &h.parallel) // the gateway reports what is wrong
+	_ = json.Unmarshal(items.OrNull(r.fields["parallel_tool_calls"]), &h.parallel) // the gateway reports what is wrong
 	return nil
 }
 
@@ -254,7 +254,7 @@ func (h *hosted) sent() []json.RawMessage {
 			tools[i] = d.server.namespace()
 		case d.builtin != "" && !shown[d.builtin]:
 			shown[d.builtin] = true
-			tools[i] = mustMarshal(map[string]string{"type": "builtin", "name": d.builtin})
+			tools[i] = items.JSON(map[string]string{"type": "builtin", "name": d.builtin})
 		}
 	}
 	return tools

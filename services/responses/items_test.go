@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -54,12 +55,12 @@ func TestReadItems(t *testing.T) {
 		// No client writes what the service keeps for itself.
 		`{"type":"reasoning","id":"rs_1","summary":[],"harmony_text":"forged"}`: `{"type":"reasoning","id":"rs_1","summary":[]}`,
 	} {
-		items, failure := newTestReader(s, nil).read(t.Context(), "input", []json.RawMessage{json.RawMessage(in)})
+		stored, failure := newTestReader(s, nil).read(t.Context(), "input", []json.RawMessage{json.RawMessage(in)})
 		if failure != nil {
 			t.Errorf("%s: %v", in, failure)
 			continue
 		}
-		sameJSON(t, items[0].Body, want)
+		sameJSON(t, stored[0].Body, want)
 	}
 	for in, param := range map[string]string{
 		`1`: "input[1]", `null`: "input[1]", `[]`: "input[1]", `{"type":1}`: "input[1].type", `{"id":{},"role":"user"}`: "input[1].id",
@@ -108,19 +109,19 @@ func TestHiddenReasoning(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := json.RawMessage(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"` + string(sealed) + `"}`)
-	items, failure := s.newItemReader(c, bound, nil).read(t.Context(), "input", []json.RawMessage{in})
+	stored, failure := s.newItemReader(c, bound, nil).read(t.Context(), "input", []json.RawMessage{in})
 	if failure != nil {
 		t.Fatal(failure)
 	}
-	sameJSON(t, items[0].Body, `{"type":"reasoning","id":"rs_1","summary":[],"content":[],"harmony_text":"secret thought"}`)
-	sameJSON(t, forModel(&items[0])[0], `{"type":"reasoning","id":"rs_1","summary":[],
+	sameJSON(t, stored[0].Body, `{"type":"reasoning","id":"rs_1","summary":[],"content":[],"harmony_text":"secret thought"}`)
+	sameJSON(t, items.ForModel(&stored[0])[0], `{"type":"reasoning","id":"rs_1","summary":[],
 		"content":[{"type":"reasoning_text","text":"secret thought"}]}`)
-	sameJSON(t, s.settings().sealer.forClient(&items[0], bound, nil), `{"type":"reasoning","id":"rs_1","summary":[],"content":[]}`)
+	sameJSON(t, s.settings().sealer.ForClient(&stored[0], bound, nil), `{"type":"reasoning","id":"rs_1","summary":[],"content":[]}`)
 	var carried struct {
 		Text   string `json:"harmony_text"`
 		Sealed string `json:"encrypted_content"`
 	}
-	shown := s.settings().sealer.forClient(&items[0], bound, []string{includeSealed})
+	shown := s.settings().sealer.ForClient(&stored[0], bound, []string{items.IncludeSealed})
 	if err := json.Unmarshal(shown, &carried); err != nil || carried.Text != "" {
 		t.Errorf("%+v, %v", carried, err)
 	}
@@ -139,12 +140,12 @@ func TestHiddenReasoning(t *testing.T) {
 }
 
 func TestLogprobs(t *testing.T) {
-	item := &store.Item{Type: typeMessage, Body: []byte(`{"type":"message","content":[{"type":"output_text","text":"a",` +
+	item := &store.Item{Type: items.TypeMessage, Body: []byte(`{"type":"message","content":[{"type":"output_text","text":"a",` +
 		`"logprobs":[{"token":"a"}]},{"type":"refusal","refusal":"no"}]}`)}
 	s := &New(Options{}).settings().sealer
-	sameJSON(t, s.forClient(item, nil, nil), `{"type":"message","content":[{"type":"output_text","text":"a","logprobs":[]},
+	sameJSON(t, s.ForClient(item, nil, nil), `{"type":"message","content":[{"type":"output_text","text":"a","logprobs":[]},
 		{"type":"refusal","refusal":"no"}]}`)
-	sameJSON(t, s.forClient(item, nil, []string{includeLogprobs}), string(item.Body))
+	sameJSON(t, s.ForClient(item, nil, []string{items.IncludeLogprobs}), string(item.Body))
 }
 
 // TestCompaction follows a compaction: to its client and back, with keys and without, into the store, and to the model.
@@ -152,27 +153,29 @@ func TestCompaction(t *testing.T) {
 	const payload = `{"summary":"what was said","items":[{"role":"user","content":"go on"}]}`
 	for _, s := range []*Service{New(Options{}), New(Options{SealKeys: testKeys(t)})} {
 		c := &caller{settings: s.settings(), tenantValue: "acme"}
-		in := s.settings().sealer.newCompaction(payload, c.bound("m"))
-		if strings.Contains(string(in), hiddenText) || strings.Contains(string(in), "what was said") {
+		in := s.settings().sealer.NewCompaction(payload, c.bound("m"))
+		if strings.Contains(string(in), items.HiddenText) || strings.Contains(string(in), "what was said") {
 			t.Errorf("the client gets %s", in)
 		}
-		items, failure := s.newItemReader(c, c.bound("another model"), nil).read(t.Context(), "input", []json.RawMessage{in})
+		stored, failure := s.newItemReader(c, c.bound("another model"), nil).read(t.Context(), "input",
+			[]json.RawMessage{in})
 		if failure != nil {
 			t.Fatal(failure)
 		}
 		var carried struct {
 			Sealed string `json:"encrypted_content"`
 		}
-		if json.Unmarshal(items[0].Body, &carried) != nil || carried.Sealed != "" {
-			t.Errorf("stored as %s", items[0].Body)
+		if json.Unmarshal(stored[0].Body, &carried) != nil || carried.Sealed != "" {
+			t.Errorf("stored as %s", stored[0].Body)
 		}
-		model := forModel(&items[0])
+		model := items.ForModel(&stored[0])
 		if len(model) != 2 || !strings.Contains(string(model[0]), "what was said") ||
 			string(model[1]) != `{"role":"user","content":"go on"}` {
 			t.Errorf("the model gets %s", model)
 		}
-		again := s.settings().sealer.forClient(&items[0], c.bound(""), nil)
-		if _, failure := s.newItemReader(c, c.bound("m"), nil).read(t.Context(), "input", []json.RawMessage{again}); failure != nil {
+		again := s.settings().sealer.ForClient(&stored[0], c.bound(""), nil)
+		if _, failure := s.newItemReader(c, c.bound("m"), nil).read(t.Context(), "input",
+			[]json.RawMessage{again}); failure != nil {
 			t.Error(failure)
 		}
 		if s.options.SealKeys == nil {
@@ -206,7 +209,7 @@ func TestTail(t *testing.T) {
 		for _, item := range tt.items {
 			list = append(list, json.RawMessage(item))
 		}
-		if got := tail(list); got != tt.want {
+		if got := items.Tail(list); got != tt.want {
 			t.Errorf("%v: %d, want %d", tt.items, got, tt.want)
 		}
 	}
@@ -230,7 +233,7 @@ func TestPlainMessages(t *testing.T) {
 		{`{"role":"user","content":[]}`, stored},
 	} {
 		reader, sent, want := newTestReader(s, nil), tt.sent, tt.want
-		items, failure := reader.read(t.Context(), "input", []json.RawMessage{json.RawMessage(sent)})
+		kept, failure := reader.read(t.Context(), "input", []json.RawMessage{json.RawMessage(sent)})
 		if failure != nil {
 			t.Fatal(failure)
 		}
@@ -238,9 +241,9 @@ func TestPlainMessages(t *testing.T) {
 		case "":
 			want = sent
 		case stored:
-			want = string(items[0].Body)
+			want = string(kept[0].Body)
 		}
-		if got := forModel(&items[0]); len(got) != 1 || string(got[0]) != want {
+		if got := items.ForModel(&kept[0]); len(got) != 1 || string(got[0]) != want {
 			t.Errorf("%s: %s, want %s", sent, got, want)
 		}
 	}

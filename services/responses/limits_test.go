@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 )
 
 // A model that calls tools although it must not ends the response.
@@ -20,7 +21,7 @@ func TestToolRoundsEnd(t *testing.T) {
 		f, gateway, server := startTools(t, ToolOptions{Rounds: 3},
 			[]string{answerOf("completed", 10, 5, callItem("t", "say_it", `{}`))}, saying("hello"))
 		r := f.ask(`"input":"go",` + members + never)
-		if r.Status != statusCompleted || len(server.Calls()) != limit.calls || len(gateway.asked) != limit.rounds ||
+		if r.Status != items.Completed || len(server.Calls()) != limit.calls || len(gateway.asked) != limit.rounds ||
 			!strings.Contains(gateway.last(), `"tool_choice":"none"`) {
 			t.Errorf("%s %+v: %d calls, %d rounds", members, r, len(server.Calls()), len(gateway.asked))
 		}
@@ -72,7 +73,7 @@ func TestFileAllowsTools(t *testing.T) {
 	r := f.ask(`"input":"go","tools":[{"type":"mcp","server_label":"t","require_approval":"never",` +
 		`"allowed_tools":["fail","say.it"]}]`)
 	list, _ := r.Output[0]["tools"].([]any)
-	if len(list) != 1 || r.types() != "mcp_list_tools mcp_call message" || r.Output[1]["status"] != statusFailed ||
+	if len(list) != 1 || r.types() != "mcp_list_tools mcp_call message" || r.Output[1]["status"] != items.Failed ||
 		len(server.Calls()) != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -99,7 +100,7 @@ func TestToolsRunOnce(t *testing.T) {
 	f, _, server := startTools(t, ToolOptions{}, []string{
 		answerOf("completed", 10, 5, callItem("t", "say_it", `{}`)), failed}, saying("hello"))
 	r := f.ask(`"input":"go",` + never)
-	if r.Status != statusFailed || r.types() != "mcp_list_tools mcp_call" || len(server.Calls()) != 1 {
+	if r.Status != items.Failed || r.types() != "mcp_list_tools mcp_call" || len(server.Calls()) != 1 {
 		t.Errorf("%+v", r)
 	}
 	if status, body := f.do("GET", "/v1/responses/"+r.ID, ""); status != 200 || !strings.Contains(body, "mcp_call") {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 )
 
 // loop is the state of a turn with tools that the service runs.
@@ -49,14 +50,14 @@ func (t *turn) roundFields(fields map[string]json.RawMessage) map[string]json.Ra
 		}
 	}
 	tools := t.hosted.plain()
-	set("tools", mustMarshal(tools))
+	set("tools", items.JSON(tools))
 	choice, _ := t.hosted.forGateway(t.rounds, t.round.last) // list has reported what is wrong
 	if len(tools) == 0 {
 		choice = nil
 	}
 	set("tool_choice", choice)
 	if left, limited := t.tokensLeft(); limited && t.rounds > 0 {
-		set("max_output_tokens", mustMarshal(left))
+		set("max_output_tokens", items.JSON(left))
 	}
 	return fields
 }
@@ -85,7 +86,7 @@ const minTokens = 16
 // tokensLeft returns how many tokens the model may still write, if the request limits them.
 func (t *turn) tokensLeft() (left int64, limited bool) {
 	var most *int64
-	if json.Unmarshal(orNull(t.request.fields["max_output_tokens"]), &most) != nil || most == nil {
+	if json.Unmarshal(items.OrNull(t.request.fields["max_output_tokens"]), &most) != nil || most == nil {
 		return 0, false
 	}
 	return *most - t.usage.Output, true
@@ -103,7 +104,8 @@ func (t *turn) runCalls(ctx context.Context, end *ending, emit func(*event) erro
 	}
 	t.rounds++
 	calls := t.round.calls
-	t.service.log.Info("a round of a response with tools has ended", "response", t.id, "round", t.rounds, "calls", len(calls),
+	t.service.log.Info("a round of a response with tools has ended", "response", t.id, "round", t.rounds, "calls",
+		len(calls),
 		"input_tokens", t.usage.Input-before.Input, "output_tokens", t.usage.Output-before.Output)
 	if end.kind != "response.completed" {
 		return false, t.showCut(ctx, calls, emit)
@@ -135,8 +137,8 @@ func (t *turn) runCalls(ctx context.Context, end *ending, emit func(*event) erro
 	}
 	if left, limited := t.tokensLeft(); limited && left < minTokens {
 		end.kind = "response.incomplete"
-		end.object["status"] = mustMarshal(statusIncomplete)
-		end.object["incomplete_details"] = mustMarshal(map[string]string{"reason": openai.ReasonMaxOutputTokens})
+		end.object["status"] = items.JSON(items.Incomplete)
+		end.object["incomplete_details"] = items.JSON(map[string]string{"reason": openai.ReasonMaxOutputTokens})
 		end.object["completed_at"] = json.RawMessage("null")
 		return false, nil
 	}
@@ -149,8 +151,8 @@ func (t *turn) ownTools(o object) {
 		return
 	}
 	var plain []json.RawMessage
-	if json.Unmarshal(orNull(o["tools"]), &plain) == nil && !t.echoed {
-		t.echo, t.echoed = mustMarshal(t.hosted.echo(plain)), true
+	if json.Unmarshal(items.OrNull(o["tools"]), &plain) == nil && !t.echoed {
+		t.echo, t.echoed = items.JSON(t.hosted.echo(plain)), true
 	}
 	if t.echoed {
 		o["tools"] = t.echo
@@ -158,7 +160,7 @@ func (t *turn) ownTools(o object) {
 	if t.hosted.choice.raw != nil {
 		o["tool_choice"] = t.hosted.choice.raw
 	} else {
-		o["tool_choice"] = mustMarshal("auto")
+		o["tool_choice"] = items.JSON("auto")
 	}
-	o["max_output_tokens"] = orNull(t.request.fields["max_output_tokens"])
+	o["max_output_tokens"] = items.OrNull(t.request.fields["max_output_tokens"])
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -41,7 +43,7 @@ func (m *maker) run(ctx context.Context) {
 	s := m.service
 	ctx, span := m.backgroundSpan(ctx)
 	defer span.End()
-	past, input, err := m.store.JobItems(ctx, m.job, m.turn.share.take)
+	past, input, err := m.store.JobItems(ctx, m.job, m.turn.share.Take)
 	if err == nil && m.turn.request.conversation != "" {
 		var locked *store.Past
 		locked, err = m.store.Lock(ctx, m.job.Tenant, m.turn.request.conversation, m.job.ID, lockLease,
@@ -60,15 +62,17 @@ func (m *maker) run(ctx context.Context) {
 		var corrupt *store.CorruptError
 		switch {
 		case ctx.Err() != nil:
-		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGap), errors.As(err, &large), errors.As(err, &corrupt):
-			m.fail(ctx, s.failure(err, "previous_response_id", notFound("Conversation", m.turn.request.conversation)).Message)
+		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGap), errors.As(err, &large), errors.As(err,
+			&corrupt):
+			m.fail(ctx, s.failure(err, "previous_response_id", refusal.NotFound("Conversation",
+				m.turn.request.conversation)).Message)
 		default: // the store's fault: any replica tries again
 			s.log.Warn("a response in the background could not be begun; trying again", "response", m.job.ID, "error", err)
 			m.ignoreLost(m.store.Release(ctx, m.job, busyWait))
 		}
 		return
 	}
-	m.turn.past, m.turn.input, m.turn.share.insists = past, input, true
+	m.turn.past, m.turn.input, m.turn.share.Insists = past, input, true
 	work, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	m.cancel = cancel
@@ -126,7 +130,8 @@ func (m *maker) keep(work context.Context) {
 			m.cancel(err)
 			return
 		case err != nil && work.Err() == nil:
-			m.service.log.Warn("a response in the background was not stored; trying again", "response", m.job.ID, "error", err)
+			m.service.log.Warn("a response in the background was not stored; trying again", "response", m.job.ID, "error",
+				err)
 		case stored:
 			renewed = m.service.now()
 		}
@@ -137,7 +142,7 @@ func (m *maker) keep(work context.Context) {
 func (m *maker) take(ctx context.Context, e *event) error {
 	if m.turn.sequence == 1 {
 		m.mu.Lock()
-		m.unbegun = mustMarshal(m.turn.last)
+		m.unbegun = items.JSON(m.turn.last)
 		m.mu.Unlock()
 		if err := m.begin(ctx); err != nil {
 			return err
@@ -235,8 +240,9 @@ func (m *maker) finish(ctx context.Context, end *outcome) {
 	for _, e := range t.lastEvents(end) {
 		m.add(e)
 	}
-	o := &store.Outcome{Status: end.status, Object: end.stored, Output: t.kept(end.output, end.preambles, end), Events: m.waiting,
-		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end), JoinConversation: end.status == statusCompleted}
+	o := &store.Outcome{Status: end.status, Object: end.stored, Output: t.kept(end.output, end.preambles, end),
+		Events:        m.waiting,
+		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end), JoinConversation: end.status == items.Completed}
 	for wait := firstRetry; ; wait = min(2*wait, renewal) { // soon, before another replica takes the response over
 		attempt, cancel := context.WithTimeout(ctx, renewTimeout)
 		err := m.store.Finish(attempt, m.job, o)
@@ -258,29 +264,29 @@ func (m *maker) finish(ctx context.Context, end *outcome) {
 func (m *maker) fail(ctx context.Context, message string) {
 	t := m.turn
 	if t.last == nil {
-		t.last = object{"id": mustMarshal(t.id), "object": mustMarshal("response"), "status": mustMarshal(store.Queued)}
+		t.last = object{"id": items.JSON(t.id), "object": items.JSON("response"), "status": items.JSON(store.Queued)}
 	}
 	if t.sequence == 0 {
-		t.last["status"] = mustMarshal(store.InProgress)
-		o := object{"output": mustMarshal([]string{})}
+		t.last["status"] = items.JSON(store.InProgress)
+		o := object{"output": items.JSON([]string{})}
 		for name, value := range t.last {
 			o[name] = value
 		}
 		_ = t.open(o, func(e *event) error { m.add(e); return nil })
 	}
-	m.finish(ctx, t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: message}))
+	m.finish(ctx, t.synthesize(items.Failed, &openai.Error{Code: contract.CodeServerError, Message: message}))
 }
 
 // resume takes over what is stored of the response: the object, the finished items of the stream, and the number of
 // the next event.
 func (m *maker) resume(ctx context.Context) {
-	m.turn.share.insists = true
-	if r, err := m.store.Object(ctx, m.job.Tenant, m.job.ID, m.turn.share.take); err == nil {
+	m.turn.share.Insists = true
+	if r, err := m.store.Object(ctx, m.job.Tenant, m.job.ID, m.turn.share.Take); err == nil {
 		_ = json.Unmarshal(r.Object, &m.turn.last) // what cannot be read leaves the object as it was queued
 		m.turn.request.stream = r.Streamed
 	}
 	for ended := false; !ended; {
-		batches, last, err := m.store.EventsAfter(ctx, m.job.Tenant, m.job.ID, m.next-1, m.turn.share.hold)
+		batches, last, err := m.store.EventsAfter(ctx, m.job.Tenant, m.job.ID, m.next-1, m.turn.share.Hold)
 		if err != nil {
 			m.service.log.Warn("the events of a response cannot be read", "response", m.job.ID, "error", err)
 			break
@@ -291,7 +297,7 @@ func (m *maker) resume(ctx context.Context) {
 			m.takeItems(batches[i].Body)
 			m.next = batches[i].Last + 1
 		}
-		m.turn.share.drop(size)
+		m.turn.share.Drop(size)
 		ended = last || len(batches) == 0
 	}
 	if m.job.Begun {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
 )
@@ -37,11 +39,13 @@ func (t *turn) list(ctx context.Context) *openai.Error {
 			size += len(tools[i].Name) + len(tools[i].Description) + len(tools[i].InputSchema)
 		}
 		if count += len(tools); count > maxTools || size > openai.MaxTools {
-			return badRequest(contract.CodeInvalidValue, m.at, fmt.Sprintf("Invalid '%s': with the tools of %s the request has "+
-				"more than %d tools, or more than %d bytes of them.", m.at, quote(m.label), maxTools, openai.MaxTools))
+			return refusal.Bad(contract.CodeInvalidValue, m.at,
+				fmt.Sprintf("Invalid '%s': with the tools of %s the request has "+
+					"more than %d tools, or more than %d bytes of them.", m.at, refusal.Quote(m.label), maxTools,
+					openai.MaxTools))
 		}
-		if t.share.take(int64(size-before)) != nil {
-			return errOverloaded("no memory for the tools of the request now")
+		if t.share.Take(int64(size-before)) != nil {
+			return refusal.Overloaded("no memory for the tools of the request now")
 		}
 		m.offer(t.service.log, tools)
 		if !known {
@@ -69,7 +73,7 @@ func (t *turn) listFrom(ctx context.Context, m *mcpTools) ([]toolserver.Tool, *o
 	}
 	var wrong *toolserver.ServerError
 	if errors.As(err, &wrong) {
-		return nil, badRequest(contract.CodeInvalidValue, m.at, "Invalid '"+m.at+"': "+err.Error()+".")
+		return nil, refusal.Bad(contract.CodeInvalidValue, m.at, "Invalid '"+m.at+"': "+err.Error()+".")
 	}
 	code := "server_error"
 	var answered *toolserver.HTTPError
@@ -77,7 +81,7 @@ func (t *turn) listFrom(ctx context.Context, m *mcpTools) ([]toolserver.Tool, *o
 		code = "http_error"
 	}
 	return nil, &openai.Error{Status: http.StatusFailedDependency, Type: "external_connector_error", Code: code,
-		Param: "tools", Message: "Error retrieving tool list from MCP server: " + quote(m.label) + ". " + err.Error()}
+		Param: "tools", Message: "Error retrieving tool list from MCP server: " + refusal.Quote(m.label) + ". " + err.Error()}
 }
 
 // listed returns the tools of the newest list of a label in the conversation.
@@ -88,7 +92,7 @@ func (t *turn) listed(label string) ([]toolserver.Tool, bool) {
 				Label string       `json:"server_label"`
 				Tools []listedTool `json:"tools"`
 			}
-			if list[i].Type != typeListTools || json.Unmarshal(list[i].Body, &item) != nil || item.Label != label {
+			if list[i].Type != items.TypeListTools || json.Unmarshal(list[i].Body, &item) != nil || item.Label != label {
 				continue
 			}
 			tools := make([]toolserver.Tool, len(item.Tools))
@@ -129,12 +133,12 @@ func (m *mcpTools) listItem() json.RawMessage {
 		tools = append(tools, listedTool{Name: tool.Name, Description: &tool.Description, Schema: schema,
 			Annotations: &listedAnnotations{tool.ReadOnly}})
 	}
-	return mustMarshal(struct {
+	return items.JSON(struct {
 		ID    string       `json:"id"`
 		Type  string       `json:"type"`
 		Label string       `json:"server_label"`
 		Tools []listedTool `json:"tools"`
-	}{newID(idPrefixes[typeListTools]), typeListTools, m.label, tools})
+	}{items.NewID(items.Prefixes[items.TypeListTools]), items.TypeListTools, m.label, tools})
 }
 
 // tenant returns what keeps the sessions of tenants apart. Where there is one, it may have all of them.

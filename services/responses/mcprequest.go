@@ -7,22 +7,25 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
 )
 
 // readMCPTool reads a tool of the type mcp.
 func (s *snapshot) readMCPTool(at string, f *toolFields) (*mcpTools, *openai.Error) {
 	if f.Label == "" {
-		return nil, badRequest(contract.CodeMissingParameter, at+".server_label", "Missing required parameter: '"+at+
+		return nil, refusal.Bad(contract.CodeMissingParameter, at+".server_label", "Missing required parameter: '"+at+
 			".server_label'.")
 	}
 	if !validLabel(f.Label) {
-		return nil, badRequest(contract.CodeInvalidValue, at+".server_label", "Invalid '"+at+".server_label': write a letter, "+
-			"and then letters, digits, '-' and '_', 64 at most.")
+		return nil, refusal.Bad(contract.CodeInvalidValue, at+".server_label",
+			"Invalid '"+at+".server_label': write a letter, "+
+				"and then letters, digits, '-' and '_', 64 at most.")
 	}
 	for _, field := range []struct{ name, value string }{{"connector_id", f.Connector}, {"tunnel_id", f.Tunnel}} {
 		if field.value != "" {
-			return nil, badRequest(contract.CodeUnsupportedParameter, at+"."+field.name, "Unsupported parameter: '"+at+"."+
+			return nil, refusal.Bad(contract.CodeUnsupportedParameter, at+"."+field.name, "Unsupported parameter: '"+at+"."+
 				field.name+"' names a server of OpenAI's. Write a server_url.")
 		}
 	}
@@ -36,7 +39,7 @@ func (s *snapshot) readMCPTool(at string, f *toolFields) (*mcpTools, *openai.Err
 		return nil, failure
 	}
 	allowed := toolFilter{all: true}
-	if given(f.Allowed) {
+	if items.Given(f.Allowed) {
 		if allowed, failure = readFilter(at+".allowed_tools", f.Allowed, true); failure != nil {
 			return nil, failure
 		}
@@ -52,8 +55,9 @@ func (s *snapshot) findServer(m *mcpTools, f *toolFields, headers http.Header) *
 	configured := s.Tools.Server(m.label)
 	switch {
 	case configured != nil && f.URL != "" && f.URL != configured.URL:
-		return badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': the label "+quote(m.label)+" is a server of this "+
-			"gateway. Leave server_url out, or choose another label.")
+		return refusal.Bad(contract.CodeInvalidValue, at,
+			"Invalid '"+at+"': the label "+refusal.Quote(m.label)+" is a server of this "+
+				"gateway. Leave server_url out, or choose another label.")
 	case configured != nil:
 		m.configured, m.to = true, configured.server().With(headers)
 		if len(configured.AllowedTools) > 0 {
@@ -63,12 +67,13 @@ func (s *snapshot) findServer(m *mcpTools, f *toolFields, headers http.Header) *
 		m.never.all = configured.RequireApproval == approvalNever
 		return nil
 	case f.URL == "":
-		return badRequest(contract.CodeMissingParameter, at, "Missing required parameter: '"+at+"'. This gateway has no MCP "+
-			"server "+quote(m.label)+" of its own.")
+		return refusal.Bad(contract.CodeMissingParameter, at,
+			"Missing required parameter: '"+at+"'. This gateway has no MCP "+
+				"server "+refusal.Quote(m.label)+" of its own.")
 	}
 	u, err := s.guard.Check(f.URL)
 	if err != nil {
-		return badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': "+err.Error()+".")
+		return refusal.Bad(contract.CodeInvalidValue, at, "Invalid '"+at+"': "+err.Error()+".")
 	}
 	m.to = &toolserver.Server{Label: m.label, URL: u.String(), Headers: headers}
 	return nil
@@ -76,7 +81,7 @@ func (s *snapshot) findServer(m *mcpTools, f *toolFields, headers http.Header) *
 
 // readApproval reads which calls need an approval. The API's default is that all do.
 func (m *mcpTools) readApproval(at string, raw json.RawMessage) *openai.Error {
-	if !given(raw) {
+	if !items.Given(raw) {
 		return nil
 	}
 	m.never = toolFilter{} // the request says which
@@ -87,20 +92,20 @@ func (m *mcpTools) readApproval(at string, raw json.RawMessage) *openai.Error {
 		case approvalNever:
 			m.never.all = true
 		default:
-			return badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': write always or never.")
+			return refusal.Bad(contract.CodeInvalidValue, at, "Invalid '"+at+"': write always or never.")
 		}
 		return nil
 	}
 	var object struct{ Always, Never json.RawMessage }
 	if json.Unmarshal(raw, &object) != nil {
-		return wrongType(at, "always, never, or an object with filters")
+		return refusal.WrongType(at, "always, never, or an object with filters")
 	}
 	for _, side := range []struct {
 		name string
 		raw  json.RawMessage
 		into *toolFilter
 	}{{approvalAlways, object.Always, &m.always}, {approvalNever, object.Never, &m.never}} {
-		if !given(side.raw) || m.always.all {
+		if !items.Given(side.raw) || m.always.all {
 			continue
 		}
 		f, failure := readFilter(at+"."+side.name, side.raw, false)
@@ -147,7 +152,7 @@ func readFilter(at string, raw json.RawMessage, bare bool) (toolFilter, *openai.
 		ReadOnly *bool    `json:"read_only"`
 	}
 	if json.Unmarshal(raw, &object) != nil {
-		return toolFilter{}, wrongType(at, "a list of names, or an object with tool_names or read_only")
+		return toolFilter{}, refusal.WrongType(at, "a list of names, or an object with tool_names or read_only")
 	}
 	return toolFilter{names: object.Names, readOnly: object.ReadOnly}, nil
 }
@@ -155,7 +160,7 @@ func readFilter(at string, raw json.RawMessage, bare bool) (toolFilter, *openai.
 // validLabel reports whether a label has the API's form.
 func validLabel(label string) bool {
 	letter := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
-	if label == "" || len(label) > maxQuoted || !letter(label[0]) {
+	if label == "" || len(label) > refusal.MaxQuoted || !letter(label[0]) {
 		return false
 	}
 	for i := range len(label) {

@@ -45,7 +45,8 @@ func TestToolFilters(t *testing.T) {
 		{`,"allowed_tools":["read"]`, "read"},
 		{`,"allowed_tools":[]`, ""},
 	} {
-		f, _, _ := startTools(t, ToolOptions{}, []string{answerOf("completed", 1, 1, textItem("done"))}, reading, saying("hello"))
+		f, _, _ := startTools(t, ToolOptions{}, []string{answerOf("completed", 1, 1, textItem("done"))}, reading,
+			saying("hello"))
 		r := f.ask(`"input":"go","tools":[{"type":"mcp","server_label":"t"` + c.members + `}]`)
 		var names []string
 		for _, tool := range r.Output[0]["tools"].([]any) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
 )
 
@@ -60,7 +61,7 @@ func (m *mcpTools) offer(log *slog.Logger, tools []toolserver.Tool) {
 		if !m.offers(&tools[i]) {
 			continue
 		}
-		tool := mcpTool{Tool: tools[i], shown: unusedName(functionName(tools[i].Name), used)}
+		tool := mcpTool{Tool: tools[i], shown: unusedName(items.FunctionName(tools[i].Name), used)}
 		tool.InputSchema = bytes.ToValidUTF8(tool.InputSchema, []byte("\uFFFD"))
 		if failure := checkTool(&tool); failure != nil {
 			if hidden++; hidden == 1 {
@@ -76,28 +77,11 @@ func (m *mcpTools) offer(log *slog.Logger, tools []toolserver.Tool) {
 	}
 }
 
-// functionName returns the name of a tool as the name of a function, which has fewer characters to choose from.
-func functionName(name string) string {
-	b := []byte(name)
-	for i, c := range b {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
-			b[i] = '_'
-		}
-	}
-	if len(b) == 0 {
-		return "_"
-	}
-	return string(b[:min(len(b), maxFunctionName)])
-}
-
-// maxFunctionName is the longest name of a function in the API.
-const maxFunctionName = 64
-
 func unusedName(name string, used map[string]bool) string {
 	unused := name
 	for n := 2; used[unused]; n++ {
 		suffix := "_" + strconv.Itoa(n)
-		unused = name[:min(len(name), maxFunctionName-len(suffix))] + suffix
+		unused = name[:min(len(name), items.MaxFunctionName-len(suffix))] + suffix
 	}
 	used[unused] = true
 	return unused
@@ -105,7 +89,7 @@ func unusedName(name string, used map[string]bool) string {
 
 // checkTool returns the error with which the gateway would refuse a tool, and with it the request.
 func checkTool(tool *mcpTool) *openai.Error {
-	body, failure := openai.Open(mustMarshal(map[string]any{"model": "m", "input": "", "tools": []any{tool.function()}}))
+	body, failure := openai.Open(items.JSON(map[string]any{"model": "m", "input": "", "tools": []any{tool.function()}}))
 	if failure == nil {
 		_, failure = openai.DecodeResponsesRequest(body)
 	}
@@ -118,7 +102,7 @@ func (t *mcpTool) function() json.RawMessage {
 	if len(t.InputSchema) > 0 {
 		function["parameters"] = t.InputSchema
 	}
-	return mustMarshal(function)
+	return items.JSON(function)
 }
 
 // namespace returns the tools as the gateway gets them, or nil if there are none.
@@ -132,7 +116,8 @@ func (m *mcpTools) namespace() json.RawMessage {
 	if len(functions) == 0 {
 		return nil
 	}
-	return mustMarshal(map[string]any{"type": "namespace", "name": m.label, "description": m.description, "tools": functions})
+	return items.JSON(map[string]any{"type": "namespace", "name": m.label, "description": m.description,
+		"tools": functions})
 }
 
 // shows reports whether the model is shown a tool.
@@ -172,14 +157,14 @@ func (m *mcpTools) echo(raw json.RawMessage) json.RawMessage {
 			fields[name] = json.RawMessage("null")
 		}
 	}
-	missing := isMissing(fields, "require_approval")
+	missing := items.Missing(fields, "require_approval")
 	switch {
 	case missing && m.never.all:
-		fields["require_approval"] = mustMarshal(approvalNever)
+		fields["require_approval"] = items.JSON(approvalNever)
 	case missing, m.always.all:
-		fields["require_approval"] = mustMarshal(approvalAlways)
+		fields["require_approval"] = items.JSON(approvalAlways)
 	}
-	return mustMarshal(fields)
+	return items.JSON(fields)
 }
 
 // metricLabel returns the server's name in metrics and logs. Labels of clients' would be too many.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -35,10 +36,11 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	inFlightDesc    = desc("requests_in_flight", "Requests that are being handled.")
-	memoryDesc      = desc("memory_bytes", "Memory that requests have taken, of the memory limit.")
-	storeUpDesc     = desc("store_up", "1 when the store answers, else 0.")
-	backlogDesc     = desc("background", "Responses in the background, of all replicas, by state: waiting or running.", "state")
+	inFlightDesc = desc("requests_in_flight", "Requests that are being handled.")
+	memoryDesc   = desc("memory_bytes", "Memory that requests have taken, of the memory limit.")
+	storeUpDesc  = desc("store_up", "1 when the store answers, else 0.")
+	backlogDesc  = desc("background", "Responses in the background, of all replicas, by state: waiting or running.",
+		"state")
 	connectionsDesc = desc("store_connections", "Connections to the database, by state: idle or in_use.", "state")
 	socketsDesc     = desc("websocket_connections", "WebSocket connections of clients.")
 	allDescs        = []*prometheus.Desc{inFlightDesc, memoryDesc, storeUpDesc, backlogDesc, connectionsDesc, socketsDesc}
@@ -47,7 +49,7 @@ var (
 	storeTime   = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 	chainTurns  = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500}
 	chainBytes  = []float64{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20}
-	statuses    = []string{statusCompleted, statusIncomplete, statusFailed, statusCancelled}
+	statuses    = []string{items.Completed, items.Incomplete, items.Failed, items.Cancelled}
 )
 
 func newMetrics(s *Service) *metrics {
@@ -63,12 +65,15 @@ func newMetrics(s *Service) *metrics {
 			[]string{"route", "status"}),
 		seconds: prometheus.NewHistogramVec(histogram("request_seconds", "Time to the end of the answer or its stream.",
 			requestTime), []string{"route"}),
-		ended: prometheus.NewCounterVec(counter("responses_total", "Responses that have ended, by how."), []string{"status"}),
-		turns: prometheus.NewHistogram(histogram("chain_turns", "Responses in the chains that requests continue.", chainTurns)),
+		ended: prometheus.NewCounterVec(counter("responses_total", "Responses that have ended, by how."),
+			[]string{"status"}),
+		turns: prometheus.NewHistogram(histogram("chain_turns", "Responses in the chains that requests continue.",
+			chainTurns)),
 		bytes: prometheus.NewHistogram(histogram("chain_bytes",
 			"Size of the items in the chains and conversations that requests continue.", chainBytes)),
 		expired: prometheus.NewCounter(counter("expired_total", "Expired responses that this replica has removed.")),
-		storeSeconds: prometheus.NewHistogramVec(histogram("store_seconds", "Time of the database's operations.", storeTime),
+		storeSeconds: prometheus.NewHistogramVec(histogram("store_seconds", "Time of the database's operations.",
+			storeTime),
 			[]string{"operation"}),
 		storeErrors: prometheus.NewCounterVec(counter("store_errors_total", "Operations that failed in the database."),
 			[]string{"operation"}),
@@ -140,8 +145,8 @@ func (m *metrics) lookUp(c chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	gauge(inFlightDesc, float64(m.service.inFlight.inUse()))
-	gauge(memoryDesc, float64(m.service.memory.inUse()))
+	gauge(inFlightDesc, float64(m.service.inFlight.InUse()))
+	gauge(memoryDesc, float64(m.service.memory.InUse()))
 	gauge(socketsDesc, float64(m.service.sockets.Open()))
 	st := m.service.database.Load()
 	if st == nil {

@@ -3,6 +3,8 @@ package responses
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 )
 
 // hiddenIndex is the output_index of an item that the client does not get.
@@ -28,7 +30,7 @@ func (t *turn) renumber(e *event) error {
 		e.kind = ""
 		return nil
 	}
-	e.data = mustMarshal(body)
+	e.data = items.JSON(body)
 	return nil
 }
 
@@ -51,9 +53,9 @@ func (t *turn) number(body map[string]json.RawMessage) (hidden bool, err error) 
 		if !known || to == hiddenIndex {
 			return true, nil
 		}
-		body["output_index"] = mustMarshal(to)
+		body["output_index"] = items.JSON(to)
 	}
-	body["sequence_number"] = mustMarshal(t.sequence)
+	body["sequence_number"] = items.JSON(t.sequence)
 	return false, nil
 }
 
@@ -78,7 +80,7 @@ func (t *turn) takeNumbered(body map[string]json.RawMessage, added bool) (taken 
 		}
 		return true, nil
 	}
-	if !added && strings.HasSuffix(itemOf(body["item"]).Type, "_call") {
+	if !added && strings.HasSuffix(items.Of(body["item"]).Type, "_call") {
 		t.round.waits = true
 	}
 	_, err = t.number(body)

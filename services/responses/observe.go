@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 )
 
 // otherRoute is the route of a path that the API does not have, and frameRoute that of a request on a connection.
@@ -45,7 +46,8 @@ type observed struct {
 func (s *Service) observe(o *observed) {
 	took := s.now().Sub(o.began)
 	s.metrics.answered(o.route, o.status, took)
-	s.accessLog.write(&logLine{Time: o.began.UTC(), RequestID: openai.Clip(o.id, maxLogged), Route: o.route, Status: o.status,
+	s.accessLog.write(&logLine{Time: o.began.UTC(), RequestID: openai.Clip(o.id, maxLogged), Route: o.route,
+		Status:     o.status,
 		DurationMS: took.Milliseconds(), BytesSent: o.bytes, Model: openai.Clip(o.model, maxLogged)})
 }
 
@@ -97,7 +99,7 @@ func (l *accessLog) write(line *logLine) {
 	if l.to == nil {
 		return
 	}
-	text := append(mustMarshal(line), '\n')
+	text := append(items.JSON(line), '\n')
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, _ = l.to.Write(text) // a full disk must not fail requests

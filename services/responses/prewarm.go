@@ -5,6 +5,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -22,8 +23,8 @@ func (t *turn) prewarm(ctx context.Context, send func(*event) error, save func(*
 	if err := t.open(t.last, send); err != nil {
 		return nil // the connection has ended
 	}
-	response.Status, response.CompletedAt, response.Usage = statusCompleted, t.service.now().Unix(), usage
-	t.finish(ctx, t.end("response.completed", statusCompleted, t.object(response)), send, save)
+	response.Status, response.CompletedAt, response.Usage = items.Completed, t.service.now().Unix(), usage
+	t.finish(ctx, t.end("response.completed", items.Completed, t.object(response)), send, save)
 	return nil
 }
 
@@ -34,7 +35,7 @@ func (t *turn) check(ctx context.Context) (*openai.Response, *openai.Error) {
 	defer func() { t.sealing = sealing }()
 	if len(t.past)+len(t.input) == 0 {
 		// A client may only want its instructions and tools to be known. Every other request needs an item.
-		t.input = []store.Item{{Type: typeMessage, Body: []byte(`{"type":"message","role":"user","content":""}`)}}
+		t.input = []store.Item{{Type: items.TypeMessage, Body: []byte(`{"type":"message","role":"user","content":""}`)}}
 		defer func() { t.input = nil }()
 	}
 	var count struct {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 )
 
 // request is the body of a request for a response, as far as the service handles it itself.
@@ -40,7 +42,7 @@ func parseRequest(body []byte) (*request, *openai.Error) {
 func parseFields(body []byte) (*request, *openai.Error) {
 	r := &request{store: true}
 	if err := json.Unmarshal(body, &r.fields); err != nil || r.fields == nil {
-		return nil, badRequest(contract.CodeInvalidJSON, "", "The body is not a JSON object.")
+		return nil, refusal.Bad(contract.CodeInvalidJSON, "", "The body is not a JSON object.")
 	}
 	return r, nil
 }
@@ -68,10 +70,10 @@ func (r *request) read() *openai.Error {
 	}
 	switch {
 	case r.previous != "" && r.conversation != "":
-		return badRequest(contract.CodeMutuallyExclusive, "previous_response_id", "Mutually exclusive parameters. "+
+		return refusal.Bad(contract.CodeMutuallyExclusive, "previous_response_id", "Mutually exclusive parameters. "+
 			"Ensure you are only providing one of: 'previous_response_id' or 'conversation'.")
 	case r.background && !r.store:
-		return badRequest(contract.CodeUnsupportedParameter, "background",
+		return refusal.Bad(contract.CodeUnsupportedParameter, "background",
 			"Unsupported parameter: 'background' needs 'store' to be true.")
 	}
 	return r.takeInput()
@@ -81,19 +83,14 @@ func (r *request) read() *openai.Error {
 func (r *request) take(name, want string, into any) *openai.Error {
 	raw, given := r.fields[name]
 	delete(r.fields, name)
-	if !given || isNull(raw) {
+	if !given || items.IsNull(raw) {
 		return nil
 	}
 	if json.Unmarshal(raw, into) != nil {
-		return wrongType(name, want)
+		return refusal.WrongType(name, want)
 	}
 	return nil
 }
-
-func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
-
-// given reports whether a member is there, and is not null.
-func given(raw json.RawMessage) bool { return raw != nil && !isNull(raw) }
 
 // takeConversation reads the conversation's id, which is the field itself or its member.
 func (r *request) takeConversation() *openai.Error {
@@ -108,7 +105,7 @@ func (r *request) takeConversation() *openai.Error {
 		return nil
 	}
 	if json.Unmarshal(whole, &object) != nil || object.ID == nil {
-		return wrongType("conversation", "a string, or an object with an id")
+		return refusal.WrongType("conversation", "a string, or an object with an id")
 	}
 	r.conversation = *object.ID
 	return nil
@@ -117,16 +114,16 @@ func (r *request) takeConversation() *openai.Error {
 func (r *request) takeInput() *openai.Error {
 	raw, given := r.fields["input"]
 	delete(r.fields, "input")
-	if !given || isNull(raw) {
+	if !given || items.IsNull(raw) {
 		return nil
 	}
 	text := ""
 	if json.Unmarshal(raw, &text) == nil {
-		r.input = []json.RawMessage{mustMarshal(map[string]string{"type": "message", "role": "user", "content": text})}
+		r.input = []json.RawMessage{items.JSON(map[string]string{"type": "message", "role": "user", "content": text})}
 		return nil
 	}
 	if json.Unmarshal(raw, &r.input) != nil {
-		return wrongType("input", "a string or an array of items")
+		return refusal.WrongType("input", "a string or an array of items")
 	}
 	return nil
 }
@@ -135,17 +132,17 @@ func (r *request) takeInput() *openai.Error {
 func (r *request) includesValue(value string) bool { return slices.Contains(r.includes, value) }
 
 // plain returns the body of a request that needs no store: fields of a request, and all items.
-func plain(fields map[string]json.RawMessage, items []json.RawMessage, stream bool) []byte {
+func plain(fields map[string]json.RawMessage, list []json.RawMessage, stream bool) []byte {
 	b := bytes.NewBufferString(`{"store":false,"stream":`)
 	fmt.Fprintf(b, "%t", stream)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		b.WriteByte(',')
-		b.Write(mustMarshal(name))
+		b.Write(items.JSON(name))
 		b.WriteByte(':')
 		b.Write(fields[name])
 	}
 	b.WriteString(`,"input":[`)
-	for i, item := range items {
+	for i, item := range list {
 		if i > 0 {
 			b.WriteByte(',')
 		}
@@ -153,13 +150,4 @@ func plain(fields map[string]json.RawMessage, items []json.RawMessage, stream bo
 	}
 	b.WriteString("]}")
 	return b.Bytes()
-}
-
-// mustMarshal returns the JSON of a value that always has one.
-func mustMarshal(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("responses: " + err.Error())
-	}
-	return b
 }

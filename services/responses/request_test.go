@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 )
 
 func TestParseRequest(t *testing.T) {
@@ -16,7 +17,7 @@ func TestParseRequest(t *testing.T) {
 		t.Fatal(failure)
 	}
 	if r.model != "m" || r.previous != "resp_1" || r.conversation != "" || !r.stream || !r.store || r.background ||
-		!r.includesValue(includeSealed) || len(r.input) != 1 {
+		!r.includesValue(items.IncludeSealed) || len(r.input) != 1 {
 		t.Errorf("%+v", r)
 	}
 	want := `{"store":false,"stream":true,"include":["reasoning.encrypted_content"],"model":"m","temperature":0.5,` +
@@ -58,7 +59,8 @@ func TestParseRequestRefused(t *testing.T) {
 			Param: "previous_response_id"},
 	} {
 		_, failure := parseRequest([]byte(body))
-		if failure == nil || failure.Status != 400 || failure.Type != "invalid_request_error" || failure.Code != want.Code ||
+		if failure == nil || failure.Status != 400 || failure.Type != "invalid_request_error" ||
+			failure.Code != want.Code ||
 			failure.Param != want.Param || failure.Message == "" {
 			t.Errorf("%s: %+v", body, failure)
 		}

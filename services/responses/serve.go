@@ -42,7 +42,7 @@ func (s *Service) Serve(ctx context.Context, l net.Listener, drain time.Duration
 		return errors.Join(err, server.Close())
 	}
 	s.Stop()
-	if n := s.inFlight.inUse() + int64(s.sockets.Open()) + s.slots.taken.Load(); n > 0 {
+	if n := s.inFlight.InUse() + int64(s.sockets.Open()) + s.slots.taken.Load(); n > 0 {
 		s.log.Info("draining: no other request is taken, and those that run may end", "running", n, "at_most", drain)
 	}
 	limited, cancel := context.WithTimeout(working, drain)

@@ -16,6 +16,8 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/services/responses/quota"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/socket"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
@@ -56,7 +58,7 @@ type Service struct {
 	applying sync.Mutex
 	client   *http.Client
 	// memory is what the texts of requests take, inFlight the requests, and connected the connections.
-	memory, inFlight, connected *quota
+	memory, inFlight, connected *quota.Pool
 	accessLog                   accessLog
 	metrics                     *metrics
 	// database is nil until the store has answered for the first time.
@@ -89,7 +91,7 @@ func New(o Options) *Service {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Service{
-		options: o, log: o.Log, now: o.Now, memory: newQuota(), inFlight: newQuota(), connected: newQuota(),
+		options: o, log: o.Log, now: o.Now, memory: quota.New(), inFlight: quota.New(), connected: quota.New(),
 		recent: &recent{}, sockets: socket.NewServer(socket.Limits{}, o.Log), slots: newSlots(),
 		toolServers: toolserver.NewPool(toolserver.Limits{}, nil, o.Log),
 		kick:        make(chan struct{}, 1), reached: make(chan struct{}),
@@ -121,7 +123,7 @@ func (s *Service) stored() (*store.Store, *openai.Error) {
 	if st := s.database.Load(); st != nil {
 		return st, nil
 	}
-	return nil, errStore()
+	return nil, refusal.StoreAway()
 }
 
 // Reached is closed when the store has answered for the first time.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -127,7 +129,8 @@ func (f *fixture) wants(status int, code, method, path, body string) {
 	var o struct {
 		Error struct{ Code, Message string }
 	}
-	if err := json.Unmarshal([]byte(text), &o); err != nil || got != status || o.Error.Code != code || o.Error.Message == "" {
+	if err := json.Unmarshal([]byte(text), &o); err != nil || got != status || o.Error.Code != code ||
+		o.Error.Message == "" {
 		f.t.Errorf("%s %s %s: %d %s", method, path, body, got, text)
 	}
 }
@@ -196,7 +199,7 @@ func TestMetadata(t *testing.T) {
 		for i := range n {
 			m[fmt.Sprint(i)] = "x"
 		}
-		return string(mustMarshal(m))
+		return string(items.JSON(m))
 	}
 	for raw, want := range map[string]string{
 		`{}`:      "",
@@ -244,10 +247,11 @@ func TestSlowBody(t *testing.T) {
 	}
 	defer conn.Close()
 	const body = `{"model":"m","input":"x"}`
-	if _, err := fmt.Fprintf(conn, "POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body[:5]); err != nil {
+	if _, err := fmt.Fprintf(conn, "POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body),
+		body[:5]); err != nil {
 		t.Fatal(err)
 	}
-	await(t, func() bool { return f.s.memory.inUse() > 0 })
+	await(t, func() bool { return f.s.memory.InUse() > 0 })
 	if _, err := io.WriteString(conn, body[5:]); err != nil {
 		t.Fatal(err)
 	}
@@ -304,44 +308,18 @@ func TestClientLeft(t *testing.T) {
 	turn, _ := f.s.newTurn(request, f.s.caller(http.Header{}))
 	failure = turn.deliver(t.Context(), func(*event) error { return io.ErrClosedPipe },
 		func(end *outcome) *openai.Error { status = end.status; return nil })
-	if failure != nil || status != statusCancelled {
+	if failure != nil || status != items.Cancelled {
 		t.Errorf("%v, status %s", failure, status)
 	}
 }
 
-// TestTenantsShare: a tenant has half of the requests at most, and the rest is left to others.
+// TestTenantsShare: where the gateway tells clients apart, none of them has all requests.
 func TestTenantsShare(t *testing.T) {
-	s := New(Options{Settings: Settings{InFlight: 4, TenantHeader: "x-tenant"}})
-	one, other := store.TenantOf("one"), store.TenantOf("other")
-	for _, tt := range []struct {
-		tenant store.Tenant
-		want   verdict
-	}{{one, granted}, {one, granted}, {one, tenantExhausted}, {other, granted}} {
-		if got := s.inFlight.take(tt.tenant, 1); got != tt.want {
-			t.Errorf("%v, want %v", got, tt.want)
+	for want, o := range map[quota.Verdict]Settings{quota.Granted: {InFlight: 4}, quota.TenantExhausted: {InFlight: 4,
+		Clients: true}} {
+		if got := New(Options{Settings: o}).inFlight.Take(store.TenantOf("one"), 3); got != want {
+			t.Errorf("%+v: %v", o, got)
 		}
-	}
-	s.inFlight.give(one, 1)
-	s.inFlight.give(other, 1)
-	if s.inFlight.take(one, 1) != granted || len(s.inFlight.tenants) != 1 {
-		t.Errorf("%v", s.inFlight.tenants)
-	}
-	m := newQuota()
-	m.set(100, true)
-	for _, tt := range []struct {
-		tenant store.Tenant
-		n      int64
-		want   verdict
-	}{{one, 50, granted}, {one, 1, tenantExhausted}, {other, 50, granted}, {other, 1, exhausted}} {
-		if got := m.take(tt.tenant, tt.n); got != tt.want {
-			t.Errorf("%v, want %v", got, tt.want)
-		}
-	}
-	if m.give(one, 50); m.inUse() != 50 {
-		t.Errorf("%+v", m.tenants)
-	}
-	if most := New(Options{Settings: Settings{InFlight: 4}}).inFlight.ofTenant; most != 4 {
-		t.Errorf("the only tenant has %d requests", most)
 	}
 }
 
@@ -365,9 +343,9 @@ func TestMemory(t *testing.T) {
 		}
 	}
 	// The memory is given back after the answer.
-	for end := time.Now().Add(10 * time.Second); f.s.memory.inUse() != 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); f.s.memory.InUse() != 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d bytes are taken, and no request runs", f.s.memory.inUse())
+			t.Fatalf("%d bytes are taken, and no request runs", f.s.memory.InUse())
 		}
 	}
 }

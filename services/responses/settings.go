@@ -2,15 +2,14 @@ package responses
 
 import (
 	"cmp"
-	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/services/responses/egress"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 )
 
 // The defaults of [Settings].
@@ -100,16 +99,7 @@ type snapshot struct {
 	names contract.Names
 	// guard knows which servers requests may name.
 	guard  *egress.Guard
-	sealer sealer
-}
-
-// sealer seals what clients carry for the service, and opens it.
-type sealer struct {
-	// keys are nil if nothing is sealed.
-	keys     *seal.Keys
-	lifetime time.Duration
-	now      func() time.Time
-	log      *slog.Logger
+	sealer items.Sealer
 }
 
 // model returns the model that clients call by a name. It is the zero value for one that is not the gateway's.
@@ -134,9 +124,9 @@ func (s *Service) Apply(o Settings) {
 	before := s.settings()
 	now := s.snapshotOf(o, before)
 	s.current.Store(now)
-	s.memory.set(now.Memory, now.apart())
-	s.inFlight.set(int64(now.InFlight), now.apart())
-	s.connected.set(int64(s.options.sockets(now).Connections), now.apart())
+	s.memory.Set(now.Memory, now.apart())
+	s.inFlight.Set(int64(now.InFlight), now.apart())
+	s.connected.Set(int64(s.options.sockets(now).Connections), now.apart())
 	s.recent.set(now.BodyLimit, now.Memory)
 	s.sockets.SetLimits(s.options.sockets(now))
 	s.toolServers.Apply(now.Tools.terms(now.guard))
@@ -152,7 +142,7 @@ func (s *Service) snapshotOf(o Settings, before *snapshot) *snapshot {
 		named[i] = contract.Named{Name: o.Models[i].Name, Aliases: o.Models[i].Aliases}
 	}
 	now.names = contract.NewNames(named)
-	now.sealer = sealer{keys: s.options.SealKeys, lifetime: now.SealLifetime, now: s.now, log: s.log}
+	now.sealer = items.Sealer{Keys: s.options.SealKeys, Lifetime: now.SealLifetime, Now: s.now, Log: s.log}
 	if before != nil && slices.Equal(before.Tools.Allow, now.Tools.Allow) {
 		now.guard = before.guard // connections to servers of requests stay
 	} else {

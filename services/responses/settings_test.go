@@ -22,7 +22,8 @@ func TestModelsByAlias(t *testing.T) {
 	one, two := retried("m", "gpt-4o", "team/*"), contract.DefaultModel("n")
 	one.Answers.HideReasoning, one.Answers.TokenIDs = true, true
 	s := New(Options{SealKeys: testKeys(t), Settings: Settings{Models: []contract.Model{two, one}}})
-	for name, want := range map[string]bool{"m": true, "gpt-4o": true, "team/a": true, "n": false, "gpt-4": false, "": false} {
+	for name, want := range map[string]bool{"m": true, "gpt-4o": true, "team/a": true, "n": false, "gpt-4": false,
+		"": false} {
 		made := turn{settings: s.settings(), request: &request{model: name}}
 		m := made.settings.model(name)
 		if made.retries() != want || made.settings.seals(made.request) != want || m.Answers.TokenIDs != want {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 )
 
 // Spans have no text of a request or an answer, and no ids of what is stored. Their errors are codes: an error's message
@@ -98,11 +99,11 @@ func endRound(ctx context.Context, span trace.Span, end *ending, err error) {
 	case err == nil:
 		status := end.object.text("status")
 		span.SetAttributes(attribute.String(spanOutcome, status))
-		if status == statusFailed {
+		if status == items.Failed {
 			fail(span, errorCode(end.object))
 		}
 	case ctx.Err() != nil:
-		span.SetAttributes(attribute.String(spanOutcome, statusCancelled))
+		span.SetAttributes(attribute.String(spanOutcome, items.Cancelled))
 	case errors.As(err, &refused):
 		fail(span, refused.failure.Code)
 	default:

@@ -63,7 +63,10 @@ const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 // TestSpans has a tool that answers, one that says that it failed, and one whose protocol fails, in three rounds.
 func TestSpans(t *testing.T) {
 	tool := func(name string, result *mcp.CallToolResult, err error) toolservers.Tool {
-		return toolservers.Tool{Name: name, Answer: func(json.RawMessage) (*mcp.CallToolResult, error) { return result, err }}
+		return toolservers.Tool{Name: name, Answer: func(json.RawMessage) (*mcp.CallToolResult, error) {
+			return result,
+				err
+		}}
 	}
 	content := []mcp.Content{&mcp.TextContent{Text: "w-result"}}
 	f, _, _ := startTools(t, ToolOptions{}, []string{

@@ -8,6 +8,8 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -18,9 +20,9 @@ func (s *Service) getResponse(w http.ResponseWriter, r *http.Request, c *caller,
 	if stream := query.Get("stream"); stream != "" && stream != "false" {
 		return s.getStream(w, r, c, st)
 	}
-	found, output, err := st.Get(r.Context(), c.tenant, id, c.share.take)
+	found, output, err := st.Get(r.Context(), c.tenant, id, c.share.Take)
 	if err != nil {
-		return s.failure(err, "", notFound("Response", id))
+		return s.failure(err, "", refusal.NotFound("Response", id))
 	}
 	return writeStored(w, c, whole(found, output, c, includes(query)))
 }
@@ -30,23 +32,25 @@ func (s *Service) getStream(w http.ResponseWriter, r *http.Request, c *caller, s
 	id, query := r.PathValue("id"), r.URL.Query()
 	found, err := st.Head(r.Context(), c.tenant, id)
 	if err != nil {
-		return s.failure(err, "", notFound("Response", id))
+		return s.failure(err, "", refusal.NotFound("Response", id))
 	}
 	if query.Get("stream") != "true" {
-		return wrongType("stream", "true or false")
+		return refusal.WrongType("stream", "true or false")
 	}
 	if !found.Background {
-		return badRequest(contract.CodeInvalidValue, "stream", "This response cannot be streamed because it was not created "+
-			"with background=true.")
+		return refusal.Bad(contract.CodeInvalidValue, "stream",
+			"This response cannot be streamed because it was not created "+
+				"with background=true.")
 	}
 	if !found.Streamed {
-		return badRequest(contract.CodeInvalidValue, "stream", "This response cannot be streamed because it was not created "+
-			"with stream=true.")
+		return refusal.Bad(contract.CodeInvalidValue, "stream",
+			"This response cannot be streamed because it was not created "+
+				"with stream=true.")
 	}
 	after := int64(-1)
 	if text := query.Get("starting_after"); text != "" {
 		if after, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return wrongType("starting_after", "a number")
+			return refusal.WrongType("starting_after", "a number")
 		}
 	}
 	return s.follow(w, r, &followed{store: st, id: id, after: after, share: c.share, tenant: c.tenant})
@@ -61,10 +65,10 @@ func whole(r *store.Response, output []store.Item, c *caller, include []string) 
 	bound := c.bound(o.text("model"))
 	shown := make([]json.RawMessage, 0, len(output))
 	for i := range output {
-		shown = append(shown, c.settings.sealer.forClient(&output[i], bound, include))
+		shown = append(shown, c.settings.sealer.ForClient(&output[i], bound, include))
 	}
-	o["output"] = mustMarshal(shown)
-	return mustMarshal(o)
+	o["output"] = items.JSON(shown)
+	return items.JSON(o)
 }
 
 func (s *Service) deleteResponse(w http.ResponseWriter, r *http.Request, c *caller,
@@ -72,12 +76,12 @@ func (s *Service) deleteResponse(w http.ResponseWriter, r *http.Request, c *call
 	id := r.PathValue("id")
 	err := st.Delete(r.Context(), c.tenant, id)
 	if errors.Is(err, store.ErrRunning) {
-		return badRequest(contract.CodeInvalidValue, "", "Cannot delete an in-flight response.")
+		return refusal.Bad(contract.CodeInvalidValue, "", "Cannot delete an in-flight response.")
 	}
 	if err != nil {
-		return s.failure(err, "", notFound("Response", id))
+		return s.failure(err, "", refusal.NotFound("Response", id))
 	}
-	return writeJSON(w, mustMarshal(deleted{id, "response", true}))
+	return writeJSON(w, items.JSON(deleted{id, "response", true}))
 }
 
 // deleted is the answer to a DELETE.
@@ -94,13 +98,13 @@ func (s *Service) listInputItems(w http.ResponseWriter, r *http.Request, c *call
 	if failure != nil {
 		return failure
 	}
-	found, err := st.Object(r.Context(), c.tenant, id, c.share.take)
+	found, err := st.Object(r.Context(), c.tenant, id, c.share.Take)
 	if err != nil {
-		return s.failure(err, "", notFound("Response", id))
+		return s.failure(err, "", refusal.NotFound("Response", id))
 	}
 	list, err := st.InputItems(r.Context(), c.tenant, id, p)
 	if err != nil {
-		return s.failure(err, "", notFound("Response", id))
+		return s.failure(err, "", refusal.NotFound("Response", id))
 	}
 	var o object
 	_ = json.Unmarshal(found.Object, &o)
@@ -111,16 +115,16 @@ func (s *Service) listInputItems(w http.ResponseWriter, r *http.Request, c *call
 func (s *Service) cancelResponse(w http.ResponseWriter, r *http.Request, c *caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
-	found, err := st.Cancel(r.Context(), c.tenant, id, c.share.take, cancelled)
+	found, err := st.Cancel(r.Context(), c.tenant, id, c.share.Take, cancelled)
 	switch {
 	case err == nil:
-		s.metrics.finished(statusCancelled)
+		s.metrics.finished(items.Cancelled)
 	case !errors.Is(err, store.ErrEnded):
-		return s.failure(err, "", notFound("Response", id))
+		return s.failure(err, "", refusal.NotFound("Response", id))
 	case !found.Background:
-		return badRequest(contract.CodeInvalidValue, "", "Cannot cancel a synchronous response.")
-	case found.Status != statusCancelled:
-		return badRequest(contract.CodeInvalidValue, "", "Cannot cancel a "+found.Status+" response.")
+		return refusal.Bad(contract.CodeInvalidValue, "", "Cannot cancel a synchronous response.")
+	case found.Status != items.Cancelled:
+		return refusal.Bad(contract.CodeInvalidValue, "", "Cannot cancel a "+found.Status+" response.")
 	}
 	return writeJSON(w, whole(found, nil, c, nil))
 }
@@ -131,9 +135,9 @@ func cancelled(r *store.Response, sequence int64) (body, frame []byte, err error
 	if err := json.Unmarshal(r.Object, &o); err != nil {
 		return nil, nil, &store.CorruptError{Record: "response " + r.ID, Err: err}
 	}
-	o["status"] = mustMarshal(statusCancelled)
-	body = mustMarshal(o)
+	o["status"] = items.JSON(items.Cancelled)
+	body = items.JSON(o)
 	o["output"] = json.RawMessage("[]")
-	last := event{kind: "response.failed", data: lifecycle("response.failed", sequence, mustMarshal(o))}
+	last := event{kind: "response.failed", data: lifecycle("response.failed", sequence, items.JSON(o))}
 	return body, last.frame(), nil
 }

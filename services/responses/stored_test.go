@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -36,11 +37,12 @@ func TestReadersAreCharged(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &list); err != nil || list.First == "" {
 		t.Fatal(body)
 	}
-	await(t, func() bool { return f.s.memory.inUse() == 0 })
-	if f.s.memory.take(store.TenantOf(""), 1<<20-300) != granted {
+	await(t, func() bool { return f.s.memory.InUse() == 0 })
+	if f.s.memory.Take(store.TenantOf(""), 1<<20-300) != quota.Granted {
 		t.Fatal("the memory is not free")
 	}
-	paths := []string{"/v1/responses/" + id, "/v1/responses/" + id + "/input_items", "/v1/responses/" + streamed + "?stream=true",
+	paths := []string{"/v1/responses/" + id, "/v1/responses/" + id + "/input_items",
+		"/v1/responses/" + streamed + "?stream=true",
 		"/v1/conversations/" + c.ID + "/items", "/v1/conversations/" + c.ID + "/items/" + list.First}
 	for _, path := range paths {
 		answer, err := http.Get(f.url + path)
@@ -52,13 +54,13 @@ func TestReadersAreCharged(t *testing.T) {
 			t.Errorf("%s: %d %v", path, answer.StatusCode, answer.Header)
 		}
 	}
-	f.s.memory.give(store.TenantOf(""), 1<<20-300)
+	f.s.memory.Give(store.TenantOf(""), 1<<20-300)
 	for _, path := range paths {
 		if status, body := f.do("GET", path, ""); status != 200 {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
-	await(t, func() bool { return f.s.memory.inUse() == 0 })
+	await(t, func() bool { return f.s.memory.InUse() == 0 })
 }
 
 // TestFollowerThatDoesNotRead: a stream is read from the store in pieces, and only when its client has taken the last.
@@ -76,7 +78,7 @@ func TestFollowerThatDoesNotRead(t *testing.T) {
 	_, whole := f.do("POST", "/v1/responses", `{"model":"m","input":"x","background":true,"stream":true}`)
 	_, rest, _ := strings.Cut(whole, `"id":"`)
 	id, _, _ := strings.Cut(rest, `"`)
-	await(t, func() bool { return f.s.memory.inUse() == 0 })
+	await(t, func() bool { return f.s.memory.InUse() == 0 })
 	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +92,7 @@ func TestFollowerThatDoesNotRead(t *testing.T) {
 	defer answer.Body.Close()
 	most := int64(0)
 	await(t, func() bool { // it is held where the client's buffers are full
-		now := f.s.memory.inUse()
+		now := f.s.memory.InUse()
 		most = max(most, now)
 		return now > 0
 	})
@@ -101,5 +103,5 @@ func TestFollowerThatDoesNotRead(t *testing.T) {
 	if most > readCopies*(1<<20+128<<10) {
 		t.Errorf("a follower takes %d bytes", most)
 	}
-	await(t, func() bool { return f.s.memory.inUse() == 0 })
+	await(t, func() bool { return f.s.memory.InUse() == 0 })
 }

@@ -5,18 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
 // sendEvent gives the client an event about an item of the service's own.
 func (t *turn) sendEvent(emit func(*event) error, kind string, fields map[string]any) error {
 	fields["type"], fields["sequence_number"] = kind, t.sequence
-	return t.pass(&event{kind: kind, data: mustMarshal(fields)}, emit)
+	return t.pass(&event{kind: kind, data: items.JSON(fields)}, emit)
 }
 
 // showItem gives the client an item that is finished when it begins.
 func (t *turn) showItem(item json.RawMessage, emit func(*event) error) error {
-	if err := t.share.take(int64(len(item))); err != nil {
+	if err := t.share.Take(int64(len(item))); err != nil {
 		return err
 	}
 	return t.during(item, item, emit, func(int) error { return nil })
@@ -51,8 +52,9 @@ func (t *turn) showLists(emit func(*event) error) error {
 		if m.item == nil {
 			continue
 		}
-		id := itemOf(m.item).ID
-		empty := mustMarshal(map[string]any{"id": id, "type": typeListTools, "server_label": m.label, "tools": []string{}})
+		id := items.Of(m.item).ID
+		empty := items.JSON(map[string]any{"id": id, "type": items.TypeListTools, "server_label": m.label,
+			"tools": []string{}})
 		err := t.during(empty, m.item, emit, func(index int) error {
 			return t.sendEach(emit, index, id, "response.mcp_list_tools.in_progress", "response.mcp_list_tools.completed")
 		})
@@ -85,13 +87,14 @@ type progress struct {
 }
 
 var progressOf = map[string]progress{
-	typeMCPCall: {before: []string{"response.mcp_call.in_progress"},
+	items.TypeMCPCall: {before: []string{"response.mcp_call.in_progress"},
 		delta: "response.mcp_call_arguments.delta", done: "response.mcp_call_arguments.done", argument: "arguments",
 		completed: "response.mcp_call.completed", failed: []string{"response.mcp_call.failed"}},
-	typeSearchCall: {before: []string{"response.web_search_call.in_progress", "response.web_search_call.searching"},
+	items.TypeSearchCall: {before: []string{"response.web_search_call.in_progress", "response.web_search_call.searching"},
 		completed: "response.web_search_call.completed"},
-	typeCodeCall: {before: []string{"response.code_interpreter_call.in_progress"},
-		delta: "response.code_interpreter_call_code.delta", done: "response.code_interpreter_call_code.done", argument: "code",
+	items.TypeCodeCall: {before: []string{"response.code_interpreter_call.in_progress"},
+		delta: "response.code_interpreter_call_code.delta", done: "response.code_interpreter_call_code.done",
+		argument:  "code",
 		after:     []string{"response.code_interpreter_call.interpreting"},
 		completed: "response.code_interpreter_call.completed"},
 }
@@ -127,18 +130,18 @@ func (t *turn) showCall(ctx context.Context, c *toolCall, emit func(*event) erro
 	if err := ctx.Err(); errors.Is(err, context.Canceled) { // a deadline of the tools' is no end of the response
 		return err
 	}
-	if err := t.share.take(int64(len(c.result.text) + len(c.written))); err != nil {
+	if err := t.share.Take(int64(len(c.result.text) + len(c.written))); err != nil {
 		return err
 	}
-	ended, status := []string{p.completed}, statusCompleted
+	ended, status := []string{p.completed}, items.Completed
 	switch {
 	case c.result.cut:
-		ended, status = nil, statusIncomplete
+		ended, status = nil, items.Incomplete
 	case c.result.failure != nil:
-		ended, status = p.failed, statusFailed
+		ended, status = p.failed, items.Failed
 	}
-	if status == statusIncomplete && c.itemType() == typeSearchCall { // the API knows no such search
-		status = statusFailed
+	if status == items.Incomplete && c.itemType() == items.TypeSearchCall { // the API knows no such search
+		status = items.Failed
 	}
 	if err := send(ended...); err != nil {
 		return err
@@ -149,7 +152,7 @@ func (t *turn) showCall(ctx context.Context, c *toolCall, emit func(*event) erro
 // showCut shows calls that were not run, because the answer ended too early.
 func (t *turn) showCut(ctx context.Context, calls []*toolCall, emit func(*event) error) error {
 	for _, c := range calls {
-		c.result, c.done = &toolResult{text: textOfCut, cut: true}, make(chan struct{})
+		c.result, c.done = &toolResult{text: items.TextOfCut, cut: true}, make(chan struct{})
 		close(c.done)
 		if err := t.showCall(ctx, c, emit); err != nil {
 			return err

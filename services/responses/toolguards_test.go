@@ -22,6 +22,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
 )
@@ -83,7 +84,8 @@ func TestToolListsInTime(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-ended }))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(ended) })
-	f := startAt(t, running(ToolOptions{Time: 50 * time.Millisecond, Servers: []ToolServer{{Label: "t", URL: server.URL}}}),
+	f := startAt(t, running(ToolOptions{Time: 50 * time.Millisecond, Servers: []ToolServer{{Label: "t",
+		URL: server.URL}}}),
 		&script{answers: []string{answerOf("completed", 1, 1)}})
 	began := time.Now()
 	f.wants(424, "server_error", "POST", "/v1/responses", `{"model":"m","input":"x",`+never+`}`)
@@ -114,8 +116,8 @@ func TestToolApprovalsOfMany(t *testing.T) {
 	var answers []string
 	for len(answers) <= maxCallsOfRound {
 		for _, item := range f.ask(`"input":"go",` + always).Output {
-			if item["type"] == typeApprovalRequest {
-				answers = append(answers, fmt.Sprintf(`{"type":%q,"approval_request_id":%q,"approve":true}`, typeApprovalResponse,
+			if item["type"] == items.TypeApprovalRequest {
+				answers = append(answers, fmt.Sprintf(`{"type":%q,"approval_request_id":%q,"approve":true}`, items.TypeApprovalResponse,
 					item["id"]))
 			}
 		}
@@ -157,8 +159,9 @@ func TestToolLog(t *testing.T) {
 		return nil, errors.New("these are wrong: " + string(arguments))
 	}}
 	var log bytes.Buffer
-	f := startAt(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "t",
-		URL: toolservers.Plain(t, fail).Streamable()}}}}}, &script{answers: []string{
+	f := startAt(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "t",
+			URL: toolservers.Plain(t, fail).Streamable()}}}}}, &script{answers: []string{
 		answerOf("completed", 1, 1, callItem("t", "fail", `{"a":"pr1vate"}`)), answerOf("completed", 1, 1, textItem("a"))}})
 	r := f.ask(`"input":"go",` + never)
 	if said := fmt.Sprint(r.Output[1]["error"]); !strings.Contains(said, "pr1vate") {
@@ -192,7 +195,8 @@ func TestToolText(t *testing.T) {
 		answerOf("completed", 1, 1, textItem("a"))}}
 	f := startAt(t, running(ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.URL}}}), gateway)
 	_, body := f.do("POST", "/v1/responses", `{"model":"m","stream":true,"input":"x",`+never+`}`)
-	if !utf8.ValidString(body) || strings.Count(body, "\uFFFD") < 2 || !utf8.ValidString(strings.Join(gateway.asked, "")) {
+	if !utf8.ValidString(body) || strings.Count(body, "\uFFFD") < 2 || !utf8.ValidString(strings.Join(gateway.asked,
+		"")) {
 		t.Errorf("%q", body)
 	}
 }
@@ -223,8 +227,9 @@ func TestToolsHidden(t *testing.T) {
 	server := toolservers.Plain(t, toolservers.Tool{Name: "a", Schema: `{"type":"object","a":` + deep + `}`},
 		toolservers.Tool{Name: "b", Schema: `{"type":"object","a":` + deep + `}`}, saying("x"))
 	gateway := &script{answers: []string{answerOf("completed", 1, 1, textItem("a"))}}
-	f := startAt(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "t",
-		URL: server.Streamable()}}}}}, gateway)
+	f := startAt(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Settings: Settings{Tools: ToolOptions{Servers: []ToolServer{{Label: "t",
+			URL: server.Streamable()}}}}}, gateway)
 	f.ask(`"input":"go",` + never)
 	if strings.Count(log.String(), "not shown") != 1 || !strings.Contains(log.String(), "tools=2") ||
 		strings.Contains(gateway.last(), `"name":"a"`) || !strings.Contains(gateway.last(), `"name":"say_it"`) {
@@ -252,7 +257,8 @@ func TestToolUnshown(t *testing.T) {
 		calls = append(calls, callItem("t", "say_it", "{}"))
 	}
 	f, _, server := startTools(t, ToolOptions{}, []string{answerOf("completed", 1, 1, calls...),
-		answerOf("completed", 1, 1, callItem("t", "say_it", "{}")), answerOf("completed", 1, 1, textItem("a"))}, saying("x"), slow)
+		answerOf("completed", 1, 1, callItem("t", "say_it", "{}")), answerOf("completed", 1, 1, textItem("a"))},
+		saying("x"), slow)
 	t.Cleanup(func() { close(ended) })
 	begun := func() int { return len(server.Calls()) }
 	client, err := http.Post(f.url+"/v1/responses", "application/json", strings.NewReader(`{"model":"m","stream":true,"input":"x",`+

@@ -6,6 +6,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
 )
 
@@ -14,17 +15,19 @@ func headersOf(at string, f *toolFields) (http.Header, *openai.Error) {
 	headers := http.Header{}
 	size := len(f.Authorization)
 	if size > maxToolHeaders {
-		return nil, badRequest(contract.CodeInvalidValue, at+".authorization", fmt.Sprintf("Invalid '%s.authorization': "+
+		return nil, refusal.Bad(contract.CodeInvalidValue, at+".authorization", fmt.Sprintf("Invalid '%s.authorization': "+
 			"more than %d bytes.", at, maxToolHeaders))
 	}
 	for name, value := range f.Headers {
 		if size += len(name) + len(value); size > maxToolHeaders {
-			return nil, badRequest(contract.CodeInvalidValue, at+".headers", fmt.Sprintf("Invalid '%s.headers': more than %d "+
-				"bytes.", at, maxToolHeaders))
+			return nil, refusal.Bad(contract.CodeInvalidValue, at+".headers",
+				fmt.Sprintf("Invalid '%s.headers': more than %d "+
+					"bytes.", at, maxToolHeaders))
 		}
 		if toolserver.CheckHeader(name, value) != nil {
-			return nil, badRequest(contract.CodeInvalidValue, at+".headers", "Invalid '"+at+".headers': "+quote(name)+
-				" is no header that a request can set.")
+			return nil, refusal.Bad(contract.CodeInvalidValue, at+".headers",
+				"Invalid '"+at+".headers': "+refusal.Quote(name)+
+					" is no header that a request can set.")
 		}
 		headers.Set(name, value)
 	}
@@ -32,12 +35,14 @@ func headersOf(at string, f *toolFields) (http.Header, *openai.Error) {
 		return headers, nil
 	}
 	if headers.Get("Authorization") != "" {
-		return nil, badRequest(contract.CodeInvalidValue, at+".authorization", "Invalid '"+at+".authorization': the headers "+
-			"have an Authorization too. Write one of them.")
+		return nil, refusal.Bad(contract.CodeInvalidValue, at+".authorization",
+			"Invalid '"+at+".authorization': the headers "+
+				"have an Authorization too. Write one of them.")
 	}
 	if toolserver.CheckHeader("Authorization", f.Authorization) != nil {
-		return nil, badRequest(contract.CodeInvalidValue, at+".authorization", "Invalid '"+at+".authorization': it is no value "+
-			"of a header.")
+		return nil, refusal.Bad(contract.CodeInvalidValue, at+".authorization",
+			"Invalid '"+at+".authorization': it is no value "+
+				"of a header.")
 	}
 	headers.Set("Authorization", "Bearer "+f.Authorization)
 	return headers, nil

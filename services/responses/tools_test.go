@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 )
 
 // script answers the requests of a gateway, one after the other. It repeats the last answer.
@@ -75,13 +76,16 @@ func answerOf(status string, input, output int, items ...string) string {
 }
 
 func callItem(namespace, name, arguments string) string {
-	return string(mustMarshal(map[string]string{"type": "function_call", "id": newID("fc"), "call_id": newID("call"),
-		"status": "completed", "namespace": namespace, "name": name, "arguments": arguments}))
+	return string(items.JSON(map[string]string{"type": "function_call", "id": items.NewID("fc"),
+		"call_id": items.NewID("call"),
+		"status":  "completed", "namespace": namespace, "name": name, "arguments": arguments}))
 }
 
 func textItem(text string) string {
-	return string(mustMarshal(map[string]any{"type": "message", "id": newID("msg"), "role": "assistant", "status": "completed",
-		"content": []any{map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}}}))
+	return string(items.JSON(map[string]any{"type": "message", "id": items.NewID("msg"), "role": "assistant",
+		"status": "completed",
+		"content": []any{map[string]any{"type": "output_text", "text": text, "annotations": []any{},
+			"logprobs": []any{}}}}))
 }
 
 // tools starts a service whose gateway answers by a script, with a server of tools called "t".
@@ -107,13 +111,15 @@ func startAt(t *testing.T, o Options, gateway http.Handler) *fixture {
 }
 
 func saying(text string) toolservers.Tool {
-	return toolservers.Tool{Name: "say.it", Description: "Says it.", Answer: func(json.RawMessage) (*mcp.CallToolResult, error) {
+	return toolservers.Tool{Name: "say.it", Description: "Says it.", Answer: func(json.RawMessage) (*mcp.CallToolResult,
+		error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
 	}}
 }
 
 func failing() toolservers.Tool {
-	return toolservers.Tool{Name: "fail", Description: "Fails.", Answer: func(json.RawMessage) (*mcp.CallToolResult, error) {
+	return toolservers.Tool{Name: "fail", Description: "Fails.", Answer: func(json.RawMessage) (*mcp.CallToolResult,
+		error) {
 		return nil, errors.New("it is broken")
 	}}
 }

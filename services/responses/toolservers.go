@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/services/responses/egress"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
 )
 
@@ -23,11 +24,11 @@ func (s *ToolServer) server() *toolserver.Server {
 func builtinOf(kind string) string {
 	switch {
 	case strings.HasPrefix(kind, "web_search"):
-		return browserNamespace
+		return items.BrowserNamespace
 	case kind == "code_interpreter":
-		return pythonNamespace
-	case kind == containerNamespace:
-		return containerNamespace
+		return items.PythonNamespace
+	case kind == items.ContainerNamespace:
+		return items.ContainerNamespace
 	}
 	return ""
 }
@@ -49,15 +50,15 @@ func (o *ToolOptions) builtin(f *toolFields) string {
 // approvals, no filters and no headers, so with these the server is an MCP server like any other.
 func (o *ToolOptions) unrestricted(f *toolFields) bool {
 	server := o.Server(f.Label)
-	if server == nil || f.URL != "" || f.Authorization != "" || len(f.Headers) > 0 || given(f.Allowed) {
+	if server == nil || f.URL != "" || f.Authorization != "" || len(f.Headers) > 0 || items.Given(f.Allowed) {
 		return false
 	}
-	return string(f.Approval) == `"`+approvalNever+`"` || !given(f.Approval) && server.RequireApproval == approvalNever
+	return string(f.Approval) == `"`+approvalNever+`"` || !items.Given(f.Approval) && server.RequireApproval == approvalNever
 }
 
 // namespaceOf returns the namespace of the tool of gpt-oss's own that the server with a label runs, or an empty string.
 func (o *ToolOptions) namespaceOf(label string) string {
-	for _, namespace := range []string{browserNamespace, pythonNamespace, containerNamespace} {
+	for _, namespace := range []string{items.BrowserNamespace, items.PythonNamespace, items.ContainerNamespace} {
 		if label != "" && label == o.labelOf(namespace) {
 			return namespace
 		}
@@ -70,9 +71,9 @@ func (o *ToolOptions) namespaceOf(label string) string {
 func (o *ToolOptions) labelOf(namespace string) string {
 	label := o.Container
 	switch namespace {
-	case browserNamespace:
+	case items.BrowserNamespace:
 		label = o.Browser
-	case pythonNamespace:
+	case items.PythonNamespace:
 		label = o.Python
 	}
 	if server := o.Server(label); server == nil || server.RequireApproval == approvalAlways {
@@ -82,8 +83,9 @@ func (o *ToolOptions) labelOf(namespace string) string {
 }
 
 // builtinTools are the tools of the namespaces, as gpt-oss knows them.
-var builtinTools = map[string][]string{browserNamespace: {"search", "open", "find"}, pythonNamespace: {pythonNamespace},
-	containerNamespace: {"exec"}}
+var builtinTools = map[string][]string{items.BrowserNamespace: {"search", "open", "find"},
+	items.PythonNamespace:    {items.PythonNamespace},
+	items.ContainerNamespace: {"exec"}}
 
 // terms returns how servers of tools are called.
 func (o *ToolOptions) terms(guard *egress.Guard) toolserver.Terms {
@@ -96,8 +98,8 @@ func (o *ToolOptions) terms(guard *egress.Guard) toolserver.Terms {
 
 // warn logs what is configured and has no effect.
 func (o *ToolOptions) warn(log *slog.Logger) {
-	for namespace, label := range map[string]string{browserNamespace: o.Browser, pythonNamespace: o.Python,
-		containerNamespace: o.Container} {
+	for namespace, label := range map[string]string{items.BrowserNamespace: o.Browser, items.PythonNamespace: o.Python,
+		items.ContainerNamespace: o.Container} {
 		if label != "" && o.labelOf(namespace) == "" {
 			log.Warn("a tool of gpt-oss's own is not served: its calls cannot wait for approvals, which its server requires",
 				"tool", namespace, "server", label)

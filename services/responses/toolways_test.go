@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 )
 
 // toolResponse reads the frames of a response with tools.
@@ -38,7 +39,8 @@ func TestToolsOfConnection(t *testing.T) {
 		answerOf("completed", 10, 5, callItem("t", "say_it", `{"a":1}`)),
 		answerOf("completed", 25, 5, textItem("done")),
 	}}
-	f := startAt(t, Options{Settings: Settings{WebSocket: true, Tools: ToolOptions{Servers: []ToolServer{{Label: "t", URL: server.Streamable()}}}}},
+	f := startAt(t, Options{Settings: Settings{WebSocket: true, Tools: ToolOptions{Servers: []ToolServer{{Label: "t",
+		URL: server.Streamable()}}}}},
 		gateway)
 	w, _ := dial(t, f.url, nil)
 	const always = `"tools":[{"type":"mcp","server_label":"t"}]`
@@ -77,7 +79,7 @@ func TestToolsOfConversation(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	_, listed := f.do("GET", "/v1/conversations/"+conversation.ID+"/items?order=asc", "")
-	for _, kind := range []string{typeListTools, typeMCPCall, `"output":"hello"`} {
+	for _, kind := range []string{items.TypeListTools, items.TypeMCPCall, `"output":"hello"`} {
 		if !strings.Contains(listed, kind) {
 			t.Errorf("%s", listed)
 		}

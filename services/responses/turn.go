@@ -11,15 +11,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
-)
-
-// The statuses of a response that has ended.
-const (
-	statusCompleted  = "completed"
-	statusIncomplete = "incomplete"
-	statusFailed     = "failed"
-	statusCancelled  = "cancelled"
 )
 
 // turn is a response that is being made. The model is asked once, or in rounds while it calls tools of the service's.
@@ -31,7 +25,7 @@ type turn struct {
 	headers  http.Header
 	owner    store.Tenant
 	bound    *seal.Bound
-	share    *share
+	share    *quota.Share
 	id       string
 	created  time.Time
 	// past are the items before the input.
@@ -186,11 +180,11 @@ func (t *turn) askOnce(ctx context.Context, emit func(*event) error) (*ending, e
 			end, err = t.take(&e, emit)
 		}
 		if err != nil {
-			t.lost = !errors.Is(err, errNoMemory)
+			t.lost = !errors.Is(err, quota.ErrNoMemory)
 			return nil, err
 		}
 		if end != nil {
-			t.lost = end.text("status") == statusFailed && errorCode(end) == contract.CodeServerError
+			t.lost = end.text("status") == items.Failed && errorCode(end) == contract.CodeServerError
 			return &ending{e.kind, end}, nil
 		}
 		if err := t.deliverRound(&e, emit); err != nil {
@@ -244,36 +238,36 @@ func (t *turn) body() []byte {
 	fields := t.request.fields
 	if t.sealing {
 		fields = maps.Clone(fields)
-		fields["include"] = mustMarshal(append(t.request.includes[:len(t.request.includes):len(t.request.includes)],
-			includeSealed))
+		fields["include"] = items.JSON(append(t.request.includes[:len(t.request.includes):len(t.request.includes)],
+			items.IncludeSealed))
 	}
 	if t.triggered {
-		return plain(summaryFields(fields), append(t.items(), summaryRequest()), true)
+		return plain(items.SummaryFields(fields), append(t.asked(), items.SummaryRequest()), true)
 	}
 	if t.hosted != nil {
 		fields = t.roundFields(fields)
 	}
-	return plain(fields, t.items(), true)
+	return plain(fields, t.asked(), true)
 }
 
-// items returns what the model is asked with: the past and the input, or what is left of them after a compaction, and
+// asked returns what the model is asked with: the past and the input, or what is left of them after a compaction, and
 // the output of the rounds before.
-func (t *turn) items() (items []json.RawMessage) {
-	items = append(items, t.shortened...)
+func (t *turn) asked() (all []json.RawMessage) {
+	all = append(all, t.shortened...)
 	if t.shortened == nil {
 		for _, list := range [][]store.Item{t.past, t.input} {
 			for i := range list {
-				items = append(items, forModel(&list[i])...)
+				all = append(all, items.ForModel(&list[i])...)
 			}
 		}
 	}
 	if t.hosted == nil {
-		return items
+		return all
 	}
 	for _, raw := range t.output {
-		if item := itemOf(raw); item.Type != typeCompaction {
-			items = append(items, forModel(&item)...)
+		if item := items.Of(raw); item.Type != items.TypeCompaction {
+			all = append(all, items.ForModel(&item)...)
 		}
 	}
-	return items
+	return all
 }

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/quota"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -53,20 +54,20 @@ func (t *turn) take(e *event, emit func(*event) error) (object, error) {
 	}
 	t.own(o)
 	t.last = o
-	e.data = lifecycle(e.kind, t.sequence, mustMarshal(o))
+	e.data = lifecycle(e.kind, t.sequence, items.JSON(o))
 	return nil, nil
 }
 
 // own writes what only the service knows into an object of the gateway's.
 func (t *turn) own(o object) {
 	r := t.request
-	o["id"], o["created_at"] = mustMarshal(t.id), mustMarshal(t.created.Unix())
-	o["store"], o["background"] = mustMarshal(r.store), mustMarshal(r.background)
+	o["id"], o["created_at"] = items.JSON(t.id), items.JSON(t.created.Unix())
+	o["store"], o["background"] = items.JSON(r.store), items.JSON(r.background)
 	if r.previous != "" {
-		o["previous_response_id"] = mustMarshal(r.previous)
+		o["previous_response_id"] = items.JSON(r.previous)
 	}
 	if r.conversation != "" {
-		o["conversation"] = mustMarshal(map[string]string{"id": r.conversation})
+		o["conversation"] = items.JSON(map[string]string{"id": r.conversation})
 	}
 	t.ownTools(o)
 }
@@ -84,7 +85,7 @@ func (t *turn) takeItem(e *event) error {
 	}
 	item := body["item"]
 	if !added {
-		if err := t.share.take(int64(len(item))); err != nil {
+		if err := t.share.Take(int64(len(item))); err != nil {
 			return err
 		}
 	}
@@ -102,7 +103,7 @@ func (t *turn) takeItem(e *event) error {
 	}
 	body["item"] = t.shown(item)
 	if t.sealing || t.numbers() {
-		e.data = mustMarshal(body)
+		e.data = items.JSON(body)
 	}
 	return nil
 }
@@ -115,98 +116,60 @@ func (t *turn) end(kind, status string, o object) *outcome {
 	}
 	end := &outcome{kind: kind, status: status}
 	shown := make([]json.RawMessage, 0, len(t.output))
-	end.preambles = preambles(t.output)
+	end.preambles = items.Preambles(t.output)
 	for i, raw := range t.output {
 		if t.browses() {
 			raw = t.withSources(raw)
 		}
 		end.output = append(end.output, t.storedItem(raw))
-		end.answered = end.answered || isAnswer(raw) && !end.preambles[i]
+		end.answered = end.answered || items.IsAnswer(raw) && !end.preambles[i]
 		shown = append(shown, t.shown(raw))
 	}
 	delete(o, "output")
-	end.stored = mustMarshal(o)
-	o["output"] = mustMarshal(shown)
-	end.object = mustMarshal(o)
+	end.stored = items.JSON(o)
+	o["output"] = items.JSON(shown)
+	end.object = items.JSON(o)
 	return end
 }
 
 // shown returns a finished item as the client gets it.
 func (t *turn) shown(raw json.RawMessage) json.RawMessage {
 	if t.sealing {
-		raw = withoutSealed(raw)
+		raw = items.WithoutSealed(raw)
 	}
-	return withoutHidden(raw, t.request.includes)
+	return items.WithoutHidden(raw, t.request.includes)
 }
 
 // errorCode returns the code of a response's error.
 func errorCode(o object) string {
 	var failure struct{ Code string }
-	_ = json.Unmarshal(orNull(o["error"]), &failure)
+	_ = json.Unmarshal(items.OrNull(o["error"]), &failure)
 	return failure.Code
 }
 
 // storedItem returns a finished item as it is stored: with the text that only the service can open.
 func (t *turn) storedItem(raw json.RawMessage) store.Item {
-	item := itemOf(raw)
-	if item.Type != typeReasoning && item.Type != typeCompaction {
+	item := items.Of(raw)
+	if item.Type != items.TypeReasoning && item.Type != items.TypeCompaction {
 		return item
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
 		return item
 	}
-	reader := itemReader{settings: t.settings, bound: t.bound}
 	switch item.Type {
-	case typeReasoning:
-		if reader.unseal("", fields) != nil {
+	case items.TypeReasoning:
+		if t.settings.sealer.Unseal("", fields, t.bound) != nil {
 			return item
 		}
 		delete(fields, "encrypted_content")
-	case typeCompaction:
-		if reader.openCompaction("", fields) != nil {
+	case items.TypeCompaction:
+		if t.settings.sealer.OpenCompaction("", fields, t.bound) != nil {
 			return item
 		}
 	}
-	item.Body = mustMarshal(fields)
+	item.Body = items.JSON(fields)
 	return item
-}
-
-// itemOf returns an item of the output as the store has it.
-func itemOf(raw json.RawMessage) store.Item {
-	var fields struct{ ID, Type string }
-	_ = json.Unmarshal(raw, &fields) // without a type, it is an item like any other
-	return store.Item{ID: fields.ID, Type: fields.Type, Body: raw}
-}
-
-// preambles reports of each item of an output whether it is what the model has said before a call. Messages of a model
-// whose servers take conversations have no phase.
-func preambles(output []json.RawMessage) []bool {
-	said := make([]bool, len(output))
-	called := false
-	for i, raw := range slices.Backward(output) {
-		var item struct{ Type, Phase string }
-		_ = json.Unmarshal(raw, &item) // without a type, it is an item like any other
-		called = called || strings.HasSuffix(item.Type, "_call")
-		said[i] = item.Type == typeMessage && (item.Phase == openai.PhaseCommentary || item.Phase == "" && called)
-	}
-	return said
-}
-
-// isAnswer reports whether an item is an answer on the final channel.
-func isAnswer(raw json.RawMessage) bool {
-	var item struct{ Type, Phase, Status string }
-	return json.Unmarshal(raw, &item) == nil && item.Type == typeMessage && item.Phase != openai.PhaseCommentary &&
-		item.Status == statusCompleted
-}
-
-func withoutSealed(raw json.RawMessage) json.RawMessage {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil || fields["encrypted_content"] == nil {
-		return raw
-	}
-	delete(fields, "encrypted_content")
-	return mustMarshal(fields)
 }
 
 // broken ends a turn whose stream has ended too early: it is cancelled if its client or an operator has ended it, and
@@ -223,19 +186,19 @@ func (t *turn) broken(ctx context.Context, err error) (*outcome, *openai.Error) 
 	var left *leftError
 	if ctx.Err() != nil || errors.As(err, &left) {
 		t.output = nil
-		return t.synthesize(statusCancelled, nil), nil
+		return t.synthesize(items.Cancelled, nil), nil
 	}
 	if isRefused {
-		end := t.synthesize(statusFailed, &openai.Error{Code: codeOfResponse(refused.failure.Status),
+		end := t.synthesize(items.Failed, &openai.Error{Code: codeOfResponse(refused.failure.Status),
 			Message: refused.failure.Message})
 		end.refusal = refused.failure
 		return end, nil
 	}
-	if errors.Is(err, errNoMemory) {
-		return t.synthesize(statusFailed, errOverloaded("no memory for the rest of the answer")), nil
+	if errors.Is(err, quota.ErrNoMemory) {
+		return t.synthesize(items.Failed, refusal.Overloaded("no memory for the rest of the answer")), nil
 	}
 	t.service.log.Warn("the stream of a response was cut", "response", t.id, "error", err)
-	return t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError,
+	return t.synthesize(items.Failed, &openai.Error{Code: contract.CodeServerError,
 		Message: "The model's server ended the stream before the answer was complete. Try again."}), nil
 }
 
@@ -245,9 +208,9 @@ func (t *turn) synthesize(status string, failure *openai.Error) *outcome {
 	for name, value := range t.last {
 		o[name] = value
 	}
-	o["status"] = mustMarshal(status)
+	o["status"] = items.JSON(status)
 	if failure != nil {
-		o["error"] = mustMarshal(map[string]string{"code": failure.Code, "message": failure.Message})
+		o["error"] = items.JSON(map[string]string{"code": failure.Code, "message": failure.Message})
 	}
 	return t.end("response.failed", status, o)
 }
@@ -256,7 +219,7 @@ func (t *turn) synthesize(status string, failure *openai.Error) *outcome {
 // WebSocket it does not: there a frame error is the whole answer to a request that was refused (RATIONALE.md#200).
 func (t *turn) lastEvents(end *outcome) (events []*event) {
 	sequence := t.sequence
-	if end.status == statusFailed && !t.framed {
+	if end.status == items.Failed && !t.framed {
 		failure := end.refusal
 		if failure == nil {
 			failure = failedError(end.object)
@@ -297,7 +260,7 @@ func errorData(sequence int64, e *openai.Error) []byte {
 		return &s
 	}
 	m := errorMembers{Message: e.Message, Type: e.Type, Param: orNil(e.Param), Code: orNil(e.Code)}
-	return mustMarshal(errorEvent{
+	return items.JSON(errorEvent{
 		Type: "error", Sequence: sequence, Code: m.Code, Message: m.Message, Param: m.Param, Error: m,
 	})
 }
@@ -316,7 +279,7 @@ func toldError(data []byte) *openai.Error {
 // open sends the events with which a stream begins, of the service's own making.
 func (t *turn) open(o object, send func(*event) error) error {
 	for _, kind := range []string{"response.created", "response.in_progress"} {
-		if err := send(&event{kind: kind, data: lifecycle(kind, t.sequence, mustMarshal(o))}); err != nil {
+		if err := send(&event{kind: kind, data: lifecycle(kind, t.sequence, items.JSON(o))}); err != nil {
 			return err
 		}
 		t.sequence++
@@ -330,14 +293,14 @@ func codeOfResponse(status int) string {
 	case status == http.StatusTooManyRequests:
 		return contract.CodeRateLimitExceeded
 	case status < http.StatusInternalServerError:
-		return codeInvalidPrompt
+		return refusal.CodeInvalidPrompt
 	}
 	return contract.CodeServerError
 }
 
 // lifecycle returns the data of an event with a whole object.
 func lifecycle(kind string, sequence int64, object []byte) []byte {
-	return mustMarshal(struct {
+	return items.JSON(struct {
 		Type     string          `json:"type"`
 		Sequence int64           `json:"sequence_number"`
 		Response json.RawMessage `json:"response"`
@@ -348,6 +311,6 @@ func lifecycle(kind string, sequence int64, object []byte) []byte {
 type object map[string]json.RawMessage
 
 func (o object) text(name string) (s string) {
-	_ = json.Unmarshal(orNull(o[name]), &s)
+	_ = json.Unmarshal(items.OrNull(o[name]), &s)
 	return s
 }

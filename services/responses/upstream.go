@@ -15,6 +15,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 )
 
 // event is one event of a response's stream.
@@ -80,7 +81,7 @@ func (t *turn) post(ctx context.Context, path string, body []byte) (*http.Respon
 	defer response.Body.Close()
 	failure := refused(response)
 	if failure.Status == http.StatusRequestEntityTooLarge { // the client's own request was not
-		failure = errTooLong(len(body))
+		failure = refusal.TooLong(len(body))
 	}
 	return nil, failure
 }

@@ -91,7 +91,8 @@ func FuzzEventReader(f *testing.F) {
 func TestPassedOn(t *testing.T) {
 	for name, want := range map[string]bool{
 		"Authorization": true, "X-Harmony-Strict": true, "X-Tenant": true, "Traceparent": true,
-		"Connection": false, "Upgrade": false, "Sec-Websocket-Key": false, "Content-Length": false, "Accept-Encoding": false,
+		"Connection": false, "Upgrade": false, "Sec-Websocket-Key": false, "Content-Length": false,
+		"Accept-Encoding":         false,
 		"X-Harmony-Internal-Pool": false, "X-Request-Id": false, "Host": false,
 	} {
 		if http.CanonicalHeaderKey(name) != name || passedOn(name) != want {

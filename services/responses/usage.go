@@ -1,6 +1,10 @@
 package responses
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+)
 
 // usage sums the tokens of the rounds.
 type usage struct {
@@ -24,7 +28,7 @@ func (u *usage) add(raw json.RawMessage) {
 			Reasoning int64 `json:"reasoning_tokens"`
 		} `json:"output_tokens_details"`
 	}
-	if !given(raw) || json.Unmarshal(raw, &one) != nil {
+	if !items.Given(raw) || json.Unmarshal(raw, &one) != nil {
 		return
 	}
 	if u.known {
@@ -44,7 +48,7 @@ func (t *turn) total(o object) {
 	if !u.known {
 		return
 	}
-	o["usage"] = mustMarshal(map[string]any{
+	o["usage"] = items.JSON(map[string]any{
 		"input_tokens":         u.Input,
 		"input_tokens_details": map[string]int64{"cached_tokens": u.Cached, "cache_write_tokens": u.CacheWrites},
 		"output_tokens":        u.Output,

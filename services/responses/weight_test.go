@@ -8,6 +8,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/bodytest"
+	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -31,13 +32,13 @@ func TestWeights(t *testing.T) {
 	const slack = 1 << 20
 	for name, text := range bodytest.Bodies(`"model":"m",`, "input", 200<<10) {
 		body := []byte(text)
-		c := &caller{settings: s.settings(), headers: http.Header{}, share: &share{of: s.memory}}
+		c := &caller{settings: s.settings(), headers: http.Header{}, share: &quota.Share{Of: s.memory}}
 		var failure *openai.Error
-		if n, _ := taken(func() any { failure = c.share.weigh(body); return nil }); n > 256<<10 {
+		if n, _ := taken(func() any { failure = payFor(c.share, body); return nil }); n > 256<<10 {
 			t.Errorf("%s: weighing takes %d bytes", name, n)
 		}
-		reserved := c.share.taken + copies*int64(len(body))
-		c.share.release()
+		reserved := s.memory.InUse() + quota.Copies*int64(len(body))
+		c.share.Release()
 		if failure != nil {
 			continue
 		}
@@ -71,13 +72,13 @@ func TestManyValues(t *testing.T) {
 	w, _ := dial(t, f.url, nil)
 	w.ask(`"store":false,` + objects)
 	w.refused("service_overloaded")
-	await(t, func() bool { return f.s.memory.inUse() == 0 })
+	await(t, func() bool { return f.s.memory.InUse() == 0 })
 
 	f = start(t, Options{})
 	numbers := strings.Repeat("1,", openai.MaxValues) + "1"
 	f.wants(400, "max_values_exceeded", "POST", "/v1/responses", `{"model":"m","input":[`+numbers+`]}`)
 	f.wants(400, "max_values_exceeded", "POST", "/v1/conversations", `{"items":[`+numbers+`]}`)
-	keys := strings.Repeat(`"a":1,`, maxMembers)
+	keys := strings.Repeat(`"a":1,`, 256)
 	f.wants(400, "max_values_exceeded", "POST", "/v1/responses", `{"model":"m","input":[{`+keys+`"type":"message"}]}`)
 	f.wants(400, "max_depth_exceeded", "POST", "/v1/responses", `{"model":"m","input":`+strings.Repeat("[", 200)+
 		strings.Repeat("]", 200)+`}`)

@@ -1,4 +1,4 @@
-package responses
+package items
 
 import (
 	"bytes"
@@ -6,51 +6,50 @@ import (
 	"slices"
 
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
-	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
-// forModel returns the item as the model's gateway gets it. A compaction is the items that it stands for, and so is a
+// ForModel returns the item as the model's gateway gets it. A compaction is the items that it stands for, and so is a
 // call that the service has run. What is only between the service and its client is nothing.
-func forModel(item *store.Item) []json.RawMessage {
+func ForModel(item *store.Item) []json.RawMessage {
 	switch item.Type {
-	case typeListTools, typeApprovalRequest:
+	case TypeListTools, TypeApprovalRequest:
 		return nil
-	case typeMCPCall, typeSearchCall, typeCodeCall, typeApprovalResponse, typeMessage, typeCompaction, typeReasoning:
+	case TypeMCPCall, TypeSearchCall, TypeCodeCall, TypeApprovalResponse, TypeMessage, TypeCompaction, TypeReasoning:
 	default:
 		return []json.RawMessage{item.Body}
 	}
 	var fields map[string]json.RawMessage
-	if !bytes.Contains(item.Body, []byte(`"`+hiddenPrefix)) || json.Unmarshal(item.Body, &fields) != nil {
+	if !bytes.Contains(item.Body, []byte(`"`+HiddenPrefix)) || json.Unmarshal(item.Body, &fields) != nil {
 		return visibleForModel(item)
 	}
 	text := ""
-	hasText := fields[hiddenText] != nil && json.Unmarshal(fields[hiddenText], &text) == nil
+	hasText := fields[HiddenText] != nil && json.Unmarshal(fields[HiddenText], &text) == nil
 	var items []json.RawMessage
 	switch {
-	case fields[hiddenItems] != nil && json.Unmarshal(fields[hiddenItems], &items) == nil:
+	case fields[HiddenItems] != nil && json.Unmarshal(fields[HiddenItems], &items) == nil:
 		return items
-	case hasText && item.Type == typeCompaction:
-		return expand(text)
-	case hasText && item.Type == typeReasoning:
-		fields["content"] = mustMarshal([]map[string]string{{"type": "reasoning_text", "text": text}})
+	case hasText && item.Type == TypeCompaction:
+		return Expand(text)
+	case hasText && item.Type == TypeReasoning:
+		fields["content"] = JSON([]map[string]string{{"type": "reasoning_text", "text": text}})
 		delete(fields, "encrypted_content")
-		delete(fields, hiddenText)
-		return []json.RawMessage{mustMarshal(fields)}
+		delete(fields, HiddenText)
+		return []json.RawMessage{JSON(fields)}
 	}
 	return visibleForModel(item)
 }
 
-// visibleForModel is [forModel] for an item of which there is no more than its client sees.
+// visibleForModel is [ForModel] for an item of which there is no more than its client sees.
 func visibleForModel(item *store.Item) []json.RawMessage {
 	switch item.Type {
-	case typeApprovalResponse:
+	case TypeApprovalResponse:
 		return nil // the call that follows has its result
-	case typeMCPCall:
+	case TypeMCPCall:
 		return plainCall(item.Body)
-	case typeCodeCall:
+	case TypeCodeCall:
 		return plainCode(item.Body)
-	case typeMessage:
+	case TypeMessage:
 		return []json.RawMessage{plainMessage(item.Body)}
 	}
 	return []json.RawMessage{item.Body}
@@ -74,7 +73,7 @@ func plainMessage(body json.RawMessage) json.RawMessage {
 			}
 		case "id", "type":
 		case "status":
-			if string(members.Value) != statusCompleted {
+			if string(members.Value) != Completed {
 				return body
 			}
 		default:
@@ -121,47 +120,6 @@ func onlyText(content []byte, kind rawjson.Kind) (text []byte) {
 	return text
 }
 
-// forClient returns the item as its client gets it. include lists the additions that the client asked for.
-func (s *sealer) forClient(item *store.Item, bound *seal.Bound, include []string) json.RawMessage {
-	switch {
-	case item.Type == typeReasoning:
-		return s.reasoningForClient(item, bound, slices.Contains(include, includeSealed))
-	case item.Type == typeCompaction:
-		return s.compactionForClient(item, bound)
-	case item.Type == typeMessage && !slices.Contains(include, includeLogprobs):
-		return withoutLogprobs(withoutHidden(item.Body, include))
-	}
-	return withoutHidden(item.Body, include)
-}
-
-// The values of include that stored items need.
-const (
-	includeSealed   = "reasoning.encrypted_content"
-	includeLogprobs = "message.output_text.logprobs"
-	// includeCodeOutputs shows what code has printed, and includeSources which pages were opened from a search.
-	includeCodeOutputs = "code_interpreter_call.outputs"
-	includeSources     = "web_search_call.action.sources"
-)
-
-func (s *sealer) reasoningForClient(item *store.Item, bound *seal.Bound, sealed bool) json.RawMessage {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(item.Body, &fields) != nil {
-		return item.Body
-	}
-	text, hidden := "", fields[hiddenText]
-	if hidden == nil || json.Unmarshal(hidden, &text) != nil {
-		text = reasoningText(fields)
-	}
-	delete(fields, hiddenText)
-	if sealed && s.keys != nil && bound.Model != "" {
-		b, err := s.keys.Seal(nil, []byte(text), *bound, s.now().Add(s.lifetime).Unix())
-		if err == nil {
-			fields["encrypted_content"] = mustMarshal(string(b))
-		}
-	}
-	return mustMarshal(fields)
-}
-
 // withoutLogprobs empties the logprobs of a message. A client may have sent a message with very many parts: no part
 // takes memory of its own.
 func withoutLogprobs(body json.RawMessage) json.RawMessage {
@@ -193,15 +151,15 @@ func withoutLogprobs(body json.RawMessage) json.RawMessage {
 	return append(shown, body[rest:]...)
 }
 
-// withoutHidden returns an item as its client gets it: without what is only for the service, and what is only for
+// WithoutHidden returns an item as its client gets it: without what is only for the service, and what is only for
 // clients that ask for it.
-func withoutHidden(raw json.RawMessage, include []string) json.RawMessage {
-	if !bytes.Contains(raw, []byte(hiddenPrefix)) && !bytes.Contains(raw, []byte(typeCodeCall)) {
+func WithoutHidden(raw json.RawMessage, include []string) json.RawMessage {
+	if !bytes.Contains(raw, []byte(HiddenPrefix)) && !bytes.Contains(raw, []byte(TypeCodeCall)) {
 		return raw
 	}
-	kind := itemOf(raw).Type
-	if kind != typeSearchCall && kind != typeCodeCall && kind != typeMCPCall && kind != typeMessage &&
-		kind != typeApprovalResponse {
+	kind := Of(raw).Type
+	if kind != TypeSearchCall && kind != TypeCodeCall && kind != TypeMCPCall && kind != TypeMessage &&
+		kind != TypeApprovalResponse {
 		return raw
 	}
 	var fields map[string]json.RawMessage
@@ -209,21 +167,32 @@ func withoutHidden(raw json.RawMessage, include []string) json.RawMessage {
 		return raw
 	}
 	changed := false
-	for _, name := range []string{hiddenItems, hiddenClient} {
+	for _, name := range []string{HiddenItems, HiddenClient} {
 		if fields[name] != nil {
 			delete(fields, name)
 			changed = true
 		}
 	}
 	switch {
-	case kind == typeCodeCall && !slices.Contains(include, includeCodeOutputs):
+	case kind == TypeCodeCall && !slices.Contains(include, includeCodeOutputs):
 		fields["outputs"] = json.RawMessage("null")
 		changed = true
-	case kind == typeSearchCall && !slices.Contains(include, includeSources):
+	case kind == TypeSearchCall && !slices.Contains(include, includeSources):
 		changed = withoutSources(fields) || changed
 	}
 	if !changed {
 		return raw
 	}
-	return mustMarshal(fields)
+	return JSON(fields)
+}
+
+// withoutSources removes the sources of a search from an item's members, and reports whether it had any.
+func withoutSources(fields map[string]json.RawMessage) bool {
+	var action map[string]json.RawMessage
+	if json.Unmarshal(OrNull(fields["action"]), &action) != nil || action["sources"] == nil {
+		return false
+	}
+	delete(action, "sources")
+	fields["action"] = JSON(action)
+	return true
 }

@@ -1,4 +1,4 @@
-package responses
+package items
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ func TestPreambles(t *testing.T) {
 		for _, item := range tt.output {
 			output = append(output, json.RawMessage(item))
 		}
-		if got := preambles(output); !slices.Equal(got, tt.want) {
+		if got := Preambles(output); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.output, got, tt.want)
 		}
 	}

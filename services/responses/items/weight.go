@@ -1,4 +1,4 @@
-package responses
+package items
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 )
 
 // The memory that the values of a body take beside its text, in bytes. TestWeights measures it.
@@ -17,23 +18,23 @@ const (
 	memoryPerMember = 256
 	// memoryPerValue is for every value inside.
 	memoryPerValue = 16
-	// memoryPerDecoded is for a value of a request that is decoded whole, as the gateway does.
-	memoryPerDecoded = 512
+	// MemoryPerDecoded is for a value of a request that is decoded whole, as the gateway does.
+	MemoryPerDecoded = 512
 )
 
 // maxMembers is how many members an item may have. The API's have 20 at most.
 const maxMembers = 256
 
-// weigh checks that a body is a JSON object, and returns the memory that its values take beside its text. It decodes
+// Weigh checks that a body is a JSON object, and returns the memory that its values take beside its text. It decodes
 // nothing, and takes no memory itself.
-func weigh(body []byte) (int64, *openai.Error) {
+func Weigh(body []byte) (int64, *openai.Error) {
 	values, err := rawjson.Count(body, rawjson.MaxDepth, math.MaxInt)
 	if err != nil {
 		return 0, notJSON(err)
 	}
 	at := rawjson.Space(body, 0)
 	if body[at] != '{' {
-		return 0, badRequest(contract.CodeInvalidJSON, "", "The body is not a JSON object.")
+		return 0, refusal.Bad(contract.CodeInvalidJSON, "", "The body is not a JSON object.")
 	}
 	items, members := 0, 0
 	top := rawjson.Members(body[at:])
@@ -64,8 +65,8 @@ func weighList(list *rawjson.Items, most int) (items, members int, failure *open
 		if items++; each.Kind == rawjson.Object {
 			n := membersOf(each.Value)
 			if n > maxMembers {
-				at := fmt.Sprintf("%s[%d]", openai.Clip(string(list.Key), maxQuoted), items-1)
-				return 0, 0, badRequest(contract.CodeMaxValuesExceeded, at, fmt.Sprintf("Invalid '%s': %d members. "+
+				at := fmt.Sprintf("%s[%d]", openai.Clip(string(list.Key), refusal.MaxQuoted), items-1)
+				return 0, 0, refusal.Bad(contract.CodeMaxValuesExceeded, at, fmt.Sprintf("Invalid '%s': %d members. "+
 					"Expected at most %d.", at, n, maxMembers))
 			}
 			members += n
@@ -86,8 +87,9 @@ func membersOf(object []byte) (n int) {
 }
 
 func errTooManyValues() *openai.Error {
-	return badRequest(contract.CodeMaxValuesExceeded, "", fmt.Sprintf("The request holds more than %d items and members, "+
-		"which is the limit. Send fewer of them.", openai.MaxValues))
+	return refusal.Bad(contract.CodeMaxValuesExceeded, "",
+		fmt.Sprintf("The request holds more than %d items and members, "+
+			"which is the limit. Send fewer of them.", openai.MaxValues))
 }
 
 // notJSON returns the error for a text that is not JSON as this service reads it.
@@ -104,5 +106,5 @@ func notJSON(err error) *openai.Error {
 			param = ""
 		}
 	}
-	return badRequest(code, param, "The body is not a JSON object: "+err.Error()+".")
+	return refusal.Bad(code, param, "The body is not a JSON object: "+err.Error()+".")
 }

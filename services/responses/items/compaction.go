@@ -1,0 +1,76 @@
+package items
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+)
+
+// Compaction is what an item of the type compaction stands for.
+type Compaction struct {
+	// Summary is what the model wrote about the items that it replaces.
+	Summary string `json:"summary"`
+	// Items are the newest ones, which are kept as they are.
+	Items []json.RawMessage `json:"items,omitempty"`
+}
+
+// Expand returns what the model gets for a compaction.
+func Expand(payload string) []json.RawMessage {
+	var c Compaction
+	_ = json.Unmarshal([]byte(payload), &c)
+	return append([]json.RawMessage{UserMessage(summaryIntroduction + c.Summary)}, c.Items...)
+}
+
+// UserMessage returns a message of the user.
+func UserMessage(text string) json.RawMessage {
+	return JSON(map[string]string{"type": TypeMessage, "role": "user", "content": text})
+}
+
+// summaryIntroduction is before a summary in the prompt.
+const summaryIntroduction = "Summary of the conversation so far, which was removed to save space:\n\n"
+
+// Tail returns where the newest items begin, which a compaction keeps: the user's last messages, or the last outputs of
+// tools with their calls.
+func Tail(items []json.RawMessage) int {
+	kind := func(i int) (kind, role string) {
+		var item struct{ Type, Role string }
+		if i >= 0 {
+			_ = json.Unmarshal(items[i], &item)
+		}
+		return item.Type, item.Role
+	}
+	at := len(items)
+	back := func(belongs func(kind, role string) bool) {
+		for at > 0 && belongs(kind(at-1)) {
+			at--
+		}
+	}
+	back(func(_, role string) bool { return role == "user" })
+	if at < len(items) {
+		return at
+	}
+	back(func(kind, _ string) bool { return strings.HasSuffix(kind, "_output") })
+	if at < len(items) {
+		back(func(kind, _ string) bool { return strings.HasSuffix(kind, "_call") || kind == TypeReasoning })
+	}
+	return at
+}
+
+// SummaryRequest returns the last message of a request for a summary.
+func SummaryRequest() json.RawMessage {
+	return UserMessage("The conversation so far is about to be removed, and only your next answer will be kept in its " +
+		"place. Write down what is needed to go on without it: what the user wants and has asked for, decisions and the " +
+		"reasons for them, what was done and found (names, paths, figures, errors, as they were), and what is still to be " +
+		"done. Call no tools, and answer nothing else.")
+}
+
+// SummaryFields returns the fields of a request for a summary: those of the client's that do not shape its answer.
+func SummaryFields(fields map[string]json.RawMessage) map[string]json.RawMessage {
+	kept := maps.Clone(fields)
+	for _, name := range []string{"tools", "tool_choice", "parallel_tool_calls", "max_tool_calls", "text",
+		"max_output_tokens", "include", "top_logprobs", "context_management"} {
+		delete(kept, name)
+	}
+	kept["truncation"] = JSON("auto")
+	return kept
+}

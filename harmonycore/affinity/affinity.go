@@ -22,7 +22,7 @@ func (h Hash) mix(word uint64) Hash {
 func Seed(model string) Hash { return AppendText(origin, model) }
 
 // AppendIDs returns the hash of a prompt that goes on with ids. The chain of blocks is made of it: its parts are not
-// those of a single call, so AppendIDs(AppendIDs(h, a), b) differs from AppendIDs(h, ab).
+// the same as in a single call, so AppendIDs(AppendIDs(h, a), b) differs from AppendIDs(h, ab).
 func AppendIDs(h Hash, ids []uint32) Hash {
 	n := len(ids)
 	for len(ids) >= 8 { // one check of the bounds for eight ids

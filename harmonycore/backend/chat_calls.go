@@ -172,7 +172,7 @@ func (c *chatCalls) begin(p *chatPiece, arguments []byte, chunk int32, e *Event)
 	e.Calls = append(e.Calls, piece)
 }
 
-// repeats reports whether arguments only repeat those of the call, which are whole.
+// repeats reports whether arguments only repeat the call's own, which are whole.
 func (c *chatCall) repeats(arguments []byte) bool {
 	return c.complete || c.arguments.ended && hashOf(arguments) == c.arguments.hash
 }

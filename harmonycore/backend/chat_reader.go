@@ -19,7 +19,7 @@ type chatReader struct {
 	whole bool
 	// inDeltas reports whether a part of the answer has come in a delta. A message then repeats the deltas.
 	inDeltas bool
-	// calls are those of each choice.
+	// calls has the calls of each choice.
 	calls []chatCalls
 	// chunk counts the chunks that were parsed.
 	chunk int32
@@ -119,7 +119,7 @@ func (r *chatReader) more(e *Event) bool {
 	return true
 }
 
-// next reads the choice that is next, if there is one. What concerns the whole request comes with the last choice.
+// next reads the choice that is next, if there is one. Members of the whole request come with the last choice.
 func (r *chatReader) next(e *Event) {
 	if r.ahead {
 		choice := r.following.Value

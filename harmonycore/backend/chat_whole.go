@@ -10,7 +10,7 @@ func NewWholeReader() Reader {
 	return &wholeReader{read: r.read, more: r.more}
 }
 
-// wholeReader finds the end of the object, and reads it as one event or several. What follows the object is not read.
+// wholeReader finds the end of the object, and reads it as one event or several. Bytes after the object are not read.
 type wholeReader struct {
 	// read and more are as in eventStream.
 	read func(data []byte, e *Event) bool

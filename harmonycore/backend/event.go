@@ -47,7 +47,7 @@ type Event struct {
 	Calls     []CallPiece
 	// TextLogprobs holds the logprob of each token of Reasoning and Text, from a server that names tokens by their text.
 	TextLogprobs []TextLogprob
-	// SampledIDs are the ids of all that was generated, and PromptIDs those of the prompt, from a server that answers in
+	// SampledIDs are the ids of all that was generated, and PromptIDs the prompt's ids, from a server that answers in
 	// text and was asked for ids. PromptIDs come once.
 	SampledIDs, PromptIDs []uint32
 	// Logprobs holds one logprob for each of Tokens, if [Request.Logprobs] asked for them.

@@ -54,7 +54,7 @@ func llamaEndOf(stopType string, predicted int) string {
 
 const llamaUsage = " usage {Prompt:512 Cached:511 Completion:%d HasCached:true}"
 
-// llamaStreams are streams as the server sends them: those of e2e/llamacpp/testdata, shortened.
+// llamaStreams are streams as the server sends them, from e2e/llamacpp/testdata, shortened.
 var llamaStreams = []streamCase{
 	{
 		"final", llamaEventOf("<|channel|>", "200005", 1) + llamaEventOf("final", "17196", 2) +

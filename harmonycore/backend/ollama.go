@@ -9,7 +9,7 @@ import (
 )
 
 // ollama is Ollama's /api/generate with raw prompts: text in both directions, an event in each line. Its requests and
-// events are those of Ollama 0.33.0-rc2: GenerateRequest, Options and GenerateResponse in
+// events follow Ollama 0.33.0-rc2: GenerateRequest, Options and GenerateResponse in
 // api/types.go (https://github.com/ollama/ollama/blob/main/api/types.go), GenerateHandler in server/routes.go.
 type ollama struct{}
 
@@ -54,7 +54,7 @@ func extraOf(r *Request, name, otherwise string) string {
 }
 
 // Cause looks at the message, since Ollama's errors have nothing else. The first words are Ollama's own, the others
-// those of its runners: llama.cpp's server, and before it one in Go.
+// its runners': llama.cpp's server, and before it one in Go.
 func (ollama) Cause(e *Error) Cause {
 	if e.Status != 400 {
 		return OtherCause

@@ -13,8 +13,8 @@ type Prefiller interface {
 	AppendPrefill(dst []byte, r *Request) []byte
 }
 
-// remoteDecode asks vLLM to keep what it has read for another server. All members are those of vLLM's own routers: its
-// connectors (NIXL, LMCache, Mooncake) take those that they know.
+// remoteDecode asks vLLM to keep what it has read for another server. All members are the same as from vLLM's own
+// routers: its connectors (NIXL, LMCache, Mooncake) take those that they know.
 const remoteDecode = `"kv_transfer_params":{"do_remote_decode":true,"do_remote_prefill":false,"remote_engine_id":null,` +
 	`"remote_block_ids":null,"remote_host":null,"remote_port":null}`
 

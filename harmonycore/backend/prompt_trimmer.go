@@ -1,7 +1,7 @@
 package backend
 
-// promptTrimmer removes the prompt's token ids from a stream of JSON, wherever the network cut the stream. A server that
-// is asked for token ids also sends those of the prompt, about eight bytes each, in its first event. The gateway does
+// promptTrimmer removes the prompt's token ids from a stream of JSON, wherever the network cut the stream. A server
+// that is asked for token ids also sends the prompt's, about eight bytes each, in its first event. The gateway does
 // not need them, and without a promptTrimmer it would hold a long prompt twice. The zero promptTrimmer is ready for use.
 //
 // It is an automaton over bytes with three states: looking for the key, between key and array, inside the array. An

@@ -29,7 +29,7 @@ type newPart struct{ same, from, to int }
 func (p newPart) size() int { return p.same + p.to - p.from }
 
 // maxRepeated is the largest text, and the largest list of ids, that a stream keeps for the next event, in bytes. They
-// are those of some 5,000 tokens. Longer answers are read without a template.
+// are enough for some 5,000 tokens. Longer answers are read without a template.
 const maxRepeated = 32 << 10
 
 // begin prepares for another event.

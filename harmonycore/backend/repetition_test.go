@@ -124,7 +124,7 @@ func TestRepetitionKeepsLittle(t *testing.T) {
 	}
 }
 
-// TestRepetitionAllocatesLittle: an event takes no memory but that of its news.
+// TestRepetitionAllocatesLittle: an event takes memory only for its news.
 func TestRepetitionAllocatesLittle(t *testing.T) {
 	events := cumulativeEvents(2000, 1)
 	r := sglang{}.NewReader()

@@ -17,7 +17,7 @@ type Request struct {
 	MaxTokens int
 	// Choices is the number of completions to generate; 0 means one.
 	Choices int
-	// Logprobs asks for the logprob of each token, and for those of the TopLogprobs likeliest tokens in its place.
+	// Logprobs asks for the logprob of each token, and of the TopLogprobs likeliest tokens in its place.
 	Logprobs    bool
 	TopLogprobs int
 	// StopTokens end the generation.

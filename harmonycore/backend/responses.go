@@ -15,7 +15,7 @@ func NewWholeResponsesReader() Reader {
 	return &wholeReader{read: r.readWhole}
 }
 
-// responsesReader reads the events of one response, as far as they have text, calls or counts.
+// responsesReader reads the events of one response that have text, calls or counts.
 type responsesReader struct{}
 
 // read reads the data of one event. It reports whether it understood the data.

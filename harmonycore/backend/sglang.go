@@ -7,7 +7,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// sglang is SGLang's /generate with token ids in both directions. Its requests and events are those of SGLang 0.5.23:
+// sglang is SGLang's /generate with token ids in both directions. Its requests and events follow SGLang 0.5.23:
 // GenerateReqInput in sglang/srt/managers/io_struct.py, SamplingParams in sglang/srt/sampling/sampling_params.py.
 type sglang struct{}
 
@@ -69,7 +69,7 @@ func (sglang) AppendRequest(dst []byte, r *Request) []byte {
 }
 
 // Cause looks at the message. SGLang's refusals have neither a parameter nor a code of their own, so only their words
-// tell: those of TokenizerManager._validate_one_request, and of validate_input_length for a prompt that the cache
+// tell: the words of TokenizerManager._validate_one_request, and of validate_input_length for a prompt that the cache
 // cannot hold.
 func (sglang) Cause(e *Error) Cause {
 	if e.Status != 400 {

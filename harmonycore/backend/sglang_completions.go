@@ -5,7 +5,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// sglangCompletions is SGLang's /v1/completions with token ids in both directions. The requests and events are those of
+// sglangCompletions is SGLang's /v1/completions with token ids in both directions. The requests and events follow
 // SGLang 0.5.23: CompletionRequest and CompletionStreamResponse in sglang/srt/entrypoints/openai/protocol.py, and
 // serving_completions.py beside it. An event has only what is new, also without --incremental-streaming-output.
 type sglangCompletions struct{}
@@ -45,5 +45,5 @@ func appendResponseFormat(dst []byte, r *Request) []byte {
 	return append(append(dst, `,"response_format":`...), r.StructuralTag...)
 }
 
-// Cause looks at the message, which is that of /generate.
+// Cause looks at the message, which is the same as for /generate.
 func (sglangCompletions) Cause(e *Error) Cause { return sglang{}.Cause(e) }

@@ -15,7 +15,7 @@ const maxSGLangChoices = 128
 // which, so the reader compares the number of ids with meta_info.completion_tokens, which always counts all of them.
 //
 // While events repeat what came before, the reader tells its trimmer how much to leave out, so that an answer takes as
-// much memory as its largest step. What is to be left out of an event is known once the event before it has been read
+// much memory as its largest step. The part of an event to leave out is known once the event before it has been read
 // (RATIONALE.md#99).
 type sglangReader struct {
 	trimmer sglangTrimmer

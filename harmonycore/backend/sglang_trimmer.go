@@ -25,7 +25,7 @@ type sglangTrimmer struct {
 	key     [32]byte
 	size    int
 	escaped bool
-	// ids reports whether the array is that of the ids. element is the index of the array's element, nesting how many
+	// ids reports whether the array has the ids. element is the index of the array's element, nesting how many
 	// brackets are open in it, quoted whether its last byte lies in a string. begun reports whether the array has an
 	// element.
 	ids, quoted, begun bool
@@ -51,7 +51,7 @@ const (
 )
 
 // trim returns chunk without what is not needed. The result lies in chunk's memory. It reads one byte at a time, and
-// many at a time where none of them changes the state.
+// many at a time where no byte changes the state.
 func (t *sglangTrimmer) trim(chunk []byte) []byte {
 	kept := chunk[:0]
 	for len(chunk) > 0 {
@@ -105,7 +105,7 @@ func runText(chunk []byte) int {
 	for ; n+8 <= len(chunk); n += 8 {
 		w := eight(chunk, n)
 		quote, slash := w^ones*'"', w^ones*'\\'
-		// The highest bit of the first byte that ends the run is set, and perhaps those of later bytes.
+		// The highest bit of the first byte that ends the run is set, and perhaps the highest bits of later bytes.
 		if found := ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*' ')&^w) & highs; found != 0 {
 			return n + bits.TrailingZeros64(found)>>3
 		}
@@ -116,8 +116,8 @@ func runText(chunk []byte) int {
 	return n
 }
 
-// runDigits returns how many bytes at the beginning of chunk are digits of an array that is left out, and commas between
-// elements that are. It counts the elements.
+// runDigits returns how many bytes at the beginning of chunk are digits of an array that is left out, and commas
+// between elements that are. It counts the elements.
 func (t *sglangTrimmer) runDigits(chunk []byte) int {
 	n := 0
 	for n < len(chunk) {

@@ -71,7 +71,7 @@ func (t *Tag) Const(text string) {
 	t.dst = append(rawjson.AppendString(t.dst, text), '}')
 }
 
-// Text writes the format of any text that contains none of the excluded texts.
+// Text writes the format of any text that contains no excluded text.
 func (t *Tag) Text(excluded ...string) {
 	t.begin(`{"type":"any_text","excludes":[`)
 	for i, text := range excluded {

@@ -120,7 +120,7 @@ type gapFinder struct {
 	generates, logprobs, unclear bool
 }
 
-// object goes through the members of the object at this position. parent is that of a [variable].
+// object goes through the members of the object at this position. parent has the meaning that it has in [variable].
 func (f *gapFinder) object(at int, parent string) {
 	at = rawjson.Space(f.frame, at)
 	if byteAt(f.frame, at) != '{' {
@@ -183,8 +183,8 @@ func leadsTo(to, object, key string) bool {
 		strings.IndexByte(key, '.') < 0
 }
 
-// once notes that a name has come. What a name means that comes twice, only the parser knows: the last value may count,
-// or both may, and one may be an error.
+// once notes that a name has come. Only the parser knows the meaning of a name that comes twice: the last value may
+// count, or both may, and one may be an error.
 func (f *gapFinder) once(variable, bit int) {
 	f.unclear = f.unclear || f.seen[variable]>>bit&1 == 1
 	f.seen[variable] |= 1 << bit

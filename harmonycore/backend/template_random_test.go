@@ -12,7 +12,7 @@ import (
 // other types, with white space.
 type eventWriter struct {
 	*rand.Rand
-	// deltas reports whether choices are those of Chat servers.
+	// deltas reports whether choices have the form of Chat servers.
 	deltas bool
 }
 

@@ -3,12 +3,13 @@ package backend
 import "math"
 
 // TokenCount finds the number of tokens in a server's answer to POST /tokenize: the member "count" of an object. It
-// reads the answer in pieces and keeps none of it, because the object also holds all tokens. The zero value is ready.
+// reads the answer in pieces and keeps nothing of it, because the object also holds all tokens. The zero value is
+// ready.
 type TokenCount struct {
 	depth int
 	// quoted reports whether a string is open, and escaped whether its next byte is.
 	quoted, escaped bool
-	// matched is how many bytes of a member's name are those of countMember. It is -1 for any other name, and in a value.
+	// matched is how many bytes of a member's name agree with countMember. It is -1 for any other name, and in a value.
 	matched int
 	// named reports whether the name before the value was countMember.
 	named bool

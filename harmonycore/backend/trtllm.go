@@ -9,7 +9,7 @@ import (
 )
 
 // trtllm is the /v1/completions of TensorRT-LLM's trtllm-serve with token ids in both directions. The requests and
-// events are those of tensorrt_llm/serve: CompletionRequest in openai_protocol.py, which forbids unknown members, and
+// events follow tensorrt_llm/serve: CompletionRequest in openai_protocol.py, which forbids unknown members, and
 // completion_stream_post_processor in postprocess_handlers.py (e2e/requestmodels/testdata/README.md has the commits).
 type trtllm struct{}
 
@@ -39,8 +39,8 @@ func (trtllm) AppendRequest(dst []byte, r *Request) []byte {
 }
 
 // Cause looks at the message. The refusals have neither a parameter nor a code of their own, so only their words tell:
-// those of LLM._check_arguments in tensorrt_llm/llmapi/llm.py, and of _deduce_max_tokens in executor/base_worker.py for
-// a prompt that leaves no room for an answer.
+// the words of LLM._check_arguments in tensorrt_llm/llmapi/llm.py, and of _deduce_max_tokens in executor/base_worker.py
+// for a prompt that leaves no room for an answer.
 func (trtllm) Cause(e *Error) Cause {
 	if e.Status == 400 && exceedsTRTLLMContext(e.Message) {
 		return ContextExceeded

@@ -9,7 +9,8 @@ import (
 )
 
 // This file reads the counts of tokens. They are small objects of numbers, which jsonparser reads in fewer instructions
-// than our own scanner and with less garbage (RATIONALE.md#7). Our scanner has accepted the event that they are part of.
+// than our own scanner and with less garbage (RATIONALE.md#7). Our scanner has accepted the event that they are part
+// of.
 
 // readUsage reads the usage of an answer, by the names of all APIs and servers. It returns the server's total.
 func readUsage(usage []byte, u *Usage) (total int) {
@@ -23,7 +24,7 @@ func readUsage(usage []byte, u *Usage) (total int) {
 type usageReader struct {
 	*Usage
 	total int
-	// inside reports whether the members are those of an object in the usage, which come before the usage's own.
+	// inside reports whether the members belong to an object in the usage, and come before the usage's own.
 	inside bool
 }
 

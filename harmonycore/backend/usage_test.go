@@ -165,8 +165,8 @@ func randomSmallObject(rng *rand.Rand, depth int) string {
 	return out.String() + "}"
 }
 
-// randomSpelling writes a name as a JSON string, now and then with escapes that it does not need. What begins with a
-// backslash is an escape already.
+// randomSpelling writes a name as a JSON string, now and then with escapes that it does not need. A part that begins
+// with a backslash is an escape already.
 func randomSpelling(rng *rand.Rand, name string) string {
 	if at := rng.IntN(len(name)); rng.IntN(3) == 0 && !strings.ContainsRune(name, '\\') && name[at] < 0x80 {
 		name = name[:at] + fmt.Sprintf("\\u%04X", name[at]) + name[at+1:]

@@ -14,7 +14,7 @@ func (vllm) NewReader() Reader {
 	return &eventStream{trim: new(promptTrimmer).trim, read: readVLLM, variables: vllmLogprobsVariables}
 }
 
-// vllmVariables are what differs from token to token. The text is not read. vllmLogprobsVariables are those of events
+// vllmVariables are what differs from token to token. The text is not read. vllmLogprobsVariables are for events
 // whose logprobs have vLLM's older form.
 var (
 	vllmVariables = []variable{

@@ -11,7 +11,7 @@ import (
 )
 
 // vllmGenerate is vLLM's /inference/v1/generate. It takes and returns token ids and no text, so the engine does not
-// detokenize. The requests and events are those of vLLM 0.33.0, vllm/entrypoints/scale_out/token_in_token_out.
+// detokenize. The requests and events follow vLLM 0.33.0, vllm/entrypoints/scale_out/token_in_token_out.
 type vllmGenerate struct{}
 
 func (vllmGenerate) Facts() *contract.Kind { return contract.KindNamed(contract.VLLMGenerate) }

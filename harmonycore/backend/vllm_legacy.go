@@ -10,7 +10,7 @@ import (
 )
 
 // vllmLegacy is the /v1/completions of a vLLM that does not know return_token_ids, which came with 0.10.2. It is asked
-// for the logprob of each token, and names the tokens by their ids there. Requests and answers are those of
+// for the logprob of each token, and names the tokens by their ids there. Requests and answers follow
 // vllm/entrypoints/openai/protocol.py and serving_completion.py before that
 // (https://github.com/vllm-project/vllm/blob/v0.10.1/vllm/entrypoints/openai/protocol.py).
 type vllmLegacy struct{}

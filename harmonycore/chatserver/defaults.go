@@ -20,7 +20,7 @@ func extrasOf(o contract.Object) []extra {
 	return extras
 }
 
-// AppendKwargs appends template arguments: the client's, and those of the operator that the client does not give. Both
+// AppendKwargs appends template arguments: the client's, and the operator's where the client gives none. Both
 // are JSON objects.
 func AppendKwargs(dst, client []byte, operators contract.Object) []byte {
 	var l list
@@ -43,7 +43,7 @@ func AppendKwargs(dst, client []byte, operators contract.Object) []byte {
 	return append(dst, '}')
 }
 
-// AppendExtraBody appends the operator's members to those of a request, each as ,"name":value, if given does not report
+// AppendExtraBody appends the operator's members to a request's, each as ,"name":value, if given does not report
 // that the request has them.
 func AppendExtraBody(dst []byte, operators contract.Object, given func(name string) bool) []byte {
 	for _, e := range extrasOf(operators) {

@@ -62,7 +62,7 @@ func (m *Messages) open(dst []byte, role string) []byte {
 	return appendMember(dst, `"role":`, role)
 }
 
-// Content is that of a user's message or of a result. Where Media has a part, Parts has an empty text.
+// Content is the content of a user's message or of a result. Where Media has a part, Parts has an empty text.
 type Content struct {
 	Parts []string
 	Media []openai.Media

@@ -15,7 +15,7 @@ type Changes struct {
 	Model string
 	// Chat is how the servers take a conversation.
 	Chat *contract.ChatServers
-	// ExtraBody are members that are added if the client has none of that name.
+	// ExtraBody are members that are added if the client has no member of that name.
 	ExtraBody contract.Object
 	// Overrides are members in place of the client's.
 	Overrides contract.Object

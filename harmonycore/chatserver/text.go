@@ -2,7 +2,7 @@ package chatserver
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// What stands between texts that were apart and become one, unless white space is there already.
+// These texts stand between two that were apart and become one, unless white space is there already.
 const (
 	// betweenParts separates the parts of a message. Servers that put them together themselves write the same.
 	betweenParts = "\n"

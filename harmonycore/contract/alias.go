@@ -63,7 +63,7 @@ type NameError struct {
 }
 
 // CheckNames returns an error if clients could mean two models by one name, or if one has too many aliases. The error
-// is that of the first model that has one.
+// is about the first model that has one.
 func CheckNames(models []Named) *NameError {
 	type use struct {
 		name         string

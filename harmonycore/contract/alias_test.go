@@ -38,7 +38,7 @@ func TestPatternFits(t *testing.T) {
 	}
 }
 
-// TestPatternOrder checks that of all patterns over two letters no two that fit one name are equal, so that the first
+// TestPatternOrder checks all patterns over two letters: no two that fit one name are equal, so that the first
 // one does not depend on the order of the models.
 func TestPatternOrder(t *testing.T) {
 	parts := []string{"", "a", "b", "aa", "ab", "ba", "bb"}

@@ -14,7 +14,7 @@ const (
 	// AttemptState is the stream's property with an [Attempt]. Without it an answer is not held.
 	AttemptState = LogStatePrefix + "attempt"
 	// LostState is the stream's property with the attempts that were lost: the servers' addresses with a space between
-	// two. [SilentMark] is behind that of a server that was silent, and [UnsentMark] behind that of a server to which no
+	// two. [SilentMark] is behind the address of a server that was silent, and [UnsentMark] behind one to which no
 	// connection had been seen.
 	LostState  = LogStatePrefix + "lost"
 	SilentMark = "?"

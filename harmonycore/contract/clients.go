@@ -10,7 +10,7 @@ import (
 type Clients struct {
 	// By is [ClientsByKey] or [ClientsByHeader].
 	By string
-	// Header is the name, in lower case, of the header that names the client. What is in front of the proxy sets it.
+	// Header is the name, in lower case, of the header that names the client. The proxy in front sets it.
 	Header string
 	// Required reports whether requests of no known client are refused. Otherwise they are [AnonymousClient]'s.
 	Required bool
@@ -19,14 +19,14 @@ type Clients struct {
 	Keys []string
 	// Deputies are clients that may name another one in [BehalfHeader], such as the responses service.
 	Deputies []string
-	// Context is the most tokens that one request may have, prompt and answer together. 0 is no limit. Contexts are those
-	// of single clients, in ascending order: NAME TOKENS in the place of Context, and
+	// Context is the most tokens that one request may have, prompt and answer together. 0 is no limit. Contexts are for
+	// single clients, in ascending order: NAME TOKENS instead of Context, and
 	// NAME TOKENS MODEL beside it, for one model.
 	Context  int
 	Contexts []string
 	// Counted are the clients with metrics of their own.
 	Counted []string
-	// Paths are the beginnings of the paths, besides those of the API, on which clients must be known.
+	// Paths are the beginnings of the paths, besides the API's, on which clients must be known.
 	Paths []string
 	// Reserve reports whether requests reserve tokens at the proxy's rate limit filter.
 	Reserve bool
@@ -128,8 +128,8 @@ func (c *Clients) ContextOf(client, model string) int {
 	return limit
 }
 
-// Tenant returns what separates the tenant of a client from all others. value is that of [Seal.TenantHeader]. The name of
-// a client begins after a space, with which no header's value begins.
+// Tenant returns what separates the tenant of a client from all others. value is the value of [Seal.TenantHeader]. The
+// name of a client begins after a space, with which no header's value begins.
 func Tenant(client, value string) string {
 	switch {
 	case client == "" || client == AnonymousClient:

@@ -14,7 +14,7 @@ type Kind struct {
 	// OwnAPI are the paths of this API that such servers serve themselves, for requests that are not translated
 	// (docs/opt-in.md).
 	OwnAPI []string
-	// MediaType is that of answers. Empty: text/event-stream.
+	// MediaType is the media type of answers. Empty: text/event-stream.
 	MediaType string
 	// Health is the path that a server answers with 200 while it is healthy. It is empty if not all servers of the kind
 	// have the same one, or answer it without a key: their health is then not checked unless the operator names a path.

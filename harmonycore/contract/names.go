@@ -23,11 +23,11 @@ const (
 	ReservationHeader = InternalHeaderPrefix + "reservation"
 	ReserveHeader     = InternalHeaderPrefix + "reserve"
 	// DestinationHeader carries the addresses of the servers that a picker has chosen, the first one first, as host:port
-	// with commas between them. Its name is that of the Inference Extension's endpoint picker protocol.
+	// with commas between them. Its name comes from the Inference Extension's endpoint picker protocol.
 	DestinationHeader = "x-gateway-destination-endpoint"
 )
 
-// InternalHeaders returns the names of all internal headers. Servers get none of them.
+// InternalHeaders returns the names of all internal headers. Servers do not get them.
 func InternalHeaders() []string {
 	return []string{PoolHeader, AffinityHeader, BlocksHeader, ClientHeader, ModelHeader, ReservationHeader, ReserveHeader,
 		DestinationHeader}

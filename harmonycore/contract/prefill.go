@@ -59,7 +59,7 @@ func (p *Prefill) Fields() []Field {
 	}
 }
 
-// validAuthority reports whether a text is host:port, as far as the filter needs to know.
+// validAuthority reports whether a text is host:port. It checks only what the filter needs to know.
 func validAuthority(s string) bool {
 	at := strings.LastIndexByte(s, ':')
 	return at > 0 && at < len(s)-1 && !strings.ContainsAny(s, " \",/")

@@ -7,11 +7,11 @@ const (
 	LimitsDomain = "harmony"
 	// LedgerHealth is the name by which gRPC's health service is asked whether the service's ledger answers.
 	LedgerHealth = "ledger"
-	// LimitsClient and LimitsModel are entries of both descriptors: the name of the client, and that of the model.
+	// LimitsClient and LimitsModel are entries of both descriptors: the name of the client, and the name of the model.
 	LimitsClient = "client"
 	LimitsModel  = "model"
-	// LimitsReservation is the entry of a reservation, LimitsSettlement that of its settlement. Both have the value of
-	// [ReservationHeader]. The hits of the descriptor are the tokens.
+	// LimitsReservation is the entry of a reservation, LimitsSettlement the entry of its settlement. Both have the value
+	// of [ReservationHeader]. The hits of the descriptor are the tokens.
 	LimitsReservation = "reservation"
 	LimitsSettlement  = "settle"
 )

@@ -22,7 +22,7 @@ type Routing struct {
 	UntilFirstToken bool
 }
 
-// The defaults and the ranges of [Routing]. The block's size is that of vLLM's cache.
+// The defaults and the ranges of [Routing]. The block's size is the same as in vLLM's cache.
 const (
 	DefaultBlockSize = 16
 	MaxBlockSize     = 1024

@@ -1,6 +1,6 @@
 package contract
 
-// The properties that the filter sets for the proxy's spans only, each named as those of the access log.
+// The properties that the filter sets for the proxy's spans only, each named as in the access log.
 const (
 	// SpanOperation is the kind of a request that asks a model, as OpenTelemetry names it.
 	SpanOperation = "operation"

@@ -11,8 +11,8 @@ type Host struct {
 	// Now is the time in milliseconds since 1970.
 	Now int64
 	// Clock returns the time later in the exchange, in the same form. The exchange asks it a few times in an answer, and
-	// not for each chunk, because a proxy's clock is costly. With a nil Clock the time is that of the last call that
-	// names one.
+	// not for each chunk, because a proxy's clock is costly. With a nil Clock the time is the one that the last call
+	// named.
 	Clock func() int64
 	// ID is unique to the request: at least 24 letters and digits. The ids of the answer are derived from it.
 	ID string
@@ -20,13 +20,13 @@ type Host struct {
 	// request that it reads, before it reads it. For a request that is not admitted see [RequestAction.Full]. A nil Admit
 	// admits every request.
 	Admit func(bytes int) bool
-	// Scratch is memory that the exchanges of a host share if it makes one call at a time. What a call of
-	// [Exchange.Request] or [Exchange.ResponseBody] returns lies in it, or in the exchange, and is valid until the next
+	// Scratch is memory that the exchanges of a host share if it makes one call at a time. The result of
+	// [Exchange.Request] or [Exchange.ResponseBody] lies in it, or in the exchange, and is valid until the next
 	// call. With a nil Scratch each exchange allocates its own.
 	Scratch *Scratch
-	// Bootstrap chooses one of the servers that could read the prompt of the request, by its index, and draws the number of
-	// the room where it meets the one that writes the answer. Nobody can guess the number, and no other request has it. A
-	// host that makes no calls of its own has a nil Bootstrap: requests that need one are refused.
+	// Bootstrap chooses one of the servers that could read the prompt of the request, by its index, and draws the number
+	// of the room where it meets the one that writes the answer. Nobody can guess the number, and no other request has it.
+	// A host that makes no calls of its own has a nil Bootstrap: requests that need one are refused.
 	Bootstrap func(servers []string) (at int, room uint64)
 }
 
@@ -111,8 +111,8 @@ type ResponseHead struct {
 	RetryAfter  string
 	// Limits are the headers x-ratelimit-… of a response with status 429. The memory of their texts is the Exchange's.
 	Limits []Header
-	// Local reports whether the proxy itself made the response, without a server. GivenUp reports whether it did so because
-	// servers have broken off, or were silent, and no further one is asked.
+	// Local reports whether the proxy itself made the response, without a server. GivenUp reports whether it did so
+	// because servers have broken off, or were silent, and no further one is asked.
 	Local, GivenUp bool
 	// Received is how much of the request's body had come before the response, in bytes.
 	Received int

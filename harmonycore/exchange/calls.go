@@ -10,13 +10,13 @@ import (
 )
 
 // callReader makes messages of the calls that a server sends in pieces. A message cannot be continued once another was
-// opened, so a call's message stays open until its arguments are whole JSON or the choice has ended. What comes for
+// opened, so a call's message stays open until its arguments are whole JSON or the choice has ended. Text for
 // other messages until then is held, in the order in which it came. A call without arguments so far is held too, and
 // text and reasoning do not wait for it.
 type callReader struct {
 	sink    *conversationSink
 	request *translate.Request
-	// index is that of the open call, and whole reports whether its arguments are whole JSON.
+	// index is the open call's, and whole reports whether its arguments are whole JSON.
 	index int
 	whole bool
 	// custom reports whether the open call is one of a custom tool, and input are its arguments, which hold the input.
@@ -30,7 +30,7 @@ type callReader struct {
 // heldPart is a part of an answer that waits for the end of the open call.
 type heldPart struct {
 	source messageSource
-	// text is that of the reasoning or the text, or the arguments of the call.
+	// text is the reasoning, the text, or the arguments of the call.
 	text []byte
 	// The other fields are a call's: its index, its id and its name, and whether its arguments are whole JSON.
 	index    int

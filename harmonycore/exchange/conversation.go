@@ -9,7 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// conversation is a generation of servers that take conversations. It differs in what is sent. What takes the answer is
+// conversation is a generation of servers that take conversations. It differs in what is sent. The answer is taken by
 // a [generation] with other parsers, and with ends and answers in one piece as such servers have them.
 type conversation struct{ *generation }
 

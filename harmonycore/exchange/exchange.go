@@ -202,7 +202,7 @@ func (e *Exchange) now() int64 {
 }
 
 // Overdue reports whether the server has been silent too long at now, or the stream is to be reset, so that
-// [Exchange.Stalled] has something to decide. What the server has sent since the last call counts as sent now.
+// [Exchange.Stalled] has something to decide. Data that the server has sent since the last call counts as sent now.
 func (e *Exchange) Overdue(now int64) bool {
 	if e.active {
 		e.active, e.lastActivity = false, now

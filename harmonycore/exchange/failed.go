@@ -101,7 +101,7 @@ func (f *failedResponse) silent(limit int64) ResponseAction {
 	return f.x.client.fail(replyWith(errStalled(limit)), CutStall)
 }
 
-// headStatus returns the status of the response as far as its headers tell it. It is the status of reply, except for
+// headStatus returns the status of the response that its headers tell. It is the status of reply, except for
 // servers that name the true status only in the body.
 func (f *failedResponse) headStatus() int {
 	if f.local || f.status >= 400 && f.status <= 599 && !isGatewaysFault(f.status, f.model) {

@@ -16,9 +16,9 @@ type Model struct {
 	contract.Model
 	Kind    backend.Kind
 	servers servers
-	// defaults are those of [contract.ModelSettings.ExtraBody] for servers that take prompts. Otherwise they are nil.
+	// defaults come from [contract.ModelSettings.ExtraBody] for servers that take prompts. Otherwise they are nil.
 	defaults *openai.Defaults
-	// overrides are those of [contract.ModelSettings.SamplingOverrides], or nil.
+	// overrides come from [contract.ModelSettings.SamplingOverrides]. They may be nil.
 	overrides *openai.Defaults
 	// seed is the hash of the empty prompt.
 	seed affinity.Hash
@@ -60,7 +60,7 @@ type Gateway struct {
 	userID uint32
 	// sessionHeaders are the names of the headers that name a session of some model's clients.
 	sessionHeaders []string
-	// guardedPaths are those of [contract.Clients.Paths], in the form of [resolved].
+	// guardedPaths come from [contract.Clients.Paths], in the form of [resolved].
 	guardedPaths []string
 	// reduced reports whether the host cannot hold headers: neither a request's until its body has come, nor a response's
 	// until the first token. There is only one model then, since the route is chosen before the body names the model.

@@ -13,7 +13,7 @@ import (
 
 // logprobs stands between a parser and a choice. It gives the choice the logprob of each token of content. Only the
 // parser knows which tokens those are. Text that turns out not to be a header is content that comes late. So logprobs
-// keeps those of tokens that may belong to a header for as long as a header may be.
+// keeps the logprobs of tokens that may belong to a header for as long as a header may be.
 type logprobs struct {
 	translate.Choice
 	t      *tokenizer.Tokenizer

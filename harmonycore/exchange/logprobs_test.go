@@ -26,7 +26,7 @@ func logprobsChunk(ids []uint32, from int, finish string) string {
 		own, others, list, finish)
 }
 
-// TestLogprobsFollowContent: for any answer, the bytes of the logprobs are those of the content, each token has its own
+// TestLogprobsFollowContent: for any answer, the bytes of the logprobs are the content's bytes, each token has its own
 // number, and none is a control token; whole or streamed, and however many tokens an event has.
 func TestLogprobsFollowContent(t *testing.T) {
 	long := strings.Repeat("word ", harmony.MaxHeaderTokens+20)

@@ -6,7 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// modelRequest is a request for one of the gateway's models, as far as all endpoints for such requests read it.
+// modelRequest is a request for one of the gateway's models: the part that all endpoints for such requests read.
 type modelRequest struct {
 	x     *Exchange
 	model *Model

@@ -58,7 +58,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestOtherModels checks that the gateway's models come first, and after them those of the server for all other
+// TestOtherModels checks that the gateway's models come first, and after them the models of the server for all other
 // models.
 func TestOtherModels(t *testing.T) {
 	g := testGateway(func(o *Options) { o.Passthrough = true })

@@ -23,7 +23,7 @@ type observer struct {
 	whole bool
 	size  int
 	usage backend.Usage
-	// choices are those of the answer, by index.
+	// choices are the answer's choices, by index.
 	choices []*observedChoice
 	seen    Observed
 }

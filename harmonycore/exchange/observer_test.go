@@ -242,7 +242,7 @@ func TestObservedConversations(t *testing.T) {
 		{observedChat, call("f", `{"a":1}`), ""},
 		{observedChat, call("f", `{"a":"x"}`), "unfit_arguments 1"},
 		{observedChat, call("g", `{}`), "undeclared_call 1"},
-		// What only the servers can read says nothing about the calls.
+		// A request that only the servers can read says nothing about the calls.
 		{`{"model":"` + testModel + `","messages":[{"role":"narrator"}],"tools":[]}`, call("g", `{}`), ""},
 	} {
 		r := observed(t, g, "/v1/chat/completions", tt.request, eventStream, []string{chunks("stop", tt.delta)})

@@ -14,14 +14,14 @@ import (
 var apiRoots = append(contract.PromptPaths(), "/v1", contract.TokenizePath, contract.DetokenizePath,
 	contract.TokenizerInfoPath, "/inference")
 
-// rawRoots are the paths that take a prompt, and chatRoots those of the API that take a conversation. Paths below them
+// rawRoots are the paths that take a prompt, and chatRoots the API's paths that take a conversation. Paths below them
 // may do so too.
 var (
 	rawRoots  = contract.PromptPaths()
 	chatRoots = [...]string{contract.ChatPath, contract.ResponsesPath}
-	// ollamaRoots are those of Ollama that take a conversation. Some clients choose Ollama's API by a model's name.
+	// ollamaRoots are Ollama's paths that take a conversation. Some clients choose Ollama's API by a model's name.
 	ollamaRoots = [...]string{contract.OllamaChatPath}
-	// messagesRoots are those of Anthropic's API. vLLM and SGLang serve it too, untranslated.
+	// messagesRoots are the paths of Anthropic's API. vLLM and SGLang serve it too, untranslated.
 	messagesRoots = [...]string{contract.MessagesPath}
 )
 

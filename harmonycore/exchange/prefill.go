@@ -46,7 +46,8 @@ type PrefillAction struct {
 
 // PrefillReport describes the call of a request. It is zero if no server was to be called.
 type PrefillReport struct {
-	// Pool is the operator's name of the servers' pool. Server is where the one is that was called, as far as it is known.
+	// Pool is the operator's name of the servers' pool. Server is the address of the server that was called, if it is
+	// known.
 	Pool, Server string
 	// Result is one of the constants below.
 	Result string

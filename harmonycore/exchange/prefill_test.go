@@ -108,7 +108,7 @@ func TestPrefillFails(t *testing.T) {
 		name   string
 		change func(*contract.Prefill)
 		answer PrefillAnswer
-		// status is that of the client's error, or 0 if the other servers read the prompt. text is a part of it.
+		// status is the status of the client's error, or 0 if the other servers read the prompt. text is a part of it.
 		status     int
 		code, text string
 	}{
@@ -237,7 +237,7 @@ func TestPrefillBootstrapFails(t *testing.T) {
 			}
 		}
 	}
-	// What comes after the first token is too late to matter.
+	// An answer after the first token is too late to matter.
 	x, _, _, _ := asked(t, dividing(contract.SGLang, nil), bootstrapping(), chatBody(true))
 	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"})
 	x.ResponseBody([]byte(`data: {"text":"","output_ids":[200005],"meta_info":{"id":"a","finish_reason":null,`+

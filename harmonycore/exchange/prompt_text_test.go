@@ -100,7 +100,7 @@ func TestControlTokensInText(t *testing.T) {
 }
 
 // checkBroken: broken spellings change only how the text is tokenized. Without U+200B it is the text of the prompt in
-// ids, and its control tokens are those of the prompt in ids.
+// ids, and its control tokens are the same as in the prompt in ids.
 func checkBroken(t testing.TB, path, body string) {
 	t.Helper()
 	g := textGateway(breaking)

@@ -19,7 +19,7 @@ type Scratch struct {
 	// renamed is a client's body with the servers' name of the model.
 	renamed []byte
 	tag     []byte
-	// hashes are those of the prompt's blocks, and blocks the same as text.
+	// hashes are the hashes of the prompt's blocks, and blocks the same as text.
 	hashes []affinity.Hash
 	blocks []byte
 	// answer is for the large pieces. It is nil while an answer has it.

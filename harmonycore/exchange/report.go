@@ -33,8 +33,8 @@ type Report struct {
 	// Routed reports whether the request was sent to the responses service unchanged. Server is then "responses_service".
 	Routed bool
 	// Untranslated reports whether the request was sent to the model's servers as it was. Observed is what was seen of it.
-	// ObservedPrompt is the number of tokens of the prompt that the gateway would have sent, and ServersPrompt that of the
-	// servers. Both are 0 unless both are known.
+	// ObservedPrompt is the number of tokens of the prompt that the gateway would have sent, and ServersPrompt the number
+	// that the servers counted. Both are 0 unless both are known.
 	Untranslated                  bool
 	Observed                      Observed
 	ObservedPrompt, ServersPrompt int

@@ -60,7 +60,7 @@ func (a *modelRequest) longest() int {
 	return d.LongestIDs + harmony.EstimateTokens(d.LongestText)
 }
 
-// overrideDemand makes the operator's limit of an answer count in the place of the client's, as for the model's servers.
+// overrideDemand makes the operator's limit of an answer count instead of the client's, as for the model's servers.
 func (a *modelRequest) overrideDemand() {
 	a.demand.Answer = cmp.Or(a.model.overrides.MaxTokens(), a.demand.Answer)
 }
@@ -136,7 +136,7 @@ func (e *Exchange) settle(r *Report) {
 // Reserves reports whether the response tells what has become of the request's reservation.
 func (e *Exchange) Reserves() bool { return e.reservation.made && !e.reservation.answered }
 
-// NeverSent tells that no server was chosen for the request.
+// NeverSent notes that no server was chosen for the request.
 func (e *Exchange) NeverSent() {
 	if e.Reserves() {
 		e.reservation.answered = true

@@ -105,8 +105,8 @@ func TestUncountedPrompts(t *testing.T) {
 	}
 }
 
-// TestExpectedAnswers: an answer whose length the request does not say reserves what is expected of it, where the gateway
-// counts its tokens.
+// TestExpectedAnswers: an answer whose length the request does not say reserves what is expected of it, where the
+// gateway counts its tokens.
 func TestExpectedAnswers(t *testing.T) {
 	const whole = contract.DefaultContextLength
 	for _, tt := range []struct {
@@ -151,7 +151,7 @@ func TestExpectedAnswers(t *testing.T) {
 	}
 }
 
-// TestOverriddenReservations: the operator's limit of an answer is reserved in the place of the client's, where the
+// TestOverriddenReservations: the operator's limit of an answer is reserved instead of the client's, where the
 // model's servers get it.
 func TestOverriddenReservations(t *testing.T) {
 	for path, body := range map[string]string{

@@ -70,7 +70,7 @@ type responsePart struct {
 	}
 }
 
-// TestLogprobsFollowText: for any answer, the bytes of a message's logprobs are those of its text, each token has its
+// TestLogprobsFollowText: for any answer, the bytes of a message's logprobs are its text's bytes, each token has its
 // own number, and none is a control token's; the final object of a stream is the whole answer.
 func TestLogprobsFollowText(t *testing.T) {
 	for _, text := range []string{

@@ -46,8 +46,8 @@ func samplingOf(s *translate.Sampling, maxTokens int) (backend.Sampling, *openai
 	return out, nil
 }
 
-// openSampling returns the client's sampling as it stands. The tokens that it names are those of the model's own
-// vocabulary, and what it leaves out is the servers' to choose.
+// openSampling returns the client's sampling as it stands. The tokens that it names are in the model's own
+// vocabulary, and servers choose what it leaves out.
 func openSampling(s *translate.Sampling) backend.Sampling {
 	out := backend.Sampling{
 		Temperature: string(s.Temperature), TopP: string(s.TopP),

@@ -79,7 +79,7 @@ func (c *compaction) early() response { return c.x.earlyReply() }
 // connection is the endpoint of a WebSocket connection to the service.
 type connection struct{ x *Exchange }
 
-// head sends the request to the service. What both sides send after the service's answer passes unchanged.
+// head sends the request to the service. Everything that both sides send after the service's answer passes unchanged.
 func (c *connection) head() RequestHead {
 	action := c.request(nil, Host{})
 	if action.Reply != nil {

@@ -175,7 +175,7 @@ func TestServiceRequests(t *testing.T) {
 		`"messages":[{"role":"user","content":"Hi"}]}`); got != "model" {
 		t.Errorf("Chat: %s", got)
 	}
-	// What is counted is not kept.
+	// A request that is counted is not kept.
 	for members, want := range map[string]string{`"input":"Hi"`: "", `"previous_response_id":"r"`: "service",
 		`"input":"Hi","tools":[{"type":"mcp"}]`: "service"} {
 		x := whole.Begin("POST", "/v1/responses/input_tokens")

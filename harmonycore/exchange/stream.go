@@ -231,14 +231,14 @@ func (g *generation) fail(failure *openai.Error) ResponseAction {
 		action.Late = true
 		g.begin()
 		if g.withheld {
-			// What a strict answer withholds has not been accepted. The error stands alone.
+			// Text that a strict answer withholds has not been accepted. The error stands alone.
 			g.answer = g.translated.NewAnswer()
 			g.answer.Begin()
 		}
 	}
 	action.Body = slices.Clone(action.Body) // it lies in the answer's memory
 	for i := range g.choices {
-		// What a strict answer withholds has not been accepted.
+		// Text that a strict answer withholds has not been accepted.
 		if !g.strict {
 			g.choices[i].parser.finish()
 		}

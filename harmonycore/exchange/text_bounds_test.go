@@ -128,7 +128,7 @@ func TestTextCounts(t *testing.T) {
 	}
 }
 
-// TestTextChoices: the choices of a text answer interleave as those of ids do.
+// TestTextChoices: the choices of a text answer interleave as in an answer of ids.
 func TestTextChoices(t *testing.T) {
 	stream := textChunk(1, "<|channel|>final<|message|>B", "") + textChunk(0, "analysisthink", "") +
 		textChunk(1, "2", "length") + textChunk(0, "assistantfinalA", "stop") + serverUsage + serverDone

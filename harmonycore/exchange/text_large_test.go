@@ -1,6 +1,6 @@
 //go:build !tinygo
 
-// What these tests leave behind would make TinyGo's heap too large for the tests that follow.
+// The garbage of these tests would make TinyGo's heap too large for the tests that follow.
 
 package exchange
 

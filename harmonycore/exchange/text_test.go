@@ -169,7 +169,7 @@ func folded(t *testing.T, answer string) string {
 	return estimated.ReplaceAllString(answer, `"$1":0`)
 }
 
-// TestTextSettings: the defaults of the contract are those of package harmony.
+// TestTextSettings: the defaults of the contract are the same as in package harmony.
 func TestTextSettings(t *testing.T) {
 	if contract.DefaultFallbackMS != harmony.DefaultTimeoutMS ||
 		contract.DefaultFallbackTokens != harmony.DefaultMinTokens ||

@@ -8,11 +8,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// textLogprobs finds out which logprobs of a server belong to a text. A server sends those of all tokens, in the order
-// of the text: also of control tokens, headers and tags, which it or an adapter has taken out of the text.
+// textLogprobs finds out which logprobs of a server belong to a text. A server sends the logprobs of all tokens, in the
+// order of the text: also of control tokens, headers and tags, which it or an adapter has taken out of the text.
 type textLogprobs struct {
-	// all are those of the last events. The first next of them have been looked at, and the text of the others has not
-	// come.
+	// all has the logprobs of the last events. The first next of them have been looked at, and the text of the others has
+	// not come.
 	all  []openai.Logprob
 	next int
 	// rest is the part of the last token whose text has not come.
@@ -56,8 +56,8 @@ func (t *textLogprobs) forget() {
 // some reports whether a text may have logprobs.
 func (t *textLogprobs) some() bool { return t.next < len(t.all) || len(t.rest) > 0 }
 
-// take calls give with the logprobs of the tokens that a text consists of, and drops those of tokens before it that are
-// not in it.
+// take calls give with the logprobs of the tokens that a text consists of, and drops the logprobs of tokens before it
+// that are not in it.
 func (t *textLogprobs) take(text []byte, give func(*openai.Logprob)) {
 	if n := min(len(t.rest), len(text)); n > 0 && bytes.Equal(t.rest[:n], text[:n]) {
 		t.rest, text = t.rest[n:], text[n:]

@@ -32,7 +32,7 @@ func conversingTraced() *Gateway {
 	return conversing(func(m *contract.Model) { m.Answers.TokenIDs = true })
 }
 
-// TestTokenIDsOfConversations: all ids that a server sends are there, also those of tokens without text, however the
+// TestTokenIDsOfConversations: all ids that a server sends are there, also of tokens without text, however the
 // stream is cut.
 func TestTokenIDsOfConversations(t *testing.T) {
 	answer := tracedHead + tracedChunk(`"reasoning_content":"Hm"`, "[1,2]", "-0.5,-1e-05", "null") +

@@ -47,7 +47,7 @@ func TestShareIsEven(t *testing.T) {
 			}
 		}
 	}
-	// Who is translated in a small share is also translated in a larger one.
+	// A client that is translated in a small share is also translated in a larger one.
 	for i := range 1000 {
 		if id := strconv.Itoa(i); inShare(id, 10) && !inShare(id, 11) {
 			t.Fatalf("%s left", id)

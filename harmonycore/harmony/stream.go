@@ -44,7 +44,7 @@ func (p *StreamParser) Process(id uint32) {
 }
 
 // ProcessText takes the next token as its text, of a server that tells only the ids of control tokens. The text may be
-// empty, as that of a token is which ends within a character where the server shows only whole ones.
+// empty: so it is for a token that ends within a character, where the server shows only whole ones.
 func (p *StreamParser) ProcessText(text []byte) {
 	p.head.taken++
 	p.ordinary(text)

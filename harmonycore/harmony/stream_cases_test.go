@@ -202,7 +202,7 @@ var repairCases = []struct{ name, in, want, seen string }{
 		"[final] " + strings.Repeat("x ", 400) + " end", "long_header"},
 	{"endless header", strings.Repeat("<|channel|>", 600), "[final]  cut", ""},
 
-	// What the list of malformed output in the project's issue on parsers names, as far as no case above shows it.
+	// Cases of malformed output that the project's issue on parsers lists, and no case above shows.
 	{"start and role twice", "<|start|>assistant" + finalHi, "[final] Hi return",
 		"doubled_start doubled_start dropped_header"},
 	{"channel twice, no name after the second", "<|channel|>final<|channel|><|message|>Hi<|return|>", "[final] Hi return",
@@ -320,7 +320,7 @@ func TestRecoveriesAreNamed(t *testing.T) {
 	}
 }
 
-// TestTruncatedAnywhere: whatever is left of a stream, its messages are those of the whole one up to there.
+// TestTruncatedAnywhere: any beginning of a stream has the messages of the whole one up to there.
 func TestTruncatedAnywhere(t *testing.T) {
 	for _, text := range []string{answer(2), finalHi, "I'm sorry.<|return|>"} {
 		ids := tokens(text)

@@ -99,7 +99,7 @@ func checkInvariants(t *testing.T, tokens []uint32) {
 	if len(r.faults) > 0 || r.open {
 		t.Fatalf("%v: %v, open %v", tokens, r.faults, r.open)
 	}
-	// Ordinary tokens alone can spell a marker: only with none of them is a marker in the output a leak.
+	// Ordinary tokens alone can spell a marker: only without them is a marker in the output a leak.
 	var raw []byte
 	ordinary := 0
 	for _, id := range tokens {

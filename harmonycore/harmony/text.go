@@ -80,7 +80,7 @@ const (
 	boundaryMark
 )
 
-// longestMark is the length of the longest mark: of the control tokens, those of [Split], and strippedBoundaries.
+// longestMark is the length of the longest mark: of the control tokens, of [Split]'s marks, and of strippedBoundaries.
 const longestMark = max(tokenizer.LongestSpecial, MaxMark, len("assistant"+Commentary))
 
 // NewTextParser returns a parser of a completion: its first byte follows "<|start|>assistant".
@@ -188,8 +188,8 @@ func (p *TextParser) Break() {
 	p.mode, p.unstrippedMode = mode, printed
 }
 
-// Abandon ends a stream that broke off, as [TextParser.Finish] does. What may be the beginning of a control token is
-// dropped: more likely it is one than text.
+// Abandon ends a stream that broke off, as [TextParser.Finish] does. Text that may be the beginning of a control token
+// is dropped: more likely it is one than text.
 func (p *TextParser) Abandon() {
 	if p.tailSize > 0 && p.tail[0] == '<' {
 		p.ordinary -= p.tailSize

@@ -23,7 +23,7 @@ var (
 // maxStripped is the greatest length of a stripped header, in bytes. Its channel, recipient and type are words.
 const maxStripped = 256
 
-// strippedHeader is a header as far as it has been read.
+// strippedHeader is the part of a header that has been read.
 type strippedHeader struct {
 	Header
 	// read is all text of the header, which is given back if it is not a header. content is where content begins if no
@@ -126,7 +126,7 @@ func (p *TextParser) readStripped(b []byte, last bool) (used int, partial bool) 
 }
 
 // atControl reports whether b begins with a control token while the form of the stream is not known. more reports
-// whether more bytes may complete one. A header with a control token is not stripped, such as that of
+// whether more bytes may complete one. A header with a control token is not stripped, such as
 // " to=functions.f<|channel|>commentary json<|message|>{}".
 func (p *TextParser) atControl(b []byte) (marked, more bool) {
 	if p.head.known || len(b) == 0 || b[0] != '<' {

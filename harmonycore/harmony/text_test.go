@@ -356,7 +356,8 @@ func printedText(ids []uint32) (text []byte, ok bool) {
 	return text, len(marks) == 0
 }
 
-// checkLikeTokens compares the messages of the ids with those of their text, and reports whether they can be compared.
+// checkLikeTokens compares the messages of the ids with the messages of their text, and reports whether they can be
+// compared.
 func checkLikeTokens(t *testing.T, ids []uint32) bool {
 	t.Helper()
 	text, ok := printedText(ids)

@@ -2,8 +2,9 @@ package harmony
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// Transcript is a [Sink] that keeps the conversation so far as JSON: the messages of a prompt, and after them those of
-// a parser. It has a limit. Beyond the limit it releases its content, and [Transcript.AppendJSON] appends null.
+// Transcript is a [Sink] that keeps the conversation so far as JSON: the messages of a prompt, and after them the
+// messages of a parser. It has a limit. Beyond the limit it releases its content, and [Transcript.AppendJSON] appends
+// null.
 type Transcript struct {
 	w     messageJSON
 	first bool

@@ -12,7 +12,7 @@ import (
 
 // The vectors are what the reference itself gave (docs/vectors.md). HARMONY_VECTORS names a folder with more of them.
 
-// eachVector runs every vector of an area as far as it goes, and fails when there are too few.
+// eachVector runs every vector of an area to its end or its first error, and fails when there are too few.
 func eachVector[T any](t *testing.T, pattern string, minimum int, check func(v *T) error) {
 	t.Helper()
 	folders := []string{"testdata"}

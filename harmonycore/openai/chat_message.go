@@ -156,7 +156,7 @@ func readChatMessage(at string, v value, d *Dropped) (ChatMessage, *Error) {
 }
 
 // readName reads a user's name. The name becomes a word of a header, so it must match the API's pattern. Names of other
-// roles are not shown to the model: the assistant has none, and a tool's name is that of the call it answers.
+// roles are not shown to the model: the assistant has none, and a tool's name is the name of the call it answers.
 func (f *chatFields) readName(param string, m *ChatMessage) *Error {
 	name := ""
 	if err := f.name.text(param, &name); err != nil || m.Role != RoleUser || name == "" {

@@ -18,7 +18,7 @@ type ChatRequest struct {
 	Stop []string
 	// Choices is the number of answers to generate.
 	Choices int
-	// Logprobs asks for the logprob of each token, and for those of the TopLogprobs likeliest tokens in its place.
+	// Logprobs asks for the logprob of each token, and of the TopLogprobs likeliest tokens in its place.
 	Logprobs    bool
 	TopLogprobs int
 	// Effort is the client's reasoning_effort or reasoning.effort, or empty if there is none. EffortInObject reports

@@ -113,7 +113,7 @@ func (d *Defaults) MaxTokens() int {
 	return d.sampling.MaxTokens
 }
 
-// Override sets the parameters in place of the client's. What it leaves open stays the client's.
+// Override sets the parameters in place of the client's. Parameters that it leaves open stay the client's.
 func (d *Defaults) Override(s *Sampling) {
 	if d == nil {
 		return

@@ -25,8 +25,9 @@ func (m ListedModel) AppendJSON(dst []byte) []byte {
 	return append(rawjson.AppendInt(dst, int64(m.ContextLength)), '}')
 }
 
-// AppendModels appends the list of models: ours, then those of another server's list. others is the body of that list,
-// or empty. Whatever cannot be read in it is left out, and so are names of which own reports that they are ours.
+// AppendModels appends the list of models: ours, then the models of another server's list. others is the body of that
+// list, or empty. Parts of it that cannot be read are left out, and so are names of which own reports that they are
+// ours.
 func AppendModels(dst []byte, models []ListedModel, others []byte, own func(name string) bool) []byte {
 	dst = append(dst, `{"object":"list","data":[`...)
 	for i := range models {

@@ -23,9 +23,9 @@ type Body struct {
 	// Values is the number of JSON values in the body, the body itself included.
 	Values int
 	root   value
-	// maxTokens and maxOutputTokens are the number of tokens that the request asks for at most in each choice, by the names
-	// of Chat Completions and by that of Responses, and choices is that of choices. They are 0 if the request does not say,
-	// and never less than what any server may read.
+	// maxTokens and maxOutputTokens are the number of tokens that the request asks for at most in each choice, by the
+	// names of Chat Completions and by the name of Responses. choices is the number of choices. All are 0 if the request
+	// does not say, and never less than what any server may read.
 	maxTokens, maxOutputTokens, choices int
 	// cacheKey is the prompt_cache_key as it is spelled in the body.
 	cacheKey []byte
@@ -36,8 +36,8 @@ type Body struct {
 	tokenized bool
 }
 
-// CacheKey returns the prompt_cache_key, or nil. It must be called before the body is decoded, since decoding overwrites
-// texts.
+// CacheKey returns the prompt_cache_key, or nil. It must be called before the body is decoded, since decoding
+// overwrites texts.
 func (b *Body) CacheKey() []byte {
 	if bytes.IndexByte(b.cacheKey, '\\') < 0 {
 		return b.cacheKey

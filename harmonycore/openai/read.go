@@ -240,7 +240,7 @@ func (v value) number(param string, minimum, maximum float64, dst *Number) *Erro
 	return nil
 }
 
-// json returns the value's JSON text. That of a string is a copy, since raw lacks the quotes.
+// json returns the value's JSON text. The text of a string is a copy, since raw lacks the quotes.
 func (v value) json() []byte {
 	if v.kind == rawjson.String {
 		return []byte(v.compact())

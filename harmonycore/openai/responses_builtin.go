@@ -3,7 +3,7 @@ package openai
 // typeBuiltIn is a tool that gpt-oss is trained with and that the client runs. OpenAI's API does not have this type.
 const typeBuiltIn = "builtin"
 
-// IsBuiltIn reports whether name is that of a tool that gpt-oss is trained with.
+// IsBuiltIn reports whether name is the name of a tool that gpt-oss is trained with.
 func IsBuiltIn(name string) bool {
 	return name == "browser" || name == "container" || name == "python"
 }

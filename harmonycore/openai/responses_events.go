@@ -75,7 +75,7 @@ func (w *ResponsesEvents) AppendItemOpened(dst []byte, index int, o *OutputItem)
 }
 
 // AppendDelta appends a piece of the text of o, the item opened last. The piece is escaped, as [rawjson.AppendEscaped]
-// writes it. logprobs are those of its tokens, as [AppendLogprob] writes them.
+// writes it. logprobs are for its tokens, as [AppendLogprob] writes them.
 func (w *ResponsesEvents) AppendDelta(dst []byte, o *OutputItem, piece, logprobs []byte) []byte {
 	dst = w.number(append(dst, w.name...))
 	dst = append(append(append(dst, w.place...), piece...), '"')

@@ -48,7 +48,7 @@ type OutputItem struct {
 	// Text is the text so far of a message or reasoning, or the arguments or input of a call. It is escaped, as
 	// [rawjson.AppendEscaped] writes it. For an [OutputLocalShellCall] it is the action, as [LocalShellAction] writes it.
 	Text []byte
-	// Logprobs are those of the text so far of an [OutputMessage], as [AppendLogprob] writes them.
+	// Logprobs are the logprobs of an [OutputMessage]'s text so far, as [AppendLogprob] writes them.
 	Logprobs []byte
 	// Hidden reports whether the text of reasoning is left out.
 	Hidden bool

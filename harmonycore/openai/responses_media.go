@@ -7,8 +7,8 @@ import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 type Media struct {
 	// Part is the part's index in the item's content, where an empty text stands for it.
 	Part int
-	// kind is the type that the part has in Chat. members are those of the object of that name. Their values lie in the
-	// body.
+	// kind is the type that the part has in Chat. members are the members of the object of that name. Their values lie in
+	// the body.
 	kind    string
 	members []mediaMember
 }

@@ -30,7 +30,7 @@ type ResponsesRequest struct {
 	OneCall bool
 	// Effort is the client's reasoning.effort, or empty if there is none.
 	Effort string
-	// Logprobs asks for the logprob of each token of messages, and for those of the TopLogprobs likeliest tokens in its
+	// Logprobs asks for the logprob of each token of messages, and of the TopLogprobs likeliest tokens in its
 	// place.
 	Logprobs    bool
 	TopLogprobs int
@@ -38,8 +38,8 @@ type ResponsesRequest struct {
 	Truncate bool
 	// SealedReasoning asks for encrypted reasoning, which the client can send back but not read.
 	SealedReasoning bool
-	// MessagesAt is the place in the request that asks for [HarmonyMessages], or empty: that of [IncludeMessages], or
-	// vLLM's enable_response_messages.
+	// MessagesAt is the place in the request that asks for [HarmonyMessages], or empty. It is the place of
+	// [IncludeMessages], or of vLLM's enable_response_messages.
 	MessagesAt string
 	// Echo holds the members that the answer repeats.
 	Echo ResponsesEcho

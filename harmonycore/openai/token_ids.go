@@ -123,7 +123,7 @@ func (v value) numbers(whole bool) (n int, ok bool) {
 	return n, true
 }
 
-// AppendMembers appends the members to those of an object, which dst ends with. A nil t has none.
+// AppendMembers appends the members to an object's, which dst ends with. A nil t has none.
 func (t *TokenIDs) AppendMembers(dst []byte) []byte {
 	if t == nil {
 		return dst

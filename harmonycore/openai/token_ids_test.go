@@ -10,7 +10,7 @@ import (
 )
 
 // FuzzTokenIDs compares the check of what clients send back with what encoding/json reads, and the members that servers
-// get with those of the client.
+// get with the client's.
 func FuzzTokenIDs(f *testing.F) {
 	f.Add(`[1,2]`, `[3, 4]`, `[-0.5,-1e-05]`)
 	f.Add(`[]`, `[ ]`, `[]`)

@@ -19,7 +19,7 @@ const (
 	Aborted
 	// Empty means that the answer has ended without a token, or without anything.
 	Empty
-	// Unreadable means that the answer is none of this kind of server, such as a page of HTML.
+	// Unreadable means that the answer is not from this kind of server, such as a page of HTML.
 	Unreadable
 )
 
@@ -39,8 +39,8 @@ func (v Verdict) String() string {
 	return ""
 }
 
-// limit is how much is read of a beginning, in bytes. What is longer counts as begun. The first event of a server that
-// answers in tokens may have the ids of the prompt, of which idLimit bytes are those of the default context.
+// limit is how much is read of a beginning, in bytes. A longer beginning counts as begun. The first event of a server
+// that answers in tokens may have the ids of the prompt, of which idLimit bytes are enough for the default context.
 const (
 	limit   = 64 << 10
 	idLimit = 1 << 20
@@ -81,7 +81,7 @@ func New(kind, contentType string) *Reader {
 	return r
 }
 
-// isJSON reports whether a media type is that of JSON.
+// isJSON reports whether a media type is JSON's.
 func isJSON(contentType string) bool {
 	const json = "application/json"
 	return len(contentType) >= len(json) && strings.EqualFold(contentType[:len(json)], json)

@@ -6,14 +6,14 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 // StreamingStructureAdapter of docs/structure.md: Write is its process_chunk, and Finish its finalize.
 //
 // The messages must not depend on how the text is cut. All text is in exactly one message, except what marks the
-// structure itself. What an Adapter holds back must be bounded.
+// structure itself. An Adapter must hold back only a bounded amount.
 type Adapter interface {
 	// Write takes the next piece of text. now is the time in milliseconds since 1970, or 0 if Timed reports false.
 	Write(text []byte, now int64)
 	// Timed reports whether the next Write uses its time.
 	Timed() bool
 	// Break delivers what is held back, and closes the open message. The caller calls it before it passes on a message
-	// that came beside the text: reasoning or a call from a member of its own. Before all text it tells that the server
+	// that came beside the text: reasoning or a call from a member of its own. Before all text it means that the server
 	// separates reasoning from the text. Text may follow.
 	Break()
 	// Finish delivers what is held back, and closes the open message. whole reports whether the model has ended its answer

@@ -4,8 +4,8 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 
 // Harmony is the [Adapter] of Harmony as text, with or without its control tokens.
 //
-// If [Options.Marker] is set, text that turns out not to be Harmony is read as that of a model that speaks marker is.
-// Otherwise it is an answer.
+// If [Options.Marker] is set, text that turns out not to be Harmony is read like the text of a model that speaks
+// marker. Otherwise it is an answer.
 type Harmony struct {
 	*harmony.TextParser
 	sink *harmonySink

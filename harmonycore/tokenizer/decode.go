@@ -34,7 +34,7 @@ func (t *Tokenizer) DecodeString(ids []uint32) string {
 }
 
 // Decoder decodes a stream of ids into whole characters. It holds back the bytes of an incomplete character. The zero
-// value is ready to use. However the ids arrive, the text is that of [Tokenizer.DecodeString].
+// value is ready to use. However the ids arrive, the text is the same as from [Tokenizer.DecodeString].
 type Decoder struct {
 	held [3]byte // the longest beginning of a character
 	n    uint8

@@ -10,7 +10,7 @@ import (
 // characters once or twice and then consumes most of it, so the time is linear in the input.
 
 // next returns the end of the pre-token that begins at i, which must be inside s. The end is always after i. It handles
-// ASCII itself. Whatever touches another character is left to nextAny, which has all rules.
+// ASCII itself. A pre-token that touches another character is left to nextAny, which has all rules.
 func next(s string, i int) int {
 	first := asciiClass[s[i]]
 	if first&letter != 0 {

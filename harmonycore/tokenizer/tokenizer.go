@@ -16,7 +16,7 @@ type Tokenizer struct {
 	encoders              sync.Pool // of *Encoder
 }
 
-// New returns a tokenizer that uses the lookup table of a vocabulary. Its ids must be those of o200k. The tokenizer
+// New returns a tokenizer that uses the lookup table of a vocabulary. Its ids must be o200k's. The tokenizer
 // does not copy the table, which must not change. Programs that import package o200k use its tokenizer instead.
 func New(table []byte) (*Tokenizer, error) {
 	v, err := bpe.Open(table)

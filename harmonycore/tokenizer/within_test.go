@@ -10,8 +10,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// TestAppendWithin: a text is given up only when it has more ids than are wanted; otherwise its ids are those of
-// Append.
+// TestAppendWithin: a text is given up only when it has more ids than are wanted; otherwise its ids are the same as
+// from Append.
 func TestAppendWithin(t *testing.T) {
 	tok := o200k.Tokenizer()
 	rng := rand.New(rand.NewPCG(1, 2))

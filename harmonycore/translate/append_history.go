@@ -15,7 +15,7 @@ type historyWriter struct {
 	*spoken
 	messages chatserver.Messages
 	turn     chatserver.Turn
-	// The calls of the input from ended to made are those of turn.
+	// The calls of the input from ended to made belong to turn.
 	ended, made int
 	results     pastResults
 }

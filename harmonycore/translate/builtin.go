@@ -10,8 +10,8 @@ import (
 // codeType is the content type of calls of built-in tools, of those with JSON too: gpt-oss was trained so.
 const codeType = "code"
 
-// calledTool is a tool as the model addresses it. A function's full name begins with its namespace. That of a built-in
-// tool is shown itself, such as browser.search or python.
+// calledTool is a tool as the model addresses it. A function's full name begins with its namespace. The name of a
+// built-in tool is shown itself, such as browser.search or python.
 type calledTool struct {
 	shown   string
 	builtIn bool
@@ -25,7 +25,7 @@ func (t calledTool) recipient() string {
 	return functions + "." + t.shown
 }
 
-// channel returns the channel of the tool's calls and results. Those of built-in tools are part of the reasoning, and
+// channel returns the channel of the tool's calls and results. Calls of built-in tools are part of the reasoning, and
 // are left out with it once the turn has its answer.
 func (t calledTool) channel() string {
 	if t.builtIn {
@@ -50,8 +50,8 @@ func (t calledTool) contentType(custom bool) string {
 type builtInTools struct {
 	// shown are the namespaces of those that the model may call, for the system message.
 	shown []harmony.Namespace
-	// recipients are those of all of them. Calls in the history are calls of built-in tools also where the tool choice
-	// hides the tools.
+	// recipients has the recipients of all tools. Calls in the history are calls of built-in tools also where the tool
+	// choice hides the tools.
 	recipients []string
 }
 
@@ -77,7 +77,7 @@ func newBuiltInTools(in *openai.ResponsesRequest) (b builtInTools) {
 }
 
 // methodsOf returns what can be called of a built-in tool. One without methods is called by its own name, with text.
-// The description of the tool itself is in that of its first method.
+// The tool's own description is part of its first method's.
 func methodsOf(n *harmony.Namespace) []openai.Tool {
 	if len(n.Tools) == 0 {
 		return []openai.Tool{{Name: n.Name, BuiltIn: true, Custom: true, Description: n.Description.Value}}

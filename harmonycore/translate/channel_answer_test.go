@@ -117,8 +117,8 @@ func TestChannelStreamFails(t *testing.T) {
 	}
 }
 
-// TestChannelStreamIsBounded checks that a conversation that is too long is null, and so are those of calls after many
-// others.
+// TestChannelStreamIsBounded checks that a conversation that is too long is null, and so are the conversations of calls
+// after many others.
 func TestChannelStreamIsBounded(t *testing.T) {
 	long := strings.Repeat("x", conversationLimit)
 	if got := play(channelAnswer(t, long, false), answerCases[1], never); !strings.Contains(got, `"conversation":null}`) ||

@@ -106,8 +106,8 @@ func ChatAnswer(body *openai.Body, m *contract.Model, env Env) (*Request, *opena
 	return r, nil
 }
 
-// setSampling copies the client's sampling parameters, and those of the servers' own parameters that the model allows.
-// What the client leaves open is as the operator has configured it, and so is what the operator sets for all clients.
+// setSampling copies the client's sampling parameters, and the servers' own parameters that the model allows.
+// Where the client leaves a parameter open, or the operator sets it for all clients, the operator's value counts.
 func (r *Request) setSampling(s *openai.Sampling, m *contract.Model) *openai.Error {
 	if s.ReturnTokenIDs && !m.Answers.TokenIDs {
 		return openai.Unsupported("return_token_ids", "Unsupported value: 'return_token_ids' cannot be true with this "+
@@ -121,7 +121,7 @@ func (r *Request) setSampling(s *openai.Sampling, m *contract.Model) *openai.Err
 	return err
 }
 
-// chatEffort returns the effort of reasoning_effort or reasoning, else that of chat_template_kwargs, which is a
+// chatEffort returns the effort of reasoning_effort or reasoning, else of chat_template_kwargs, which is a
 // parameter of servers.
 func chatEffort(m *contract.Model, in *openai.ChatRequest) (harmony.Effort, *openai.Error) {
 	switch {

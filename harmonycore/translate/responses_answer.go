@@ -39,7 +39,7 @@ type responsesAnswer struct {
 	// answer. late reports whether the open item is sent only when it is whole. plain is the unescaped text of the open
 	// item, if the item is late or is reasoning to be sealed.
 	sealed, hidden, late bool
-	// unphased is that of the request.
+	// unphased is the request's.
 	unphased bool
 	plain    []byte
 	// reasoning is the kind of item that carries reasoning.

@@ -20,7 +20,7 @@ type spoken struct {
 	instructions []string
 	role         string
 	first        int
-	// calls are those of the input's items of calls, in their order.
+	// calls are from the input's items of calls, in their order.
 	calls []chatserver.Call
 	tools []chatserver.Tool
 	// size is about how long the conversation is, in bytes of JSON.

@@ -40,8 +40,8 @@ func (s toolset) builtInNames() map[string]string {
 }
 
 // forServers returns the tools as servers are told about them. Where the client names a built-in tool with several
-// functions, they are told about these alone. There are no namespaces in Chat, so the description of one is in that of
-// its first tool.
+// functions, they are told about these alone. There are no namespaces in Chat, so the description of one is part of the
+// description of its first tool.
 func (s toolset) forServers(in *openai.ResponsesRequest) []chatserver.Tool {
 	tools := make([]chatserver.Tool, 0, len(s))
 	for i, end := 0, 0; i < len(s); i++ {

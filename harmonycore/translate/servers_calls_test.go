@@ -35,7 +35,7 @@ func TestCustomInput(t *testing.T) {
 			t.Errorf("%s, cut %t: %q, want %q", tt.arguments, tt.cut, got, tt.want)
 		}
 	}
-	// What has come grows with the arguments.
+	// The text so far grows with the arguments.
 	const whole = `{"input":"a \"b\" \u00e9 \ud83d\ude00 \\ c"}`
 	last := ""
 	for n := range len(whole) {

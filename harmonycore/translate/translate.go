@@ -60,7 +60,7 @@ type Request struct {
 	DroppedParts int
 	// Choices is the number of answers to generate, at least one.
 	Choices int
-	// Logprobs asks for the logprob of each token, and for those of the TopLogprobs likeliest tokens in its place.
+	// Logprobs asks for the logprob of each token, and of the TopLogprobs likeliest tokens in its place.
 	Logprobs    bool
 	TopLogprobs int
 	// HideReasoning reports whether the client wants the answer without reasoning.
@@ -180,7 +180,7 @@ const (
 type outbox struct{ out []byte }
 
 // MaxKeptBuffer is the largest buffer that an answer keeps for its next piece, in bytes. Only the first and last pieces
-// are larger, and those of a server that sends much at once.
+// are larger, and pieces of a server that sends much at once.
 const MaxKeptBuffer = 4 << 10
 
 // Take implements [Answer].

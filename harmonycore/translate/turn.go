@@ -34,10 +34,10 @@ type turn struct {
 	undeclaredCalls bool
 	// builtIn reports whether the open message calls a built-in tool of the model that the request does not offer.
 	builtIn bool
-	// arguments are those of the open call, if they are checked against schema.
+	// arguments are the open call's, if they are checked against schema.
 	arguments []byte
 	schema    []byte
-	// givenID is the id that the server has given the next call. givenIDs are those of the calls so far.
+	// givenID is the id that the server has given the next call. givenIDs are the ids of the calls so far.
 	givenID  string
 	givenIDs []string
 	// answered reports whether a message was sent as the answer. requireFinal reports whether the operator requires one.

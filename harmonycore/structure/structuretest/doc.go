@@ -1,4 +1,4 @@
-// Package structuretest tests adapters of package structure, also those of other modules.
+// Package structuretest tests adapters of package structure, also adapters of other modules.
 //
 // It knows what every adapter must keep to. It does not know any form of text.
 package structuretest

@@ -7,7 +7,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// Text becomes ids and text again. What spells a control token is text like any other.
+// Text becomes ids and text again. Text that spells a control token is text like any other.
 func Example() {
 	t := o200k.Tokenizer()
 	ids := t.AppendEncode(nil, "Hello, world! <|end|>")

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -10,18 +9,15 @@ import (
 // DefaultMaxLoad is the default of [Affinity.MaxLoad].
 const DefaultMaxLoad = 125
 
-// maxMaxLoad is the largest [Affinity.MaxLoad].
-const maxMaxLoad = 1000
-
 // Affinity determines which requests go to the same server, where the policy goes by that.
 type Affinity struct {
 	// Blocks is how many blocks of a prompt's beginning count. 0 is the default.
-	Blocks int `yaml:"blocks" jsonschema:"minimum=0"`
+	Blocks int `yaml:"blocks"`
 	// BlockSize is how many tokens a block has, as in the servers' caches (vLLM: --block-size). 0 is the default.
-	BlockSize int `yaml:"block_size" jsonschema:"minimum=0"`
+	BlockSize int `yaml:"block_size"`
 	// MaxLoad is how many requests a server may have at once, in percent of the average of the pool's servers, before
 	// others take its requests. 0 is the default.
-	MaxLoad int `yaml:"max_load" jsonschema:"minimum=0"`
+	MaxLoad int `yaml:"max_load"`
 }
 
 // check checks the block of a pool.
@@ -31,15 +27,6 @@ func (a *Affinity) check(p *Pool) (field, reason string) {
 		return ".affinity", "is for the policies prefix and picker; write policy: prefix, or leave it out"
 	case !p.byAffinity() && (a.Blocks != 0 || a.MaxLoad != 0):
 		return ".affinity", "has settings for the policy prefix; leave all but block_size out"
-	case a.Blocks < 0 || a.Blocks > contract.MaxBlocks:
-		return ".affinity.blocks", fmt.Sprintf("%d is out of range; write how many blocks of a prompt count, from 1 to %d",
-			a.Blocks, contract.MaxBlocks)
-	case a.BlockSize < 0 || a.BlockSize > contract.MaxBlockSize:
-		return ".affinity.block_size", fmt.Sprintf("%d is out of range; write how many tokens a block has, from 1 to %d",
-			a.BlockSize, contract.MaxBlockSize)
-	case a.MaxLoad != 0 && (a.MaxLoad < 100 || a.MaxLoad > maxMaxLoad):
-		return ".affinity.max_load", fmt.Sprintf("%d is out of range; write percents of the servers' average, from 100 to %d",
-			a.MaxLoad, maxMaxLoad)
 	}
 	return "", ""
 }

@@ -17,7 +17,7 @@ type Config struct {
 	// Admin is where Envoy's own admin interface listens. It has no authentication: keep it on loopback.
 	Admin string `yaml:"admin"`
 	// Mode is "full", or "reduced" for an Envoy whose listeners cannot let the filter hold headers.
-	Mode string `yaml:"mode" jsonschema:"enum=full,enum=reduced"`
+	Mode string `yaml:"mode"`
 	// BodyLimit is the largest request body on the translated paths.
 	BodyLimit Size `yaml:"body_limit"`
 	// StallTimeout is how long a server may be silent before its request is given up. 0 waits for ever.
@@ -35,7 +35,7 @@ type Config struct {
 	// Tracing determines where spans go.
 	Tracing Tracing `yaml:"tracing"`
 	// ReasoningRatioAlert is the share of reasoning in an answer's tokens, from 0 to 1, above which the answer is counted.
-	ReasoningRatioAlert float64 `yaml:"reasoning_ratio_alert" jsonschema:"minimum=0,maximum=1"`
+	ReasoningRatioAlert float64 `yaml:"reasoning_ratio_alert"`
 	Seal                Seal    `yaml:"seal"`
 	// ResponsesService takes requests that need stored state, or tools that run on the server's side.
 	ResponsesService  ResponsesService `yaml:"responses_service"`
@@ -78,12 +78,12 @@ type Envoy struct {
 	// Path is the program. Empty: it is searched for.
 	Path string `yaml:"path"`
 	// Concurrency is the number of worker threads, each with its own VM. 0 leaves it to Envoy (one per CPU).
-	Concurrency int `yaml:"concurrency" jsonschema:"minimum=0,maximum=1024"`
+	Concurrency int `yaml:"concurrency"`
 	// MaxHeap is how much memory Envoy itself may have in use, without the filter's VMs. As it fills, new requests are
 	// refused, and then the largest HTTP/2 streams are cut.
 	MaxHeap Size `yaml:"max_heap"`
 	// MaxConnections is how many connections of clients there may be at once. Further connections are closed.
-	MaxConnections int `yaml:"max_connections" jsonschema:"minimum=1,maximum=1000000"`
+	MaxConnections int `yaml:"max_connections"`
 }
 
 // Model is one Harmony model and the servers that have it loaded.

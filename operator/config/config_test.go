@@ -286,7 +286,7 @@ func TestMisspeltSettings(t *testing.T) {
 		"models:\n- name: m\n  body_limit: 1MiB": "h.yaml:3: models[0].body_limit: body_limit is not a setting here; it " +
 			"belongs at the top of the file: check its indentation",
 		"api_version: 1": "h.yaml:1: api_version: api_version is not a setting; check its spelling and its indentation",
-		"pools:\n- name: p\n  health: { intervall: 5s }": "h.yaml:3: pools[0].health.intervall: intervall is " +
+		"pools:\n- name: p\n  servers: [http://h:1]\n  health: { intervall: 5s }": "h.yaml:4: pools[0].health.intervall: intervall is " +
 			"not a setting; did you mean interval?",
 		"envoy: { concurrency: many }": "h.yaml:1: envoy.concurrency: found text where a " +
 			"number is expected",

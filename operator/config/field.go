@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // Field is one setting of the operator's file, bound to the variable that holds its value. At, Block or Entries is set.
@@ -36,11 +34,11 @@ type Field struct {
 	Shown         string
 	// Range is that of a number, a size or a time. A value for which Zero stands is in it too.
 	Range Range
-	// Words are the texts that the setting may be. Without Words it has a Form, and Check returns what is wrong with a
-	// text, or "".
-	Words []string
-	Form  Form
-	Check func(text string) string
+	// Words are the texts that the setting may be, and Elements the texts that a list may have. Without them it has a Form,
+	// and Check returns what is wrong with a text, or "".
+	Words, Elements []string
+	Form            Form
+	Check           func(text string) string
 	// Required reports whether a text must not be empty.
 	Required bool
 	// Advice follows a refused value in the error text, and Below one that is less than the range. {min} and {max} are
@@ -50,7 +48,7 @@ type Field struct {
 	// Start is the part that reads the setting only when it starts. Empty: a change takes effect at once.
 	Start Part
 
-	model *contract.Field // the setting of a model or of contract.Settings, with its value, default and range
+	contract bool // it is in a list of package contract too, which sets its default
 }
 
 // Form is what a text is, in words.
@@ -69,6 +67,7 @@ const (
 	FormCertificate Form = "secret with a certificate"
 	FormName        Form = "name"
 	FormText        Form = "text"
+	FormObject      Form = "object"
 )
 
 // Entries are the entries of a list of blocks.
@@ -114,13 +113,13 @@ func (f *Field) quantity(n int64) string {
 		size := Size(n)
 		return size.String()
 	case *Duration:
-		return shortTime(time.Duration(n))
+		return shortTime(Duration(n))
 	}
 	return strconv.FormatInt(n, 10)
 }
 
 // shortTime returns 5m instead of 5m0s.
-func shortTime(d time.Duration) string {
+func shortTime(d Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -144,7 +143,7 @@ func (f *Field) setDefault() {
 // setDefaults sets the settings of a block that have a default.
 func setDefaults(fields []Field) {
 	for i := range fields {
-		if f := &fields[i]; f.model == nil && f.Entries == nil {
+		if f := &fields[i]; !f.contract && f.Entries == nil {
 			f.setDefault()
 			setDefaults(f.Block)
 		}
@@ -160,44 +159,28 @@ func fillZeros(fields []Field) {
 	}
 }
 
-// refuse returns what is wrong with the value by itself, or "". at is the place within the value, such as [1].
-func (f *Field) refuse() (at, reason string) {
-	if f.model != nil {
-		return refuseModel(f.model)
-	}
-	if f.Zero != nil && f.isZero() {
-		return "", ""
-	}
+// refuse calls report with everything that is wrong with the value by itself. at is the place within the value, such as
+// [1].
+func (f *Field) refuse(report func(at, reason string)) {
 	switch v := f.At.(type) {
-	case *float64:
-		if !(*v >= float64(f.Range.Min) && *v <= float64(f.Range.Max)) {
-			return "", fmt.Sprintf("%g %s", *v, f.advice(f.Advice))
-		}
 	case *string:
-		if *v != "" || f.Required || f.Words != nil {
-			return "", f.refuseText(*v)
+		if *v != "" || f.Required || f.Words != nil && f.Zero == nil {
+			report("", f.refuseText(*v))
 		}
 	case *[]string:
 		for i, text := range *v {
-			if reason := f.refuseText(text); reason != "" {
-				return fmt.Sprintf("[%d]", i), reason
-			}
+			report(fmt.Sprintf("[%d]", i), f.refuseText(text))
 		}
+	case *float64:
+		if !(*v >= float64(f.Range.Min) && *v <= float64(f.Range.Max)) {
+			report("", fmt.Sprintf("%g %s", *v, f.advice(f.Advice)))
+		}
+	default:
+		report("", f.refuseNumber())
 	}
-	n, ok := f.number()
-	if !ok || f.Range == (Range{}) || n >= f.Range.Min && n <= f.Range.Max {
-		return "", ""
-	}
-	advice := f.Advice
-	if n < f.Range.Min && f.Below != "" {
-		advice = f.Below
-	}
-	if text, ok := f.At.(fmt.Stringer); ok {
-		return "", text.String() + " " + f.advice(advice)
-	}
-	return "", strconv.FormatInt(n, 10) + " " + f.advice(advice)
 }
 
+// refuseText returns what is wrong with a text, or "".
 func (f *Field) refuseText(text string) string {
 	switch {
 	case f.Check != nil:
@@ -206,6 +189,22 @@ func (f *Field) refuseText(text string) string {
 		return fmt.Sprintf("%q is not known; write %s", text, f.advice(""))
 	}
 	return ""
+}
+
+// refuseNumber returns what is wrong with a number, a size or a time, or "".
+func (f *Field) refuseNumber() string {
+	n, ok := f.number()
+	if !ok || f.Range == (Range{}) || n >= f.Range.Min && n <= f.Range.Max || f.Zero != nil && n == 0 {
+		return ""
+	}
+	advice := f.Advice
+	if n < f.Range.Min && f.Below != "" {
+		advice = f.Below
+	}
+	if text, ok := f.At.(fmt.Stringer); ok {
+		return text.String() + " " + f.advice(advice)
+	}
+	return strconv.FormatInt(n, 10) + " " + f.advice(advice)
 }
 
 // advice returns the end of the error text about a refused value. text is the one of the setting.
@@ -220,31 +219,6 @@ func (f *Field) advice(text string) string {
 		text += ", or " + f.Or
 	}
 	return strings.NewReplacer("{min}", f.quantity(f.Range.Min), "{max}", f.quantity(f.Range.Max)).Replace(text)
-}
-
-// refuseModel is [Field.refuse] of a setting of the contract.
-func refuseModel(f *contract.Field) (at, reason string) {
-	if f.Allowed() {
-		return "", ""
-	}
-	switch {
-	case f.Number != nil:
-		advice := f.Advice
-		if advice == "" {
-			advice = fmt.Sprintf("is out of range; use %d to %d", f.Min, f.Max)
-		}
-		return "", fmt.Sprintf("%d %s", *f.Number, advice)
-	case f.List != nil:
-		j := slices.IndexFunc(*f.List, func(s string) bool { return !f.AllowsElement(s) })
-		advice := f.Advice
-		if f.Words != nil {
-			advice = "is not known; write one or more of " + strings.Join(f.Words, ", ")
-		}
-		return fmt.Sprintf("[%d]", j), fmt.Sprintf("%q %s", (*f.List)[j], advice)
-	case f.Words != nil:
-		return "", fmt.Sprintf("%q is not known; write %s", *f.Text, orList(f.Words))
-	}
-	return "", fmt.Sprintf("%q %s", *f.Text, f.Advice)
 }
 
 // orList joins words as in "low, medium or high".

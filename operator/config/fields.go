@@ -150,10 +150,10 @@ func (s *Secret) fields() []Field {
 	return []Field{
 		{Key: "name", At: &s.Name, Required: true, Form: FormName, Check: nameReason,
 			Meaning: "what pools and listeners call it"},
-		{Key: "file", At: &s.File, Form: FormFile, Meaning: "a file with a token"},
-		{Key: "env", At: &s.Env, Form: "variable", Meaning: "or a variable of the control plane's environment with it"},
-		{Key: "certificate", At: &s.Certificate, Form: FormFile, Meaning: "or a file in PEM with a certificate chain"},
-		{Key: "key", At: &s.Key, Form: FormFile, Meaning: "and the file in PEM with its private key"},
+		{Key: "file", At: &s.File, Form: FormFile, Meaning: "a token: a file with it"},
+		{Key: "env", At: &s.Env, Form: "variable", Meaning: "a token: the variable of the control plane's environment that holds it"},
+		{Key: "certificate", At: &s.Certificate, Form: FormFile, Meaning: "a certificate: a file with its chain, in PEM"},
+		{Key: "key", At: &s.Key, Form: FormFile, Meaning: "a certificate: a file with its private key, in PEM"},
 	}
 }
 

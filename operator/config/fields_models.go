@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
@@ -56,26 +57,45 @@ func underContract(prefix string, fields []contract.Field, meanings map[string]a
 			continue
 		}
 		a := meanings[prefix+f.Key]
-		all[i] = Field{Key: f.Key, Meaning: a.meaning, Flag: a.flag, Shown: a.shown, At: valueOf(f), model: f}
+		all[i] = Field{Key: f.Key, Meaning: a.meaning, Flag: a.flag, Shown: a.shown, Advice: f.Advice, contract: true}
+		all[i].bind(f)
 	}
 	return all
 }
 
-// valueOf returns the pointer to the value of a setting of the contract.
-func valueOf(f *contract.Field) any {
+// bind takes the value and the range of a setting of the contract.
+func (f *Field) bind(from *contract.Field) {
 	switch {
-	case f.Flag != nil:
-		return f.Flag
-	case f.Number != nil:
-		return f.Number
-	case f.Fraction != nil:
-		return f.Fraction
-	case f.Text != nil:
-		return f.Text
-	case f.List != nil:
-		return f.List
+	case from.Flag != nil:
+		f.At = from.Flag
+	case from.Number != nil:
+		f.At, f.Range = from.Number, numbers(from.Min, from.Max)
+	case from.Fraction != nil:
+		f.At, f.Range = from.Fraction, numbers(0, 1)
+	case from.Text != nil && from.Words != nil:
+		f.At, f.Words = from.Text, from.Words
+	case from.Text != nil && from.Valid != nil:
+		f.At, f.Check = from.Text, quoted(from.Valid, from.Advice)
+	case from.Text != nil:
+		f.At = from.Text
+	case from.List != nil && from.Words != nil:
+		f.At, f.Elements = from.List, from.Words
+		f.Check = quoted(from.AllowsElement, "is not known; write one or more of "+strings.Join(from.Words, ", "))
+	case from.List != nil:
+		f.At, f.Check = from.List, quoted(from.AllowsElement, from.Advice)
+	default:
+		f.At, f.Form = from.Object, FormObject
 	}
-	return f.Object
+}
+
+// quoted returns a check of texts that accepts accepts.
+func quoted(accepts func(string) bool, advice string) func(string) string {
+	return func(text string) string {
+		if accepts(text) {
+			return ""
+		}
+		return fmt.Sprintf("%q %s", text, advice)
+	}
 }
 
 var settingMeanings = map[string]about{
@@ -99,9 +119,9 @@ var modelMeanings = map[string]about{
 	"raw_prompts": {
 		meaning: "`allow`: clients may POST prompts of their own to [the servers' path](pools.md#kinds)"},
 	"reasoning_efforts.none":       {meaning: "what becomes of the effort `none`, which gpt-oss does not have"},
-	"reasoning_efforts.minimal":    {meaning: "and of `minimal`"},
-	"reasoning_efforts.xhigh":      {meaning: "and of `xhigh`"},
-	"reasoning_efforts.max":        {meaning: "and of `max`"},
+	"reasoning_efforts.minimal":    {meaning: "what becomes of the effort `minimal`"},
+	"reasoning_efforts.xhigh":      {meaning: "what becomes of the effort `xhigh`"},
+	"reasoning_efforts.max":        {meaning: "what becomes of the effort `max`"},
 	"drop_commentary_from_history": {meaning: "`true` leaves old preambles out of later prompts"},
 	"unsupported_content":          {meaning: "images, files and sound: `drop` leaves a note"},
 	"relay": {

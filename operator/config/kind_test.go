@@ -83,7 +83,8 @@ func TestKindsDoNotMix(t *testing.T) {
 	}}
 	const want = "pools[0].spares[0]: q has servers of the kind other, and p of the kind vllm; name a pool of the same " +
 		"kind"
-	if e := r.checkSpares(0); e == nil || !strings.HasPrefix(e.Error(), want) {
-		t.Errorf("a spare of another kind: %v", e)
+	p := &problems{}
+	if r.checkSpares(0, p); len(p.all) != 1 || !strings.HasPrefix(p.all[0].Error(), want) {
+		t.Errorf("a spare of another kind: %v", p.all)
 	}
 }

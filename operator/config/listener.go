@@ -29,43 +29,27 @@ func (c *Config) AllListeners() []Listener {
 	return all
 }
 
-func (c *Config) checkListeners() *Error {
-	if _, err := ParseListen(c.Listen); err != nil {
-		return &Error{Field: "listen", Reason: err.Error()}
-	}
-	if len(c.Listeners) > 0 && c.Listen != DefaultListen {
-		return &Error{Field: "listen", Reason: "cannot be used with listeners; leave one of them out"}
-	}
+func (c *Config) checkListeners(p *problems) {
 	if len(c.Listeners) == 0 {
-		return nil
+		return
+	}
+	if c.Listen != DefaultListen {
+		p.add("listen", "cannot be used with listeners; leave one of them out")
 	}
 	names, addresses := map[string]bool{}, map[string]bool{}
 	for i, l := range c.AllListeners() {
-		fail := func(field, format string, args ...any) *Error {
-			return &Error{Field: fmt.Sprintf("listeners[%d].%s", i, field), Reason: fmt.Sprintf(format, args...)}
-		}
-		a, err := ParseListen(l.Address)
-		if err != nil {
-			return fail("address", "%v", err)
-		}
-		if addresses[a.String()] && a.Port() != 0 {
-			return fail("address", "%s is listed twice", l.Address)
-		}
-		addresses[a.String()] = true
-		if !validName(l.Name) {
-			return fail("name", "%q is not a name; use %s", l.Name, nameRule)
+		at := fmt.Sprintf("listeners[%d].", i)
+		if a, err := ParseListen(l.Address); err == nil && a.Port() != 0 {
+			if addresses[a.String()] {
+				p.add(at+"address", "%s is listed twice", l.Address)
+			}
+			addresses[a.String()] = true
 		}
 		if names[l.Name] {
-			return fail("name", "%s is listed twice; give each listener a name of its own", l.Name)
+			p.add(at+"name", "%s is listed twice; give each listener a name of its own", l.Name)
 		}
 		names[l.Name] = true
-		if l.TLS != "" {
-			if e := c.checkSecretOf(fmt.Sprintf("listeners[%d].tls", i), l.TLS, true); e != nil {
-				return e
-			}
-		}
 	}
-	return nil
 }
 
 // nameRule describes valid names of listeners and pools. They stand in Envoy's statistics, where dots separate words.

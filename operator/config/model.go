@@ -23,18 +23,3 @@ func (m *Model) UnmarshalYAML(decode func(any) error) error {
 	contract.FillZeros(m.ModelSettings.Fields())
 	return nil
 }
-
-// outOfRange returns the path of the first setting that is out of its range, and an error text. The path is empty if
-// all settings are in their ranges.
-func outOfRange(fields []contract.Field) (path, reason string) {
-	for i := range fields {
-		f := &fields[i]
-		if inner, reason := outOfRange(f.Block); inner != "" {
-			return f.Key + "." + inner, reason
-		}
-		if at, reason := refuseModel(f); reason != "" {
-			return f.Key + at, reason
-		}
-	}
-	return "", ""
-}

@@ -42,18 +42,12 @@ func (c *Config) resolvePaths(folder string) {
 			*name = filepath.Join(folder, *name)
 		}
 	}
-	resolve(&c.CAFile)
-	resolve(&c.Clients.KeysFile)
+	walk("", c.Fields(), func(_ string, f *Field) {
+		if name, ok := f.At.(*string); ok && f.Form == FormFile {
+			resolve(name)
+		}
+	})
 	c.ResponsesService.Tools.resolvePaths(resolve)
-	for i := range c.Pools {
-		resolve(&c.Pools[i].ServersFile)
-	}
-	for i := range c.Secrets {
-		s := &c.Secrets[i]
-		resolve(&s.File)
-		resolve(&s.Certificate)
-		resolve(&s.Key)
-	}
 }
 
 func readFile(file string) ([]byte, error) {
@@ -86,22 +80,19 @@ func Parse(name string, data []byte) (*Config, error) {
 	if err != nil {
 		return nil, configError(name, nil, err)
 	}
-	c := Default()
 	if len(tree.Docs) > 1 {
 		return nil, &Error{File: name, Reason: "holds more than one document; remove the --- lines"}
 	}
 	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
-		return c, nil // the decoder would empty c
+		return Default(), nil // the decoder would empty it
 	}
-	if err := yaml.UnmarshalWithOptions(data, c, yaml.Strict()); err != nil {
-		return nil, configError(name, tree, err)
+	c, unread, problems := decode(name, data, tree)
+	if c != nil {
+		_, more := c.check()
+		problems.follow(more, unread)
 	}
-	if len(c.PassthroughPaths) == 0 {
-		c.PassthroughPaths = DefaultPassthroughPaths()
-	}
-	if _, e := c.check(); e != nil {
-		e.File, e.Line = name, lineOf(tree, e.Field)
-		return nil, e
+	if err := problems.err(); err != nil {
+		return nil, locate(err, name, tree)
 	}
 	return c, nil
 }
@@ -119,7 +110,7 @@ func configError(name string, tree *ast.File, err error) *Error {
 	if errors.As(err, &y) {
 		e.Reason = y.GetMessage()
 		if t := y.GetToken(); t != nil && t.Position != nil {
-			e.Line, e.Reason = t.Position.Line, plainReason(e.Reason)
+			e.Line, e.Column, e.Reason = t.Position.Line, t.Position.Column, plainReason(e.Reason)
 			if tree != nil {
 				e.Field = fieldPath(tree, t)
 			}
@@ -181,13 +172,14 @@ func kindOf(t reflect.Type) string {
 	}
 }
 
-// lineOf returns the line of a field such as models[0].name, or of the nearest enclosing setting in the file.
-func lineOf(tree *ast.File, field string) int {
+// placeOf returns the line and the column of a field such as models[0].name, or of the nearest enclosing setting in the
+// file.
+func placeOf(tree *ast.File, field string) (line, column int) {
 	for field != "" {
 		if path, err := yaml.PathString("$." + field); err == nil {
 			if node, err := path.FilterFile(tree); err == nil && node != nil {
 				if t := node.GetToken(); t != nil && t.Position != nil {
-					return t.Position.Line
+					return t.Position.Line, t.Position.Column
 				}
 			}
 		}
@@ -197,5 +189,5 @@ func lineOf(tree *ast.File, field string) int {
 		}
 		field = field[:cut]
 	}
-	return 0
+	return 0, 0
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -15,16 +14,16 @@ type Picker struct {
 	// x-gateway-destination-endpoint, and removes it from clients' requests.
 	URL string `yaml:"url"`
 	// Send is "headers" or "bodies": what the picker gets of a request. Empty: headers.
-	Send string `yaml:"send" jsonschema:"enum=headers,enum=bodies"`
+	Send string `yaml:"send"`
 	// Timeout is how long a request waits for the picker. All pools have the same. 0 is the default.
 	Timeout Duration `yaml:"timeout"`
 	// OnFailure is "fallback" or "refuse": what becomes of a request for which the picker names no server of the pool.
 	// Empty: fallback, or refuse with send: bodies.
-	OnFailure string `yaml:"on_failure" jsonschema:"enum=fallback,enum=refuse"`
+	OnFailure string `yaml:"on_failure"`
 	// Fallback is the policy that chooses then: "least_request", "round_robin" or "prefix". Empty: least_request.
-	Fallback string `yaml:"fallback" jsonschema:"enum=least_request,enum=round_robin,enum=prefix"`
+	Fallback string `yaml:"fallback"`
 	// Blocks is how many of a prompt's first blocks the picker is told, as hashes. 0 is the default.
-	Blocks int `yaml:"blocks" jsonschema:"minimum=0"`
+	Blocks int `yaml:"blocks"`
 }
 
 // Values of [Picker].
@@ -35,12 +34,8 @@ const (
 	OnFailureRefuse   = "refuse"
 )
 
-// The bounds of [Picker.Timeout].
-const (
-	DefaultPickerTimeout = 200 * time.Millisecond
-	minPickerTimeout     = time.Millisecond
-	maxPickerTimeout     = 5 * time.Minute
-)
+// DefaultPickerTimeout is the default of [Picker.Timeout].
+const DefaultPickerTimeout = 200 * time.Millisecond
 
 // DefaultPickerBlocks is the default of [Picker.Blocks]: 8,192 tokens, and 9 kB of headers.
 const DefaultPickerBlocks = 512
@@ -82,26 +77,13 @@ func (p *Picker) check(policy, mode string) (field, reason string) {
 	if p.URL == "" && p.Blocks != 0 {
 		return ".picker.blocks", "is for a picker with a url: without one nobody is asked; leave it out"
 	}
-	if p.Blocks < 0 || p.Blocks > contract.MaxBlockHashes {
-		return ".picker.blocks", fmt.Sprintf("%d is out of range; write how many blocks of a prompt the picker is told, "+
-			"from 1 to %d", p.Blocks, contract.MaxBlockHashes)
-	}
 	if p.URL != "" {
 		if _, err := ParseURL(p.URL); err != nil {
 			return ".picker.url", err.Error()
 		}
 	}
-	if !oneOf(p.Send, "", SendHeaders, SendBodies) {
-		return ".picker.send", fmt.Sprintf("%q is not known; write headers or bodies", p.Send)
-	}
 	if p.Send == SendBodies && mode == contract.ModeReduced {
 		return ".picker.send", "cannot be bodies in mode reduced, which does not hold requests; write headers"
-	}
-	if d := time.Duration(p.Timeout); d != 0 && (d < minPickerTimeout || d > maxPickerTimeout) {
-		return ".picker.timeout", fmt.Sprintf("%s is out of range; write a time from 1ms to 5m", d)
-	}
-	if !oneOf(p.OnFailure, "", OnFailureFallback, OnFailureRefuse) {
-		return ".picker.on_failure", fmt.Sprintf("%q is not known; write fallback or refuse", p.OnFailure)
 	}
 	if p.Send == SendBodies && p.OnFailure == OnFailureFallback {
 		return ".picker.on_failure", "cannot be fallback with send: bodies: a request whose body a picker has begun to read " +
@@ -110,40 +92,32 @@ func (p *Picker) check(policy, mode string) (field, reason string) {
 	if p.withDefaults().OnFailure == OnFailureRefuse && p.Fallback != "" {
 		return ".picker.fallback", "chooses nothing with on_failure: refuse; leave one of them out"
 	}
-	if !oneOf(p.Fallback, "", PolicyLeastRequest, PolicyRoundRobin, PolicyPrefix) {
-		return ".picker.fallback", fmt.Sprintf("%q is not known; write least_request, round_robin or prefix", p.Fallback)
-	}
 	return "", ""
 }
 
-func oneOf(s string, known ...string) bool { return slices.Contains(known, s) }
-
 // checkPickers checks what the pools' pickers have in common: Envoy waits for all of them equally long, and a server of
 // a model is no picker.
-func (c *Config) checkPickers(r *Resolved) *Error {
+func (c *Config) checkPickers(r *Resolved, problems *problems) {
 	first := -1
 	for i := range r.Pools {
 		p := &r.Pools[i]
 		if !p.Asked() {
 			continue
 		}
-		fail := func(field, reason string) *Error {
-			return &Error{Field: fmt.Sprintf("pools[%d].picker.%s", i, field), Reason: reason}
-		}
+		fail := problems.under(fmt.Sprintf("pools[%d].picker.", i))
 		e, err := ParseURL(p.Picker.URL)
 		if err != nil {
-			return fail("url", err.Error())
+			continue // refused already
 		}
 		p.PickerEndpoint = e
 		if owner, ok := r.owners[e.withoutScheme()]; ok {
-			return fail("url", p.Picker.URL+" is a server of "+owner+"; write the URL of a picker")
+			fail("url", "%s is a server of %s; write the URL of a picker", p.Picker.URL, owner)
 		}
 		if first < 0 {
 			first = i
 		} else if a := &r.Pools[first]; a.Picker.Timeout != p.Picker.Timeout {
-			return fail("timeout", fmt.Sprintf("%s differs from the %s of %s; Envoy waits for all pickers equally long, so "+
-				"write one time in all pools", time.Duration(p.Picker.Timeout), time.Duration(a.Picker.Timeout), a.Name))
+			fail("timeout", "%s differs from the %s of %s; Envoy waits for all pickers equally long, so write one time in "+
+				"all pools", time.Duration(p.Picker.Timeout), time.Duration(a.Picker.Timeout), a.Name)
 		}
 	}
-	return nil
 }

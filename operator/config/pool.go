@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-
-	"golang.org/x/net/http/httpguts"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
@@ -41,19 +38,19 @@ type Pool struct {
 	// Service is a Service of Kubernetes, whose ready endpoints are more servers.
 	Service PoolService `yaml:"service"`
 	// Policy is "least_request", "round_robin", "session", "prefix" or "picker". Empty: least_request.
-	Policy   string   `yaml:"policy" jsonschema:"enum=least_request,enum=round_robin,enum=session,enum=prefix,enum=picker"`
+	Policy   string   `yaml:"policy"`
 	Session  Session  `yaml:"session"`
 	Affinity Affinity `yaml:"affinity"`
 	Picker   Picker   `yaml:"picker"`
 	// Capacity is how many requests one server works on at once (vLLM: --max-num-seqs). Each Envoy answers requests beyond
 	// the capacity of all servers together with 503 at once. 0 leaves queues to the servers.
-	Capacity int `yaml:"capacity" jsonschema:"minimum=0"`
+	Capacity int `yaml:"capacity"`
 	// Spares are the names of pools whose servers take requests when this pool's are not enough, in their order.
 	Spares []string `yaml:"spares"`
 	Health Health   `yaml:"health"`
 	// RetryUntil is how far an answer may have come before a request stays with its server: "first_token", or "headers".
 	// Empty: first_token.
-	RetryUntil string `yaml:"retry_until" jsonschema:"enum=first_token,enum=headers"`
+	RetryUntil string `yaml:"retry_until"`
 	// SlowStart is the time in which a new server's share of the requests grows to its full size. 0 is at once.
 	SlowStart Duration `yaml:"slow_start"`
 	Load      PoolLoad `yaml:"load"`
@@ -168,129 +165,97 @@ func (m *Model) PoolName() string {
 }
 
 // checkPools checks the pools and adds them to r.
-func (c *Config) checkPools(r *Resolved) *Error {
+func (c *Config) checkPools(r *Resolved, p *problems) {
 	for i := range c.Pools {
-		if e := c.checkPool(i, r); e != nil {
-			return e
-		}
+		c.checkPool(i, r, p)
 	}
 	for i := range c.Pools {
-		if e := r.checkSpares(i); e != nil {
-			return e
-		}
-		if e := r.checkPrefill(i); e != nil {
-			return e
-		}
+		r.checkSpares(i, p)
+		p.put(r.checkPrefill(i))
 	}
-	return nil
 }
 
-const maxCapacity = 1 << 20
-
-func (c *Config) checkPool(i int, r *Resolved) *Error {
-	p := &c.Pools[i]
-	at := fmt.Sprintf("pools[%d]", i)
-	fail := func(field, format string, args ...any) *Error {
-		return &Error{Field: at + field, Reason: fmt.Sprintf(format, args...)}
-	}
-	if !validName(p.Name) {
-		return fail(".name", "%q is not a name; use %s", p.Name, nameRule)
-	}
+// checkPool checks one pool, and adds it to r.
+func (c *Config) checkPool(i int, r *Resolved, problems *problems) {
+	p, at := &c.Pools[i], fmt.Sprintf("pools[%d]", i)
+	fail := problems.under(at)
 	if findPool(c.Pools[:i], p.Name) != nil {
-		return fail(".name", "%s is listed twice; list all its servers in one entry", p.Name)
+		fail(".name", "%s is listed twice; list all its servers in one entry", p.Name)
 	}
-	if j := slices.IndexFunc(c.Models, func(m Model) bool {
-		return m.Pool == "" && m.Name == p.Name &&
-			len(m.Servers) > 0
-	}); j >= 0 {
-		return fail(".name", "%s is also a model with servers of its own; give the pool another name, or move the model's "+
+	if slices.ContainsFunc(c.Models, func(m Model) bool { return m.Pool == "" && m.Name == p.Name && len(m.Servers) > 0 }) {
+		fail(".name", "%s is also a model with servers of its own; give the pool another name, or move the model's "+
 			"servers into it", p.Name)
 	}
+	c.checkPolicy(p, fail)
 	kind := p.ServerKind()
 	if kind == nil {
-		return fail(".kind", "%q is not known; write %s", p.Kind, strings.Join(contract.ServerKinds(), ", "))
+		r.Pools = append(r.Pools, ResolvedPool{Pool: *p, wrong: true})
+		return
 	}
 	if !acceptsPrompts(kind, p.AcceptTextPrompts) {
-		return fail(".accept_text_prompts", "%s", textPromptsReason(kind)+"accept_text_prompts: true")
+		fail(".accept_text_prompts", "%s", textPromptsReason(kind)+"accept_text_prompts: true")
 	}
-	if len(p.Servers) == 0 && p.ServersFile == "" && p.Service == (PoolService{}) {
-		return fail(".servers", "no server is given for the pool %s; write for example http://127.0.0.1:8000, a "+
-			"servers_file or a service", p.Name)
+	if p.Load.Weights && p.Kind == contract.Ollama {
+		fail(".load.weights", "%s servers do not tell their load; leave it out", p.Kind)
 	}
+	r.addPool(p, kind, fail)
+}
+
+// addPool adds a pool with its servers to r.
+func (r *Resolved) addPool(p *Pool, kind *contract.Kind, fail failure) {
 	resolved, owner := ResolvedPool{Pool: p.withDefaults(kind)}, "the pool "+p.Name
-	resolved.APIPath = contract.DefaultAPIPath
+	if len(p.Servers) == 0 && p.ServersFile == "" && p.Service == (PoolService{}) {
+		fail(".servers", "no server is given for the pool %s; write for example http://127.0.0.1:8000, a servers_file or a "+
+			"service", p.Name)
+		resolved.wrong = true
+	}
 	for j, text := range p.Servers {
 		e, apiPath, err := parseServerURL(kind, text)
-		if j == 0 {
+		if err == nil && len(resolved.Endpoints) == 0 {
 			resolved.TLS, resolved.APIPath = e.TLS, apiPath
 		}
+		reason := ""
 		switch {
 		case err != nil:
-			return fail(fmt.Sprintf(".servers[%d]", j), "%v", err)
+			reason = err.Error()
 		case apiPath != resolved.APIPath:
-			return fail(fmt.Sprintf(".servers[%d]", j), "%s", otherPath(text, apiPath, resolved.APIPath))
+			reason = otherPath(text, apiPath, resolved.APIPath)
 		case r.Misfit(&resolved, e) == OtherScheme:
-			return fail(fmt.Sprintf(".servers[%d]", j),
-				"%s mixes http and https in one pool; use one of them for all its servers", text)
+			reason = text + " mixes http and https in one pool; use one of them for all its servers"
 		case r.owners[e.withoutScheme()] == owner:
-			return fail(fmt.Sprintf(".servers[%d]", j), "%s is listed twice", text)
+			reason = text + " is listed twice"
+		}
+		if reason != "" {
+			fail(fmt.Sprintf(".servers[%d]", j), "%s", reason)
+			resolved.wrong = true
+			continue
 		}
 		resolved.Endpoints = append(resolved.Endpoints, e)
 		r.owners[e.withoutScheme()] = owner
 	}
-	if field, reason := p.Service.check(resolved.TLS, len(p.Servers) > 0); reason != "" {
-		return fail(".service"+field, "%s", reason)
+	resolved.APIPath = cmp.Or(resolved.APIPath, contract.DefaultAPIPath)
+	if field, reason := p.Service.check(resolved.TLS, len(resolved.Endpoints) > 0); reason != "" {
+		fail(".service"+field, "%s", reason)
 	}
 	resolved.TLS = resolved.TLS || p.Service.Scheme == SchemeHTTPS
 	r.Pools = append(r.Pools, resolved)
-	switch p.Policy {
-	case "", PolicyLeastRequest, PolicyRoundRobin, PolicySession, PolicyPrefix, PolicyPicker:
-	default:
-		return fail(".policy", "%q is not known; write least_request, round_robin, session, prefix or picker", p.Policy)
-	}
-	if field, reason := p.Picker.check(p.Policy, c.Mode); reason != "" {
-		return fail(field, "%s", reason)
-	}
-	if field, reason := p.Session.check(p.Policy); reason != "" {
-		return fail(field, "%s", reason)
-	}
-	if field, reason := p.Affinity.check(p); reason != "" {
-		return fail(field, "%s", reason)
-	}
-	if c.Mode == contract.ModeReduced && p.Policy == PolicyPrefix && p.Session.Header == "" {
-		return fail(".policy", "in mode reduced a server is chosen before a request's body is read; name a session.header, or "+
-			"write mode: full")
-	}
-	if p.Capacity < 0 || p.Capacity > maxCapacity {
-		return fail(".capacity", "%d is out of range; write how many requests one server works on at once, or 0 for no limit",
-			p.Capacity)
-	}
-	if h := p.Health; h.Path != "" && h.Path != NoHealthChecks && h.Path[0] != '/' {
-		return fail(".health.path", "%q is not a path; write for example /health, or none", h.Path)
-	}
-	if d := time.Duration(p.Health.Interval); d != 0 && (d < 100*time.Millisecond || d > time.Hour) {
-		return fail(".health.interval", "%s is out of range; write a time from 100ms to 1h", d)
-	}
-	switch p.RetryUntil {
-	case "", RetryUntilFirstToken, RetryUntilHeaders:
-	default:
-		return fail(".retry_until", "%q is not known; write first_token or headers", p.RetryUntil)
-	}
-	if d := time.Duration(p.SlowStart); d > time.Hour {
-		return fail(".slow_start", "%s is too long; use at most 1h", d)
-	}
-	if d := time.Duration(p.Load.Interval); d != 0 && (d < 500*time.Millisecond || d > time.Minute) {
-		return fail(".load.interval", "%s is out of range; write a time from 500ms to 1m", d)
-	}
-	if p.Load.Weights && p.Kind == contract.Ollama {
-		return fail(".load.weights", "%s servers do not tell their load; leave it out", p.Kind)
-	}
-	if p.Authorization != "" {
-		if e := c.checkSecretOf(at+".authorization", p.Authorization, false); e != nil {
-			return e
+}
+
+// checkPolicy checks that what the policy of a pool goes by is there, and nothing else is.
+func (c *Config) checkPolicy(p *Pool, fail failure) {
+	for _, check := range []func() (field, reason string){
+		func() (string, string) { return p.Picker.check(p.Policy, c.Mode) },
+		func() (string, string) { return p.Session.check(p.Policy) },
+		func() (string, string) { return p.Affinity.check(p) },
+	} {
+		if field, reason := check(); reason != "" {
+			fail(field, "%s", reason)
 		}
 	}
-	return nil
+	if c.Mode == contract.ModeReduced && p.Policy == PolicyPrefix && p.Session.Header == "" {
+		fail(".policy", "in mode reduced a server is chosen before a request's body is read; name a session.header, or "+
+			"write mode: full")
+	}
 }
 
 // otherPath returns the error for a server whose API has another path than those before it.
@@ -299,34 +264,32 @@ func otherPath(url, path, before string) string {
 		"own, because a request is written for one"
 }
 
-func (r *Resolved) checkSpares(i int) *Error {
+func (r *Resolved) checkSpares(i int, problems *problems) {
 	p := &r.Pools[i]
 	for j, name := range p.Spares {
-		fail := func(reason string) *Error {
-			return &Error{Field: fmt.Sprintf("pools[%d].spares[%d]", i, j), Reason: reason}
-		}
+		fail := func(reason string) { problems.add(fmt.Sprintf("pools[%d].spares[%d]", i, j), "%s", reason) }
 		spare := r.Pool(name)
 		switch {
 		case spare == nil:
-			return fail("there is no pool called " + name + "; add it to pools")
+			fail("there is no pool called " + name + "; add it to pools")
 		case name == p.Name:
-			return fail("a pool cannot be its own spare")
+			fail("a pool cannot be its own spare")
 		case slices.Contains(p.Spares[:j], name):
-			return fail(name + " is listed twice")
+			fail(name + " is listed twice")
+		case spare.wrong || p.wrong: // the two cannot be compared
 		case spare.Kind != p.Kind:
-			return fail(name + " has servers of the kind " + spare.Kind + ", and " + p.Name + " of the kind " + p.Kind +
+			fail(name + " has servers of the kind " + spare.Kind + ", and " + p.Name + " of the kind " + p.Kind +
 				"; name a pool of the same kind, because a request is written for one kind")
 		case spare.APIPath != p.APIPath:
-			return fail(name + " has servers with the path " + spare.APIPath + ", and those of " + p.Name + " have " +
+			fail(name + " has servers with the path " + spare.APIPath + ", and those of " + p.Name + " have " +
 				p.APIPath + "; name a pool with the same path, because a request is written for one")
 		case spare.TLS != p.TLS:
-			return fail(name + " mixes http and https with " + p.Name + "; use one of them for both")
+			fail(name + " mixes http and https with " + p.Name + "; use one of them for both")
 		case spare.Authorization != p.Authorization:
-			return fail(name + " has another authorization than " + p.Name + "; give both the same, because a request keeps " +
+			fail(name + " has another authorization than " + p.Name + "; give both the same, because a request keeps " +
 				"its authorization when it moves to a spare")
 		}
 	}
-	return nil
 }
 
 func (s *Session) check(policy string) (field, reason string) {
@@ -337,10 +300,6 @@ func (s *Session) check(policy string) (field, reason string) {
 		return ".session", "is for the policies session and prefix; write policy: session, or leave it out"
 	case policy == PolicySession && (s.Cookie == "") == (s.Header == ""):
 		return ".session", "write either cookie or header, which identifies a session"
-	case s.Cookie != "" && !httpguts.ValidHeaderFieldName(s.Cookie):
-		return ".session.cookie", fmt.Sprintf("%q is not the name of a cookie", s.Cookie)
-	case s.Header != "" && !httpguts.ValidHeaderFieldName(s.Header):
-		return ".session.header", fmt.Sprintf("%q is not the name of a header", s.Header)
 	}
 	return "", ""
 }

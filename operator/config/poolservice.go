@@ -23,7 +23,7 @@ type PoolService struct {
 	// Port is the name or the number of the servers' port, as the Service's EndpointSlices have it. Empty: their only port.
 	Port ServicePort `yaml:"port"`
 	// Scheme is "http" or "https". Empty: that of the pool's servers, or http.
-	Scheme string `yaml:"scheme" jsonschema:"enum=http,enum=https"`
+	Scheme string `yaml:"scheme"`
 }
 
 // ServicePort is a port's name or its number.
@@ -62,8 +62,6 @@ func (s *PoolService) check(tls, listed bool) (field, reason string) {
 		return ".namespace", fmt.Sprintf("%q is not the name of a namespace", s.Namespace)
 	case s.Port != "" && !isNumber && (!label.MatchString(string(s.Port)) || allDigits(string(s.Port))):
 		return ".port", fmt.Sprintf("%q is not a port; write its name in the Service, or a number from 1 to 65535", s.Port)
-	case s.Scheme != "" && s.Scheme != SchemeHTTP && s.Scheme != SchemeHTTPS:
-		return ".scheme", fmt.Sprintf("%q is not known; write http or https", s.Scheme)
 	case listed && s.Scheme != "" && (s.Scheme == SchemeHTTPS) != tls:
 		return ".scheme", s.Scheme + " mixes http and https in one pool; use one of them for all its servers"
 	}

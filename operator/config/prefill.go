@@ -14,13 +14,13 @@ type Prefill struct {
 	// Pool is the name of the pool whose servers read prompts. Empty: this pool's servers read them too.
 	Pool string `yaml:"pool"`
 	// BootstrapPort is SGLang's --disaggregation-bootstrap-port of those servers. 0 is SGLang's default, 8998.
-	BootstrapPort int `yaml:"bootstrap_port" jsonschema:"minimum=0,maximum=65535"`
+	BootstrapPort int `yaml:"bootstrap_port"`
 	// MinTokens is how many tokens a prompt must have to go to that pool. This pool's servers read shorter ones, which
 	// vLLM's can.
-	MinTokens int `yaml:"min_tokens" jsonschema:"minimum=0"`
+	MinTokens int `yaml:"min_tokens"`
 	// OnFailure is "decode" or "refuse": what happens to a request whose prompt that pool fails to read. This pool's
 	// servers read it, which vLLM's can, or the client gets an error. Empty: decode for vLLM, refuse for SGLang.
-	OnFailure string `yaml:"on_failure" jsonschema:"enum=decode,enum=refuse"`
+	OnFailure string `yaml:"on_failure"`
 }
 
 // The roles of pools in the status of the control plane.
@@ -52,6 +52,9 @@ func (r *Resolved) checkPrefill(i int) *Error {
 		}
 		return nil
 	}
+	if p.wrong {
+		return nil
+	}
 	kind := p.ServerKind()
 	if reason := contract.CannotPrefill(&contract.ModelSettings{Translate: contract.TranslateAll}, kind,
 		r.Config.Mode); reason != "" {
@@ -63,6 +66,9 @@ func (r *Resolved) checkPrefill(i int) *Error {
 	other := r.Pool(p.Prefill.Pool)
 	if other == nil {
 		return fail(".pool", "there is no pool called %s; add it to pools", p.Prefill.Pool)
+	}
+	if other.wrong {
+		return nil
 	}
 	if reason := p.cannotUse(other); reason != "" {
 		return fail(".pool", "%s", reason)
@@ -85,17 +91,11 @@ func (p *ResolvedPool) checkPrefillSettings(kind *contract.Kind) (field, reason 
 	bootstrap := kind.Prefill == contract.PrefillBootstrap
 	const alone = " servers that write answers cannot read prompts themselves (--disaggregation-mode decode); leave it out"
 	switch {
-	case set.BootstrapPort < 0 || set.BootstrapPort > 65535:
-		return ".bootstrap_port", fmt.Sprintf("%d is not a port", set.BootstrapPort)
 	case set.BootstrapPort != 0 && !bootstrap:
 		return ".bootstrap_port", "is for SGLang; servers of the kind " + kind.Name + " tell each other where they are; " +
 			"leave it out"
-	case set.MinTokens < 0 || set.MinTokens > contract.MaxContextLength:
-		return ".min_tokens", "is out of range; write how many tokens a prompt must have, or 0 for all prompts"
 	case set.MinTokens != 0 && bootstrap:
 		return ".min_tokens", "is for vLLM: " + kind.Name + alone
-	case set.OnFailure != "" && set.OnFailure != contract.PrefillDecode && set.OnFailure != contract.PrefillRefuse:
-		return ".on_failure", fmt.Sprintf("%q is not known; write decode or refuse", set.OnFailure)
 	case set.OnFailure == contract.PrefillDecode && bootstrap:
 		return ".on_failure", "decode is for vLLM: " + kind.Name + alone
 	case len(p.Spares) > 0:
@@ -131,27 +131,26 @@ func (p *ResolvedPool) cannotUse(other *ResolvedPool) string {
 }
 
 // checkPrefillUse checks that a model can use its pool if that has a part of the work only.
-func (c *Config) checkPrefillUse(i int, r *Resolved) *Error {
+func (c *Config) checkPrefillUse(i int, r *Resolved, problems *problems) {
 	m := &c.Models[i]
 	pool := r.Pool(m.PoolName())
 	if pool == nil {
-		return nil
+		return
 	}
-	fail := failModel(i)
+	fail := problems.under(modelPath(i))
 	if len(pool.PrefillFor) > 0 {
-		return fail("pool", "%s reads prompts for %s only; name that pool", pool.Name, strings.Join(pool.PrefillFor, ", "))
+		fail("pool", "%s reads prompts for %s only; name that pool", pool.Name, strings.Join(pool.PrefillFor, ", "))
 	}
 	if pool.Prefill.Pool == "" {
-		return nil
+		return
 	}
 	if reason := contract.CannotPrefill(&m.ModelSettings, pool.ServerKind(), c.Mode); reason != "" {
-		return fail("pool", "the prefill of %s %s", pool.Name, reason)
+		fail("pool", "the prefill of %s %s", pool.Name, reason)
 	}
 	if m.ForwardAuthorization {
-		return fail("forward_authorization", "cannot be used with the prefill of %s, whose requests are the gateway's own; "+
+		fail("forward_authorization", "cannot be used with the prefill of %s, whose requests are the gateway's own; "+
 			"leave it out, and give both pools an authorization", pool.Name)
 	}
-	return nil
 }
 
 // filterPrefill returns the prefill of a model's pool for the filter.

@@ -59,7 +59,7 @@ func TestPrefillRefusals(t *testing.T) {
 		{"mode: reduced\n" + divided("vllm", "", ""), `pools[1].prefill: cannot be where mode is "reduced"`},
 		{divided("vllm", ", bootstrap_port: 1", ""), "pools[1].prefill.bootstrap_port: is for SGLang"},
 		{divided("sglang", ", bootstrap_port: 70000", ""), "pools[1].prefill.bootstrap_port: 70000 is not a port"},
-		{divided("vllm", ", min_tokens: -1", ""), "pools[1].prefill.min_tokens: is out of range"},
+		{divided("vllm", ", min_tokens: -1", ""), "pools[1].prefill.min_tokens: -1 is out of range"},
 		{divided("sglang", ", min_tokens: 5", ""), "pools[1].prefill.min_tokens: is for vLLM: sglang servers that write " +
 			"answers cannot read prompts themselves (--disaggregation-mode decode)"},
 		{divided("sglang", ", on_failure: decode", ""), "pools[1].prefill.on_failure: decode is for vLLM"},

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
@@ -48,31 +47,29 @@ type ResolvedPool struct {
 	Short bool
 	// PrefillFor are the names of the pools for which the servers read prompts.
 	PrefillFor []string
+	// wrong reports whether the kind or a server is refused.
+	wrong bool
 }
 
-// Resolve parses the texts in c. It returns the first error in c as an [*Error].
+// Resolve parses the texts in c. It returns what is wrong with c as [Config.Validate] does.
 func (c *Config) Resolve() (*Resolved, error) {
-	r, e := c.check()
-	if e != nil {
-		return nil, e
-	}
+	r, problems := c.check()
 	if len(c.Models) == 0 {
-		return nil, &Error{Field: "models", Reason: "no model is configured; name at least one, with its servers"}
+		problems.add("models", "no model is configured; name at least one, with its servers")
 	}
 	for i := range c.Models {
 		m := &c.Models[i]
 		if m.Pool == "" && len(m.Servers) == 0 {
-			return nil, &Error{
-				Field:  fmt.Sprintf("models[%d].servers", i),
-				Reason: "no server is given for " + m.Name + "; write for example vllm=http://127.0.0.1:8000, or name a pool",
-			}
+			problems.add(modelPath(i)+"servers", "no server is given for %s; write for example vllm=http://127.0.0.1:8000, or "+
+				"name a pool", m.Name)
 		}
 		if p := r.Pool(m.PoolName()); p != nil {
 			p.Models = append(p.Models, m)
 		}
 	}
-	if e := c.checkServicePresent(); e != nil {
-		return nil, e
+	c.checkServicePresent(problems)
+	if err := problems.err(); err != nil {
+		return nil, err
 	}
 	r.FilterJSON = appendFilterJSON(c.Filter())
 	// The filter's own parser has the final word.

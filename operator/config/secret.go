@@ -45,17 +45,11 @@ func (c *Config) Uses(secret string) bool {
 	})
 }
 
-func (c *Config) checkSecrets() *Error {
+func (c *Config) checkSecrets(p *problems) {
 	for i := range c.Secrets {
-		s := &c.Secrets[i]
-		fail := func(field, format string, args ...any) *Error {
-			return &Error{Field: fmt.Sprintf("secrets[%d]%s", i, field), Reason: fmt.Sprintf(format, args...)}
-		}
-		if !validName(s.Name) {
-			return fail(".name", "%q is not a name; use %s", s.Name, nameRule)
-		}
+		s, at := &c.Secrets[i], fmt.Sprintf("secrets[%d]", i)
 		if c.Secret(s.Name) != s {
-			return fail(".name", "%s is listed twice", s.Name)
+			p.add(at+".name", "%s is listed twice", s.Name)
 		}
 		kinds := 0
 		for _, given := range []bool{s.File != "", s.Env != "", s.IsCertificate()} {
@@ -64,25 +58,26 @@ func (c *Config) checkSecrets() *Error {
 			}
 		}
 		if kinds != 1 {
-			return fail("", "%s has %d sources; write one of file, env, or certificate with key", s.Name, kinds)
+			p.add(at, "%s has %d sources; write one of file, env, or certificate with key", s.Name, kinds)
 		}
 		if s.IsCertificate() && (s.Certificate == "" || s.Key == "") {
-			return fail("", "%s has half of a certificate; write both certificate and key", s.Name)
+			p.add(at, "%s has half of a certificate; write both certificate and key", s.Name)
 		}
 	}
-	return nil
 }
 
-// checkSecretOf checks the name of a secret in a field.
-func (c *Config) checkSecretOf(field, name string, certificate bool) *Error {
-	s := c.Secret(name)
-	switch {
-	case s == nil:
-		return &Error{Field: field, Reason: fmt.Sprintf("there is no secret called %s; add it to secrets", name)}
-	case certificate && !s.IsCertificate():
-		return &Error{Field: field, Reason: name + " is a token; name a certificate with its key"}
-	case !certificate && s.IsCertificate():
-		return &Error{Field: field, Reason: name + " is a certificate; name a token"}
+// checkSecretOf checks a setting that names a secret.
+func (c *Config) checkSecretOf(path string, f *Field, p *problems) {
+	name, ok := f.At.(*string)
+	if !ok || *name == "" {
+		return
 	}
-	return nil
+	switch s, certificate := c.Secret(*name), f.Form == FormCertificate; {
+	case s == nil:
+		p.add(path, "there is no secret called %s; add it to secrets", *name)
+	case certificate && !s.IsCertificate():
+		p.add(path, "%s is a token; name a certificate with its key", *name)
+	case !certificate && s.IsCertificate():
+		p.add(path, "%s is a certificate; name a token", *name)
+	}
 }

@@ -2,11 +2,7 @@ package config
 
 import (
 	"cmp"
-	"fmt"
-	"net/url"
 	"reflect"
-	"strings"
-	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
@@ -35,13 +31,13 @@ type ResponsesService struct {
 	EventRetention Duration `yaml:"event_retention"`
 	Persist        Persist  `yaml:"persist"`
 	// Background is how many responses a replica makes in the background at once. 0 is the default.
-	Background int `yaml:"background" jsonschema:"minimum=0,maximum=10000"`
+	Background int `yaml:"background"`
 	// MaxRequests is how many requests a replica handles at once. 0 is the default.
-	MaxRequests int `yaml:"max_requests" jsonschema:"minimum=0,maximum=100000"`
+	MaxRequests int `yaml:"max_requests"`
 	// MemoryLimit is what all requests of a replica may take together. 0 is the default.
 	MemoryLimit Size `yaml:"memory_limit"`
 	// MaxConnections is how many connections a replica has to its database. 0 is the default.
-	MaxConnections int `yaml:"max_connections" jsonschema:"minimum=0,maximum=1000"`
+	MaxConnections int `yaml:"max_connections"`
 	// AccessLog is the file of the access log: a line for each request. Empty: no log is written.
 	AccessLog string `yaml:"access_log"`
 	// Tools are the tools that the product's own service runs.
@@ -59,9 +55,9 @@ type ResponsesService struct {
 type Persist struct {
 	// Reasoning is "keep", "until_final" or "never". until_final removes it when an answer on the final channel follows.
 	// Empty: keep.
-	Reasoning string `yaml:"reasoning" jsonschema:"enum=keep,enum=until_final,enum=never"`
+	Reasoning string `yaml:"reasoning"`
 	// Commentary is "keep" or "drop": what a model says before a call. Empty: keep.
-	Commentary string `yaml:"commentary" jsonschema:"enum=keep,enum=drop"`
+	Commentary string `yaml:"commentary"`
 }
 
 // The values of [Persist].
@@ -113,135 +109,73 @@ func (s *ResponsesService) filter() contract.ResponsesService {
 }
 
 // checkService checks the service. r holds the models' servers.
-func (c *Config) checkService(r *Resolved) *Error {
-	if field, reason := outOfRange(c.Settings.Fields()); field != "" {
-		return &Error{Field: field, Reason: reason}
-	}
+func (c *Config) checkService(r *Resolved, p *problems) {
 	s := &c.ResponsesService
+	s.Tools.check(p.under("responses_service.tools."))
 	if s.Address() == "" {
-		return s.Tools.check() // flags may still add a store
+		return // flags may still add a store
 	}
-	e := s.checkOwn()
-	if e != nil {
-		return e
-	}
-	if r.Service, e = r.untranslated("responses_service.url", s.Address(), "name the service"); e != nil {
-		return e
+	s.checkOwn(p)
+	if !p.set["responses_service.listen"] { // the address, without a url
+		var e *Error
+		r.Service, e = r.untranslated("responses_service.url", s.Address(), "name the service")
+		p.put(e)
 	}
 	if !enabled(s.Stores) && !s.runsTools() {
-		return &Error{Field: "responses_service",
-			Reason: "gets no requests; leave it out, or write true for stores or hosted_tools"}
+		p.add("responses_service", "gets no requests; leave it out, or write true for stores or hosted_tools")
 	}
 	if c.Mode == contract.ModeReduced {
-		return &Error{Field: "responses_service", Reason: "does not work in reduced mode, which forwards a request before " +
-			"its body is read; leave it out, or write mode: full"}
+		p.add("responses_service", "does not work in reduced mode, which forwards a request before its body is read; leave "+
+			"it out, or write mode: full")
 	}
 	for i := range c.Models {
 		if c.Models[i].Relay != contract.RelayOff && !enabled(s.Stores) {
-			return &Error{Field: fmt.Sprintf("models[%d].relay", i), Reason: "needs a responses service that stores"}
+			p.add(modelPath(i)+"relay", "needs a responses service that stores")
 		}
 		if c.Models[i].Route() == ResponsesPool {
-			return &Error{Field: fmt.Sprintf("models[%d].name", i),
-				Reason: ResponsesPool + " is the name of the responses service; give the model another name"}
+			p.add(modelPath(i)+"name", "%s is the name of the responses service; give the model another name", ResponsesPool)
 		}
 	}
-	return nil
 }
 
-// checkServicePresent returns an error if the configuration has settings of the service, or a need of it, and no
-// service.
-func (c *Config) checkServicePresent() *Error {
+// checkServicePresent checks that there is a service if the configuration has settings of it, or a need of it.
+func (c *Config) checkServicePresent(p *problems) {
 	if c.ResponsesService.Address() != "" {
-		return nil
+		return
 	}
 	if !reflect.DeepEqual(c.ResponsesService, ResponsesService{}) {
-		return &Error{Field: "responses_service", Reason: "has no url and no store; write url: http://host:port for a " +
-			"service of your own, store: FILE for this one, or leave the block out"}
+		p.add("responses_service", "has no url and no store; write url: http://host:port for a service of your own, store: "+
+			"FILE for this one, or leave the block out")
+		return
 	}
 	for i := range c.Models {
 		if c.Models[i].Relay != contract.RelayOff {
-			return &Error{Field: fmt.Sprintf("models[%d].relay", i), Reason: "needs the responses service; write " +
-				"responses_service with store: FILE, or relay: off"}
+			p.add(modelPath(i)+"relay", "needs the responses service; write responses_service with store: FILE, or relay: off")
 		}
 	}
-	return nil
 }
 
 // checkOwn checks the settings of the product's own service.
-func (s *ResponsesService) checkOwn() *Error {
+func (s *ResponsesService) checkOwn(p *problems) {
 	if s.Store == "" {
 		own := *s
 		own.URL, own.Stores, own.HostedTools, own.WebSocket = "", nil, nil, nil
 		if !reflect.DeepEqual(own, ResponsesService{}) {
-			return &Error{Field: "responses_service", Reason: "has settings of the service that needs a store; write store: " +
-				"FILE, or leave them out"}
+			p.add("responses_service", "has settings of the service that needs a store; write store: FILE, or leave them out")
 		}
-		return nil
+		return
 	}
+	fail := p.under("responses_service.")
 	if s.HostedTools != nil && *s.HostedTools != s.runsTools() {
-		return &Error{Field: "responses_service.hosted_tools", Reason: fmt.Sprintf("is %t, and tools says which tools this "+
-			"service runs; leave it out", *s.HostedTools)}
+		fail("hosted_tools", "is %t, and tools says which tools this service runs; leave it out", *s.HostedTools)
 	}
-	if u, err := url.Parse(s.Store); err == nil && u.User != nil {
-		if _, has := u.User.Password(); has {
-			return &Error{Field: "responses_service.store", Reason: "has a password, and this file is no place for secrets; " +
-				"set PGPASSWORD, or PGPASSFILE"}
-		}
-	}
-	if s.Listen != "" {
-		at, err := ParseListen(s.Listen)
-		if err != nil {
-			return &Error{Field: "responses_service.listen", Reason: err.Error()}
-		}
+	if at, err := ParseListen(s.Listen); s.Listen != "" && err == nil {
 		if at.Port() == 0 {
-			return &Error{Field: "responses_service.listen", Reason: s.Listen + " has no fixed port, by which Envoys find it"}
+			fail("listen", "%s has no fixed port, by which Envoys find it", s.Listen)
 		}
 		if s.URL == "" && at.Addr().IsUnspecified() {
-			return &Error{Field: "responses_service.listen", Reason: s.Listen + " is no address that Envoys can connect to; write " +
-				"this machine's, or write in url where they find the service"}
+			fail("listen", "%s is no address that Envoys can connect to; write this machine's, or write in url where they find "+
+				"the service", s.Listen)
 		}
 	}
-	if u, err := url.Parse(s.Gateway); s.Gateway != "" && (err != nil || u.Host == "" || u.Scheme != "http" &&
-		u.Scheme != "https" || strings.Trim(u.Path, "/") != "") {
-		return &Error{Field: "responses_service.gateway", Reason: fmt.Sprintf("%q is not the URL of a gateway; write "+
-			"http://host:port", s.Gateway)}
-	}
-	for _, d := range []struct {
-		field string
-		value Duration
-	}{{"retention", s.Retention}, {"event_retention", s.EventRetention}} {
-		if v := time.Duration(d.value); v < 0 || v > 0 && v < time.Second {
-			return &Error{Field: "responses_service." + d.field, Reason: v.String() + " is out of range; write at least 1s"}
-		}
-	}
-	for _, n := range []struct {
-		field      string
-		value, max int
-	}{{"background", s.Background, 10_000}, {"max_requests", s.MaxRequests, 100_000},
-		{"max_connections", s.MaxConnections, 1000}} {
-		if n.value < 0 || n.value > n.max {
-			return &Error{Field: "responses_service." + n.field, Reason: fmt.Sprintf("%d is out of range; use 1 to %d, or 0 "+
-				"for the default", n.value, n.max)}
-		}
-	}
-	if e := s.Persist.check(); e != nil {
-		return e
-	}
-	return s.Tools.check()
-}
-
-func (p *Persist) check() *Error {
-	switch p.Reasoning {
-	case "", PersistKeep, PersistUntilFinal, PersistNever:
-	default:
-		return &Error{Field: "responses_service.persist.reasoning", Reason: fmt.Sprintf("%q is not known; write keep, "+
-			"until_final or never", p.Reasoning)}
-	}
-	switch p.Commentary {
-	case "", PersistKeep, PersistDrop:
-	default:
-		return &Error{Field: "responses_service.persist.commentary", Reason: fmt.Sprintf("%q is not known; write keep or "+
-			"drop", p.Commentary)}
-	}
-	return nil
 }

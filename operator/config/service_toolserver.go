@@ -15,7 +15,7 @@ type ToolServer struct {
 	// URL is where it is. It may be at a private address.
 	URL string `yaml:"url"`
 	// Transport is "streamable_http" or "sse". Empty: the first, then the second.
-	Transport string `yaml:"transport" jsonschema:"enum=streamable_http,enum=sse"`
+	Transport string `yaml:"transport"`
 	// Command is the program to start in place of a URL, with its arguments. It speaks MCP on its standard input and
 	// output.
 	Command []string `yaml:"command"`
@@ -26,7 +26,7 @@ type ToolServer struct {
 	// AllowedTools are the tools that may be called. Empty: all.
 	AllowedTools []string `yaml:"allowed_tools"`
 	// RequireApproval is "always" or "never": whether a client must approve of each call. Empty: as the request says.
-	RequireApproval string `yaml:"require_approval" jsonschema:"enum=always,enum=never"`
+	RequireApproval string `yaml:"require_approval"`
 }
 
 // The values of [ToolServer.Transport].
@@ -45,70 +45,49 @@ const (
 const maxToolURL = 4096
 
 // check checks one server.
-func (s *ToolServer) check(fail failure) *Error {
-	if !isLabel(s.Label) {
-		return fail("label", "%q is not a label; use a letter, and then up to 63 letters, digits, - and _", s.Label)
-	}
+func (s *ToolServer) check(fail failure) {
 	if (s.URL == "") == (len(s.Command) == 0) {
-		return fail("url", "%s needs either a url or a command; write url: http://host:port/mcp, or command: [PROGRAM]",
-			s.Label)
+		fail("url", "%s needs either a url or a command; write url: http://host:port/mcp, or command: [PROGRAM]", s.Label)
+		return
 	}
-	if s.URL != "" {
-		if reason := checkToolURL(s.URL); reason != "" {
-			return fail("url", "%s", reason)
-		}
-		if len(s.Environment) > 0 {
-			return fail("environment", "is for a command, and %s has a url; leave it out", s.Label)
-		}
-	} else if e := s.checkCommand(fail); e != nil {
-		return e
+	if s.URL != "" && len(s.Environment) > 0 {
+		fail("environment", "is for a command, and %s has a url; leave it out", s.Label)
 	}
-	switch s.Transport {
-	case "", TransportStreamableHTTP, TransportSSE:
-	default:
-		return fail("transport", "%q is not known; write %s or %s, or leave it out to try both", s.Transport,
-			TransportStreamableHTTP, TransportSSE)
+	if s.URL == "" {
+		s.checkCommand(fail)
 	}
 	if s.AllowedTools != nil && len(s.AllowedTools) == 0 {
-		return fail("allowed_tools", "allows no tool; leave it out to allow all, or remove the server")
+		fail("allowed_tools", "allows no tool; leave it out to allow all, or remove the server")
 	}
 	if i := slices.Index(s.AllowedTools, ""); i >= 0 {
-		return fail(fmt.Sprintf("allowed_tools[%d]", i), "has no name; write the name of a tool of %s", s.Label)
+		fail(fmt.Sprintf("allowed_tools[%d]", i), "has no name; write the name of a tool of %s", s.Label)
 	}
-	switch s.RequireApproval {
-	case "", ApprovalAlways, ApprovalNever:
-	default:
-		return fail("require_approval", "%q is not known; write %s or %s, or leave it out: requests say it then",
-			s.RequireApproval, ApprovalAlways, ApprovalNever)
-	}
-	return nil
 }
 
 // checkCommand checks the settings of a server that the service starts.
-func (s *ToolServer) checkCommand(fail failure) *Error {
+func (s *ToolServer) checkCommand(fail failure) {
 	if s.Transport != "" {
-		return fail("transport", "is for a url, and %s has a command; leave it out", s.Label)
+		fail("transport", "is for a url, and %s has a command; leave it out", s.Label)
 	}
 	if s.HeadersFile != "" {
-		return fail("headers_file", "is for a url, and %s has a command; leave it out", s.Label)
+		fail("headers_file", "is for a url, and %s has a command; leave it out", s.Label)
 	}
 	if s.Command[0] == "" {
-		return fail("command[0]", "names no program; write one, such as uvx")
+		fail("command[0]", "names no program; write one, such as uvx")
 	}
 	for i, word := range s.Command {
 		if strings.ContainsRune(word, 0) {
-			return fail(fmt.Sprintf("command[%d]", i), "has a zero byte, which no program can be given; remove it")
+			fail(fmt.Sprintf("command[%d]", i), "has a zero byte, which no program can be given; remove it")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return fail("environment", "%q is not the name of a variable; write NAME: value", name)
+			fail("environment", "%q is not the name of a variable; write NAME: value", name)
 		}
 		if strings.ContainsRune(s.Environment[name], 0) {
-			return fail("environment", "%s has a zero byte, which no program can be given; remove it", name)
+			fail("environment", "%s has a zero byte, which no program can be given; remove it", name)
 		}
 	}
-	return nil
 }
 
 // isLabel reports whether a text has the form of OpenAI's server_label.

@@ -25,17 +25,15 @@ func (t *Tap) filter() contract.Tap {
 }
 
 // checkTap checks the recorder's address. r holds the models' servers.
-func (c *Config) checkTap(r *Resolved) *Error {
+func (c *Config) checkTap(r *Resolved, p *problems) {
 	if c.Tap.URL == "" {
-		return nil
+		return
 	}
 	var err error
 	if r.Tap, err = ParseURL(c.Tap.URL); err != nil {
-		return &Error{Field: "tap.url", Reason: err.Error()}
+		p.add("tap.url", "%v", err)
+	} else if owner, ok := r.owners[r.Tap.withoutScheme()]; ok {
+		p.add("tap.url", "%s is also a server of %s, which is no recorder; run harmony record, and write its address",
+			c.Tap.URL, owner)
 	}
-	if owner, ok := r.owners[r.Tap.withoutScheme()]; ok {
-		return &Error{Field: "tap.url", Reason: c.Tap.URL + " is also a server of " + owner +
-			", which is no recorder; run harmony record, and write its address"}
-	}
-	return nil
 }

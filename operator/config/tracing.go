@@ -73,24 +73,20 @@ func (t *Tracing) Collector() (Collector, error) {
 
 // checkTracing checks the collector, and adds it to r. A server of a model must not be the collector, because it would
 // take spans for requests.
-func (c *Config) checkTracing(r *Resolved) *Error {
-	collector, err := c.Tracing.Collector()
-	if err != nil {
-		return &Error{Field: "tracing.url", Reason: err.Error()}
-	}
+func (c *Config) checkTracing(r *Resolved, p *problems) {
 	if !c.Tracing.Enabled() {
 		if c.Tracing.Share != DefaultShare {
-			return &Error{Field: "tracing",
-				Reason: "has a share and no url; write url: http://host:4317, or leave the block out"}
+			p.add("tracing", "has a share and no url; write url: http://host:4317, or leave the block out")
 		}
-		return nil
+		return
 	}
-	if owner, ok := r.owners[collector.Endpoint.withoutScheme()]; ok {
-		return &Error{Field: "tracing.url",
-			Reason: c.Tracing.URL + " is a server of " + owner + "; write the URL of a collector"}
+	collector, err := c.Tracing.Collector()
+	if err != nil {
+		p.add("tracing.url", "%v", err)
+	} else if owner, ok := r.owners[collector.Endpoint.withoutScheme()]; ok {
+		p.add("tracing.url", "%s is a server of %s; write the URL of a collector", c.Tracing.URL, owner)
 	}
 	r.Collector = collector
-	return nil
 }
 
 // Percent is a part of a hundred, written as 100% or 0.5%.

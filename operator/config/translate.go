@@ -5,13 +5,12 @@ import (
 )
 
 // checkTranslate checks that requests that are not translated have somewhere to go.
-func (c *Config) checkTranslate(i int) *Error {
-	m, fail := &c.Models[i], failModel(i)
+func (c *Config) checkTranslate(i int, p *problems) {
+	m, fail := &c.Models[i], p.under(modelPath(i))
 	if reason := contract.CannotPass(&m.ModelSettings, contract.KindNamed(c.kind(m)), c.Mode); reason != "" {
-		return fail("translate", "%s", reason)
+		fail("translate", "%s", reason)
 	}
 	if m.Observes() && m.Relay != contract.RelayOff {
-		return fail("relay", "is for answers that are translated, and with translate: observe none is; leave one of them out")
+		fail("relay", "is for answers that are translated, and with translate: observe none is; leave one of them out")
 	}
-	return nil
 }

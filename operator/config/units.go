@@ -86,5 +86,5 @@ func setNode(node ast.Node, set func(string) error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Line: token.Position.Line, Field: strings.TrimPrefix(node.GetPath(), "$."), Reason: err.Error()}
+	return &Error{Line: token.Position.Line, Column: token.Position.Column, Field: strings.TrimPrefix(node.GetPath(), "$."), Reason: err.Error()}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -9,14 +8,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/invopop/jsonschema"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
-// The tables that this command writes, by their header lines. Names, kinds, labels and defaults come from the contract.
-// Text after a default in its cell, flags and meanings are written by hand and kept; a new row's meaning begins as the
-// Go field's comment.
+// The tables that this command writes, by their header lines. The operator's settings are wholly those of package config.
+// In the other tables names, kinds, labels and defaults come from the contract. Text after a default in its cell and
+// meanings are written by hand and kept.
 const (
 	operatorTable = "| setting | flag | default | meaning |"
 	filterTable   = "| key | default | meaning |"
@@ -24,60 +22,23 @@ const (
 )
 
 // configurationPage updates the tables of docs/configuration.md.
-func configurationPage(page []byte, schema *jsonschema.Schema) ([]byte, error) {
-	page, err := rewrite(page, operatorTable, func(t *table) error { return operatorRows(t, schema) })
+func configurationPage(page []byte) ([]byte, error) {
+	page, err := rewrite(page, operatorTable, operatorRows)
 	if err != nil {
 		return nil, err
 	}
 	return rewrite(page, filterTable, filterRows)
 }
 
-// operatorRows writes a row for every setting of the contract. It returns an error if any other setting has no row.
-func operatorRows(t *table, schema *jsonschema.Schema) error {
-	meanings := map[string]string{}
-	all := settings(schema, schema, "", meanings)
-	c, m := contract.DefaultConfig(), contract.DefaultModel("")
-	before := ""
-	var add func(prefix string, fields []contract.Field)
-	add = func(prefix string, fields []contract.Field) {
-		for i := range fields {
-			f, name := &fields[i], prefix+fields[i].Key
-			if f.Block != nil && t.row(name) < 0 {
-				add(name+".", f.Block)
-				continue
-			}
-			meaning := strings.TrimSuffix(strings.TrimPrefix(meanings[name], f.Key+" "), ".")
-			t.set(name, before, 2, defaultOf(f), "", defaultOf(f), meaning)
-			before = name
-		}
+// operatorRows writes the rows of all settings.
+func operatorRows(t *table) error {
+	t.rows = nil
+	for _, s := range config.Settings() {
+		name, more, _ := strings.Cut(s.Flag, " ")
+		flag := strings.TrimSpace(strings.TrimSuffix(code(name), "``") + " " + more)
+		t.rows = append(t.rows, []string{code(s.Path), flag, s.Default, s.Meaning})
 	}
-	add("", c.Settings.Fields())
-	add("models[].", m.ModelSettings.Fields())
-	for _, name := range all {
-		if t.row(name) < 0 && t.row(name[:max(strings.LastIndexByte(name, '.'), 0)]) < 0 {
-			return errors.New("docs/configuration.md has no row of " + name + "; write it")
-		}
-		all = append(all, name[:max(strings.LastIndexByte(name, '.'), 0)])
-	}
-	return t.known(all)
-}
-
-// settings returns the paths of all settings in a block of the schema, and adds their comments to meanings.
-func settings(whole, block *jsonschema.Schema, prefix string, meanings map[string]string) []string {
-	var all []string
-	for p := block.Properties.Oldest(); p != nil; p = p.Next() {
-		name, s := prefix+p.Key, p.Value
-		meanings[name] = s.Description
-		if s.Items != nil && s.Items.Ref != "" {
-			name, s = name+"[]", s.Items
-		}
-		if inner := whole.Definitions[strings.TrimPrefix(s.Ref, "#/$defs/")]; inner != nil && inner.Properties != nil {
-			all = append(all, settings(whole, inner, name+".", meanings)...)
-		} else {
-			all = append(all, name)
-		}
-	}
-	return all
+	return nil
 }
 
 // filterRows writes the rows of the filter's JSON. A block of a model has one row.

@@ -54,7 +54,7 @@ func generate() (map[string][]byte, error) {
 	}
 	files := map[string][]byte{schemaFile: out.Bytes()}
 	for name, tables := range map[string]func([]byte) ([]byte, error){
-		configurationFile: func(page []byte) ([]byte, error) { return configurationPage(page, schema) },
+		configurationFile: configurationPage,
 		metricsFile:       metricsPage,
 		serversFile:       serversPage,
 	} {
@@ -81,10 +81,7 @@ func fileSchema() (*jsonschema.Schema, error) {
 	}
 	inYAML(r.CommentMap, reflect.TypeFor[config.Config]())
 	schema := r.Reflect(&config.Config{})
-	c, m := config.Default(), config.DefaultModel("")
-	bound(schema.Definitions, schema, c.Settings.Fields())
-	bound(schema.Definitions, schema.Definitions["Model"], m.ModelSettings.Fields())
-	schema.Definitions["Pool"].Properties.Value("kind").Enum = anyOf(contract.ServerKinds())
+	bound(schema)
 	schema.Title = "Harmony Edge"
 	schema.Description = "The configuration of harmony up. Every setting: docs/configuration.md."
 	return schema, nil
@@ -107,30 +104,38 @@ func inYAML(comments map[string]string, t reflect.Type) {
 	}
 }
 
-// bound sets the ranges of a block's properties from the contract's fields.
-func bound(definitions jsonschema.Definitions, block *jsonschema.Schema, fields []contract.Field) {
-	for _, f := range fields {
-		p := block.Properties.Value(f.Key)
-		switch {
-		case f.Block != nil:
-			bound(definitions, definitions[strings.TrimPrefix(p.Ref, "#/$defs/")], f.Block)
-		case f.Number != nil:
-			// A 0 outside the range stands for the default.
-			p.Minimum, p.Maximum = json.Number("0"), json.Number(strconv.Itoa(f.Max))
-		case f.List != nil:
-			p.Items.Enum = anyOf(f.Words)
-		case f.Text != nil:
-			p.Enum = anyOf(f.Words)
+// bound sets the ranges of numbers and the words of texts.
+func bound(schema *jsonschema.Schema) {
+	for _, s := range config.Settings() {
+		p := property(schema, s.Path)
+		if s.Number {
+			p.Minimum, p.Maximum = number(s.Min), number(s.Max)
+		}
+		if p.Items != nil {
+			p = p.Items
+		}
+		for _, word := range s.Words {
+			p.Enum = append(p.Enum, word)
 		}
 	}
 }
 
-func anyOf(words []string) []any {
-	var all []any
-	for _, w := range words {
-		all = append(all, w)
+func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
+
+// property returns the schema of the setting at a path.
+func property(whole *jsonschema.Schema, path string) *jsonschema.Schema {
+	block := whole
+	for {
+		name, rest, more := strings.Cut(path, ".")
+		p := block.Properties.Value(strings.TrimSuffix(name, "[]"))
+		if !more {
+			return p
+		}
+		if p.Items != nil {
+			p = p.Items
+		}
+		block, path = whole.Definitions[strings.TrimPrefix(p.Ref, "#/$defs/")], rest
 	}
-	return all
 }
 
 // scalars returns the schema of a type whose form in the file differs from its form in Go, and nil for any other type.

@@ -23,8 +23,8 @@ const (
 	// maxRequest is the largest request, in bytes. An Envoy that reconnects names every resource that it holds, with about
 	// 100 bytes each.
 	maxRequest = 4 << 20
-	// streamsOfEnvoy is how many streams an Envoy uses: one for resources, one for reports on which servers it reaches, and
-	// one, for a moment, for its metrics.
+	// streamsOfEnvoy is how many streams an Envoy uses: one for resources, one for reports on which servers it reaches,
+	// and one, for a moment, for its metrics.
 	streamsOfEnvoy = 3
 	// maxStreams is how many streams a connection may have.
 	maxStreams = 4
@@ -144,8 +144,8 @@ func (g *guard) Recv() (*discovery.DeltaDiscoveryRequest, error) {
 	return r, nil
 }
 
-// Send sends a response and then drops its content. What is kept of an unanswered response is its nonce and the
-// versions in it.
+// Send sends a response and then drops its content. Of an unanswered response only its nonce and the
+// versions in it are kept.
 func (g *guard) Send(r *discovery.DeltaDiscoveryResponse) error {
 	err := g.AggregatedDiscoveryService_DeltaAggregatedResourcesServer.Send(r)
 	r.Resources = nil

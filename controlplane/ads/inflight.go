@@ -17,8 +17,8 @@ const (
 	// answerTimeout is how long an Envoy may take to answer before its stream ends. Until then gRPC may hold what the
 	// Envoy has not read.
 	answerTimeout = 30 * time.Second
-	// sendInterval is the shortest time between two responses to one stream. What an Envoy asks for again at once would
-	// otherwise be made as fast as it asks.
+	// sendInterval is the shortest time between two responses to one stream. Responses that an Envoy asks for again at
+	// once would otherwise be made as fast as it asks.
 	sendInterval = 250 * time.Millisecond
 )
 

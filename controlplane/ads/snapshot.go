@@ -59,7 +59,7 @@ type collection struct {
 	endpoints map[string]string
 }
 
-// newSnapshot returns a snapshot of resources. What before has of them already is not made again.
+// newSnapshot returns a snapshot of resources. Resources that before has already are not made again.
 func newSnapshot(r Resources, before snapshot) (snapshot, error) {
 	for t := range r {
 		if shortNames[t] == "" {
@@ -94,7 +94,7 @@ func newSnapshot(r Resources, before snapshot) (snapshot, error) {
 	return s, nil
 }
 
-// isFrom reports whether the collection was made of this slice. Who has given it does not change it.
+// isFrom reports whether the collection was made of this slice. The giver of the slice does not change it.
 func (c *collection) isFrom(all []types.Resource) bool {
 	return c != nil && len(c.from) == len(all) && (len(all) == 0 || &c.from[0] == &all[0])
 }

@@ -16,7 +16,7 @@ type Split struct {
 	// Chosen reports whether the Envoy with an id and a group gets the other configurations. Envoys with the same id and
 	// group get the same.
 	Chosen func(id, group string) bool
-	// Replace returns the configuration that a chosen Envoy gets in the place of config, which it must not change.
+	// Replace returns the configuration that a chosen Envoy gets instead of config, which it must not change.
 	Replace func(config *corev3.TypedExtensionConfig) *corev3.TypedExtensionConfig
 }
 
@@ -38,7 +38,7 @@ func (s *Server) SetSplit(split *Split) error {
 	return nil
 }
 
-// collection returns what chosen Envoys get in the place of configurations of extensions, or nil without a split.
+// collection returns what chosen Envoys get instead of configurations of extensions, or nil without a split.
 func (s *Split) collection(all []types.Resource) (*collection, error) {
 	if s == nil {
 		return nil, nil

@@ -19,7 +19,7 @@ func splitResources(t *testing.T, content string) Resources {
 	return r
 }
 
-// splitFor returns a split that gives an Envoy another content, made of that of the rest.
+// splitFor returns a split that gives an Envoy another content, made of the rest's content.
 func splitFor(t *testing.T, chosen func(id, group string) bool) *Split {
 	t.Helper()
 	return &Split{Chosen: chosen, Replace: func(config *corev3.TypedExtensionConfig) *corev3.TypedExtensionConfig {

@@ -8,8 +8,8 @@ import (
 )
 
 // Weights follow the servers' load, and change all the time. An Envoy with other weights than the present ones is
-// current all the same. So the version of endpoints with weights has two parts: that of the endpoints without weights,
-// and that of the whole.
+// current all the same. So the version of endpoints with weights has two parts: the version of the endpoints without
+// weights, and the version of the whole.
 
 // weightsMark is between the two parts.
 const weightsMark = "-"

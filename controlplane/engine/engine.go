@@ -37,7 +37,7 @@ type Gauges struct {
 	Running, Waiting, Cache string
 	// Preemptions counts requests that lost their place in the KV cache to others.
 	Preemptions string
-	// Queries counts the tokens of prompts, and Hits those of them that the prefix cache had.
+	// Queries counts the tokens of prompts, and Hits the part of them that the prefix cache had.
 	Queries, Hits string
 	// QueueTime is a histogram of the seconds that requests have waited.
 	QueueTime string
@@ -173,10 +173,10 @@ func (f *Facts) Program() string {
 	return strings.TrimSpace(f.Engine.Name + " " + f.Version)
 }
 
-// ReadModels reads an answer to GET /v1/models, and reports whether it is a list of models. Beside the names each server
-// has members of its own, which may be missing.
+// ReadModels reads an answer to GET /v1/models, and reports whether it is a list of models. Beside the names each
+// server has members of its own, which may be missing.
 //
-// created is not among them: in vLLM, SGLang and TensorRT-LLM it is the time of the answer, and not that of the start.
+// created is not among them: in vLLM, SGLang and TensorRT-LLM it is the time of the answer, and not of the start.
 func ReadModels(answer []byte) (f Facts, ok bool) {
 	var names struct {
 		Data *[]struct {
@@ -216,7 +216,7 @@ func ownedBy(name string) *Engine {
 	return nil
 }
 
-// page is the answer of one of the pages of a program, as far as it is read.
+// page is the part of the answer of one of a program's pages that is read.
 type page struct {
 	Version   string `json:"version"`
 	Build     string `json:"build_info"`

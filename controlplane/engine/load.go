@@ -66,7 +66,7 @@ func (g *Gauges) ReadPage(metrics io.Reader) (Load, error) {
 	}
 }
 
-// The bounds of values. Those of gauges are such as no load has. Counters may count tokens for years.
+// The bounds of values. The bounds of gauges are such as no load has. Counters may count tokens for years.
 const (
 	maxGauge   = 1e9
 	maxCounter = 1e15

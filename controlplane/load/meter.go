@@ -55,7 +55,7 @@ type Meter struct {
 	last engine.Load
 	at   time.Time // of the last sample
 	load Load
-	// What of late was counted: tokens of prompts and those of them in the cache, seconds waited and requests that did.
+	// Recent counts: tokens of prompts, the part of them in the cache, seconds waited, and requests that waited.
 	queries, hits, queueTime, queued float64
 }
 

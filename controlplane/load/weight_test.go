@@ -135,7 +135,8 @@ func TestHysteresis(t *testing.T) {
 	}
 }
 
-// TestHold checks that no weight moves for a change that is none of loads, and that a new server has the middle's.
+// TestHold checks that no weight moves for a change of something else than loads, and that a new server has the
+// middle's.
 func TestHold(t *testing.T) {
 	var w Weigher[int]
 	before := values(w.Weigh(start, servers(20, 20, 20, 90), ByLoad))
@@ -176,7 +177,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestChangesPerMinute says how often weights change in a pool whose servers' loads move as those of a busy pool do,
+// TestChangesPerMinute says how often weights change in a pool whose servers' loads move as in a busy pool,
 // and checks that most samples change none.
 func TestChangesPerMinute(t *testing.T) {
 	const n, minutes = 2000, 5

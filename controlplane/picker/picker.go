@@ -69,7 +69,7 @@ type Reason string
 const (
 	// ReasonPrefix is a server that has more of the prompt than all others.
 	ReasonPrefix Reason = "prefix"
-	// ReasonBalance is a server in the place of one that has more of the prompt and is too busy.
+	// ReasonBalance is a server instead of one that has more of the prompt and is too busy.
 	ReasonBalance Reason = "balance"
 	// ReasonLoad is the least busy server, for a prompt of which no server has more than another.
 	ReasonLoad Reason = "load"
@@ -249,9 +249,9 @@ func compareBool(a, b bool) int {
 
 // rank returns the best servers, why the first of them is it, and how many blocks of the prompt it has.
 //
-// A request costs the blocks that are to be computed for it: its own that the server does not have, those of the
-// requests before it, a share for each request that the server works on, and a little for a cache in use. A server that has more than its share of
-// the requests is not chosen.
+// A request costs the blocks that are to be computed for it: its own that the server does not have, the blocks of the
+// requests before it, a share for each request that the server works on, and a little for a cache in use. A server that
+// has more than its share of the requests is not chosen.
 func (p *Picker) rank(pool *pool, chain []uint64, allowed func(netip.AddrPort) bool,
 ) (best []candidate, reason Reason, found int) {
 	now := p.now()

@@ -45,7 +45,7 @@ func (p *picking) choose(t *testing.T, chain []uint64) *choice {
 	return c
 }
 
-// prompt returns a chain that has nothing in common with those of other tenants.
+// prompt returns a chain that has nothing in common with other tenants' chains.
 func prompt(tenant uint64, blocks int) []uint64 {
 	chain := make([]uint64, blocks)
 	for i := range chain {

@@ -29,7 +29,7 @@ type apiServer struct {
 	version int
 	lists   int
 	watches map[chan string]bool // the lines to send; closed to end the watch
-	// rude answers a request in the place of the server and returns true, or returns false.
+	// rude answers a request instead of the server and returns true, or returns false.
 	rude func(w http.ResponseWriter, watch bool) bool
 }
 

@@ -27,7 +27,7 @@ type identity struct {
 	complete bool
 }
 
-// is reports whether a model list is that of the server that was identified. nil is of none. A server with another
+// is reports whether a model list comes from the server that was identified. nil comes from none. A server with another
 // vocabulary is asked again each time, since no absence shows its repair where several servers share an address.
 func (i *identity) is(list *engine.Facts) bool {
 	return i != nil && i.vocabulary() != OtherVocabulary && slices.Equal(i.facts.Models, list.Models)

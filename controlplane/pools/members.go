@@ -54,13 +54,13 @@ func (w *Watcher) refresh() {
 	w.samples.set(sampled)
 }
 
-// endpoints returns the pool's servers as the operator wrote them, those of the file last.
+// endpoints returns the pool's servers as the operator wrote them, the file's servers last.
 func (w *Watcher) endpoints(p *pool) []config.Endpoint {
 	return slices.Concat(p.Servers, w.lists[p.File].valid.endpoints)
 }
 
-// located returns the pool's servers, each with an address: those that the operator wrote, and then those of the pool's
-// Service.
+// located returns the pool's servers, each with an address: those that the operator wrote, and then the servers of the
+// pool's Service.
 func (w *Watcher) located(p *pool) iter.Seq2[config.Endpoint, netip.AddrPort] {
 	return func(yield func(config.Endpoint, netip.AddrPort) bool) {
 		for _, e := range w.endpoints(p) {

@@ -10,7 +10,7 @@ import (
 )
 
 // TestCompare compares random lists, in which servers come, go, get another name for their address, and are replaced by
-// members of the same server. The counts are those of sets.
+// members of the same server. The counts are the same as with sets.
 func TestCompare(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

@@ -38,7 +38,7 @@ var otherFiles = []string{
 	"- http://10.0.0.7:8000 # x\r- y\n", "- http://a\n...\n", "- http://a\u0085- http://b\n",
 }
 
-// TestReadPlain reads each file after each other one. The result is always that of the YAML parser alone.
+// TestReadPlain reads each file after each other one. The result is always the same as from the YAML parser only.
 func TestReadPlain(t *testing.T) {
 	files := otherFiles
 	for text, n := range plainFiles {
@@ -86,8 +86,8 @@ func FuzzReadPlain(f *testing.F) {
 	})
 }
 
-// TestKnownServers checks that a URL of the last reading is not parsed again, and that one is forgotten when the file no
-// longer has it.
+// TestKnownServers checks that a URL of the last reading is not parsed again, and that one is forgotten when the file
+// no longer has it.
 func TestKnownServers(t *testing.T) {
 	before := list{known: map[string]config.Endpoint{"http://a": {Host: "known", Port: 1}, "http://gone": {}}}
 	l, err := parseServers("f", []byte("- http://a\n- http://b\n"), before)

@@ -51,7 +51,7 @@ type Pool struct {
 	// Path is the path on which the servers get requests. Each is asked whether it serves the path, and takes the pool's
 	// authorization there. "" means that they are not asked.
 	Path string
-	// ClientsKeys reports whether servers get the clients' own keys. What they answer without one then does not show
+	// ClientsKeys reports whether servers get the clients' own keys. Their answers without one then do not show
 	// whether they refuse requests.
 	ClientsKeys bool
 	// Kind is the kind of the servers. It says what tells their load, where they are not recognised as a program.
@@ -105,7 +105,7 @@ type Server struct {
 	VocabularyExample string
 	// Refusal is why the server refuses all requests, or "".
 	Refusal Refusal
-	// Load is the server's load, as far as it is asked for it and tells it. It changes without a notice of
+	// Load is the server's load, if it is asked for it and tells it. It changes without a notice of
 	// [Watcher.Changed].
 	Load load.Load
 }
@@ -136,7 +136,7 @@ type Options struct {
 	// Kubernetes connects to the API server that lists Services' endpoints. It is called when a pool first has a Service.
 	// The default is [endpointslices.Connect].
 	Kubernetes func() (*endpointslices.Client, error)
-	// Namespace is the namespace of Services without one. The default is that of the pod, if the program runs in one.
+	// Namespace is the namespace of Services without one. The default is the pod's, if the program runs in one.
 	Namespace string
 	// ServiceRetry is the wait after the API server's first failure; default: 500ms. It grows with each further one.
 	ServiceRetry time.Duration

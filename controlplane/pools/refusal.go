@@ -36,7 +36,7 @@ type refusedError struct {
 	because string
 }
 
-// isRefusal reports whether an answer may be that of a server that refuses all requests. nil is no such answer.
+// isRefusal reports whether an answer may come from a server that refuses all requests. nil is no such answer.
 func isRefusal(err error) bool {
 	var status statusError
 	if !errors.As(err, &status) {

@@ -21,8 +21,8 @@ const (
 	maxSamples    = 128         // questions for a load at once
 	sampleTimeout = time.Second // of one question; a load that comes later is not worth more
 	maxMetrics    = 4 << 20     // bytes of an answer
-	// maxSampleRate is how many questions there are in a second. With more servers than that allows for, each is asked less
-	// often than its pool says.
+	// maxSampleRate is how many questions there are in a second. With more servers than that allows for, each is asked
+	// less often than its pool says.
 	maxSampleRate = 2000
 	// maxKept is how many servers a connection is kept to. With more servers none is: a process may have 1,024 files, and
 	// a new connection is a small part of the work.
@@ -94,8 +94,8 @@ func (w *Watcher) Samples() (told, failed uint64) {
 	return w.sampler.told.Load(), w.sampler.failed.Load()
 }
 
-// gauges returns the names of the gauges of a server's load, or nil if they are not known. What the server says that it
-// is counts more than what the operator says.
+// gauges returns the names of the gauges of a server's load, or nil if they are not known. The server's own word on
+// what it is counts more than the operator's.
 func (m *member) gauges() *engine.Gauges {
 	for _, e := range []*engine.Engine{m.Engine, engine.Serving(m.probe.kind)} {
 		if e != nil && e.Load.Path != "" {

@@ -89,7 +89,7 @@ func (s *session) askChat(ctx context.Context, answer *completion) {
 		{contract.ReasoningOnly, `"content":"Hello.","reasoning":"They greet."`},
 	}
 	if c.Reasoning == InTags || c.Reasoning == InOpenedTags {
-		// What does not parse reasoning may ignore those members.
+		// A server that does not parse reasoning may ignore those members.
 		histories, c.History = nil, contract.ReasoningThinkTags
 	}
 	for _, history := range histories {

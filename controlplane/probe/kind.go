@@ -166,7 +166,7 @@ type completion struct {
 	tokens []uint32
 	// text has the answer, and reasoning what a server sends beside it.
 	text, reasoning []byte
-	// calls is the number of pieces of calls, and ids how many ids of tokens of the answer came with those of the prompt.
+	// calls is the number of pieces of calls, and ids how many ids of tokens of the answer came with the prompt's ids.
 	calls, ids int
 	logprobs   bool
 	// raw is the answer as it came.

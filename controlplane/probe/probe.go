@@ -114,7 +114,7 @@ func likelyModel(models []string) string {
 	return ""
 }
 
-// kindsFor returns all kinds of servers, those of a program first.
+// kindsFor returns all kinds of servers, beginning with the program's kinds.
 func kindsFor(e *engine.Engine) []string {
 	kinds := contract.ServerKinds()
 	slices.SortStableFunc(kinds, func(a, b string) int {

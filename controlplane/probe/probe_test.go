@@ -20,7 +20,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// ask probes a server: pages in place of those of a simulated vLLM.
+// ask probes a server: pages instead of a simulated vLLM's.
 func ask(t *testing.T, o sim.Options, pages map[string]http.HandlerFunc) (*Report, error) {
 	t.Helper()
 	s := sim.New(o)
@@ -59,7 +59,7 @@ func TestVLLM(t *testing.T) {
 	}
 }
 
-// TestPrograms checks how programs are recognised. None of these answers a request of the filter's.
+// TestPrograms checks how programs are recognised. These servers do not answer a request of the filter's.
 func TestPrograms(t *testing.T) {
 	for name, tt := range map[string]struct {
 		pages           map[string]http.HandlerFunc
@@ -169,7 +169,7 @@ func TestBadAnswers(t *testing.T) {
 			if got := r.Kinds[i].Problem; got == "" || !strings.HasPrefix(got, tt.want) || len(got) > 400 {
 				t.Errorf("the problem is %q, want %q", got, tt.want)
 			}
-			// What answers in text may do as a server of text.
+			// A server that answers in text may do as a server of text.
 			if usable := r.Problem() == ""; usable != (name == "only text") {
 				t.Errorf("usable: %v", usable)
 			}

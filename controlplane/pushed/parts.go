@@ -13,8 +13,8 @@ const (
 	maxDepth = 16
 )
 
-// fits reports whether a push that is not decoded yet has no more parts than it may have. What is no OTLP fits, because
-// the decoder refuses it.
+// fits reports whether a push that is not decoded yet has no more parts than it may have. A push that is not OTLP fits,
+// because the decoder refuses it.
 func fits(raw []byte, kind protoreflect.MessageDescriptor) bool {
 	return countParts(raw, kind, maxParts, maxDepth) >= 0
 }

@@ -29,8 +29,8 @@ type push struct {
 	families history.Families
 }
 
-// from returns what tells an Envoy apart from others, for as long as its counters go on. An Envoy without a name is told
-// apart by its connection.
+// from returns what tells an Envoy apart from others, for as long as its counters go on. An Envoy without a name is
+// told apart by its connection.
 func (p *push) from(address string) string {
 	if p.name == "" {
 		return address
@@ -41,8 +41,8 @@ func (p *push) from(address string) string {
 // leastNanos is less than each time of this century in nanoseconds since 1970, and more than each in microseconds.
 const leastNanos = 1e17
 
-// beginning returns when the counters began, or zero if that is not known. Envoy 1.40 pushes it in microseconds, although
-// the field is in nanoseconds.
+// beginning returns when the counters began, or zero if that is not known. Envoy 1.40 pushes it in microseconds,
+// although the field is in nanoseconds.
 func (p *push) beginning() time.Time {
 	switch {
 	case p.started == 0 || p.started > math.MaxInt64:
@@ -71,7 +71,7 @@ func read(m *metricsv1.MetricsData) (*push, error) {
 	return p, nil
 }
 
-// envoyNames are the names in Prometheus' format of Envoy's own metrics. Those of the filter have their names behind
+// envoyNames are the names in Prometheus' format of Envoy's own metrics. The filter's metrics have their names behind
 // [contract.MetricPrefix].
 var envoyNames = map[string]string{
 	"http.downstream_rq_active":      "envoy_http_downstream_rq_active",

@@ -106,7 +106,7 @@ const EnvoyStats = `^(wasmcustom\.harmony_(channel_parse_errors_total|cut_stream
 // reading is what one Envoy's metrics come to.
 type reading struct {
 	counts Counts
-	// versions are the versions of the filter that it runs, as far as it tells them.
+	// versions are the versions of the filter that it runs, if it tells them.
 	versions []string
 }
 

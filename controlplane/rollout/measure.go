@@ -15,11 +15,11 @@ const (
 	// certain is how improbable a difference must be to be taken for one, if the filters were the same. An Envoy is looked
 	// at each 5 seconds, so it must be far smaller than for one look.
 	certain = 1e-4
-	// certainOfVMs is the same for VMs that die, which those of a filter that works never do, and for Envoys that restart.
+	// certainOfVMs is the same for VMs that die, which VMs of a filter that works never do, and for Envoys that restart.
 	certainOfVMs = 1e-3
 	// doubtful is the same for a difference that has to be watched for longer.
 	doubtful = 0.05
-	// times is by how much a rate must be greater than that of the others.
+	// times is by how much a rate must be greater than the others'.
 	times = 1.5
 	// fewest is how many events are too few to tell a difference.
 	fewest = 5
@@ -41,7 +41,7 @@ type measure struct {
 	most   float64
 	// besideOnly reports whether it depends on servers and clients so much that only Envoys at the same time compare.
 	besideOnly bool
-	// never reports whether a good filter has none of these, so that they tell even where there is nothing to compare
+	// never reports whether a good filter never has these, so that they count even where there is nothing to compare
 	// with.
 	never   bool
 	fewest  float64
@@ -54,7 +54,7 @@ func count(n Count) func(*Counts) float64 { return func(c *Counts) float64 { ret
 const slowMeasure = "slow"
 
 // measures are all of them, in the order in which they are shown. most is the default of a rule: by how much a rate may
-// be greater than that of the others.
+// be greater than the others'.
 var measures = []measure{
 	{name: "errors", events: count(Errors), of: Requests, unit: "answers with 5xx, of requests", most: 0.005,
 		besideOnly: true},
@@ -78,8 +78,8 @@ var measures = []measure{
 // gatewayErrors are errors that are not a server's.
 func gatewayErrors(c *Counts) float64 { return max(0, c.N[Errors]-c.N[ServerErrors]) }
 
-// Rules say by how much a rate may be greater with the new filter, by the name of what is measured. What has no rule
-// has the default. A negative rule turns a measure off.
+// Rules say by how much a rate may be greater with the new filter, by the name of what is measured. A measure without a
+// rule has the default. A negative rule turns a measure off.
 type Rules map[string]float64
 
 // off is the rule of a measure that does not count.

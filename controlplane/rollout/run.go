@@ -16,7 +16,7 @@ type Filter struct {
 // Plan is what an operator wants of a rollout.
 type Plan struct {
 	Filter Filter `json:"filter"`
-	// Group is the group whose Envoys get the filter first. Empty: those of all groups.
+	// Group is the group whose Envoys get the filter first. Empty: the Envoys of all groups.
 	Group string `json:"group,omitempty"`
 	// Share is the share of them that get it first.
 	Share float64 `json:"share"`

@@ -22,8 +22,8 @@ type fleet struct {
 	run      *Run
 	all      []Member
 	counters map[string]*pushed
-	// requests are those of each Envoy between two pushes. serverErrors is the part of them that servers fail, and bad
-	// what the new filter does to one request.
+	// requests is the number of requests at each Envoy between two pushes. serverErrors is the part of them that servers
+	// fail, and bad what the new filter does to one request.
 	requests     int
 	serverErrors float64
 	bad          func(p *pushed)

@@ -56,8 +56,8 @@ func NewWatch(most int) *Watch {
 	return &Watch{most: cmp.Or(most, defaultSenders), senders: map[string]*sender{}, old: map[string]*Counts{}}
 }
 
-// Add takes in what an Envoy has pushed. from tells it apart from others, also from those of the same name, for as long
-// as its counters go on.
+// Add takes in what an Envoy has pushed. from tells it apart from others, also from others of the same name, for as
+// long as its counters go on.
 func (w *Watch) Add(at time.Time, envoy, from string, families history.Families) {
 	r := read(families)
 	w.mu.Lock()

@@ -34,7 +34,7 @@ func (c contexts) tokens() map[string]int {
 }
 
 // update returns the contexts after a look at the servers, smallest. A smaller context counts at once. A larger one
-// counts when the smaller one has not been seen for hold. What no server tells stays.
+// counts when the smaller one has not been seen for hold. A context that no server tells stays.
 func (c contexts) update(smallest map[string]int, now time.Time, hold time.Duration) contexts {
 	next := make(contexts, len(c))
 	for name, before := range c {
@@ -50,7 +50,7 @@ func (c contexts) update(smallest map[string]int, now time.Time, hold time.Durat
 }
 
 // SmallestContexts returns the smallest context of the servers of each model whose context the operator has not set.
-// Models without a server that tells one are missing. states are those of a [pools.Watcher].
+// Models without a server that tells one are missing. states come from a [pools.Watcher].
 func SmallestContexts(c *config.Resolved, states map[string]pools.PoolState) map[string]int {
 	all := map[string]int{}
 	for i := range c.Pools {
@@ -86,8 +86,8 @@ func smallestContext(p *config.ResolvedPool, servers []pools.Server) int {
 	return tokens
 }
 
-// answeredBy returns the models to which servers of a pool may write answers: its own, and those of the pools whose
-// spare it is.
+// answeredBy returns the models to which servers of a pool may write answers: its own, and the models of the pools
+// whose spare it is.
 func answeredBy(c *config.Resolved, p *config.ResolvedPool) []*config.Model {
 	all := slices.Clone(p.Models)
 	for i := range c.Pools {
@@ -133,7 +133,7 @@ func (c contexts) of(m *config.Model) int {
 	return m.ContextLength
 }
 
-// limitsOf returns the contexts in force of a pool's models, as far as servers make them smaller than the default.
+// limitsOf returns the contexts in force of a pool's models, where servers make them smaller than the default.
 func (c contexts) limitsOf(all *config.Config, p *config.ResolvedPool) map[string]int {
 	limited := map[string]int{}
 	for _, m := range p.Models {

@@ -57,7 +57,7 @@ func TestSmallestContextCounts(t *testing.T) {
 	large.askedAgain(t)
 	unchanged("without the server")
 
-	// After a restart the context is that of the snapshot, before a server has answered.
+	// After a restart the context is the snapshot's, before a server has answered.
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -119,8 +119,8 @@ func TestContextThatServersLack(t *testing.T) {
 	eventually(t, "logged", func() bool { return strings.Contains(p.log.String(), "the servers' contexts fit the models' again") })
 }
 
-// TestSparesCountToo checks that a spare's context counts for the models of the pool that it helps, and that of a server
-// without requests does not.
+// TestSparesCountToo checks that a spare's context counts for the models of the pool that it helps, and the context of
+// a server without requests does not.
 func TestSparesCountToo(t *testing.T) {
 	c, err := config.Parse("c.yaml", []byte("models:\n- {name: m, pool: p}\n- {name: c, pool: chat}\npools:\n"+
 		"- {name: p, servers: ['http://10.0.0.1:1'], spares: [q]}\n- {name: q, servers: ['http://10.0.0.2:1']}\n"+

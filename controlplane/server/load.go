@@ -59,7 +59,7 @@ var (
 	askedDesc = desc("load_samples_total", "Questions to servers for their load: ok, or failed.", "result")
 )
 
-// collectLoads passes the loads of the pools that are asked for them to gauge. pools are those of the status.
+// collectLoads passes the loads of the pools that are asked for them to gauge. all has the pools of the status.
 func collectLoads(all []Pool, gauge func(d *prometheus.Desc, value float64, labels ...string)) {
 	for i := range all {
 		asked := false

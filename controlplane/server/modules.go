@@ -23,8 +23,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/watch"
 )
 
-// maxFilters is how many Envoys are sent the filter at once. A copy of it is held for each of them until it has read it,
-// which takes an Envoy a tenth of a second on the same network.
+// maxFilters is how many Envoys are sent the filter at once. A copy of it is held for each of them until it has read
+// it, which takes an Envoy a tenth of a second on the same network.
 const maxFilters = 8
 
 // module is a filter that Envoys get from here.
@@ -220,7 +220,7 @@ func (s *Server) saveModule(sha256 string) error {
 	return atomicfile.Write(s.savedModule(sha256), content, 0o600)
 }
 
-// dropModules removes saved modules but the one that the saved snapshot refers to, and those of a rollout.
+// dropModules removes saved modules but the one that the saved snapshot refers to, and the modules of a rollout.
 func (s *Server) dropModules(sha256 string) {
 	saved, _ := os.ReadDir(s.options.StateDir)
 	keep := append(s.rolloutModules(), sha256) // after the folder is read: a rollout may begin meanwhile

@@ -96,7 +96,7 @@ func (f *feed) load() error {
 	for i := range resolved.Pools {
 		watched[resolved.Pools[i].Name] = resolved.Pools[i].Asked()
 	}
-	// Only the secrets of servers are read. Those of listeners may not be on this machine.
+	// Only the secrets of servers are read. Secrets of listeners may not be on this machine.
 	for i := range c.Secrets {
 		secret := &c.Secrets[i]
 		for j := range resolved.Pools {

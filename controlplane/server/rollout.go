@@ -34,7 +34,7 @@ const (
 // savedRollout is the last rollout, as it is saved.
 type savedRollout struct {
 	Run *rollout.Run `json:"run,omitempty"` // nil before the first
-	// Adopted is the filter that a rollout has brought to all Envoys. It is in force in the place of the control plane's
+	// Adopted is the filter that a rollout has brought to all Envoys. It is in force instead of the control plane's
 	// own for as long as that one is Own.
 	Adopted *rollout.Filter `json:"adopted,omitempty"`
 	// Own is the checksum of the control plane's own filter when the rollout began.
@@ -44,7 +44,7 @@ type savedRollout struct {
 // watching reports whether a rollout goes on.
 func (r *savedRollout) watching() bool { return r.Run != nil && r.Run.State == rollout.Watching }
 
-// inForce returns the module that Envoys get, but those of a rollout that goes on.
+// inForce returns the module that Envoys get, except the Envoys of a rollout that goes on.
 func (s *Server) inForce() module {
 	if a := s.rollout.Adopted; a != nil {
 		if m := s.modules.find(a.SHA256); m.SHA256 != "" {

@@ -66,11 +66,11 @@ type Options struct {
 	// ADS is the listener for Envoys. HTTP is the listener for the page, status, metrics and the readiness check. HTTP may
 	// be nil.
 	ADS, HTTP net.Listener
-	// Gateway, TapKey and PageNames are those of [page.Source].
+	// Gateway, TapKey and PageNames are for [page.Source].
 	Gateway, TapKey string
 	PageNames       []string
-	// History gets what the status says of servers and Envoys, and what Envoys push. If it is nil, nothing is kept, and the
-	// page has no plots.
+	// History gets what the status says of servers and Envoys, and what Envoys push. If it is nil, nothing is kept, and
+	// the page has no plots.
 	History *history.History
 	// RefuseSecrets is why a configuration that uses secrets is refused: peers that must not have them may connect to ADS.
 	// If it is empty, secrets are allowed.

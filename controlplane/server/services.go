@@ -84,7 +84,7 @@ func (s *services) notify() {
 	}
 }
 
-// status returns the state of all replicas, those of one service together.
+// status returns the state of all replicas, with the replicas of one service together.
 func (s *services) status() []ServiceStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()

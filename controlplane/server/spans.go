@@ -12,7 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 )
 
-// traces makes spans: of a configuration that is loaded, within it of what is pushed, and within that of each Envoy's
+// traces makes spans: of a configuration that is loaded, within it of what is pushed, and in turn of each Envoy's
 // answers.
 type traces struct {
 	tracer trace.Tracer // nil: there are no spans

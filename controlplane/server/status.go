@@ -28,7 +28,7 @@ type Status struct {
 	Pools    []Pool      `json:"pools"`
 	// Services are the services that Envoys need beside the inference servers.
 	Services []ServiceStatus `json:"services,omitempty"`
-	// Certificates are those of the listeners and authorities in the configuration, and the program's own.
+	// Certificates are the certificates of listeners and authorities in the configuration, and the program's own.
 	Certificates []CertificateStatus `json:"certificates,omitempty"`
 }
 
@@ -50,9 +50,9 @@ type Filter struct {
 	File string `json:"file,omitempty"`
 	// OnEnvoys reports whether Envoys find the file on their own machines. The control plane then knows no more of it.
 	OnEnvoys bool `json:"on_envoys,omitempty"`
-	// Rollout reports whether the filter came by a rollout, in the place of the one that the control plane has itself.
+	// Rollout reports whether the filter came by a rollout, instead of the one that the control plane has itself.
 	Rollout bool `json:"rollout,omitempty"`
-	// Version and SHA256 are those of the filter in force, and Loaded is when it was read.
+	// Version and SHA256 are of the filter in force, and Loaded is when it was read.
 	Version string    `json:"version,omitempty"`
 	SHA256  string    `json:"sha256,omitempty"`
 	Loaded  time.Time `json:"loaded,omitzero"`
@@ -79,7 +79,7 @@ type Pool struct {
 	Problem string `json:"problem,omitempty"`
 	// Warnings say which servers do not fit the configuration, so that some requests fail.
 	Warnings []string `json:"warnings,omitempty"`
-	// Contexts are the contexts of models in tokens, by model, as far as servers make them smaller than the default.
+	// Contexts are the contexts of models in tokens, by model, where servers make them smaller than the default.
 	Contexts map[string]int `json:"contexts,omitempty"`
 	// shortContexts are how many servers have a smaller context than the operator has set, by model.
 	shortContexts map[string]int
@@ -109,7 +109,7 @@ type PoolServer struct {
 	Since   time.Time   `json:"since,omitzero"`
 	// Refusal is why the server refuses all requests, or empty.
 	Refusal pools.Refusal `json:"refusal,omitempty"`
-	// Program is the server's program with its version, and Context the model's context in tokens, as far as the server
+	// Program is the server's program with its version, and Context the model's context in tokens, if the server
 	// tells them.
 	Program string `json:"program,omitempty"`
 	Context int    `json:"context,omitempty"`
@@ -208,7 +208,7 @@ func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weigh
 }
 
 // PoolsAlone returns the state of the pools of a configuration as [Status] has it, for a program without Envoys and
-// without a control plane. states are those of a [pools.Watcher], and inForce the contexts that the filter has, as
+// without a control plane. states come from a [pools.Watcher], and inForce the contexts that the filter has, as
 // [SmallestContexts] has returned them. h has counted failed attempts ([CountFailed]). It may be nil.
 func PoolsAlone(c *config.Resolved, states map[string]pools.PoolState, inForce map[string]int,
 	h *history.History) []Pool {

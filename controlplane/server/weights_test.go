@@ -202,8 +202,8 @@ func TestNewServersWarm(t *testing.T) {
 	eventually(t, "all alike again", func() bool { return p.sent(b) == 0 && p.sent(a) == 0 })
 }
 
-// TestWarmAgain checks which servers that were away begin slowly: those of a pool with hashed requests that Envoys did
-// not reach.
+// TestWarmAgain checks which servers that were away begin slowly: servers of a pool with hashed requests that Envoys
+// did not reach.
 func TestWarmAgain(t *testing.T) {
 	c, err := config.Parse("test", []byte("models:\n- {name: m, pool: hashed}\n- {name: n, pool: other}\npools:\n"+
 		"- {name: hashed, policy: prefix, slow_start: 30s, servers: ['http://127.0.0.1:1']}\n"+

@@ -23,8 +23,8 @@ import (
 const (
 	// ListenerName is the name of the listener that clients connect to, if the configuration sets no other name.
 	ListenerName = config.DefaultListener
-	// RouteName is the name of the route table, and FilterName that of the filter's configuration. Envoy discovers both by
-	// these names.
+	// RouteName is the name of the route table, and FilterName the name of the filter's configuration. Envoy discovers
+	// both by these names.
 	RouteName  = "harmony"
 	FilterName = "harmony"
 	// UnroutedCluster has no servers. A request on the API's paths that the filter has not claimed is routed to it and
@@ -51,8 +51,8 @@ type Options struct {
 	Servers map[string][]Server
 	// Contexts are the smallest contexts of the servers in tokens, by model. They count where the configuration sets none.
 	Contexts map[string]int
-	// Clients is the content of the keys file. It must be set if the configuration names one. Deputy is the hash of the key
-	// of a responses service that the file does not know, or zero.
+	// Clients is the content of the keys file. It must be set if the configuration names one. Deputy is the hash of the
+	// key of a responses service that the file does not know, or zero.
 	Clients *clients.File
 	Deputy  clients.Hash
 	// Secrets are the values of the configuration's secrets, by name, for Envoys that get them over SDS. If it is nil,
@@ -112,7 +112,7 @@ func Build(c *config.Resolved, o Options) (*Resources, error) {
 // PoolCluster returns the name of the cluster of a model's servers.
 func PoolCluster(m *config.Model) string { return poolPrefix + m.PoolName() }
 
-// builder builds resources and keeps the first error. What it builds after an error is not used.
+// builder builds resources and keeps the first error. Resources that it builds after an error are not used.
 type builder struct {
 	config   *config.Config
 	resolved *config.Resolved

@@ -75,7 +75,7 @@ func (r *Resources) Check() error {
 	return nil
 }
 
-// ConnectionManager returns the only network filter of the first listener. Those of the other listeners differ from it
+// ConnectionManager returns the only network filter of the first listener. The other listeners' filters differ from it
 // only in names.
 func (r *Resources) ConnectionManager() (*hcmv3.HttpConnectionManager, error) {
 	if len(r.Listeners) == 0 {

@@ -136,7 +136,7 @@ func splitListener(l *listenerv3.Listener) (
 	return split, original, filters, nil
 }
 
-// discoverAll is discover for the filters of a listener, those of its router included.
+// discoverAll is discover for the filters of a listener, its router's included.
 func discoverAll(filters []*hcmv3.HttpFilter) ([]types.Resource, error) {
 	all := discover(filters)
 	for _, f := range filters {
@@ -171,7 +171,7 @@ func discover(filters []*hcmv3.HttpFilter) (all []types.Resource) {
 	return all
 }
 
-// typesOf returns the types that a filter's configuration may have. What a filter is may change while streams run.
+// typesOf returns the types that a filter's configuration may have. A filter's type may change while streams run.
 func typesOf(f *hcmv3.HttpFilter) (urls []string) {
 	var all []proto.Message
 	switch f.GetName() {
@@ -196,8 +196,8 @@ func pack(m proto.Message) (*anypb.Any, error) {
 	return packed, anypb.MarshalFrom(packed, m, proto.MarshalOptions{Deterministic: true})
 }
 
-// discoverInCluster returns a cluster whose filters Envoy discovers. Their configurations are those of the router's
-// filters.
+// discoverInCluster returns a cluster whose filters Envoy discovers. Their configurations are the same as the router's
+// filters'.
 func discoverInCluster(c *clusterv3.Cluster) (*clusterv3.Cluster, error) {
 	var o upstreamhttpv3.HttpProtocolOptions
 	if err := c.GetTypedExtensionProtocolOptions()[protocolOptions].UnmarshalTo(&o); err != nil {

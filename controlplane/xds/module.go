@@ -9,11 +9,11 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// referencePrefix begins a reference. No path that Envoy could open on a usual machine begins so: an Envoy that gets the
-// reference itself refuses it.
+// referencePrefix begins a reference. No path that Envoy could open on a usual machine begins so: an Envoy that gets
+// the reference itself refuses it.
 const referencePrefix = "sha256:"
 
-// Reference returns what stands in the place of a module's path while the module's content is elsewhere. The argument is
+// Reference returns what stands for a module's path while the module's content is elsewhere. The argument is
 // the content's checksum, in hexadecimal digits. [Vary] puts the content in its place for each Envoy. So what the
 // control plane compares, and what it saves, stays small (RATIONALE.md#114).
 func Reference(sha256 string) string { return referencePrefix + sha256 }

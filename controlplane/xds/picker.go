@@ -81,7 +81,7 @@ func (b *builder) pickerTimeout() time.Duration {
 }
 
 // pickerMode returns which parts of a request and of its answer a picker gets. By the headers of the answer it learns
-// which server has answered. An answer's trailers, which there are none of, keep its stream open until the answer has
+// which server has answered. An answer's trailers, which never come, keep its stream open until the answer has
 // ended, so that it can count the requests that run.
 func pickerMode(send string) *procv3.ProcessingMode {
 	m := &procv3.ProcessingMode{
@@ -105,8 +105,8 @@ func silent() *procv3.ProcessingMode {
 	}
 }
 
-// enablePickers turns the filter on for all requests, if a pool has a picker. Envoy decides before the first filter runs
-// which filters a request has. A route that the shipped filter has led to comes too late for that.
+// enablePickers turns the filter on for all requests, if a pool has a picker. Envoy decides before the first filter
+// runs which filters a request has. A route that the shipped filter has led to comes too late for that.
 func (b *builder) enablePickers(host *routev3.VirtualHost) {
 	if !slices.ContainsFunc(b.usedPools(), func(p *config.ResolvedPool) bool { return p.Asked() }) {
 		return

@@ -125,7 +125,7 @@ func checkHealth(c *clusterv3.Cluster, p *config.ResolvedPool) {
 	}}
 }
 
-// groups returns the pool's servers, and after them those of its spares.
+// groups returns the pool's servers, and after them the servers of its spares.
 func (b *builder) groups(p *config.ResolvedPool) []group {
 	groups := []group{{servers: b.serversOf(p)}}
 	for i, name := range p.Spares {

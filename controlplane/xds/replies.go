@@ -43,7 +43,7 @@ type LocalReply struct {
 
 const resetBefore = "upstream_reset_before_response_started{"
 
-// localReplies returns the rules in order; the first one that matches applies. The codes are those of docs/errors.md.
+// localReplies returns the rules in order; the first one that matches applies. The codes are in docs/errors.md.
 func localReplies(c *config.Config) []LocalReply {
 	return []LocalReply{
 		{

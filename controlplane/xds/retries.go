@@ -32,7 +32,7 @@ func (b *builder) retryPolicy() *routev3.RetryPolicy {
 	}
 }
 
-// attemptsPerPriority is how many attempts are made at servers of one priority before those of the next are tried.
+// attemptsPerPriority is how many attempts are made at servers of one priority before servers of the next are tried.
 // connectFailures of them may reach the same dead server, because only its ejection makes Envoy choose another one. The
 // ejection goes through Envoy's main thread, and the waits before retries are random and may be short. The other
 // attempts are for that time.
@@ -40,8 +40,8 @@ const attemptsPerPriority = connectFailures + 3
 
 // poolRetryPolicy returns a policy that tries the spares, in their order, while Envoy has not noticed yet that the
 // pool's servers are gone.
-// statuses are those of answers after which another server is asked. holds reports whether an answer is held until its
-// first token.
+// statuses are the statuses of answers after which another server is asked. holds reports whether an answer is held
+// until its first token.
 func (b *builder) poolRetryPolicy(p *config.ResolvedPool, statuses []int, holds bool) *routev3.RetryPolicy {
 	policy := b.retryPolicy()
 	if len(statuses) > 0 {
@@ -85,8 +85,8 @@ func (b *builder) askedElsewhere(m *config.Model, path, chosen string) []int {
 	return append(statuses, http.StatusServiceUnavailable)
 }
 
-// ejectedFor returns the statuses of answers that count against a pool's server. Those that a client can provoke are not
-// among them, because a client could then put servers out.
+// ejectedFor returns the statuses of answers that count against a pool's server. Those that a client can provoke are
+// not among them, because a client could then put servers out.
 func ejectedFor(p *config.ResolvedPool) []int {
 	statuses := []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 	raw := slices.ContainsFunc(p.Models, func(m *config.Model) bool { return m.TranslatedShare() < 100 })

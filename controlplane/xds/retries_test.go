@@ -16,7 +16,7 @@ func TestAskedElsewhere(t *testing.T) {
 		kind    string
 		servers int
 		change  func(*config.Model)
-		// asked are the statuses of the first route, untranslated those of the last one, and faults those that count.
+		// asked has the statuses of the first route, untranslated of the last one, and faults the statuses that count.
 		asked, untranslated, faults []int
 	}{
 		"one server":    {contract.VLLM, 1, nil, nil, nil, []int{502, 503, 504, 401, 403, 404}},

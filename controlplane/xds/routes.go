@@ -148,8 +148,8 @@ func poolMatch(path, chosen string) *routev3.RouteMatch {
 	return match
 }
 
-// serverPaths returns the paths of a pool's servers to which the filter sends requests, that of their kind first. Only
-// servers that take conversations know their tokens, so the filter asks them for counts.
+// serverPaths returns the paths of a pool's servers to which the filter sends requests, beginning with their kind's.
+// Only servers that take conversations know their tokens, so the filter asks them for counts.
 func serverPaths(p *config.ResolvedPool) []string {
 	kind, m := p.ServerKind(), contract.Model{APIPath: p.APIPath}
 	paths := []string{m.ServerPath(kind.Path)}

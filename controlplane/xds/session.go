@@ -63,7 +63,7 @@ const AffinityFilter = "harmony-affinity"
 
 // affinityFilter returns a filter that keeps the affinity of a request for the choice of its server. The header
 // itself cannot be there then: servers must not get it, and what removes it, the route or a filter of the cluster,
-// does so before the choice, or before that of a retry. Without the header the filter does nothing. Where no pool
+// does so before the choice, or before a retry's choice. Without the header the filter does nothing. Where no pool
 // needs it, it is one that never does anything: Envoy 1.37 has no envoy.hashable_string.
 func (b *builder) affinityFilter() *hcmv3.HttpFilter {
 	f := &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&headersv3.HeaderMutation{})}

@@ -31,8 +31,8 @@ func (b *builder) removedByRoutes(p *config.ResolvedPool) []string {
 }
 
 // upstreamFilters returns a cluster's own filters, which end with the codec. They run after a server is chosen, at
-// every attempt, whatever route or call has led to the cluster. They remove the headers by which the server was chosen: a
-// retry has them no longer. A cluster without filters of its own has those of the router.
+// every attempt, whatever route or call has led to the cluster. They remove the headers by which the server was chosen:
+// a retry has them no longer. A cluster without filters of its own has the router's.
 func (b *builder) upstreamFilters(p *config.ResolvedPool) []*hcmv3.HttpFilter {
 	filters := b.injectCredential(p)
 	if names := b.chosenBy(p); len(names) > 0 {

@@ -23,7 +23,7 @@ const (
 // environment would give each variant its own VM, and a space in the filter's settings would change harmony_build_info.
 // Other configurations have no variants and are returned unchanged.
 //
-// If the configuration has a [Reference] in the place of a path, and module returns the content that it stands for, the
+// If the configuration has a [Reference] instead of a path, and module returns the content that it stands for, the
 // variant has that content.
 func Vary(config *corev3.TypedExtensionConfig, variant uint32, module func(sha256 string) []byte,
 ) *corev3.TypedExtensionConfig {

@@ -61,7 +61,7 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// TestVaryHandsOut checks that a module comes in the place of its reference, in each variant and in nothing that is
+// TestVaryHandsOut checks that a module comes instead of its reference, in each variant and in nothing that is
 // kept, and that a reference to an unknown module stays.
 func TestVaryHandsOut(t *testing.T) {
 	c, err := config.Load("testdata/minimal.yaml")

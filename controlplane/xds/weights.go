@@ -13,8 +13,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
-// Weigh returns the endpoints of before with other weights, and changes nothing else. Only those of the pools that
-// changed reports, and of the pools whose spares they are, are made again. weight returns the weight of a server of a
+// Weigh returns the endpoints of before with other weights, and changes nothing else. Only the endpoints of pools that
+// changed reports, and of pools whose spares they are, are made again. weight returns the weight of a server of a
 // pool, as [Server] has it.
 func Weigh(c *config.Resolved, before []types.Resource, changed func(pool string) bool,
 	weight func(pool string, address netip.AddrPort) uint32) []types.Resource {

@@ -2,7 +2,7 @@ package filtertest
 
 import "time"
 
-// Advance moves the clock forward by d. Whatever falls due on the way happens in order, each at its own time: the
+// Advance moves the clock forward by d. Events that fall due on the way happen in order, each at its own time: the
 // filter's ticks, and the timeouts of callouts, routes and idle streams. Nothing else moves the clock.
 func (h *Host) Advance(d time.Duration) {
 	h.t.Helper()

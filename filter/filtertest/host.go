@@ -91,7 +91,7 @@ func Start(t testing.TB, wasm, configuration string, options ...Option) (*Host, 
 // Now returns the time on the host's clock.
 func (h *Host) Now() time.Time { return h.now }
 
-// Logs returns the log lines of the filter, and those of the host about it, each with its level: "[warning] …".
+// Logs returns the log lines of the filter, and the host's lines about it, each with its level: "[warning] …".
 func (h *Host) Logs() []string { return slices.Clone(h.logs) }
 
 // Metrics returns the filter's counters and gauges by name. A histogram's value is the number of recorded values.

@@ -47,7 +47,7 @@ type Metric struct {
 	Buckets []uint64
 }
 
-// defaultBounds are those of Envoy's histograms.
+// defaultBounds are the bounds of Envoy's histograms.
 var defaultBounds = []float64{0.5, 1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000,
 	600_000, 1_800_000, 3_600_000}
 
@@ -68,7 +68,7 @@ func (m *metrics) define(kind uint32, name string) uint32 {
 	return uint32(len(m.ids))<<kindBits | kind
 }
 
-// find returns a metric, which it makes if there is none of that name and kind.
+// find returns a metric, which it makes if no metric has that name and kind.
 func (m *metrics) find(kind uint32, name string) *metric {
 	at := slices.IndexFunc(m.all, func(x *metric) bool { return x.name == name && x.kind == kind })
 	if at < 0 {

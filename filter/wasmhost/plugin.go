@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Plugin is a filter's configuration. Its fields are those of Envoy's envoy.extensions.wasm.v3.PluginConfig.
+// Plugin is a filter's configuration. Its fields are the same as in Envoy's envoy.extensions.wasm.v3.PluginConfig.
 type Plugin struct {
 	// Name appears in logs and metrics.
 	Name string
@@ -69,7 +69,7 @@ type Options struct {
 	Now func() time.Time
 	// Random is the source of the filter's random bytes. Nil: [crypto/rand.Reader].
 	Random io.Reader
-	// Log receives the filter's log lines, and those of the host about it. Nil: nothing is logged.
+	// Log receives the filter's log lines, and the host's lines about it. Nil: nothing is logged.
 	Log func(Level, string)
 	// Caller sends HTTP callouts. Nil: there are no clusters to call.
 	Caller Caller

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// getProperty offers those of Envoy's attributes that make sense for a single HTTP stream. Texts are returned as they
+// getProperty offers the attributes of Envoy that make sense for a single HTTP stream. Texts are returned as they
 // are, numbers and booleans in the encoding of the ABI.
 func getProperty(v *vm, a []uint64) Status {
 	path, ok := v.readString(a[0], a[1])

@@ -20,7 +20,7 @@ type digest struct {
 	problem   string
 }
 
-// digestOf reads an EndpointSlice. port is that of a [Service].
+// digestOf reads an EndpointSlice. port is a [Service]'s.
 func digestOf(s *discoveryv1.EndpointSlice, port string) digest {
 	d := digest{ipv6: s.AddressType == discoveryv1.AddressTypeIPv6, endpoints: len(s.Endpoints)}
 	if !d.ipv6 && s.AddressType != discoveryv1.AddressTypeIPv4 {
@@ -149,8 +149,8 @@ func (f *follower) change(apply func()) error {
 // merge returns the addresses of all EndpointSlices, and what is wrong with them. before are the addresses that stay if
 // there are too many.
 //
-// A Service with two families has each endpoint in an EndpointSlice of each. The IPv4 address is the one that counts, as
-// it is of a name.
+// A Service with two families has each endpoint in an EndpointSlice of each. The IPv4 address is the one that counts,
+// as it is of a name.
 func merge(all map[string]digest, before []netip.AddrPort) (addresses []netip.AddrPort, problem string) {
 	if len(all) == 0 { // one with a selector has an EndpointSlice even without pods
 		return nil, "there is no EndpointSlice of it; check its name and its namespace"

@@ -44,7 +44,7 @@ type Service struct {
 
 // State is what is known of a Service at one moment.
 type State struct {
-	// Addresses are those of the endpoints that are ready, sorted. Each occurs once.
+	// Addresses are the addresses of the endpoints that are ready, sorted. Each occurs once.
 	Addresses []netip.AddrPort
 	// Listed reports whether the API server has listed the Service's EndpointSlices since the beginning.
 	Listed bool
@@ -91,7 +91,8 @@ type follower struct {
 	slices map[string]digest // by name
 	listed int               // endpoints of the pages of the list that is being read
 	state  State
-	// broken reports whether Err is of a watch that had begun. A watch that begins does not end it then, but an event does.
+	// broken reports whether Err is of a watch that had begun. A watch that begins does not end it then, but an event
+	// does.
 	broken bool
 }
 
@@ -186,7 +187,7 @@ func (w *watching) Stop() {
 	w.Interface.Stop()
 }
 
-// expired reports whether an error only tells that the API server has forgotten a version. The reflector then lists
+// expired reports whether an error only means that the API server has forgotten a version. The reflector then lists
 // again.
 func expired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 

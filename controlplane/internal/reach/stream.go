@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// clusterPrefix separates Envoy's statistics of these checks from those of the pool's own cluster.
+	// clusterPrefix separates Envoy's statistics of these checks from the statistics of the pool's own cluster.
 	clusterPrefix = "harmony-reach-"
 
 	reportInterval      = time.Second
@@ -27,7 +27,7 @@ const (
 	unreachableInterval = time.Second // how often an unreachable server is checked
 )
 
-// specifier returns the message that asks Envoys to check these groups, none of which is empty.
+// specifier returns the message that asks Envoys to check these groups. No group is empty.
 func specifier(groups []Group) *healthv3.HealthCheckSpecifier {
 	spec := &healthv3.HealthCheckSpecifier{Interval: durationpb.New(reportInterval)}
 	for _, g := range groups {

@@ -16,7 +16,7 @@ const (
 	SubsetKey       = "x-gateway-destination-endpoint-subset"
 )
 
-// What this project adds.
+// These are this project's additions.
 const (
 	// PoolKey is the metadata of the gRPC call with the name of the pool whose servers may be chosen.
 	PoolKey = "x-harmony-pool"

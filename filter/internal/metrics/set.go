@@ -68,7 +68,7 @@ func NewSet(h Host) *Set {
 	return s
 }
 
-// Counted records which clients have series of their own, beside those of earlier configurations.
+// Counted records which clients have series of their own, beside the clients of earlier configurations.
 func (s *Set) Counted(clients []string) {
 	for _, name := range clients {
 		if s.client(name) == &s.otherClient && len(s.clients) < contract.MaxCountedClients {

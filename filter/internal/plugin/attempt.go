@@ -13,11 +13,11 @@ import (
 // attempt is one attempt at a server. The proxy runs it behind its retries, so what it makes of the answer decides
 // whether another server is asked. The [stream] in front sees only the last attempt.
 //
-// The host does not tell an attempt that it has ended. What a lost one leaves for the next is therefore written
-// before it is lost, and is taken back when there is an answer.
+// The host does not tell an attempt that it has ended. The note that a lost one leaves for the next is therefore
+// written before it is lost, and is taken back when there is an answer.
 //
-// Whether a server has got a request can be seen only from outside of the host's calls, at a tick, unless the host had a
-// connection already. A further attempt therefore waits for its connection: it is not sent before it is written down.
+// Whether a server has got a request can be seen only from outside of the host's calls, at a tick, unless the host had
+// a connection already. A further attempt therefore waits for its connection: it is not sent before it is written down.
 type attempt struct {
 	types.DefaultHttpContext
 	of *attempts

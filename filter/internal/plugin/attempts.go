@@ -11,11 +11,11 @@ import (
 type attempts struct {
 	vm      *vm
 	awaited []*attempt
-	// sweptAt is when those of awaited were last looked for that have ended, in milliseconds since 1970.
+	// sweptAt is when awaited was last searched for attempts that have ended, in milliseconds since 1970.
 	sweptAt int64
 }
 
-// isAttempts reports whether the configuration that starts is that of the attempts' filter.
+// isAttempts reports whether the configuration that starts is the attempts' filter's.
 func isAttempts() bool {
 	root, err := readProperty("plugin_root_id")
 	return err == nil && string(root) == contract.AttemptsRoot
@@ -30,8 +30,8 @@ func (p *plugin) startAttempts() types.OnPluginStartStatus {
 	return types.OnPluginStartStatusOK
 }
 
-// attemptTickMS is the interval, in milliseconds, at which the host is asked for new connections. The first attempt of a
-// request is not known to be at its server until then, and a further one is not sent.
+// attemptTickMS is the interval, in milliseconds, at which the host is asked for new connections. The first attempt of
+// a request is not known to be at its server until then, and a further one is not sent.
 const attemptTickMS = 50
 
 func (s *attempts) await(a *attempt) {

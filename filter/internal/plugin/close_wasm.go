@@ -8,6 +8,6 @@ const responseStream = 1
 //go:wasmimport env proxy_close_stream
 func proxyCloseStream(streamType uint32) uint32
 
-// closeStream resets the stream of the current context, and the server's with it. What the current callback has written
-// is lost. The SDK offers it for TCP streams only.
+// closeStream resets the stream of the current context, and the server's with it. Data that the current callback has
+// written is lost. The SDK offers it for TCP streams only.
 func closeStream() { proxyCloseStream(responseStream) }

@@ -5,9 +5,9 @@ import (
 )
 
 // The data that the host hands over lies in memory of three kinds. Large reads share one arena, which lives as long as
-// the VM; its content is valid until the next large read. What is read while a stream's callback runs (headers, bodies,
-// properties) shares a buffer if it is small, because a block for each token of a stream would be garbage. Any other
-// small read has its own block.
+// the VM; its content is valid until the next large read. Data that is read while a stream's callback runs (headers,
+// bodies, properties) shares a buffer if it is small, because a block for each token of a stream would be garbage. Any
+// other small read has its own block.
 const (
 	// arenaFrom is the size from which the arena serves a read, in bytes.
 	arenaFrom = 32 << 10

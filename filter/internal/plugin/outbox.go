@@ -13,11 +13,11 @@ const (
 	// maxBlocks is how many blocks a VM has: 4 MiB. The last one is for ends of requests only, so that a recorder always
 	// learns of them.
 	maxBlocks = 16
-	// pieceSize is the largest payload of a frame. What is larger comes in several.
+	// pieceSize is the largest payload of a frame. A larger payload comes in several frames.
 	pieceSize = 64 << 10
 )
 
-// blocks are the blocks of a VM. What else the VM needs its memory for comes first.
+// blocks are the blocks of a VM. Other needs of the VM for its memory come first.
 type blocks struct {
 	heap *heap
 	// free are the blocks that hold nothing. made is how many there are in all.
@@ -27,8 +27,8 @@ type blocks struct {
 	json []byte
 }
 
-// take returns an empty block, or nil. limit is how much of the heap may be in use, in bytes: a quarter of it stays free.
-// end reports whether it is for the end of a request, for which the last block may be taken too. endsOnly reports
+// take returns an empty block, or nil. limit is how much of the heap may be in use, in bytes: a quarter of it stays
+// free. end reports whether it is for the end of a request, for which the last block may be taken too. endsOnly reports
 // whether the block is that one.
 func (b *blocks) take(limit uint64, end bool) (block []byte, endsOnly bool) {
 	n := len(b.free)
@@ -53,7 +53,7 @@ func (b *blocks) give(block []byte) { b.free = append(b.free, block[:0]) }
 // outbox has the frames of a plugin's requests that wait, in order.
 type outbox struct {
 	blocks *blocks
-	// limit is that of [blocks.take].
+	// limit is the limit of [blocks.take].
 	limit uint64
 	// waiting are the blocks with frames. The last one still has room, for ends of requests alone if endsOnly is set.
 	waiting  [][]byte

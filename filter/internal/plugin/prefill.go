@@ -183,7 +183,7 @@ func (s *stream) leavePrefill(result string) {
 }
 
 const (
-	// maxAborts is how many calls wait for the timer to abort them. What is beyond ends by its time limit.
+	// maxAborts is how many calls wait for the timer to abort them. A call beyond these ends by its time limit.
 	maxAborts = 4096
 	// abortMS is how long a server may take to abort a call, in milliseconds.
 	abortMS = 5_000

@@ -109,7 +109,7 @@ func upgradeOf(headers [][2]string) string {
 // removeInternalHeaders removes the headers that only the filter may set, and the one that asks for the tap. A listener
 // that the control plane configures has already removed the first. An edit makes the host choose the route again, so
 // nothing is edited in the ordinary case. It returns all headers, and reports whether the client asks for the tap with
-// the right key, and whether the headers could be read and none of these is left.
+// the right key, and whether the headers could be read and no such header is left.
 func (p *plugin) removeInternalHeaders() (headers [][2]string, tapped, ok bool) {
 	headers, err := readRequestHeaders()
 	if !check("read request headers", err) {

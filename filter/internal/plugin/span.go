@@ -10,7 +10,8 @@ import (
 
 // The host ends the span of a request before it says that the stream is done. So the span gets its fields earlier: what
 // it is when the request has been read, and the rest at the end of the answer. The span of the call of the server ends
-// before the filter sees the end of its answer. So counts of tokens are in one span only, that of the client's request.
+// before the filter sees the end of its answer. So counts of tokens are in one span only, the span of the client's
+// request.
 
 // beginSpan describes a request that has been read.
 func (s *stream) beginSpan() {

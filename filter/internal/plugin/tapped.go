@@ -17,7 +17,7 @@ type tapped struct {
 	whole bool
 	// upgraded reports whether the client asked for another protocol on its connection, whose bytes are not shown.
 	upgraded bool
-	// replied reports whether the gateway has answered without a server. What the host shows after that is this answer.
+	// replied reports whether the gateway has answered without a server. After that the host shows this answer.
 	replied bool
 	// path and pool are where the headers went before the body was read.
 	path, pool string

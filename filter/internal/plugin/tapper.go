@@ -10,11 +10,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/tap"
 )
 
-// tapper sends the frames of a plugin's tapped requests to the recorder, one call after the other. Whatever becomes of a
-// call, no request waits for it.
+// tapper sends the frames of a plugin's tapped requests to the recorder, one call after the other. However a
+// call ends, no request waits for it.
 //
-// Calls are made by the timer and where another has ended, because the SDK would give the answer to a call of a stream's
-// to that stream, which may be gone by then. So what a stream adds wakes the timer.
+// Calls are made by the timer and where another has ended, because the SDK would give the answer to a call of a
+// stream's to that stream, which may be gone by then. So what a stream adds wakes the timer.
 type tapper struct {
 	outbox
 	plugin  *plugin

@@ -21,7 +21,7 @@ type Options struct {
 	Table func() []byte
 	// Version is the version of the module.
 	Version string
-	// Adapters are those of [exchange.Options].
+	// Adapters are for [exchange.Options].
 	Adapters map[string]structure.New
 }
 
@@ -47,7 +47,7 @@ type vm struct {
 	// failures are the lines about attempts that have failed before their first token.
 	failures contract.AttemptLog
 	heap     heap
-	// tapKey is the key of the tap, or empty. tappers are those of the configurations in use, the newest last, and blocks
+	// tapKey is the key of the tap, or empty. tappers belong to the configurations in use, the newest last, and blocks
 	// are what they share.
 	tapKey  string
 	tappers []*tapper

@@ -139,8 +139,8 @@ func (a *attempts) mayRepeat() bool {
 	return a.lost < a.hold.MaxLost
 }
 
-// read reads the answer until it is held no longer, and returns how it has failed, or "". What was read is in front of
-// the body again.
+// read reads the answer until it is held no longer, and returns how it has failed, or "". The bytes that were read are
+// in front of the body again.
 func (a *attempts) read(r *http.Response) (failed string, err error) {
 	opening := a.hold.Begin(a.held, r.Header.Get("Content-Type"))
 	if opening == nil {

@@ -74,8 +74,8 @@ func requestID() string {
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
 
-// responseHeaders returns a server's response headers as a filter sees them. Unlike those of a request they include the
-// headers that apply to a single connection.
+// responseHeaders returns a server's response headers as a filter sees them. Unlike a request's headers they include
+// the headers that apply to a single connection.
 func responseHeaders(r *http.Response) *wasmhost.Headers {
 	h := wasmhost.NewHeaders(":status", strconv.Itoa(r.StatusCode))
 	appendHeader(h, r.Header)
@@ -111,7 +111,7 @@ func fieldCount(from http.Header) int {
 	return n
 }
 
-// toHTTP returns the headers for net/http, without pseudo-headers and without those of a single connection, which
+// toHTTP returns the headers for net/http, without pseudo-headers and without the headers of a single connection, which
 // net/http writes itself.
 func toHTTP(h *wasmhost.Headers) http.Header {
 	out := http.Header{}

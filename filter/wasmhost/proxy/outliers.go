@@ -9,7 +9,7 @@ import (
 type Outliers struct {
 	// Failures is how many failures in a row put a server out; 0 means that none is ever put out.
 	Failures int
-	// Statuses are those of answers that are failures. Failed connections are failures too.
+	// Statuses are the statuses of answers that are failures. Failed connections are failures too.
 	Statuses []int
 	// Time is how long a server is put out for the first time. It grows each time, up to Max.
 	Time, Max time.Duration

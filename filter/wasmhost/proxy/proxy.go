@@ -240,7 +240,7 @@ func (p *Proxy) tick(w *worker) {
 }
 
 // TakeOut makes the servers of a cluster for which out reports true get no new requests, unless it does so for all of
-// them. The others get requests again. address is that of [Endpoint].
+// them. The others get requests again. address is an [Endpoint]'s.
 func (p *Proxy) TakeOut(cluster string, out func(address string) bool) {
 	if c := p.clusters[cluster]; c != nil {
 		for _, e := range c.endpoints {

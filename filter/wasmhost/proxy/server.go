@@ -100,7 +100,7 @@ func (s *serverSide) request(e wasmhost.Event, whole []byte, to *endpoint) *http
 	length, lengthErr := strconv.ParseInt(e.Headers.Get("content-length"), 10, 64)
 	r.Header.Del("Content-Length")
 	suppressUserAgent(r.Header)
-	// What follows an upgrade is no body.
+	// Bytes after an upgrade are no body.
 	end := e.End || upgrades
 	switch {
 	case end && to.transport.Protocols.HTTP1() && repeatable(r):

@@ -55,7 +55,8 @@ func (x *exchange) switchClient(h *wasmhost.Headers) {
 	head.WriteString("\r\n")
 	if x.writeUpgraded([]byte(head.String())) {
 		x.reading.Store(true)
-		// What net/http has read already comes first. Its own reader would end the request's context with the connection.
+		// Bytes that net/http has read already come first. Its own reader would end the request's context with the
+		// connection.
 		early, _ := buffered.Peek(buffered.Reader.Buffered())
 		x.busy.Go(func() { x.readUpgraded(io.MultiReader(bytes.NewReader(early), conn)) })
 	}

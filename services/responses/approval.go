@@ -10,6 +10,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
@@ -23,13 +24,6 @@ type approval struct {
 	Denied bool
 	// Label, Name and Arguments are the call's.
 	Label, Name, Arguments string
-}
-
-// approvalRequest returns the item that asks the client for its approval.
-func (c *toolCall) approvalRequest() json.RawMessage {
-	return items.JSON(map[string]string{"type": items.TypeApprovalRequest,
-		"id":           items.NewID(items.Prefixes[items.TypeApprovalRequest]),
-		"server_label": c.server.label, "name": c.name, "arguments": c.written})
 }
 
 // readQuestion returns the question that a client has sent back with its conversation. What counts is what was stored:
@@ -140,24 +134,24 @@ func answeredAlready(at, question string) *openai.Error {
 }
 
 // approvedCalls returns the calls that the client has approved.
-func (t *turn) approvedCalls() ([]*toolCall, *openai.Error) {
-	calls := make([]*toolCall, 0, len(t.approvals))
+func (t *turn) approvedCalls() ([]*hosted.Call, *openai.Error) {
+	calls := make([]*hosted.Call, 0, len(t.approvals))
 	for i := range t.approvals {
 		a := &t.approvals[i]
 		if a.Denied {
 			continue
 		}
-		m := t.hosted.server(a.Label)
-		var tool *mcpTool
+		m := t.hosted.Server(a.Label)
+		var tool *hosted.Tool
 		if m != nil {
-			tool = m.named(a.Name)
+			tool = m.Named(a.Name)
 		}
 		if tool == nil {
 			return nil, refusal.Bad(contract.CodeInvalidValue, a.At, "Invalid '"+a.At+"': the approved call is for the tool "+
 				refusal.Quote(a.Name)+" of the MCP server "+refusal.Quote(a.Label)+". Send that server in 'tools' again.")
 		}
-		c := m.call(tool, a.Name, a.Arguments)
-		c.approved = a.Question
+		c := m.Call(tool, a.Name, a.Arguments)
+		c.Approved = a.Question
 		if calls = append(calls, c); len(calls) > maxCallsOfRound {
 			return nil, refusal.Bad(contract.CodeInvalidValue, a.At,
 				fmt.Sprintf("Invalid '%s': a request can approve %d calls.",

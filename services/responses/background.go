@@ -292,7 +292,7 @@ func (j *job) turn(s *Service, id string) *turn {
 	// The tools were read when the response was accepted. Without those that a new configuration has no more, the model
 	// answers as it can.
 	if !t.triggered {
-		t.hosted, _ = t.settings.takeTools(t.request)
+		t.hosted, _ = t.settings.tools.Take(t.request.fields, true)
 	}
 	return t
 }

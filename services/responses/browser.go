@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/services/responses/browse"
+	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
@@ -46,7 +47,7 @@ func (t *turn) browserClient() string {
 
 // browses reports whether the request offers the browser.
 func (t *turn) browses() bool {
-	return t.hosted != nil && t.hosted.builtins[items.BrowserNamespace] != nil
+	return t.hosted != nil && t.hosted.Builtins[items.BrowserNamespace] != nil
 }
 
 // browserPages returns the pages that the browser has shown in the conversation.
@@ -77,12 +78,12 @@ func (t *turn) remember(body json.RawMessage) {
 }
 
 // browserAction returns the action of a browser's call. A call that has ended changes the pages.
-func (t *turn) browserAction(c *toolCall, ended bool) json.RawMessage {
-	call := browse.Call{Name: c.name, Arguments: json.RawMessage(c.sent)}
+func (t *turn) browserAction(c *hosted.Call, ended bool) json.RawMessage {
+	call := browse.Call{Name: c.Name, Arguments: json.RawMessage(c.Sent)}
 	if !ended {
 		return t.browserPages().Asked(call)
 	}
-	return t.browserPages().Shown(call, c.result.text)
+	return t.browserPages().Shown(call, c.Result.Text)
 }
 
 // withSources returns a finished item with the pages that the model has opened from it, if it is a search. What a search

@@ -83,7 +83,7 @@ func (t *turn) store(ctx context.Context, st *store.Store, c *caller, r *store.R
 // newTurn returns a turn whose past and input are not read yet.
 func (s *Service) newTurn(request *request, c *caller) (*turn, *openai.Error) {
 	c.model = request.model
-	tools, failure := c.settings.takeTools(request)
+	tools, failure := c.settings.tools.Take(request.fields, request.background)
 	return &turn{
 		service: s, settings: c.settings, request: request, headers: c.headers, owner: c.tenant,
 		bound: c.bound(request.model), share: c.share,

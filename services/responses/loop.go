@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 )
 
 // loop is the state of a turn with tools that the service runs.
 type loop struct {
 	// hosted are those tools, or nil. approvals are the answers to questions for approval.
-	hosted    *hosted
+	hosted    *hosted.Tools
 	approvals []approval
 	// round is the newest answer of the model, rounds how many there have been, and calls how many calls were run.
 	round  round
@@ -31,7 +32,7 @@ type loop struct {
 type round struct {
 	// indexes are the client's output_index for each of the gateway's. Those of calls of the service's tools are hiddenIndex.
 	indexes map[int]int
-	calls   []*toolCall
+	calls   []*hosted.Call
 	// waits reports whether the client has to act before the model can be asked again: a call of its own, or a question
 	// for approval.
 	waits bool
@@ -49,9 +50,9 @@ func (t *turn) roundFields(fields map[string]json.RawMessage) map[string]json.Ra
 			fields[name] = value
 		}
 	}
-	tools := t.hosted.plain()
+	tools := t.hosted.Plain()
 	set("tools", items.JSON(tools))
-	choice, _ := t.hosted.forGateway(t.rounds, t.round.last) // list has reported what is wrong
+	choice, _ := t.hosted.ForGateway(t.rounds, t.round.last) // list has reported what is wrong
 	if len(tools) == 0 {
 		choice = nil
 	}
@@ -71,10 +72,10 @@ func (t *turn) lastRound() bool {
 
 // callsLeft returns how many calls may still run.
 func (t *turn) callsLeft() int64 {
-	if t.hosted.maxCalls < 0 {
+	if t.hosted.MaxCalls < 0 {
 		return maxCallsOfRound
 	}
-	return t.hosted.maxCalls - t.calls
+	return t.hosted.MaxCalls - t.calls
 }
 
 // maxCallsOfRound is how many calls of one answer are run.
@@ -120,9 +121,9 @@ func (t *turn) runCalls(ctx context.Context, end *ending, emit func(*event) erro
 	}
 	run := calls[:0:0]
 	for _, c := range calls {
-		if c.needsApproval() {
+		if c.NeedsApproval() {
 			t.round.waits = true
-			if err := t.showItem(c.approvalRequest(), emit); err != nil {
+			if err := t.showItem(c.ApprovalRequest(), emit); err != nil {
 				return false, err
 			}
 			continue
@@ -152,13 +153,13 @@ func (t *turn) ownTools(o object) {
 	}
 	var plain []json.RawMessage
 	if json.Unmarshal(items.OrNull(o["tools"]), &plain) == nil && !t.echoed {
-		t.echo, t.echoed = items.JSON(t.hosted.echo(plain)), true
+		t.echo, t.echoed = items.JSON(t.hosted.Echo(plain)), true
 	}
 	if t.echoed {
 		o["tools"] = t.echo
 	}
-	if t.hosted.choice.raw != nil {
-		o["tool_choice"] = t.hosted.choice.raw
+	if t.hosted.Choice.Raw != nil {
+		o["tool_choice"] = t.hosted.Choice.Raw
 	} else {
 		o["tool_choice"] = items.JSON("auto")
 	}

@@ -22,7 +22,7 @@ func TestToolRefusals(t *testing.T) {
 		f.wants(400, code, "POST", "/v1/responses", `{"model":"m","input":"x","tools":[`+tools+`]}`)
 	}
 	// A credential is bounded as headers are, alone and with them.
-	long := strings.Repeat("x", maxToolHeaders)
+	long := strings.Repeat("x", 16<<10)
 	for _, secrets := range []string{`"authorization":"x` + long + `"`, `"headers":{"X-Key":"` + long + `"}`,
 		`"authorization":"` + long + `","headers":{"X-Key":"x"}`} {
 		f.wants(400, "invalid_value", "POST", "/v1/responses", `{"model":"m","input":"x","tools":[{"type":"mcp",`+

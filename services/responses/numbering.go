@@ -66,7 +66,7 @@ func (t *turn) takeNumbered(body map[string]json.RawMessage, added bool) (taken 
 	if err := json.Unmarshal(body["output_index"], &index); err != nil {
 		return false, err
 	}
-	call := t.hosted.callOf(body["item"])
+	call := t.hosted.CallOf(body["item"])
 	if added {
 		t.round.indexes[index] = hiddenIndex
 		if call == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 )
 
 // otherRoute is the route of a path that the API does not have, and frameRoute that of a request on a connection.
@@ -46,9 +47,9 @@ type observed struct {
 func (s *Service) observe(o *observed) {
 	took := s.now().Sub(o.began)
 	s.metrics.answered(o.route, o.status, took)
-	s.accessLog.write(&logLine{Time: o.began.UTC(), RequestID: openai.Clip(o.id, maxLogged), Route: o.route,
+	s.accessLog.write(&logLine{Time: o.began.UTC(), RequestID: openai.Clip(o.id, refusal.MaxLogged), Route: o.route,
 		Status:     o.status,
-		DurationMS: took.Milliseconds(), BytesSent: o.bytes, Model: openai.Clip(o.model, maxLogged)})
+		DurationMS: took.Milliseconds(), BytesSent: o.bytes, Model: openai.Clip(o.model, refusal.MaxLogged)})
 }
 
 // answer remembers what a handler answers.
@@ -73,9 +74,6 @@ func (a *answer) Write(p []byte) (int, error) {
 
 // Unwrap lets [http.ResponseController] flush.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
-// maxLogged is the maximum length of a client's value in the access log, in bytes.
-const maxLogged = 128
 
 // logLine is a line of the access log. It has no text of a request or an answer, and no ids of what is stored. Its
 // names are those of Envoy's access log.

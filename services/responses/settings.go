@@ -9,6 +9,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/services/responses/egress"
+	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 )
 
@@ -27,6 +28,17 @@ const (
 	// DefaultInFlight is how many requests a replica handles at once. Each may hold a few bodies.
 	DefaultInFlight = 512
 )
+
+// The settings of tools.
+type (
+	// ToolOptions say which tools the service runs, and within which limits. The zero value: none.
+	ToolOptions = hosted.Options
+	// ToolServer is a configured MCP server.
+	ToolServer = hosted.ToolServer
+)
+
+// DefaultToolTime is how long one response may take with its tools.
+const DefaultToolTime = hosted.DefaultTime
 
 // Keep says which reasoning of stored responses is kept.
 type Keep string
@@ -75,7 +87,7 @@ type Settings struct {
 	WebSocket bool
 	// Origins are the origins of other hosts whose pages may open connections. Browsers send the origin of a page.
 	Origins []string
-	Tools   ToolOptions
+	Tools   hosted.Options
 }
 
 func (s Settings) orDefaults() Settings {
@@ -86,7 +98,7 @@ func (s Settings) orDefaults() Settings {
 	s.Memory = cmp.Or(s.Memory, DefaultMemory)
 	s.Background = cmp.Or(s.Background, DefaultBackground)
 	s.InFlight = cmp.Or(s.InFlight, DefaultInFlight)
-	s.Tools = s.Tools.orDefaults()
+	s.Tools = s.Tools.OrDefaults()
 	return s
 }
 
@@ -97,8 +109,8 @@ func (s *Settings) apart() bool { return s.TenantHeader != "" || s.Clients }
 type snapshot struct {
 	Settings
 	names contract.Names
-	// guard knows which servers requests may name.
-	guard  *egress.Guard
+	// tools are what the operator lets requests run.
+	tools  hosted.Operator
 	sealer items.Sealer
 }
 
@@ -129,7 +141,7 @@ func (s *Service) Apply(o Settings) {
 	s.connected.Set(int64(s.options.sockets(now).Connections), now.apart())
 	s.recent.set(now.BodyLimit, now.Memory)
 	s.sockets.SetLimits(s.options.sockets(now))
-	s.toolServers.Apply(now.Tools.terms(now.guard))
+	s.toolServers.Apply(now.tools.Terms())
 	s.slots.changed()
 }
 
@@ -144,13 +156,14 @@ func (s *Service) snapshotOf(o Settings, before *snapshot) *snapshot {
 	now.names = contract.NewNames(named)
 	now.sealer = items.Sealer{Keys: s.options.SealKeys, Lifetime: now.SealLifetime, Now: s.now, Log: s.log}
 	if before != nil && slices.Equal(before.Tools.Allow, now.Tools.Allow) {
-		now.guard = before.guard // connections to servers of requests stay
+		now.tools.Guard = before.tools.Guard // connections to servers of requests stay
 	} else {
-		now.guard = s.guardOf(now.Tools.Allow)
+		now.tools.Guard = s.guardOf(now.Tools.Allow)
 	}
 	if before == nil || !reflect.DeepEqual(before.Tools, now.Tools) {
-		now.Tools.warn(s.log)
+		now.Tools.Warn(s.log)
 	}
+	now.tools.Options = now.Tools
 	return now
 }
 

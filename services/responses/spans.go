@@ -13,7 +13,9 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 )
 
 // Spans have no text of a request or an answer, and no ids of what is stored. Their errors are codes: an error's message
@@ -63,14 +65,14 @@ func (s *Service) requestSpan(r *http.Request, route string) (context.Context, t
 	}
 	return s.span(s.traced(r.Context(), r.Header), route, trace.SpanKindServer, attribute.String(spanMethod, r.Method),
 		attribute.String(spanRoute, path),
-		attribute.StringSlice(spanRequestID, []string{openai.Clip(r.Header.Get("x-request-id"), maxLogged)}))
+		attribute.StringSlice(spanRequestID, []string{openai.Clip(r.Header.Get("x-request-id"), refusal.MaxLogged)}))
 }
 
 // endRequest ends the span of a request.
 func endRequest(span trace.Span, o *observed) {
 	span.SetAttributes(attribute.Int(spanStatus, o.status))
 	if o.model != "" {
-		span.SetAttributes(attribute.String(spanModel, openai.Clip(o.model, maxLogged)))
+		span.SetAttributes(attribute.String(spanModel, openai.Clip(o.model, refusal.MaxLogged)))
 	}
 	if o.status >= http.StatusInternalServerError {
 		span.SetStatus(codes.Error, "")
@@ -81,12 +83,12 @@ func endRequest(span trace.Span, o *observed) {
 // backgroundSpan begins the span of a response in the background. It belongs to the trace of the request for it.
 func (m *maker) backgroundSpan(ctx context.Context) (context.Context, trace.Span) {
 	return m.service.span(m.service.traced(ctx, m.turn.headers), "background response", trace.SpanKindConsumer,
-		attribute.String(spanModel, openai.Clip(m.turn.request.model, maxLogged)))
+		attribute.String(spanModel, openai.Clip(m.turn.request.model, refusal.MaxLogged)))
 }
 
 // roundSpan begins the span of one question to the model.
 func (t *turn) roundSpan(ctx context.Context) (context.Context, trace.Span) {
-	model := openai.Clip(t.request.model, maxLogged)
+	model := openai.Clip(t.request.model, refusal.MaxLogged)
 	return t.service.span(ctx, contract.OperationChat+" "+model, trace.SpanKindClient,
 		attribute.String(spanOperation, contract.OperationChat), attribute.String(spanModel, model),
 		attribute.Int(spanRound, t.rounds+1))
@@ -114,7 +116,7 @@ func endRound(ctx context.Context, span trace.Span, end *ending, err error) {
 
 // fail marks a span as one of a failure.
 func fail(span trace.Span, code string) {
-	span.SetAttributes(attribute.String(spanErrorType, openai.Clip(code, maxLogged)))
+	span.SetAttributes(attribute.String(spanErrorType, openai.Clip(code, refusal.MaxLogged)))
 	span.SetStatus(codes.Error, "")
 }
 
@@ -126,11 +128,11 @@ const (
 
 // toolSpan begins the span of a call of a tool. The tool is one that its server offers, so the name is none of the
 // model's making.
-func (t *turn) toolSpan(ctx context.Context, c *toolCall) (context.Context, trace.Span) {
-	name := openai.Clip(c.name, maxLogged)
+func (t *turn) toolSpan(ctx context.Context, c *hosted.Call) (context.Context, trace.Span) {
+	name := openai.Clip(c.Name, refusal.MaxLogged)
 	return t.service.span(ctx, mcpCall+" "+name, trace.SpanKindClient, attribute.String(spanMCPMethod, mcpCall),
 		attribute.String(spanOperation, "execute_tool"), attribute.String(spanTool, name),
-		attribute.String(spanToolServer, c.label), attribute.Int(spanRound, t.rounds))
+		attribute.String(spanToolServer, c.Label), attribute.Int(spanRound, t.rounds))
 }
 
 // endTool ends it.
@@ -143,7 +145,7 @@ func endTool(span trace.Span, outcome string) {
 }
 
 // listSpan begins the span of a list of a server's tools.
-func (t *turn) listSpan(ctx context.Context, m *mcpTools) (context.Context, trace.Span) {
+func (t *turn) listSpan(ctx context.Context, m *hosted.Server) (context.Context, trace.Span) {
 	return t.service.span(ctx, mcpList, trace.SpanKindClient, attribute.String(spanMCPMethod, mcpList),
-		attribute.String(spanToolServer, m.metricLabel()))
+		attribute.String(spanToolServer, m.MetricLabel()))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
@@ -48,14 +49,14 @@ func (t *turn) showLists(emit func(*event) error) error {
 	if t.hosted == nil {
 		return nil
 	}
-	for _, m := range t.hosted.servers {
-		if m.item == nil {
+	for _, m := range t.hosted.Servers {
+		if m.Item == nil {
 			continue
 		}
-		id := items.Of(m.item).ID
-		empty := items.JSON(map[string]any{"id": id, "type": items.TypeListTools, "server_label": m.label,
+		id := items.Of(m.Item).ID
+		empty := items.JSON(map[string]any{"id": id, "type": items.TypeListTools, "server_label": m.Label,
 			"tools": []string{}})
-		err := t.during(empty, m.item, emit, func(index int) error {
+		err := t.during(empty, m.Item, emit, func(index int) error {
 			return t.sendEach(emit, index, id, "response.mcp_list_tools.in_progress", "response.mcp_list_tools.completed")
 		})
 		if err != nil {
@@ -100,11 +101,11 @@ var progressOf = map[string]progress{
 }
 
 // showCall shows a call while it runs.
-func (t *turn) showCall(ctx context.Context, c *toolCall, emit func(*event) error) error {
-	p := progressOf[c.itemType()]
+func (t *turn) showCall(ctx context.Context, c *hosted.Call, emit func(*event) error) error {
+	p := progressOf[c.ItemType()]
 	index := t.index
 	t.index++
-	send := func(kinds ...string) error { return t.sendEach(emit, index, c.id, kinds...) }
+	send := func(kinds ...string) error { return t.sendEach(emit, index, c.ID, kinds...) }
 	item := map[string]any{"output_index": index, "item": t.shown(t.item(c, store.InProgress))}
 	if err := t.sendEvent(emit, "response.output_item.added", item); err != nil {
 		return err
@@ -113,9 +114,9 @@ func (t *turn) showCall(ctx context.Context, c *toolCall, emit func(*event) erro
 		return err
 	}
 	if p.delta != "" {
-		about := func() map[string]any { return map[string]any{"output_index": index, "item_id": c.id} }
+		about := func() map[string]any { return map[string]any{"output_index": index, "item_id": c.ID} }
 		delta, done := about(), about()
-		delta["delta"], done[p.argument] = c.written, c.written
+		delta["delta"], done[p.argument] = c.Written, c.Written
 		if err := t.sendEvent(emit, p.delta, delta); err != nil {
 			return err
 		}
@@ -126,21 +127,21 @@ func (t *turn) showCall(ctx context.Context, c *toolCall, emit func(*event) erro
 	if err := send(p.after...); err != nil {
 		return err
 	}
-	<-c.done                                                // soon, if ctx has ended
+	<-c.Done                                                // soon, if ctx has ended
 	if err := ctx.Err(); errors.Is(err, context.Canceled) { // a deadline of the tools' is no end of the response
 		return err
 	}
-	if err := t.share.Take(int64(len(c.result.text) + len(c.written))); err != nil {
+	if err := t.share.Take(int64(len(c.Result.Text) + len(c.Written))); err != nil {
 		return err
 	}
 	ended, status := []string{p.completed}, items.Completed
 	switch {
-	case c.result.cut:
+	case c.Result.Cut:
 		ended, status = nil, items.Incomplete
-	case c.result.failure != nil:
+	case c.Result.Failure != nil:
 		ended, status = p.failed, items.Failed
 	}
-	if status == items.Incomplete && c.itemType() == items.TypeSearchCall { // the API knows no such search
+	if status == items.Incomplete && c.ItemType() == items.TypeSearchCall { // the API knows no such search
 		status = items.Failed
 	}
 	if err := send(ended...); err != nil {
@@ -150,10 +151,10 @@ func (t *turn) showCall(ctx context.Context, c *toolCall, emit func(*event) erro
 }
 
 // showCut shows calls that were not run, because the answer ended too early.
-func (t *turn) showCut(ctx context.Context, calls []*toolCall, emit func(*event) error) error {
+func (t *turn) showCut(ctx context.Context, calls []*hosted.Call, emit func(*event) error) error {
 	for _, c := range calls {
-		c.result, c.done = &toolResult{text: items.TextOfCut, cut: true}, make(chan struct{})
-		close(c.done)
+		c.Result, c.Done = &hosted.Result{Text: items.TextOfCut, Cut: true}, make(chan struct{})
+		close(c.Done)
 		if err := t.showCall(ctx, c, emit); err != nil {
 			return err
 		}

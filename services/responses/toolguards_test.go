@@ -22,6 +22,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
@@ -89,7 +90,7 @@ func TestToolListsInTime(t *testing.T) {
 		&script{answers: []string{answerOf("completed", 1, 1)}})
 	began := time.Now()
 	f.wants(424, "server_error", "POST", "/v1/responses", `{"model":"m","input":"x",`+never+`}`)
-	if took := time.Since(began); took > DefaultToolCallTime/10 {
+	if took := time.Since(began); took > hosted.DefaultCallTime/10 {
 		t.Errorf("it took %s", took)
 	}
 }
@@ -143,7 +144,7 @@ func TestBuiltinLimits(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	// A server that needs approvals is one like any other.
-	o.RequireApproval = approvalAlways
+	o.RequireApproval = "always"
 	for tool, types := range map[string]string{`"type":"container"`: "function_call",
 		`"type":"mcp","server_label":"box","require_approval":"never"`: "mcp_list_tools function_call"} {
 		r := start("container.exec").ask(`"input":"go","tools":[{` + tool + `}]`)

@@ -16,6 +16,9 @@ import (
 // MaxQuoted is the maximum length of a client's value in an error message, in bytes.
 const MaxQuoted = 64
 
+// MaxLogged is the maximum length of a client's value in logs and spans, in bytes.
+const MaxLogged = 128
+
 // Quote returns a client's value as an error message has it.
 func Quote(s string) string { return "'" + openai.Clip(s, MaxQuoted) + "'" }
 

@@ -1,4 +1,4 @@
-package responses
+package hosted
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // headersOf checks the headers that a request has for a server.
-func headersOf(at string, f *toolFields) (http.Header, *openai.Error) {
+func headersOf(at string, f *members) (http.Header, *openai.Error) {
 	headers := http.Header{}
 	size := len(f.Authorization)
 	if size > maxToolHeaders {

@@ -1,4 +1,4 @@
-package responses
+package hosted
 
 import (
 	"testing"
@@ -7,13 +7,13 @@ import (
 
 // TestToolOptions checks the defaults of a service, and that settings stay.
 func TestToolOptions(t *testing.T) {
-	o := New(Options{}).Settings().Tools
+	o := Options{}.OrDefaults()
 	if o.Rounds != 32 || o.Time != 10*time.Minute || o.CallTime != time.Minute || o.ResultLimit != 64<<10 ||
 		o.Parallel != 8 {
 		t.Errorf("the defaults are %+v", o)
 	}
-	o = New(running(ToolOptions{Rounds: 1, Time: 2, CallTime: 3, ResultLimit: 4, Parallel: 5,
-		Servers: []ToolServer{{Label: "a"}, {Label: "b", URL: "http://b"}}})).Settings().Tools
+	o = Options{Rounds: 1, Time: 2, CallTime: 3, ResultLimit: 4, Parallel: 5,
+		Servers: []ToolServer{{Label: "a"}, {Label: "b", URL: "http://b"}}}.OrDefaults()
 	if o.Rounds != 1 || o.Time != 2 || o.CallTime != 3 || o.ResultLimit != 4 || o.Parallel != 5 {
 		t.Errorf("the settings are %+v", o)
 	}
@@ -24,14 +24,14 @@ func TestToolOptions(t *testing.T) {
 
 // TestConfiguredServers checks that servers of the configuration can be asked, programs too.
 func TestConfiguredServers(t *testing.T) {
-	s := New(running(ToolOptions{Servers: []ToolServer{{Label: "web", URL: "http://127.0.0.1:1"},
-		{Label: "program", Command: []string{"server"}, Environment: []string{"A=b"}}}}))
+	s := Operator{Options: Options{Servers: []ToolServer{{Label: "web", URL: "http://127.0.0.1:1"},
+		{Label: "program", Command: []string{"server"}, Environment: []string{"A=b"}}}}}
 	for _, label := range []string{"web", "program"} {
-		m, failure := s.settings().readMCPTool("tools[0]", &toolFields{Label: label})
+		m, failure := s.readMCPTool("tools[0]", &members{Label: label})
 		if failure != nil {
 			t.Fatalf("%s: %s", label, failure.Message)
 		}
-		if err := m.to.Validate(); err != nil {
+		if err := m.To.Validate(); err != nil {
 			t.Errorf("%s: %v", label, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package responses
+package hosted
 
 import (
 	"encoding/json"
@@ -13,20 +13,20 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
 )
 
-// hosted are the tools of a request that the service runs. A nil one has none.
-type hosted struct {
+// Tools are the tools of a request that the service runs. A nil one has none.
+type Tools struct {
 	// declared holds all tools of the request, in its order.
 	declared []declaredTool
-	servers  []*mcpTools
-	// builtins are the servers of gpt-oss's own tools that the request offers, by namespace.
-	builtins map[string]*toolserver.Server
-	choice   hostedChoice
+	Servers  []*Server
+	// Builtins are the servers of gpt-oss's own tools that the request offers, by namespace.
+	Builtins map[string]*toolserver.Server
+	Choice   toolChoice
 	// shell reports whether the client has the local shell.
 	shell bool
-	// parallel reports whether calls of one round may run at the same time.
-	parallel bool
-	// maxCalls is how many calls may run, or a negative number for any.
-	maxCalls int64
+	// Parallel reports whether calls of one round may run at the same time.
+	Parallel bool
+	// MaxCalls is how many calls may run, or a negative number for any.
+	MaxCalls int64
 }
 
 // declaredTool is a tool of a request.
@@ -36,15 +36,15 @@ type declaredTool struct {
 	// ignored reports whether neither the model nor the client gets it.
 	ignored bool
 	// server or builtin is what it stands for. Both are empty for a tool that the client runs.
-	server  *mcpTools
+	server  *Server
 	builtin string
 }
 
 // client reports whether the client runs the tool itself.
 func (d *declaredTool) client() bool { return !d.ignored && d.server == nil && d.builtin == "" }
 
-// toolFields are the members of a tool that the service reads.
-type toolFields struct {
+// members are the members of a tool that the service reads.
+type members struct {
 	Type          string            `json:"type"`
 	Name          string            `json:"name"`
 	Label         string            `json:"server_label"`
@@ -61,23 +61,23 @@ type toolFields struct {
 	} `json:"filters"`
 }
 
-// takeTools reads the tools of a request, and removes from it what must not be stored. It returns nil if none of them is
+// Take reads the tools of a request, and removes from it what must not be stored. It returns nil if none of them is
 // for the service.
-func (s *snapshot) takeTools(r *request) (*hosted, *openai.Error) {
+func (s *Operator) Take(fields map[string]json.RawMessage, background bool) (*Tools, *openai.Error) {
 	var list []json.RawMessage
-	if json.Unmarshal(items.OrNull(r.fields["tools"]), &list) != nil || len(list) == 0 {
+	if json.Unmarshal(items.OrNull(fields["tools"]), &list) != nil || len(list) == 0 {
 		return nil, nil // the gateway reports what is wrong
 	}
-	if !s.Tools.Serves() {
-		if r.background { // it is stored
+	if !s.Serves() {
+		if background { // it is stored
 			for i := range list {
 				list[i] = withoutSecrets(list[i])
 			}
-			r.fields["tools"] = items.JSON(list)
+			fields["tools"] = items.JSON(list)
 		}
 		return nil, nil
 	}
-	h := &hosted{builtins: map[string]*toolserver.Server{}, parallel: true, maxCalls: -1}
+	h := &Tools{Builtins: map[string]*toolserver.Server{}, Parallel: true, MaxCalls: -1}
 	runs, ignored := false, false
 	for i, raw := range list {
 		tool, failure := s.readTool(h, fmt.Sprintf("tools[%d]", i), raw)
@@ -90,19 +90,19 @@ func (s *snapshot) takeTools(r *request) (*hosted, *openai.Error) {
 	}
 	if !runs {
 		if ignored {
-			r.fields["tools"] = items.JSON(h.plain())
+			fields["tools"] = items.JSON(h.Plain())
 		}
 		return nil, nil
 	}
 	if failure := h.checkNamespaces(); failure != nil {
 		return nil, failure
 	}
-	for _, read := range []func(*request) *openai.Error{h.readLimits, h.readChoice} {
-		if failure := read(r); failure != nil {
+	for _, read := range []func(map[string]json.RawMessage) *openai.Error{h.readLimits, h.readChoice} {
+		if failure := read(fields); failure != nil {
 			return nil, failure
 		}
 	}
-	if h.secret() && r.background {
+	if h.secret() && background {
 		return nil, refusal.Bad(contract.CodeUnsupportedParameter, "background",
 			"Unsupported parameter: a response in the "+
 				"background is stored before it is made, and 'authorization' and 'headers' of tools are never stored. Ask without "+
@@ -112,16 +112,16 @@ func (s *snapshot) takeTools(r *request) (*hosted, *openai.Error) {
 	for i := range h.declared {
 		kept[i] = h.declared[i].raw
 	}
-	r.fields["tools"] = items.JSON(kept)
+	fields["tools"] = items.JSON(kept)
 	return h, nil
 }
 
 // secret reports whether the request has credentials for a server.
-func (h *hosted) secret() bool {
-	return slices.ContainsFunc(h.servers, func(m *mcpTools) bool { return m.secret })
+func (h *Tools) secret() bool {
+	return slices.ContainsFunc(h.Servers, func(m *Server) bool { return m.secret })
 }
 
-func (s *snapshot) readTool(h *hosted, at string, raw json.RawMessage) (declaredTool, *openai.Error) {
+func (s *Operator) readTool(h *Tools, at string, raw json.RawMessage) (declaredTool, *openai.Error) {
 	var kind struct {
 		Type string `json:"type"`
 	}
@@ -133,22 +133,22 @@ func (s *snapshot) readTool(h *hosted, at string, raw json.RawMessage) (declared
 		h.shell = h.shell || kind.Type == "local_shell"
 		return declaredTool{raw: raw, ignored: again}, nil
 	}
-	var f toolFields
+	var f members
 	if err := json.Unmarshal(raw, &f); err != nil {
 		return declaredTool{}, refusal.Bad(contract.CodeInvalidType, at, "Invalid type for a member of '"+at+"': "+
 			openai.Clip(typeReason(err), 2*refusal.MaxQuoted)+".")
 	}
-	if namespace := s.Tools.builtin(&f); namespace != "" {
+	if namespace := s.builtin(&f); namespace != "" {
 		if len(f.Filters.Domains) > 0 {
 			return declaredTool{}, refusal.Bad(contract.CodeUnsupportedParameter, at+".filters",
 				"Unsupported parameter: '"+at+
 					".filters'. The browser of this gateway cannot be held to domains.")
 		}
-		h.builtins[namespace] = s.Tools.Server(s.Tools.labelOf(namespace)).server()
+		h.Builtins[namespace] = s.Server(s.labelOf(namespace)).server()
 		return declaredTool{raw: withoutSecrets(raw), builtin: namespace}, nil
 	}
 	if f.Type != "mcp" {
-		if s.Tools.RefuseOthers {
+		if s.RefuseOthers {
 			return declaredTool{}, openai.Unsupported(at+".type", "Unsupported tool: '"+openai.Clip(f.Type,
 				refusal.MaxQuoted)+
 				"' is not run here. Declare functions, and run them yourself.")
@@ -159,16 +159,16 @@ func (s *snapshot) readTool(h *hosted, at string, raw json.RawMessage) (declared
 	if failure != nil {
 		return declaredTool{}, failure
 	}
-	if h.server(f.Label) != nil {
+	if h.Server(f.Label) != nil {
 		return declaredTool{}, refusal.Bad(contract.CodeInvalidValue, at+".server_label", "Invalid '"+at+
 			".server_label': two tools have the label "+refusal.Quote(f.Label)+".")
 	}
-	if len(h.servers) == maxServers {
+	if len(h.Servers) == maxServers {
 		return declaredTool{}, refusal.Bad(contract.CodeInvalidValue, at,
 			fmt.Sprintf("Invalid '%s': a request can name %d MCP "+
 				"servers.", at, maxServers))
 	}
-	h.servers = append(h.servers, m)
+	h.Servers = append(h.Servers, m)
 	return declaredTool{raw: withoutSecrets(raw), server: m}, nil
 }
 
@@ -201,13 +201,13 @@ func withoutSecrets(raw json.RawMessage) json.RawMessage {
 	return items.JSON(fields)
 }
 
-// server returns the tools with a label, or nil.
-func (h *hosted) server(label string) *mcpTools {
+// Server returns the tools with a label, or nil.
+func (h *Tools) Server(label string) *Server {
 	if h == nil {
 		return nil
 	}
-	for _, m := range h.servers {
-		if m.label == label {
+	for _, m := range h.Servers {
+		if m.Label == label {
 			return m
 		}
 	}
@@ -215,13 +215,13 @@ func (h *hosted) server(label string) *mcpTools {
 }
 
 // checkNamespaces refuses a namespace of the client's that has the name of a server.
-func (h *hosted) checkNamespaces() *openai.Error {
+func (h *Tools) checkNamespaces() *openai.Error {
 	for i := range h.declared {
 		var f struct{ Type, Name string }
 		if !h.declared[i].client() || json.Unmarshal(h.declared[i].raw, &f) != nil || f.Type != "namespace" {
 			continue
 		}
-		if h.server(f.Name) != nil {
+		if h.Server(f.Name) != nil {
 			return refusal.Bad(contract.CodeInvalidValue, fmt.Sprintf("tools[%d].name", i),
 				fmt.Sprintf("Invalid 'tools[%d].name': "+
 					"the MCP server %s has this name too.", i, refusal.Quote(f.Name)))
@@ -231,18 +231,18 @@ func (h *hosted) checkNamespaces() *openai.Error {
 }
 
 // readLimits reads what limits the calls.
-func (h *hosted) readLimits(r *request) *openai.Error {
+func (h *Tools) readLimits(fields map[string]json.RawMessage) *openai.Error {
 	var most *int64
-	if json.Unmarshal(items.OrNull(r.fields["max_tool_calls"]), &most) == nil && most != nil && *most >= 0 {
-		h.maxCalls = *most
+	if json.Unmarshal(items.OrNull(fields["max_tool_calls"]), &most) == nil && most != nil && *most >= 0 {
+		h.MaxCalls = *most
 	}
-	_ = json.Unmarshal(items.OrNull(r.fields["parallel_tool_calls"]), &h.parallel) // the gateway reports what is wrong
+	_ = json.Unmarshal(items.OrNull(fields["parallel_tool_calls"]), &h.Parallel) // the gateway reports what is wrong
 	return nil
 }
 
 // sent returns each tool as the gateway gets it, or nil for one that it does not get: those of the client as they are, and
 // those of a server as a namespace.
-func (h *hosted) sent() []json.RawMessage {
+func (h *Tools) sent() []json.RawMessage {
 	tools := make([]json.RawMessage, len(h.declared))
 	shown := map[string]bool{}
 	for i := range h.declared {
@@ -260,14 +260,14 @@ func (h *hosted) sent() []json.RawMessage {
 	return tools
 }
 
-// plain returns the tools that the gateway gets.
-func (h *hosted) plain() []json.RawMessage {
+// Plain returns the tools that the gateway gets.
+func (h *Tools) Plain() []json.RawMessage {
 	return slices.DeleteFunc(h.sent(), func(raw json.RawMessage) bool { return raw == nil })
 }
 
-// echo returns the tools as the client gets them back. plain are those that the gateway has given back: it has one for
+// Echo returns the tools as the client gets them back. plain are those that the gateway has given back: it has one for
 // each that it was sent.
-func (h *hosted) echo(plain []json.RawMessage) []json.RawMessage {
+func (h *Tools) Echo(plain []json.RawMessage) []json.RawMessage {
 	tools := []json.RawMessage{}
 	for i, raw := range h.sent() {
 		var back json.RawMessage

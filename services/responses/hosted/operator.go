@@ -1,4 +1,4 @@
-package responses
+package hosted
 
 import (
 	"log/slog"
@@ -10,7 +10,7 @@ import (
 )
 
 // Serves reports whether the service does anything about tools.
-func (o *ToolOptions) Serves() bool {
+func (o *Options) Serves() bool {
 	return len(o.Servers) > 0 || len(o.Allow) > 0 || o.RefuseOthers
 }
 
@@ -35,7 +35,7 @@ func builtinOf(kind string) string {
 
 // builtin returns the namespace of the tool of gpt-oss's own that a tool of a request is, if a server has been set up
 // for it. A client can name it by the label of its server too, as with vLLM.
-func (o *ToolOptions) builtin(f *toolFields) string {
+func (o *Options) builtin(f *members) string {
 	namespace := builtinOf(f.Type)
 	if f.Type == "mcp" && o.unrestricted(f) {
 		namespace = o.namespaceOf(f.Label)
@@ -48,7 +48,7 @@ func (o *ToolOptions) builtin(f *toolFields) string {
 
 // unrestricted reports whether a tool of the type mcp asks for a configured server as it is. gpt-oss's own tools know no
 // approvals, no filters and no headers, so with these the server is an MCP server like any other.
-func (o *ToolOptions) unrestricted(f *toolFields) bool {
+func (o *Options) unrestricted(f *members) bool {
 	server := o.Server(f.Label)
 	if server == nil || f.URL != "" || f.Authorization != "" || len(f.Headers) > 0 || items.Given(f.Allowed) {
 		return false
@@ -57,7 +57,7 @@ func (o *ToolOptions) unrestricted(f *toolFields) bool {
 }
 
 // namespaceOf returns the namespace of the tool of gpt-oss's own that the server with a label runs, or an empty string.
-func (o *ToolOptions) namespaceOf(label string) string {
+func (o *Options) namespaceOf(label string) string {
 	for _, namespace := range []string{items.BrowserNamespace, items.PythonNamespace, items.ContainerNamespace} {
 		if label != "" && label == o.labelOf(namespace) {
 			return namespace
@@ -68,7 +68,7 @@ func (o *ToolOptions) namespaceOf(label string) string {
 
 // labelOf returns the label of the server of one of gpt-oss's own tools, or an empty string. A server whose calls need
 // approvals is none: the API has no items for them.
-func (o *ToolOptions) labelOf(namespace string) string {
+func (o *Options) labelOf(namespace string) string {
 	label := o.Container
 	switch namespace {
 	case items.BrowserNamespace:
@@ -87,17 +87,24 @@ var builtinTools = map[string][]string{items.BrowserNamespace: {"search", "open"
 	items.PythonNamespace:    {items.PythonNamespace},
 	items.ContainerNamespace: {"exec"}}
 
-// terms returns how servers of tools are called.
-func (o *ToolOptions) terms(guard *egress.Guard) toolserver.Terms {
-	t := toolserver.Terms{Call: o.CallTime, Result: o.ResultLimit, Guard: guard, Servers: []*toolserver.Server{}}
+// Operator are the tools that the operator lets requests run.
+type Operator struct {
+	Options
+	// Guard knows which servers requests may name.
+	Guard *egress.Guard
+}
+
+// Terms returns how servers of tools are called.
+func (o *Operator) Terms() toolserver.Terms {
+	t := toolserver.Terms{Call: o.CallTime, Result: o.ResultLimit, Guard: o.Guard, Servers: []*toolserver.Server{}}
 	for i := range o.Servers {
 		t.Servers = append(t.Servers, o.Servers[i].server())
 	}
 	return t
 }
 
-// warn logs what is configured and has no effect.
-func (o *ToolOptions) warn(log *slog.Logger) {
+// Warn logs what is configured and has no effect.
+func (o *Options) Warn(log *slog.Logger) {
 	for namespace, label := range map[string]string{items.BrowserNamespace: o.Browser, items.PythonNamespace: o.Python,
 		items.ContainerNamespace: o.Container} {
 		if label != "" && o.labelOf(namespace) == "" {

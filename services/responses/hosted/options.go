@@ -1,4 +1,4 @@
-package responses
+package hosted
 
 import (
 	"cmp"
@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// The defaults of [ToolOptions].
+// The defaults of [Options].
 const (
-	// DefaultToolRounds is how often the model is asked for one response.
-	DefaultToolRounds = 32
-	// DefaultToolTime is how long one response may take with its tools.
-	DefaultToolTime = 10 * time.Minute
-	// DefaultToolCallTime is how long one call may take.
-	DefaultToolCallTime = time.Minute
-	// DefaultToolResult is how much of a call's result the model is shown, in bytes.
-	DefaultToolResult = 64 << 10
-	// DefaultToolParallel is how many calls of one response run at once.
-	DefaultToolParallel = 8
+	// DefaultRounds is how often the model is asked for one response.
+	DefaultRounds = 32
+	// DefaultTime is how long one response may take with its tools.
+	DefaultTime = 10 * time.Minute
+	// DefaultCallTime is how long one call may take.
+	DefaultCallTime = time.Minute
+	// DefaultResult is how much of a call's result the model is shown, in bytes.
+	DefaultResult = 64 << 10
+	// DefaultParallel is how many calls of one response run at once.
+	DefaultParallel = 8
 )
 
-// ToolOptions say which tools the service runs, and within which limits. The zero value: none.
-type ToolOptions struct {
+// Options say which tools the service runs, and within which limits. The zero value: none.
+type Options struct {
 	// Servers are the configured MCP servers. Their labels differ.
 	Servers []ToolServer
 	// Allow are the places that server_url of a request may be at, in lower case: a host, *.host, scheme://host:port, an
@@ -60,7 +60,7 @@ type ToolServer struct {
 }
 
 // Server returns the configured server with a label, or nil.
-func (o *ToolOptions) Server(label string) *ToolServer {
+func (o *Options) Server(label string) *ToolServer {
 	for i := range o.Servers {
 		if o.Servers[i].Label == label {
 			return &o.Servers[i]
@@ -69,11 +69,12 @@ func (o *ToolOptions) Server(label string) *ToolServer {
 	return nil
 }
 
-func (o ToolOptions) orDefaults() ToolOptions {
-	o.Rounds = cmp.Or(o.Rounds, DefaultToolRounds)
-	o.Time = cmp.Or(o.Time, DefaultToolTime)
-	o.CallTime = cmp.Or(o.CallTime, DefaultToolCallTime)
-	o.ResultLimit = cmp.Or(o.ResultLimit, DefaultToolResult)
-	o.Parallel = cmp.Or(o.Parallel, DefaultToolParallel)
+// OrDefaults returns the options with defaults in place of zeros.
+func (o Options) OrDefaults() Options {
+	o.Rounds = cmp.Or(o.Rounds, DefaultRounds)
+	o.Time = cmp.Or(o.Time, DefaultTime)
+	o.CallTime = cmp.Or(o.CallTime, DefaultCallTime)
+	o.ResultLimit = cmp.Or(o.ResultLimit, DefaultResult)
+	o.Parallel = cmp.Or(o.Parallel, DefaultParallel)
 	return o
 }

@@ -1,4 +1,4 @@
-package responses
+package hosted
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 )
 
 // readMCPTool reads a tool of the type mcp.
-func (s *snapshot) readMCPTool(at string, f *toolFields) (*mcpTools, *openai.Error) {
+func (s *Operator) readMCPTool(at string, f *members) (*Server, *openai.Error) {
 	if f.Label == "" {
 		return nil, refusal.Bad(contract.CodeMissingParameter, at+".server_label", "Missing required parameter: '"+at+
 			".server_label'.")
@@ -29,7 +29,7 @@ func (s *snapshot) readMCPTool(at string, f *toolFields) (*mcpTools, *openai.Err
 				field.name+"' names a server of OpenAI's. Write a server_url.")
 		}
 	}
-	m := &mcpTools{at: at, label: f.Label, description: f.Description}
+	m := &Server{At: at, Label: f.Label, description: f.Description}
 	headers, failure := headersOf(at, f)
 	if failure != nil {
 		return nil, failure
@@ -38,7 +38,7 @@ func (s *snapshot) readMCPTool(at string, f *toolFields) (*mcpTools, *openai.Err
 	if failure := s.findServer(m, f, headers); failure != nil {
 		return nil, failure
 	}
-	allowed := toolFilter{all: true}
+	allowed := filter{all: true}
 	if items.Given(f.Allowed) {
 		if allowed, failure = readFilter(at+".allowed_tools", f.Allowed, true); failure != nil {
 			return nil, failure
@@ -50,18 +50,18 @@ func (s *snapshot) readMCPTool(at string, f *toolFields) (*mcpTools, *openai.Err
 }
 
 // findServer finds the server of a tool: the operator's with its label, or the one that the request names.
-func (s *snapshot) findServer(m *mcpTools, f *toolFields, headers http.Header) *openai.Error {
-	at := m.at + ".server_url"
-	configured := s.Tools.Server(m.label)
+func (s *Operator) findServer(m *Server, f *members, headers http.Header) *openai.Error {
+	at := m.At + ".server_url"
+	configured := s.Server(m.Label)
 	switch {
 	case configured != nil && f.URL != "" && f.URL != configured.URL:
 		return refusal.Bad(contract.CodeInvalidValue, at,
-			"Invalid '"+at+"': the label "+refusal.Quote(m.label)+" is a server of this "+
+			"Invalid '"+at+"': the label "+refusal.Quote(m.Label)+" is a server of this "+
 				"gateway. Leave server_url out, or choose another label.")
 	case configured != nil:
-		m.configured, m.to = true, configured.server().With(headers)
+		m.configured, m.To = true, configured.server().With(headers)
 		if len(configured.AllowedTools) > 0 {
-			m.allowed = append(m.allowed, toolFilter{names: configured.AllowedTools})
+			m.allowed = append(m.allowed, filter{names: configured.AllowedTools})
 		}
 		m.always.all = configured.RequireApproval == approvalAlways
 		m.never.all = configured.RequireApproval == approvalNever
@@ -69,22 +69,22 @@ func (s *snapshot) findServer(m *mcpTools, f *toolFields, headers http.Header) *
 	case f.URL == "":
 		return refusal.Bad(contract.CodeMissingParameter, at,
 			"Missing required parameter: '"+at+"'. This gateway has no MCP "+
-				"server "+refusal.Quote(m.label)+" of its own.")
+				"server "+refusal.Quote(m.Label)+" of its own.")
 	}
-	u, err := s.guard.Check(f.URL)
+	u, err := s.Guard.Check(f.URL)
 	if err != nil {
 		return refusal.Bad(contract.CodeInvalidValue, at, "Invalid '"+at+"': "+err.Error()+".")
 	}
-	m.to = &toolserver.Server{Label: m.label, URL: u.String(), Headers: headers}
+	m.To = &toolserver.Server{Label: m.Label, URL: u.String(), Headers: headers}
 	return nil
 }
 
 // readApproval reads which calls need an approval. The API's default is that all do.
-func (m *mcpTools) readApproval(at string, raw json.RawMessage) *openai.Error {
+func (m *Server) readApproval(at string, raw json.RawMessage) *openai.Error {
 	if !items.Given(raw) {
 		return nil
 	}
-	m.never = toolFilter{} // the request says which
+	m.never = filter{} // the request says which
 	word := ""
 	if json.Unmarshal(raw, &word) == nil {
 		switch word {
@@ -103,7 +103,7 @@ func (m *mcpTools) readApproval(at string, raw json.RawMessage) *openai.Error {
 	for _, side := range []struct {
 		name string
 		raw  json.RawMessage
-		into *toolFilter
+		into *filter
 	}{{approvalAlways, object.Always, &m.always}, {approvalNever, object.Never, &m.never}} {
 		if !items.Given(side.raw) || m.always.all {
 			continue
@@ -123,15 +123,15 @@ const (
 	approvalNever  = "never"
 )
 
-// toolFilter chooses tools. The zero value chooses none.
-type toolFilter struct {
+// filter chooses tools. The zero value chooses none.
+type filter struct {
 	all bool
 	// names are those that are chosen, or nil for any. readOnly reports whether the tools must be so, or nil.
 	names    []string
 	readOnly *bool
 }
 
-func (f *toolFilter) chooses(t *toolserver.Tool) bool {
+func (f *filter) chooses(t *toolserver.Tool) bool {
 	switch {
 	case f.all:
 		return true
@@ -142,19 +142,19 @@ func (f *toolFilter) chooses(t *toolserver.Tool) bool {
 }
 
 // readFilter reads a filter of the API: names, or an object with names and whether the tools must be read-only.
-func readFilter(at string, raw json.RawMessage, bare bool) (toolFilter, *openai.Error) {
+func readFilter(at string, raw json.RawMessage, bare bool) (filter, *openai.Error) {
 	var names []string
 	if bare && json.Unmarshal(raw, &names) == nil {
-		return toolFilter{names: append([]string{}, names...)}, nil
+		return filter{names: append([]string{}, names...)}, nil
 	}
 	var object struct {
 		Names    []string `json:"tool_names"`
 		ReadOnly *bool    `json:"read_only"`
 	}
 	if json.Unmarshal(raw, &object) != nil {
-		return toolFilter{}, refusal.WrongType(at, "a list of names, or an object with tool_names or read_only")
+		return filter{}, refusal.WrongType(at, "a list of names, or an object with tool_names or read_only")
 	}
-	return toolFilter{names: object.Names, readOnly: object.ReadOnly}, nil
+	return filter{names: object.Names, readOnly: object.ReadOnly}, nil
 }
 
 // validLabel reports whether a label has the API's form.

@@ -1,4 +1,4 @@
-package responses
+package hosted
 
 import (
 	"bytes"
@@ -8,42 +8,43 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
 )
 
-// mcpTools are the tools of one MCP server, as a request offers them.
-type mcpTools struct {
-	// at is the tool's place in the request.
-	at, label, description string
-	to                     *toolserver.Server
+// Server are the tools of one MCP server, as a request offers them.
+type Server struct {
+	// At is the tool's place in the request.
+	At, Label, description string
+	To                     *toolserver.Server
 	// configured reports whether the operator has set the server up. secret reports whether the request has credentials
 	// for it.
 	configured, secret bool
 	// allowed choose the tools that the request and the operator offer.
-	allowed []toolFilter
+	allowed []filter
 	// always and never are calls that need an approval, and calls that need none.
-	always, never toolFilter
+	always, never filter
 	// chosen are the names of the tools that the request's tool choice leaves, or nil for any. An empty one stands for all.
 	chosen map[string]bool
 
-	// tools are those that are offered, when they have been listed. item is the list that the client has not seen yet.
-	tools []mcpTool
-	item  json.RawMessage
+	// Tools are those that are offered, when they have been listed. item is the list that the client has not seen yet.
+	Tools []Tool
+	Item  json.RawMessage
 }
 
-// mcpTool is one tool of a server.
-type mcpTool struct {
+// Tool is one tool of a server.
+type Tool struct {
 	toolserver.Tool
 	// shown is the name that the model sees. It is empty for a tool that the model cannot be shown.
 	shown string
 }
 
 // needsApproval reports whether a call of a tool waits for an approval. A tool that neither filter chooses does.
-func (m *mcpTools) needsApproval(t *toolserver.Tool) bool {
+func (m *Server) needsApproval(t *toolserver.Tool) bool {
 	return m.always.chooses(t) || !m.never.chooses(t)
 }
 
-func (m *mcpTools) offers(t *toolserver.Tool) bool {
+func (m *Server) offers(t *toolserver.Tool) bool {
 	for i := range m.allowed {
 		if !m.allowed[i].chooses(t) {
 			return false
@@ -52,16 +53,16 @@ func (m *mcpTools) offers(t *toolserver.Tool) bool {
 	return true
 }
 
-// offer keeps the tools that the request and the operator offer, each under a name that the model can be shown.
-func (m *mcpTools) offer(log *slog.Logger, tools []toolserver.Tool) {
-	m.tools = []mcpTool{}
+// Offer keeps the tools that the request and the operator offer, each under a name that the model can be shown.
+func (m *Server) Offer(log *slog.Logger, tools []toolserver.Tool) {
+	m.Tools = []Tool{}
 	used := map[string]bool{}
 	hidden, first, reason := 0, "", "" // a line for each could be thousands
 	for i := range tools {
 		if !m.offers(&tools[i]) {
 			continue
 		}
-		tool := mcpTool{Tool: tools[i], shown: unusedName(items.FunctionName(tools[i].Name), used)}
+		tool := Tool{Tool: tools[i], shown: unusedName(items.FunctionName(tools[i].Name), used)}
 		tool.InputSchema = bytes.ToValidUTF8(tool.InputSchema, []byte("\uFFFD"))
 		if failure := checkTool(&tool); failure != nil {
 			if hidden++; hidden == 1 {
@@ -69,11 +70,11 @@ func (m *mcpTools) offer(log *slog.Logger, tools []toolserver.Tool) {
 			}
 			tool.shown = ""
 		}
-		m.tools = append(m.tools, tool)
+		m.Tools = append(m.Tools, tool)
 	}
 	if hidden > 0 {
-		log.Warn("tools of an MCP server are not shown to the model", "server", m.metricLabel(), "tools", hidden, "first",
-			openai.Clip(first, maxLogged), "reason", reason)
+		log.Warn("tools of an MCP server are not shown to the model", "server", m.MetricLabel(), "tools", hidden, "first",
+			openai.Clip(first, refusal.MaxLogged), "reason", reason)
 	}
 }
 
@@ -88,7 +89,7 @@ func unusedName(name string, used map[string]bool) string {
 }
 
 // checkTool returns the error with which the gateway would refuse a tool, and with it the request.
-func checkTool(tool *mcpTool) *openai.Error {
+func checkTool(tool *Tool) *openai.Error {
 	body, failure := openai.Open(items.JSON(map[string]any{"model": "m", "input": "", "tools": []any{tool.function()}}))
 	if failure == nil {
 		_, failure = openai.DecodeResponsesRequest(body)
@@ -97,7 +98,7 @@ func checkTool(tool *mcpTool) *openai.Error {
 }
 
 // function returns the tool as the gateway gets it.
-func (t *mcpTool) function() json.RawMessage {
+func (t *Tool) function() json.RawMessage {
 	function := map[string]any{"type": "function", "name": t.shown, "description": t.Description, "strict": false}
 	if len(t.InputSchema) > 0 {
 		function["parameters"] = t.InputSchema
@@ -106,40 +107,40 @@ func (t *mcpTool) function() json.RawMessage {
 }
 
 // namespace returns the tools as the gateway gets them, or nil if there are none.
-func (m *mcpTools) namespace() json.RawMessage {
+func (m *Server) namespace() json.RawMessage {
 	functions := []json.RawMessage{}
-	for i := range m.tools {
-		if m.shows(&m.tools[i]) {
-			functions = append(functions, m.tools[i].function())
+	for i := range m.Tools {
+		if m.shows(&m.Tools[i]) {
+			functions = append(functions, m.Tools[i].function())
 		}
 	}
 	if len(functions) == 0 {
 		return nil
 	}
-	return items.JSON(map[string]any{"type": "namespace", "name": m.label, "description": m.description,
+	return items.JSON(map[string]any{"type": "namespace", "name": m.Label, "description": m.description,
 		"tools": functions})
 }
 
 // shows reports whether the model is shown a tool.
-func (m *mcpTools) shows(t *mcpTool) bool {
+func (m *Server) shows(t *Tool) bool {
 	return t.shown != "" && (m.chosen == nil || m.chosen[""] || m.chosen[t.Name])
 }
 
 // find returns the tool that the model sees under a name, or nil.
-func (m *mcpTools) find(shown string) *mcpTool {
-	for i := range m.tools {
-		if m.tools[i].shown == shown && m.shows(&m.tools[i]) {
-			return &m.tools[i]
+func (m *Server) find(shown string) *Tool {
+	for i := range m.Tools {
+		if m.Tools[i].shown == shown && m.shows(&m.Tools[i]) {
+			return &m.Tools[i]
 		}
 	}
 	return nil
 }
 
-// named returns the tool with a name of the server's, or nil.
-func (m *mcpTools) named(name string) *mcpTool {
-	for i := range m.tools {
-		if m.tools[i].Name == name {
-			return &m.tools[i]
+// Named returns the tool with a name of the server's, or nil.
+func (m *Server) Named(name string) *Tool {
+	for i := range m.Tools {
+		if m.Tools[i].Name == name {
+			return &m.Tools[i]
 		}
 	}
 	return nil
@@ -147,7 +148,7 @@ func (m *mcpTools) named(name string) *mcpTool {
 
 // echo returns the tool as the client gets it back: with what the API shows for what it has left out, and with the
 // approvals that it needs.
-func (m *mcpTools) echo(raw json.RawMessage) json.RawMessage {
+func (m *Server) echo(raw json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
 		return raw
@@ -167,13 +168,13 @@ func (m *mcpTools) echo(raw json.RawMessage) json.RawMessage {
 	return items.JSON(fields)
 }
 
-// metricLabel returns the server's name in metrics and logs. Labels of clients' would be too many.
-func (m *mcpTools) metricLabel() string {
+// MetricLabel returns the server's name in metrics and logs. Labels of clients' would be too many.
+func (m *Server) MetricLabel() string {
 	if m.configured {
-		return m.label
+		return m.Label
 	}
-	return requestedServer
+	return OfRequest
 }
 
-// requestedServer stands for servers that requests name.
-const requestedServer = "(of a request)"
+// OfRequest stands for servers that requests name.
+const OfRequest = "(of a request)"

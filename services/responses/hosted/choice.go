@@ -1,4 +1,4 @@
-package responses
+package hosted
 
 import (
 	"encoding/json"
@@ -10,11 +10,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 )
 
-// hostedChoice is a request's tool choice. The gateway knows functions only, so what names a server stands for its
+// toolChoice is a request's tool choice. The gateway knows functions only, so what names a server stands for its
 // tools.
-type hostedChoice struct {
-	// raw is the choice as the client gets it back, or nil if the request has none.
-	raw json.RawMessage
+type toolChoice struct {
+	// Raw is the choice as the client gets it back, or nil if the request has none.
+	Raw json.RawMessage
 	// forced reports whether the first answer must be a call. The later ones need not be, or the loop would not end.
 	forced bool
 	// only are the tools that may be called, or nil for any.
@@ -31,13 +31,13 @@ type chosenTool struct {
 }
 
 // readChoice reads the tool choice of a request with tools that the service runs.
-func (h *hosted) readChoice(r *request) *openai.Error {
-	raw := r.fields["tool_choice"]
+func (h *Tools) readChoice(fields map[string]json.RawMessage) *openai.Error {
+	raw := fields["tool_choice"]
 	if !items.Given(raw) {
 		return nil
 	}
-	c := &h.choice
-	c.raw = raw
+	c := &h.Choice
+	c.Raw = raw
 	word := ""
 	if json.Unmarshal(raw, &word) == nil {
 		c.forced = word == "required"
@@ -73,19 +73,19 @@ func (h *hosted) readChoice(r *request) *openai.Error {
 
 // showChosen leaves the model the tools of servers that the choice names. To the gateway, tools of different servers can
 // have one name.
-func (h *hosted) showChosen() {
-	for _, m := range h.servers {
+func (h *Tools) showChosen() {
+	for _, m := range h.Servers {
 		m.chosen = map[string]bool{}
 	}
-	for i := range h.choice.only {
-		if m := h.server(h.choice.only[i].label); m != nil {
-			m.chosen[h.choice.only[i].name] = true
+	for i := range h.Choice.only {
+		if m := h.Server(h.Choice.only[i].label); m != nil {
+			m.chosen[h.Choice.only[i].name] = true
 		}
 	}
 }
 
-func (h *hosted) readChosen(at string, raw json.RawMessage) (chosenTool, *openai.Error) {
-	var f toolFields
+func (h *Tools) readChosen(at string, raw json.RawMessage) (chosenTool, *openai.Error) {
+	var f members
 	if json.Unmarshal(raw, &f) != nil {
 		return chosenTool{at: at, raw: raw}, nil
 	}
@@ -96,40 +96,40 @@ func (h *hosted) readChosen(at string, raw json.RawMessage) (chosenTool, *openai
 				"Unsupported parameter: 'authorization' and 'headers' are "+
 					"for 'tools', and not for '"+at+"'.")
 		}
-		for namespace, to := range h.builtins {
-			if to.Label == f.Label && h.server(f.Label) == nil {
+		for namespace, to := range h.Builtins {
+			if to.Label == f.Label && h.Server(f.Label) == nil {
 				return chosenTool{at: at, raw: raw, builtin: namespace}, nil
 			}
 		}
-		if h.server(f.Label) == nil {
+		if h.Server(f.Label) == nil {
 			return c, refusal.Bad(contract.CodeInvalidValue, at, "Invalid value for '"+at+"': no tool has the label "+
 				refusal.Quote(f.Label)+".")
 		}
 		return c, nil
 	}
 	c.label, c.name = "", ""
-	if c.builtin = builtinOf(f.Type); c.builtin != "" && h.builtins[c.builtin] == nil {
+	if c.builtin = builtinOf(f.Type); c.builtin != "" && h.Builtins[c.builtin] == nil {
 		return c, refusal.Bad(contract.CodeInvalidValue, at,
 			"Invalid value for '"+at+"': 'tools' has no "+refusal.Quote(f.Type)+".")
 	}
 	return c, nil
 }
 
-// forGateway returns the choice for a round, or nil for none. last reports whether the answer must not be a call.
-func (h *hosted) forGateway(round int, last bool) (json.RawMessage, *openai.Error) {
-	c := &h.choice
+// ForGateway returns the choice for a round, or nil for none. last reports whether the answer must not be a call.
+func (h *Tools) ForGateway(round int, last bool) (json.RawMessage, *openai.Error) {
+	c := &h.Choice
 	forced := c.forced && round == 0
 	switch {
 	case last:
 		return items.JSON("none"), nil
-	case c.raw == nil:
+	case c.Raw == nil:
 		return nil, nil
 	case c.only == nil && !c.forced:
-		return c.raw, nil
+		return c.Raw, nil
 	case c.only == nil:
 		return items.JSON(mode(forced)), nil
 	case forced && c.ofClient():
-		return c.raw, nil
+		return c.Raw, nil
 	}
 	tools := []json.RawMessage{}
 	for i := range c.only {
@@ -143,7 +143,7 @@ func (h *hosted) forGateway(round int, last bool) (json.RawMessage, *openai.Erro
 }
 
 // ofClient reports whether the choice is one tool of the client's, and not a list.
-func (c *hostedChoice) ofClient() bool {
+func (c *toolChoice) ofClient() bool {
 	return len(c.only) == 1 && c.only[0].label == "" && c.only[0].builtin == "" && c.only[0].at == "tool_choice"
 }
 
@@ -155,7 +155,7 @@ func mode(forced bool) string {
 }
 
 // functions returns the functions that a chosen tool stands for.
-func (h *hosted) functions(c *chosenTool) ([]json.RawMessage, *openai.Error) {
+func (h *Tools) functions(c *chosenTool) ([]json.RawMessage, *openai.Error) {
 	named := func(kind, name string) json.RawMessage {
 		return items.JSON(map[string]string{"type": kind, "name": name})
 	}
@@ -165,10 +165,10 @@ func (h *hosted) functions(c *chosenTool) ([]json.RawMessage, *openai.Error) {
 	case c.label == "":
 		return []json.RawMessage{c.raw}, nil
 	}
-	m := h.server(c.label)
+	m := h.Server(c.label)
 	tools := []json.RawMessage{}
-	for i := range m.tools {
-		if t := &m.tools[i]; t.shown != "" && (c.name == "" || c.name == t.Name) {
+	for i := range m.Tools {
+		if t := &m.Tools[i]; t.shown != "" && (c.name == "" || c.name == t.Name) {
 			tools = append(tools, named("function", t.shown))
 		}
 	}

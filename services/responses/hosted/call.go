@@ -1,0 +1,122 @@
+package hosted
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
+)
+
+// Call is a call of a tool that the service runs.
+type Call struct {
+	ID string
+	// Namespace is that of gpt-oss's own tool, or empty for a tool of an MCP server's.
+	Namespace string
+	// Server and tool are those of an MCP server's. The tool is nil if the server has none of this name.
+	Server *Server
+	tool   *Tool
+	To     *toolserver.Server
+	// Label is the server's in metrics and logs.
+	Label string
+	// Name is the tool's, as its server knows it. Sent are the arguments for the server, and Written those of the model.
+	Name          string
+	Sent, Written string
+	// Plain is the call as the model's gateway gets it.
+	Plain map[string]any
+	// Approved is the id of the question that the client has answered, or empty.
+	Approved string
+
+	// Done is closed when there is a result. Nobody reads Result before.
+	Done   chan struct{}
+	Result *Result
+}
+
+// Result is what a call has returned.
+type Result struct {
+	// Text is what the model gets.
+	Text string
+	// Failure is the error of the item, or nil.
+	Failure any
+	// Cut reports whether the call was not run, because the answer ended too early.
+	Cut bool
+}
+
+// CallOf returns the call that an item of the gateway's is, or nil if the item is for the client.
+func (h *Tools) CallOf(raw json.RawMessage) *Call {
+	if h == nil {
+		return nil
+	}
+	var item struct {
+		Type, Name, Namespace, Arguments, Input string
+		CallID                                  string `json:"call_id"`
+	}
+	if json.Unmarshal(raw, &item) != nil {
+		return nil
+	}
+	switch item.Type {
+	case "function_call":
+		if m := h.Server(item.Namespace); m != nil {
+			return m.Call(m.find(item.Name), item.Name, item.Arguments)
+		}
+		namespace, name, _ := strings.Cut(item.Name, ".")
+		if to := h.Builtins[namespace]; to != nil && item.Namespace == "" && name != "" {
+			return &Call{ID: items.NewID(items.Prefixes[items.BuiltinItem(namespace)]), Namespace: namespace, To: to,
+				Label: to.Label,
+				Name:  name, Sent: item.Arguments, Written: item.Arguments,
+				Plain: map[string]any{"type": item.Type, "name": item.Name, "call_id": item.CallID,
+					"arguments": item.Arguments}}
+		}
+	case "custom_tool_call":
+		if to := h.Builtins[items.PythonNamespace]; to != nil && item.Name == items.PythonNamespace &&
+			item.Namespace == "" {
+			return &Call{ID: items.NewID(items.Prefixes[items.TypeCodeCall]), Namespace: items.PythonNamespace, To: to,
+				Label: to.Label,
+				Name:  items.PythonNamespace, Written: item.Input,
+				Sent:  string(items.JSON(map[string]string{"code": item.Input})),
+				Plain: map[string]any{"type": item.Type, "name": item.Name, "call_id": item.CallID, "input": item.Input}}
+		}
+	}
+	return nil
+}
+
+// Call returns a call of a server's tool. tool is nil if there is none with this name.
+func (m *Server) Call(tool *Tool, name, arguments string) *Call {
+	c := &Call{ID: items.NewID(items.Prefixes[items.TypeMCPCall]), Server: m, tool: tool, To: m.To,
+		Label: m.MetricLabel(), Name: name,
+		Sent: arguments, Written: arguments}
+	if tool != nil {
+		c.Name = tool.Name
+	}
+	return c
+}
+
+// NeedsApproval reports whether the client has to approve the call first.
+func (c *Call) NeedsApproval() bool {
+	return c.Server != nil && c.tool != nil && c.Approved == "" && c.Server.needsApproval(&c.tool.Tool)
+}
+
+// ApprovalRequest returns the item that asks the client for its approval.
+func (c *Call) ApprovalRequest() json.RawMessage {
+	return items.JSON(map[string]string{"type": items.TypeApprovalRequest,
+		"id":           items.NewID(items.Prefixes[items.TypeApprovalRequest]),
+		"server_label": c.Server.Label, "name": c.Name, "arguments": c.Written})
+}
+
+// ItemType returns the type of the call's item.
+func (c *Call) ItemType() string {
+	if c.Namespace == "" {
+		return items.TypeMCPCall
+	}
+	return items.BuiltinItem(c.Namespace)
+}
+
+// Offers reports whether the tool of a call is one that its server and the operator offer, and that gpt-oss knows.
+func (s *Operator) Offers(c *Call) bool {
+	if c.Server != nil {
+		return c.tool != nil
+	}
+	allowed := s.Server(c.Label).AllowedTools
+	return slices.Contains(builtinTools[c.Namespace], c.Name) && (len(allowed) == 0 || slices.Contains(allowed, c.Name))
+}

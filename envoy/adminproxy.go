@@ -6,8 +6,8 @@ import (
 	"net/http/httputil"
 )
 
-// Handler returns a handler that passes each request on to the admin interface and streams its answer. Whoever reaches
-// the handler can end the Envoy and read its configuration: the caller decides who may.
+// Handler returns a handler that passes each request on to the admin interface and streams its answer. Clients that
+// reach the handler can end the Envoy and read its configuration: the caller decides who may.
 func (a AdminInterface) Handler() http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

@@ -70,7 +70,7 @@ func TestFindOrder(t *testing.T) {
 	if got, err := Find(""); err != nil || got != byEnv {
 		t.Errorf("by environment: %s, %v", got, err)
 	}
-	// What pip has installed with the program was chosen for it. What only lies beside it was not.
+	// An Envoy that pip has installed with the program was chosen for it. One that only lies beside it was not.
 	prefix := t.TempDir()
 	self := filepath.Join(prefix, "bin", "harmony")
 	for _, beside := range []string{"bin/envoy", "lib/python3.13/site-packages/envoy/_bin/envoy"} {

@@ -31,8 +31,8 @@ const (
 	pushTimeout = 5 * time.Second
 	// serviceName is the name of all gateways together, for collectors.
 	serviceName = "harmony-edge"
-	// shown are the metrics that the control plane gets: those of its page, those by which it watches a rollout, and a
-	// counter that has counted since Envoy began, which has the time of that.
+	// shown are the metrics that the control plane gets: the metrics of its page, the ones by which it watches a rollout,
+	// and a counter that has counted since Envoy began, which has the time of that.
 	shown = history.EnvoyStats + `|` + rollout.EnvoyStats + `|^cluster_manager\.cluster_added$`
 )
 

@@ -40,7 +40,7 @@ const (
 	stopTimeout  = 5 * time.Second
 	pollInterval = 10 * time.Millisecond
 	tailLines    = 20
-	// folders begins the names of the folders of Envoys. Those of killed programs are removed at the next start.
+	// folders begins the names of the folders of Envoys. Folders of killed programs are removed at the next start.
 	folders = "harmony-envoy-"
 )
 

@@ -10,8 +10,8 @@ import (
 )
 
 // The secrets of a bootstrap, each with a file in [Discovery].SecretsFolder. Envoy reads files that a bootstrap itself
-// names once, when it starts. It reads those of a secret again when something is moved into their folder, which is how
-// Kubernetes renews a volume.
+// names once, when it starts. It reads the files of a secret again when something is moved into their folder, which is
+// how Kubernetes renews a volume.
 const (
 	caSecret          = "harmony-controlplane-ca"
 	certificateSecret = "harmony-controlplane-certificate"

@@ -12,7 +12,7 @@ const (
 	valueError   = "ValueError"
 )
 
-// render appends the ids of a conversation, as a prompt and as a training example, or those of a request's prompt.
+// render appends the ids of a conversation, as a prompt and as a training example, or the ids of a request's prompt.
 func (a *answerer) render(dst []byte, q *request) []byte {
 	if api, body := bodyOf(q); body != nil {
 		return a.renderBody(dst, q, api, body)

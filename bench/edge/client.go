@@ -129,7 +129,7 @@ func post(ctx context.Context, by *http.Client, to *gateway, asked request, numb
 	return by.Do(r)
 }
 
-// requestOf returns a variant's request. What our filter sends to a server is recorded before: see record.
+// requestOf returns a variant's request. The request that our filter sends to a server is recorded before: see record.
 func (c *client) requestOf(v *variant, a ask) (request, error) {
 	if v.api != raw {
 		return v.request(a), nil

@@ -49,7 +49,7 @@ func constantFilter() []byte {
 		code []byte
 	}{
 		{"proxy_abi_version_0_2_1", none, nil},
-		// What the host returns always has the same place. A longer piece than fits is not read to its end.
+		// The host's results always have the same place. A longer piece than fits is not read to its end.
 		{"proxy_on_memory_allocate", takes1, number(readAt)},
 		{"proxy_on_context_create", takes2, nil},
 		{"proxy_on_vm_start", configures, number(1)},

@@ -25,7 +25,7 @@ const (
 	startCPU  metric = "CPU until then" // ms
 	held      metric = "with streams"   // MiB of the process
 	vmsHeld   metric = "VMs with streams"
-	// collections and longest are those of the process since its start, so of earlier loads too.
+	// collections and longest are counted for the process since its start, so of earlier loads too.
 	collections metric = "collections"
 	longest     metric = "longest" // ms
 )

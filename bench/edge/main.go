@@ -186,7 +186,7 @@ func (b *bench) prepare(ctx context.Context, selected []load) error {
 	return nil
 }
 
-// close ends what was started, as far as it was.
+// close ends the parts that were started.
 func (b *bench) close() {
 	if b.client != nil {
 		b.client.http.CloseIdleConnections()

@@ -64,7 +64,7 @@ type stream struct {
 	hold chan struct{}
 	// times are when each piece was sent, after the bench's start.
 	times []time.Duration
-	// path and body are those of the request as it came to the server.
+	// path and body are from the request as it came to the server.
 	path string
 	body []byte
 }
@@ -227,7 +227,7 @@ func (a *answer) Header() http.Header { return a.header }
 // WriteHeader implements [http.ResponseWriter].
 func (a *answer) WriteHeader(status int) { a.status = status }
 
-// Write implements [http.ResponseWriter]. What is written up to a flush is one piece.
+// Write implements [http.ResponseWriter]. The data up to a flush is one piece.
 func (a *answer) Write(data []byte) (int, error) {
 	if len(a.pieces) == 0 {
 		a.pieces = append(a.pieces, nil)

@@ -15,7 +15,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
-// What tapped variants pass through: our filter with a recorder, by what is tapped.
+// Tapped variants pass through these: our filter with a recorder, by what is tapped.
 const (
 	tapUnused     = "tap " + contract.TapNone
 	tapSummary    = "tap " + contract.TapSummary

@@ -33,7 +33,7 @@ const (
 	events
 )
 
-// What the variants pass through.
+// The variants pass through these.
 const (
 	plain        = "none"
 	constant     = "constant"
@@ -62,7 +62,7 @@ func variantsOf(beside bool) []*variant {
 		all = append(all, &variant{plain + " " + shown(kind), kind, raw, false, plain},
 			&variant{"chat " + shown(kind), kind, chat, false, ours})
 		if contract.KindNamed(kind).Conversations {
-			// Answers of Chat pass unchanged. Those of Responses are made anew.
+			// Answers of Chat pass unchanged. Answers of Responses are made anew.
 			all = append(all, &variant{"responses " + shown(kind), kind, responses, false, ours})
 		}
 	}

@@ -45,7 +45,7 @@ func prepare(w *workload.Workload) (*prepared, error) {
 				return nil, fmt.Errorf("%s, %s: %w", w.Name, c.ID, err)
 			}
 			a := &ask{conversation: c.ID, wait: c.Turns[i].Wait, prompt: prompt, answer: c.Turns[i].Answer}
-			// What a model thinks is not in the next prompt, so its answer is not either, as ids.
+			// A model's thoughts are not in the next prompt, so its answer is not either, as ids.
 			answer := make([]uint32, a.answer)
 			for j := range answer {
 				answer[j] = invented

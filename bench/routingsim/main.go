@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// variant is a policy with its settings. What the policy remembers begins anew in each run.
+// variant is a policy with its settings. The policy's memory begins anew in each run.
 type variant struct {
 	name string
 	make func() policy

@@ -110,7 +110,7 @@ func (c *Conversation) Body(model string, turn int) []byte {
 	return body
 }
 
-// answer returns the text that stands for the answer of so many tokens in the next requests. What a model thinks is not
+// answer returns the text that stands for the answer of so many tokens in the next requests. A model's thoughts are not
 // sent back.
 func answer(tokens int) string { return words(rand.New(rand.NewPCG(3, 0)), max(tokens-20, 1)) }
 

@@ -33,7 +33,7 @@ func TestSameSeed(t *testing.T) {
 	}
 }
 
-// TestTurns compares the messages of each turn with those of the turn before it.
+// TestTurns compares the messages of each turn with the messages of the turn before it.
 func TestTurns(t *testing.T) {
 	translator := NewTranslator("m")
 	for _, w := range All(1, Scale{Servers: 1, Length: 10 * time.Second}) {

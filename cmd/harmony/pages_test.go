@@ -13,7 +13,8 @@ import (
 )
 
 // commandInPage matches a line of code with a command of this program, by the name that an installation gives it or by
-// the one of a checkout. commandInText matches one inside a sentence or a table, without those that are left unfinished.
+// the one of a checkout. commandInText matches one inside a sentence or a table, without those that are left
+// unfinished.
 var (
 	commandInPage = regexp.MustCompile(`^(?:    )?(?:\$ )?(?:dist/)?harmony ([a-z].*)`)
 	commandInText = regexp.MustCompile("`(?:dist/)?harmony ([a-z-][^`…]*)`")
@@ -58,7 +59,7 @@ func pageCommands(text string) []pageCommand {
 	return commands
 }
 
-// words splits a command as a shell does, as far as the pages need it.
+// words splits a command as a shell does. It knows only what the pages need.
 func words(command string) []string {
 	var all []string
 	for _, m := range regexp.MustCompile(`(?:"[^"]*"|'[^']*'|[^\s"'])+`).FindAllString(command, -1) {

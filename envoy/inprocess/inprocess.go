@@ -31,13 +31,13 @@ type Options struct {
 	Log func(wasmhost.Level, string)
 	// Cut splits what servers send before the filter sees it. Tests use it.
 	Cut *proxy.Cut
-	// EndWait is that of [proxy.Options].
+	// EndWait is the same as in [proxy.Options].
 	EndWait time.Duration
 	// StreamDone is called with every stream that has ended. It may be nil.
 	StreamDone func(*wasmhost.Stream)
 	// Violation is called when the filter does something that would crash Envoy. It may be nil.
 	Violation func(string)
-	// IgnoresHeldHeaders is that of [wasmhost.Plugin].
+	// IgnoresHeldHeaders is the same as in [wasmhost.Plugin].
 	IgnoresHeldHeaders bool
 }
 
@@ -53,7 +53,7 @@ type Server struct {
 	err        error
 }
 
-// Start compiles the filter, starts its VMs and listens. The resources are those of [xds.Build]: one listener with one
+// Start compiles the filter, starts its VMs and listens. The resources come from [xds.Build]: one listener with one
 // wasm filter and its routes. It returns an error for resources that are not supported here, and for an address that
 // cannot be bound.
 func Start(r *xds.Resources, o Options) (*Server, error) {

@@ -95,8 +95,8 @@ type counts struct {
 	requests int
 }
 
-// families returns the metrics of the filter, and those of the host that Envoy has too, in the order of their names.
-// wanted chooses them by Envoy's whole name.
+// families returns the metrics of the filter, and the metrics of the host that Envoy has too, in the order of their
+// names. wanted chooses them by Envoy's whole name.
 func (s *statistics) families(c *counts, wanted func(string) bool) []*dto.MetricFamily {
 	byName := map[string]*dto.MetricFamily{}
 	add := func(n named, kind dto.MetricType, m *dto.Metric) {

@@ -86,8 +86,8 @@ func Plain(c *config.Resolved) (*config.Resolved, error) {
 	return plain.Resolve()
 }
 
-// Split builds the resources of a configuration, and divides them. servers has the servers of each pool, also those of
-// its servers file, but not its Service. nil means that no pool has a servers file.
+// Split builds the resources of a configuration, and divides them. servers has the servers of each pool, also from
+// its servers file, but not from its Service. nil means that no pool has a servers file.
 func Split(c *config.Resolved, servers map[string][]xds.Server) (*Parts, error) {
 	if c.Config.Tap.URL != "" {
 		return nil, errors.New("tap: a mesh names clusters itself, and the filter would not find the recorder; leave tap out")

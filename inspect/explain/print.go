@@ -33,8 +33,8 @@ const (
 	textIndent  = "  | "
 )
 
-// Write prints the transcript of a stream. Whatever the stream contains, the output has only printable text, line ends
-// and, if [Options.Color] is set, colour sequences.
+// Write prints the transcript of a stream. With every content of the stream the output has only printable text, line
+// ends and, if [Options.Color] is set, colour sequences.
 func Write(w io.Writer, t *tokenizer.Tokenizer, ids []uint32, o Options) error {
 	p := newPrinter(w, t, o)
 	p.r = record(t, nil, ids, o.Begin)

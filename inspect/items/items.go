@@ -51,7 +51,7 @@ const (
 	modelItems = ownMembers + "items"
 )
 
-// Message returns an item as a message. What is no item of the API is shown as its JSON.
+// Message returns an item as a message. JSON that is no item of the API is shown as it is.
 func Message(raw json.RawMessage) *explain.Message {
 	var i item
 	if err := json.Unmarshal(raw, &i); err != nil {

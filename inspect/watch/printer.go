@@ -27,8 +27,8 @@ type Options struct {
 	Transcripts bool
 }
 
-// Printer prints requests as they run. Several goroutines may use it. Whatever a record contains, the output has only
-// printable text, line ends and, if [Options.Color] is set, colour sequences.
+// Printer prints requests as they run. Several goroutines may use it. With every content of a record the output has
+// only printable text, line ends and, if [Options.Color] is set, colour sequences.
 type Printer struct {
 	explain.Painter
 	width       int

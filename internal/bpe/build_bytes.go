@@ -65,7 +65,7 @@ func (b *builder) prefixes(text []byte, found func(id uint32)) {
 	}
 }
 
-// longestFirst returns all ids, those of longer tokens first.
+// longestFirst returns all ids, of longer tokens first.
 func (b *builder) longestFirst() []uint32 {
 	var heads [maxToken + 2]uint32 // by how much shorter than maxToken
 	for id := range b.ends {

@@ -1,8 +1,8 @@
 package bpe
 
 // Leaping finds the ids of a piece token by token, from left to right. Merging takes time for each byte, leaping for
-// each token. So leaping is for text with long tokens, such as runs of spaces and dashes: a request has room for so much
-// of it that merging would hold a worker for too long.
+// each token. So leaping is for text with long tokens, such as runs of spaces and dashes: a request has room for so
+// much of it that merging would hold a worker for too long.
 //
 // Leaping relies on what mergeWindows shows: a sequence of tokens is what merging gives if each two neighbours are what
 // merging their bytes alone gives (they hold). So each beginning of a piece has one such sequence. Where no next token
@@ -12,7 +12,7 @@ const (
 	// least leapFirst bytes together.
 	leapMin   = 24
 	leapFirst = 16
-	// What a border costs, and what it costs to find out whether two tokens hold, where it costs 1 to remember it. Each
+	// The cost of a border, and of finding out whether two tokens hold, where it costs 1 to remember it. Each
 	// byte of a long piece pays 1, and maxCredit is saved. So leaping in vain takes less time than merging does.
 	newBorder = 4
 	newPair   = 16
@@ -33,9 +33,9 @@ type leaper struct {
 	// splits has the length of each token's left half, in bytes: what the last merge of its bytes joins. 0 is not known
 	// yet, and noSplit means that the token cannot be used here.
 	splits []uint8
-	// pairs are pairs of tokens, each in the place of its hash: left<<32 | right<<1 | whether they hold.
+	// pairs are pairs of tokens, each at the place of its hash: left<<32 | right<<1 | whether they hold.
 	pairs [1 << pairBits]uint64
-	// choices are tokens that were chosen, each in the place of its key's hash. open has the keys of the choices that may
+	// choices are tokens that were chosen, each at the place of its key's hash. open has the keys of the choices that may
 	// still turn out wrong. The token at dst[i] has the place i modulo their number.
 	choices [1 << choiceBits]choice
 	open    [2 * settled]uint64
@@ -55,9 +55,9 @@ type choice struct {
 	id  uint32
 }
 
-// leap appends the ids of piece[done:] as far as it can, and at most until there are more than limit. It returns dst
-// and the number of bytes that dst[base:] stands for then. All neighbours hold, as they must in dst before. Whatever is
-// not reached is to be merged.
+// leap appends ids of piece[done:] while it can, and at most until there are more than limit. It returns dst
+// and the number of bytes that dst[base:] stands for then. All neighbours hold, as they must in dst before. The rest
+// is to be merged.
 func (e *Encoder) leap(dst []uint32, v *Vocabulary, base int, piece string, done, limit int) ([]uint32, int) {
 	if len(piece)-done < leapMin || !beginsLong(v, piece[done:]) {
 		return dst, done
@@ -102,7 +102,7 @@ func (e *Encoder) leap(dst []uint32, v *Vocabulary, base int, piece string, done
 	return dst, done
 }
 
-// contextOf returns what a choice may depend on: the run with which the text begins, as far as it matters, the byte
+// contextOf returns what a choice may depend on: the part that matters of the run with which the text begins, the byte
 // after it, and the token before if it is of the same run.
 func contextOf(v *Vocabulary, text string, before []uint32) uint64 {
 	period, run := runOf(text)
@@ -284,9 +284,9 @@ func (e *Encoder) holds(v *Vocabulary, piece string, border int, left, right uin
 }
 
 // findHolds is holds without its memory; known is false if a token cannot be used. It follows the merges of both tokens
-// back in time. What is inside a token merges as if it were alone, so only the parts at the border matter. Each exists
-// from its own merge until that of the next larger part. Merges come in the order of their ids, since [Encoder.split]
-// refuses tokens for which they do not. Of equal ids the leftmost comes first.
+// back in time. The inside of a token merges as if it were alone, so only the parts at the border matter. Each exists
+// from its own merge until the merge of the next larger part. Merges come in the order of their ids, since
+// [Encoder.split] refuses tokens for which they do not. Of equal ids the leftmost comes first.
 func (e *Encoder) findHolds(v *Vocabulary, piece string, border int, left, right uint32) (holds, known bool) {
 	l, r := v.size(left), v.size(right)
 	leftEnd, rightEnd := noToken, noToken // when the parts are merged into larger ones

@@ -28,7 +28,7 @@ func (v *Vocabulary) Lookup(piece string) (id uint32, ok bool) {
 	return uint32(token >> rankShift), token != noToken
 }
 
-// What a search returns is a token's id << rankShift | the base of its node, which is 0 if no token continues it. noToken
+// A search returns a token's id << rankShift | the base of its node, which is 0 if no token continues it. noToken
 // has an id that is higher than every other.
 const (
 	rankShift = 32

@@ -58,7 +58,8 @@ func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece string, limit 
 	}
 }
 
-// mergeWindow merges piece[done:end], where dst[base:] stands for piece[:done], and as much of what is before as it must.
+// mergeWindow merges piece[done:end], where dst[base:] stands for piece[:done], and as much of what is before as it
+// must.
 func (e *Encoder) mergeWindow(dst []uint32, v *Vocabulary, base int, piece string, done, end int) ([]uint32, int) {
 	if e.leaper != nil {
 		e.leaper.earn(end - done)
@@ -129,7 +130,7 @@ func dropTail(dst []uint32, v *Vocabulary, base, done, back int) ([]uint32, int)
 // once.
 const exceedsAfter = 256
 
-// exceeds reports whether piece has more than limit ids, whatever follows end. ids are those of piece[:end].
+// exceeds reports whether piece has more than limit ids, whatever follows end. ids are the ids of piece[:end].
 //
 // The whole piece has a border within one token's length before end. Up to its border nearest to end it has the ids
 // that these bytes alone give, because nothing merges over a border. So the smallest count that any position there
@@ -143,7 +144,7 @@ func (e *Encoder) exceeds(ids []uint32, v *Vocabulary, piece string, end, limit 
 	return true
 }
 
-// countTo returns the number of ids of piece[:to]; to is at or before end, and ids are those of piece[:end]. Like
+// countTo returns the number of ids of piece[:to]; to is at or before end, and ids are the ids of piece[:end]. Like
 // mergeWindows it continues from a border before to.
 func (e *Encoder) countTo(ids []uint32, v *Vocabulary, piece string, end, to int) int {
 	for back := overlap; ; back *= 2 {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestMergeWithin shows that a piece is given up only if it has more ids than the limit, soon after that many, and that
-// otherwise all ids are those of Merge. The merges of this vocabulary reach back far.
+// otherwise all ids are the same as from Merge. The merges of this vocabulary reach back far.
 func TestMergeWithin(t *testing.T) {
 	v := build(t, testTokens())
 	rng := rand.New(rand.NewPCG(3, 4))

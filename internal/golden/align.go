@@ -53,7 +53,7 @@ func commonLines(a, b []string) [][]int32 {
 }
 
 // slideUp moves each block of added or of removed lines up to where it begins with the line that is indented the least,
-// as far as the block is the same there: a new item of a list is then shown from its first line to its last.
+// if the block is the same there: a new item of a list is then shown from its first line to its last.
 func slideUp(edits []edit) []edit {
 	for start := 0; start < len(edits); start++ {
 		sign := edits[start].sign

@@ -95,7 +95,7 @@ func TestAppendValue(t *testing.T) {
 
 // FuzzValidate compares the scanner with encoding/json, which accepts bad UTF-8 and lone surrogates and has a larger
 // limit of depth. encoding/json must accept what [Validate] accepts, and refuse what Validate refuses as malformed.
-// What is accepted must survive being written and read again.
+// An accepted value must survive being written and read again.
 func FuzzValidate(f *testing.F) {
 	for _, s := range []string{`{"a":[1,2.5e3,{"b":null}],"c":"\u00e9"}`, `[[[[`, `"\ud800"`, "\"\xff\"", `{"a":1,"a":2}`,
 		`-0`, `[1,]`} {

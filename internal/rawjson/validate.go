@@ -76,7 +76,7 @@ func SkipString(data []byte, i int) int {
 	return s.pos
 }
 
-// SkipNumber returns the position after the JSON number that begins at i in data, or -1 if none does. What stands after
+// SkipNumber returns the position after the JSON number that begins at i in data, or -1 if none does. The text after
 // the number is not looked at.
 func SkipNumber(data []byte, i int) int {
 	s := scanner{data: data, pos: i}
@@ -87,7 +87,7 @@ func SkipNumber(data []byte, i int) int {
 }
 
 // SkipValid returns the position after the JSON value that begins at i in data, or -1 if none does. It accepts the
-// values that [Validate] accepts. What stands after the value is not looked at.
+// values that [Validate] accepts. The text after the value is not looked at.
 func SkipValid(data []byte, i, maxDepth int) int {
 	s := scanner{data: data, pos: i, maxValues: math.MaxInt}
 	if s.value(maxDepth) != nil {

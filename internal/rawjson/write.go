@@ -19,8 +19,8 @@ func AppendInt(dst []byte, v int64) []byte {
 		buf[at] = byte('0' + u%10)
 		u /= 10
 	}
-	// Nearly all numbers are token ids. For them there are two digits at once, and divisions of 32 bits: those of 64 bits
-	// would stay divisions, since WebAssembly has no products of 128 bits.
+	// Nearly all numbers are token ids. For them there are two digits at once, and divisions of 32 bits: divisions of 64
+	// bits would stay divisions, since WebAssembly has no products of 128 bits.
 	w := uint32(u)
 	for w >= 10 {
 		at -= 2

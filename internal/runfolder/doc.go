@@ -1,4 +1,4 @@
-// Package runfolder makes temporary folders for one run of a program, and removes those of runs that were killed.
+// Package runfolder makes temporary folders for one run of a program, and removes the folders of runs that were killed.
 //
 // It does not know what is in the folders.
 package runfolder

@@ -42,7 +42,7 @@ func New(parent, prefix string) (*Folder, error) {
 // File returns the path of a file in the folder.
 func (f *Folder) File(name string) string { return filepath.Join(f.Path, name) }
 
-// Remove removes the folder and all that is in it. What cannot be removed is left to [RemoveDead].
+// Remove removes the folder and all that is in it. Files that cannot be removed are left to [RemoveDead].
 func (f *Folder) Remove() {
 	_ = os.RemoveAll(f.Path)
 	if f.lock != nil {

@@ -15,7 +15,7 @@ func LineSize(b []byte) int {
 		// The loop's condition is the check: TinyGo would make two more of each access.
 		w := binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), i))[:])
 		lf, cr := w^ones*'\n', w^ones*'\r'
-		// The highest bit of the first zero byte of each is set, and perhaps those of later bytes.
+		// The highest bit of the first zero byte of each is set, and perhaps the highest bits of later bytes.
 		if found := ((lf-ones)&^lf | (cr-ones)&^cr) & highs; found != 0 {
 			return i + bits.TrailingZeros64(found)>>3
 		}

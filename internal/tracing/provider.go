@@ -22,12 +22,12 @@ import (
 
 // Options say who sends spans, and where.
 type Options struct {
-	// Host is the collector's host:port, and TLS reports whether it speaks TLS. CAFile holds the certificates against which
-	// it is checked. Empty: the system's.
+	// Host is the collector's host:port, and TLS reports whether it speaks TLS. CAFile holds the certificates against
+	// which it is checked. Empty: the system's.
 	Host   string
 	TLS    bool
 	CAFile string
-	// Path is that of OTLP over HTTP. Empty: gRPC.
+	// Path is the path of OTLP over HTTP. Empty: gRPC.
 	Path string
 	// Share is the part of the traces, from 0 to 1, that begin here and are sent. For others, whoever began them decides.
 	Share float64

@@ -17,7 +17,7 @@ type Stream struct {
 	Strict bool `json:"strict"`
 	// Resume reports whether tokens are fed after an error too.
 	Resume bool `json:"resume"`
-	// Ended reports whether the last step is that of the stream's end, for which there is no token.
+	// Ended reports whether the last step is the stream's end, for which there is no token.
 	Ended    bool            `json:"ended"`
 	Steps    Steps           `json:"steps"`
 	Messages json.RawMessage `json:"messages"`

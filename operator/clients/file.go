@@ -64,8 +64,8 @@ func (l *Limits) Counted() bool { return *l != Limits{Context: l.Context} }
 // Client returns the client with this name, or nil.
 func (f *File) Client(name string) *Client { return f.byName[name] }
 
-// Limits returns the limits of a client over all models, and those of its requests for one model. A name that is not in
-// the file has the defaults.
+// Limits returns the limits of a client over all models, and the limits of its requests for one model. A name that is
+// not in the file has the defaults.
 func (f *File) Limits(client, model string) (all, ofModel Limits) {
 	c := f.Client(client)
 	if c == nil {

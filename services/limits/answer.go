@@ -55,7 +55,7 @@ func roundUp(d time.Duration) time.Duration {
 	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// refusalBody returns the error in OpenAI's form. Its words are those of OpenAI's where clients look for them.
+// refusalBody returns the error in OpenAI's form. Its words are OpenAI's where clients look for them.
 func refusalBody(model string, r *ledger.Refusal) []byte {
 	of := model
 	if r.Limit.Model == "" {

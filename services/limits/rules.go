@@ -12,7 +12,7 @@ import (
 )
 
 // KeysFile has the [Rules] of a keys file. It is read again whenever it changes; while it has an error, the last good
-// one stays in force. What has been used stays used, as much of each limit as before.
+// one stays in force. Used tokens stay used, as much of each limit as before.
 type KeysFile struct {
 	file    atomic.Pointer[clients.File]
 	watched *watch.Files
@@ -64,7 +64,7 @@ func (k *KeysFile) Limits(client, model string) []ledger.Limit {
 	return appendLimits(appendLimits(nil, "", &all), model, &ofModel)
 }
 
-// appendLimits appends those of the limits that a ledger counts.
+// appendLimits appends the limits that a ledger counts.
 func appendLimits(to []ledger.Limit, model string, l *clients.Limits) []ledger.Limit {
 	for _, one := range []struct {
 		resource ledger.Resource

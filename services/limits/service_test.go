@@ -141,7 +141,7 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
-// What Envoys may send besides: nothing of it ends the service or counts for anybody.
+// TestOddDescriptors sends other things that Envoys may send: nothing of it ends the service or counts for a client.
 func TestOddDescriptors(t *testing.T) {
 	s := newService(t, stopped(), ledger.Limit{Resource: ledger.Tokens, Max: 10, Window: ledger.Minute})
 	other := question("reservation", "a", 99)
@@ -291,7 +291,7 @@ func TestLedgerFails(t *testing.T) {
 	}
 }
 
-// What waits when the service ends is settled if the ledger is back by then.
+// TestCloseSettles: settlements that wait when the service ends are made if the ledger is back by then.
 func TestCloseSettles(t *testing.T) {
 	l := &breaking{Memory: stopped()}
 	s := New(Options{Ledger: l, Rules: rules(nil)})

@@ -20,9 +20,9 @@ func failing(t *testing.T, a, b int) Families {
 	return all
 }
 
-// TestFailed: failed attempts are counted by pool, of all Envoys together, and forgotten after a while. What an Envoy
-// has counted before it was known, or before its pool was, does not count; what it has counted since it was started
-// again does.
+// TestFailed: failed attempts are counted by pool, of all Envoys together, and forgotten after a while. Attempts that
+// an Envoy has counted before it was known, or before its pool was, do not count; attempts that it has counted since it
+// was started again does.
 func TestFailed(t *testing.T) {
 	h, c := newHistory(t)
 	wants := func(when string, want map[string]int) {

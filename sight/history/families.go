@@ -23,7 +23,7 @@ type Sample struct {
 	Labels map[string]string
 	// Value is the value of a counter or a gauge.
 	Value float64
-	// Buckets are those of a histogram, with rising bounds. The last bound may be infinite.
+	// Buckets are a histogram's, with rising bounds. The last bound may be infinite.
 	Buckets []Bucket
 }
 

@@ -89,7 +89,7 @@ func (h *History) Dropped() uint64 {
 	return h.dropped
 }
 
-// Add adds the metrics of one Envoy, which from tells apart from others. What its counters have gained since the last
+// Add adds the metrics of one Envoy, which from tells apart from others. The gain of its counters since the last
 // time is spread over the time between. The first time there is nothing to compare with, and nothing is gained. An
 // Envoy of whose counters one has become smaller has been started again, and has counted from 0.
 func (h *History) Add(at time.Time, from string, families Families) {

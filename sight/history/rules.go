@@ -78,7 +78,7 @@ type counter struct {
 	value  float64
 }
 
-// read returns what the families come to, and how many values are no counts. pools are those of which failed attempts
+// read returns what the families come to, and how many values are no counts. pools are the pools whose failed attempts
 // are counted.
 func read(all Families, pools map[string]bool) (r reading, dropped int) {
 	r = reading{counters: map[string]counter{}, streams: math.NaN()}

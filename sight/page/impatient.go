@@ -30,7 +30,7 @@ func (i *impatient) Unwrap() http.ResponseWriter { return i.ResponseWriter }
 // pieceSize is how much a reader must take in within [writeTimeout], in bytes.
 const pieceSize = 256 << 10
 
-// writeAll writes the body of a response. Whoever does not read it holds it no longer than [writeTimeout].
+// writeAll writes the body of a response. A client that does not read it holds it no longer than [writeTimeout].
 func writeAll(w http.ResponseWriter, body []byte) {
 	out := newImpatient(w, writeTimeout)
 	for len(body) > 0 {

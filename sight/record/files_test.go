@@ -32,7 +32,7 @@ func namesIn(t *testing.T, folder string) (names []string, size int64) {
 	return names, size
 }
 
-// TestFolderLimit: the oldest records go, those of earlier runs too, and nothing else in the folder does.
+// TestFolderLimit: the oldest records go, also from earlier runs, and nothing else in the folder does.
 func TestFolderLimit(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"20260102T030405.006Z-first.jsonl", "20260102T030405.007Z-second.jsonl", "notes.jsonl",
@@ -83,7 +83,7 @@ func TestMaxFiles(t *testing.T) {
 	}
 }
 
-// TestFolderIsFull: requests that run at once cannot fill the disk either. What is written of them stays whole.
+// TestFolderIsFull: requests that run at once cannot fill the disk either. Their lines stay whole.
 func TestFolderIsFull(t *testing.T) {
 	folder := t.TempDir()
 	log := &strings.Builder{}
@@ -118,8 +118,8 @@ func TestFolderIsFull(t *testing.T) {
 	}
 }
 
-// TestFullDiskIsLoggedSeldom: on a full disk each request fails by itself, since its file can be made. The log has a line
-// in each minute, with their number.
+// TestFullDiskIsLoggedSeldom: on a full disk each request fails by itself, since its file can be made. The log has a
+// line in each minute, with their number.
 func TestFullDiskIsLoggedSeldom(t *testing.T) {
 	log := &strings.Builder{}
 	now := time.Unix(1_800_000_000, 0)

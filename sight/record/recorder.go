@@ -42,7 +42,7 @@ type Options struct {
 	Tokenizer *tokenizer.Tokenizer
 	// Folder gets a file for each request. It is made if there is none. Empty: no files.
 	Folder string
-	// FolderLimit is how many bytes the records in Folder may have together, those of earlier runs too. There may be
+	// FolderLimit is how many bytes the records in Folder may have together, also records of earlier runs. There may be
 	// [MaxFiles] then. The oldest are removed. 0 means no bound. Less than [MinFolderLimit] is an error.
 	FolderLimit int64
 	// Keep is how many ended records stay in memory, and KeepBytes how much memory all records may take together, in

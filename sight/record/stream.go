@@ -16,7 +16,7 @@ import (
 // stream makes lines of the frames of one request.
 type stream struct {
 	entry *entry
-	// began is the time of the first frame, and at that of the newest, in microseconds since 1970.
+	// began is the time of the first frame, and at the time of the newest, in microseconds since 1970.
 	began, at int64
 	// request and sent are lines that wait for the rest of their bodies. They are nil once they are written.
 	request *line.Request
@@ -148,7 +148,7 @@ func (s *stream) settleRequest() {
 	s.entry.write(l)
 }
 
-// pause is called when no further frame has come yet. What a server gets is written as soon as it is whole: the server
+// pause is called when no further frame has come yet. A server's request is written as soon as it is whole: the server
 // may think for long.
 func (s *stream) pause() {
 	if s.sent != nil && s.sentBody.whole() {
@@ -185,7 +185,7 @@ func (s *stream) takeHead(payload []byte) {
 	s.answer = newAnswer(s, l.ResponseHead)
 }
 
-// takeChunk reads what the server has sent. What is no tokens is written as it is.
+// takeChunk reads what the server has sent. Data without tokens is written as it is.
 func (s *stream) takeChunk(f tap.Frame) {
 	if f.At != s.chunkAt { // a large chunk comes in several frames
 		s.dropChunk()
@@ -268,7 +268,7 @@ func (s *stream) writeEnd(l *line.End) {
 	s.entry.write(l)
 }
 
-// readJSON reads a payload. What cannot be read stays empty: the record goes on.
+// readJSON reads a payload. A payload that cannot be read leaves it empty: the record goes on.
 func readJSON(payload []byte, to any) { _ = json.Unmarshal(payload, to) }
 
 // known returns the counts of the kinds of recoveries that there are.

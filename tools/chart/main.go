@@ -1,5 +1,5 @@
 // Program chartcheck checks a Helm chart and Kubernetes objects without a cluster: Helm's own linter and renderer, the
-// schemas of Kubernetes, and those of custom resources.
+// schemas of Kubernetes, and the schemas of custom resources.
 //
 //	chartcheck lint CHART [VALUES...]
 //	chartcheck render [-release NAME] [-namespace NAME] CHART [VALUES...]

@@ -12,7 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
-// The tables that this command writes, by their header lines. The operator's settings are wholly those of package config.
+// The tables that this command writes, by their header lines. The operator's settings come wholly from package config.
 // In the other tables names, kinds, labels and defaults come from the contract. Text after a default in its cell and
 // meanings are written by hand and kept.
 const (

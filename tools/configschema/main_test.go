@@ -117,7 +117,7 @@ func TestSchemaAndParserAgree(t *testing.T) {
 	}
 }
 
-// TestExamples checks the configurations of examples/ that are whole, and those of the pages about chat servers.
+// TestExamples checks the configurations of examples/ that are whole, and the ones in the pages about chat servers.
 func TestExamples(t *testing.T) {
 	schema := compile(t)
 	files, err := filepath.Glob("../../examples/nemo-gym/*.yaml")

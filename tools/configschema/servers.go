@@ -8,7 +8,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// The tables of docs/servers.md. What clients lose is written by hand and kept.
+// The tables of docs/servers.md. The losses of clients are written by hand and kept.
 const (
 	serversTable = "| kind | prompts | answers | control tokens | choices | logprobs | stop tokens | structural tags | " +
 		"thinking budget | scheduling | least tokens | biases | conversations |"

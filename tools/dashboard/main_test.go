@@ -43,7 +43,7 @@ func TestFile(t *testing.T) {
 	if err := problem(board.Validate()); err != nil {
 		t.Error(err)
 	}
-	// What the library does not know, it would read without a look.
+	// The library would read members that it does not know without a look.
 	for _, p := range board.Panels {
 		if p.Panel == nil {
 			continue

@@ -7,7 +7,7 @@ const (
 	ofModel = `{model=~"$model",instance=~"$envoy"}`
 	ofEnvoy = `{instance=~"$envoy"}`
 	ofPool  = `{pool=~"$pool"}`
-	// said narrows kinds of tokens to those of answers.
+	// said narrows kinds of tokens to the kinds of answers.
 	said = `kind!~"prompt|cached|tool_output"`
 	// clients are the listeners for clients, and not that for Prometheus.
 	clients = `{envoy_http_conn_manager_prefix!~"admin|harmony-stats",instance=~"$envoy"}`

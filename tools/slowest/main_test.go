@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestReport checks the order of the tables, and that the output of a failed test is shown with its subtests' and that
-// of a test that passed is not.
+// TestReport checks the order of the tables, and that the output of a failed test is shown with its subtests', and the
+// output of a test that passed is not.
 func TestReport(t *testing.T) {
 	const in = `{"Action":"start","Package":"p"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"quiet\n"}

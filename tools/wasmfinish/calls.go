@@ -52,7 +52,7 @@ func limitInlining(sections []wasmfile.Section) error {
 type calls struct {
 	// imported is the number of imported functions, whose indices come first.
 	imported int
-	// types and sizes are those of the module's own functions.
+	// types and sizes are for the module's own functions.
 	types, sizes []int
 	// limits says whether the table has a largest size. first is its first free slot.
 	limits byte

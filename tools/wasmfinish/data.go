@@ -9,7 +9,7 @@ import (
 // maxGap is how many zeros may be between two data segments that become one.
 const maxGap = 64
 
-// joinData joins data segments that have only a few zeros between them, and removes all names except those of
+// joinData joins data segments that have only a few zeros between them, and removes all names except the names of
 // functions. Binaryen begins a new segment wherever it can omit zeros. The address and the size of each, and its name,
 // take more room in a compressed module than the zeros do. A module with passive segments stays as it is.
 func joinData(sections []wasmfile.Section) error {

@@ -158,8 +158,8 @@ func (b *Builder) networkSettings(ctx context.Context) ([]string, error) {
 	return env, nil
 }
 
-// goEnv returns the environment for go, without settings of this machine that would change what it builds, those of
-// go env -w among them.
+// goEnv returns the environment for go, without settings of this machine that would change what it builds, such as the
+// settings of go env -w.
 func (b *Builder) goEnv(extra ...string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

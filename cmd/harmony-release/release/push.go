@@ -30,7 +30,7 @@ type Push struct {
 const versionLabel = "org.opencontainers.image.version"
 
 // Run pushes all images and the chart of the release in a folder, whose checksums must be right, under the release's
-// version. It returns the references with their digests. Credentials are those of docker login (~/.docker/config.json).
+// version. It returns the references with their digests. Credentials come from docker login (~/.docker/config.json).
 func (p *Push) Run(ctx context.Context, folder string) ([]string, error) {
 	if _, err := Verify(folder); err != nil {
 		return nil, err

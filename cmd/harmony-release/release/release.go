@@ -57,7 +57,7 @@ func Platforms() []Platform {
 	return []Platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
 }
 
-// writers write what a release consists of into its folder. What comes later in a list may read what came before.
+// writers write the parts of a release into its folder. A later writer in the list may read what came before.
 var writers = []struct {
 	what  string
 	write func(p *Parts, folder string) error

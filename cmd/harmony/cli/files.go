@@ -16,8 +16,8 @@ const ModuleName = "harmony-filter.wasm"
 const howToGetFilter = "install a release (docs/installing.md), or in a checkout run make wasm and name " +
 	"dist/" + ModuleName + " with --wasm"
 
-// findModule returns the filter: the file explicit, else the one inside this program, else a file next to this program or
-// in dist/.
+// findModule returns the filter: the file explicit, else the one inside this program, else a file next to this program
+// or in dist/.
 func findModule(explicit string, inside func() ([]byte, error)) (FilterSource, error) {
 	if explicit != "" {
 		if !IsFile(explicit) {
@@ -58,7 +58,7 @@ func moduleBeside() string {
 	return ""
 }
 
-// SystemCAFile returns the path of the system's trusted certificates, or "" if they are at none of the usual places.
+// SystemCAFile returns the path of the system's trusted certificates, or "" if they are not at a usual place.
 func SystemCAFile() string {
 	for _, f := range []string{
 		os.Getenv("SSL_CERT_FILE"),

@@ -28,7 +28,7 @@ type FilterFlags struct {
 	client       *http.Client // nil is the default client
 }
 
-// Add adds the flags to those of a command.
+// Add adds the flags to a command's.
 func (f *FilterFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.wasm, "wasm", "", "the filter's `FILE`, or an https URL with --wasm-sha256 (default: the "+
 		"filter in this program; if it was built without, harmony-filter.wasm next to it, or dist/harmony-filter.wasm)")

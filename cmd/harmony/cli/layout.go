@@ -20,7 +20,7 @@ type LayoutFlags struct {
 	width int
 }
 
-// Add adds the flags to those of a command.
+// Add adds the flags to a command's.
 func (f *LayoutFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Color, "color", "auto",
 		"colours `WHEN`: always, never, or auto (on a terminal, unless NO_COLOR is set)")

@@ -16,7 +16,7 @@ import (
 // ServerTLS has the files for TLS with Envoys. If they are all empty, connections have no TLS.
 type ServerTLS struct{ Certificate, Key, ClientCA string }
 
-// Add adds the flags to those of a command.
+// Add adds the flags to a command's.
 func (s *ServerTLS) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Certificate, "certificate", "",
 		"`FILE` of the certificate that Envoys check (default: clear text)")

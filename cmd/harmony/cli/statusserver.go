@@ -29,7 +29,7 @@ func ListenTwice(listen, status string, tls *ServerTLS, log *slog.Logger) (
 	return l, forStatus, nil
 }
 
-// StatusMux returns a mux with the metrics of a part of the program, and those of the Go runtime and the process.
+// StatusMux returns a mux with the metrics of a part of the program, of the Go runtime and of the process.
 func StatusMux(c prometheus.Collector) *http.ServeMux {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(c, collectors.NewGoCollector(),

@@ -10,7 +10,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
-// The names of the programs in traces. That of Envoy is in its own configuration.
+// The names of the programs in traces. Envoy's name is in its own configuration.
 const (
 	TracedService      = "harmony-responses"
 	TracedControlPlane = "harmony-controlplane"

@@ -157,7 +157,7 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 		o.Control = control
 		defer control.Close() // again, for an end before the control plane has begun
 	}
-	// What is wrong with the file is the control plane's to report.
+	// The control plane reports what is wrong with the file.
 	if c, err := config.Load(f.file); err == nil {
 		traces, err := cli.NewTraces(c, cli.TracedControlPlane, log)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli/clitest"
 )
 
-// TestLimitsUsage has command lines and keys files that are wrong. None of the errors has a key or a password.
+// TestLimitsUsage has command lines and keys files that are wrong. No error has a key or a password.
 func TestLimitsUsage(t *testing.T) {
 	good := clitest.WriteFile(t, "keys.yaml", "clients: [{name: acme}]\n")
 	leaking := clitest.WriteFile(t, "leaking.yaml", "clients: [{name: acme, hashes: [sk-hunter2]}]\n")

@@ -357,7 +357,7 @@ func (o *probeOutput) page() {
 	}
 }
 
-// cell returns a text as a cell of a Markdown table. What a server says is shown as it is, and not as markup.
+// cell returns a text as a cell of a Markdown table. A server's words are shown as they are, and not as markup.
 func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", `\<`, "\n", " ", "@", "@\u2060").Replace(text)
 }

@@ -49,8 +49,8 @@ func TestRolloutUsage(t *testing.T) {
 	}
 }
 
-// TestControlSocket: only its owner can open it. What a killed process has left is replaced. A socket in use, and a file
-// of another kind, are not.
+// TestControlSocket: only its owner can open it. A socket that a killed process has left is replaced. A socket in use,
+// and a file of another kind, are not.
 func TestControlSocket(t *testing.T) {
 	folder, err := os.MkdirTemp("", "control") // short enough for a socket
 	if err != nil {

@@ -64,7 +64,7 @@ this is for the way back, before an older program runs again. Stop every replica
 }
 
 // dataFlags name a tenant and a store. A tenant is a client by key, a value of the tenant's header, or both. A tenant
-// without a name is that of requests without the header. Without a store it is the configuration's.
+// without a name stands for requests without the header. Without a store it is the configuration's.
 type dataFlags struct {
 	name, client string
 	none         bool
@@ -102,7 +102,7 @@ func (f *dataFlags) errNothing() error {
 	return fmt.Errorf("nothing is stored of the client %q with the tenant %q", f.client, f.name)
 }
 
-// open opens the store, which is that of the configuration's responses service unless a flag names it. It returns the
+// open opens the store, which is the configuration's unless a flag names it. It returns the
 // tenant too.
 func (f *dataFlags) open(ctx context.Context, file string) (*store.Store, store.Tenant, error) {
 	t, err := f.tenant()

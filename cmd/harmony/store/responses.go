@@ -176,8 +176,8 @@ func newService(c *config.Config, gateway, key string, traces *tracing.Provider,
 	}), nil
 }
 
-// serviceSettings returns what can change of a configuration's responses service while it runs. gateway is that of
-// [newService]. It reads the files with the headers of tools' servers.
+// serviceSettings returns what can change of a configuration's responses service while it runs. gateway is the same as
+// for [newService]. It reads the files with the headers of tools' servers.
 func serviceSettings(c *config.Config, gateway string) (s responses.Settings, err error) {
 	r := &c.ResponsesService
 	if gateway = cmp.Or(r.Gateway, gateway); gateway == "" {
@@ -242,7 +242,7 @@ type Service struct {
 	once    sync.Once
 }
 
-// New returns the service of this program, which is not started. It serves on a listener. What runs may take
+// New returns the service of this program, which is not started. It serves on a listener. Running responses may take
 // drainTime to end.
 func New(l net.Listener, drainTime time.Duration) *Service {
 	s := &Service{listener: l, drainTime: drainTime, key: os.Getenv(serviceKeyVariable)}
@@ -260,7 +260,7 @@ func (s *Service) Deputy() clients.Hash {
 	return clients.HashOf(s.key)
 }
 
-// Start runs the service. gateway is that of [newService].
+// Start runs the service. gateway is the same as for [newService].
 func (s *Service) Start(c *config.Config, gateway string, log *slog.Logger) (err error) {
 	if s == nil {
 		return nil

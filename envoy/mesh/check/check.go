@@ -47,7 +47,7 @@ type Options struct {
 	Model string
 	// Authorization is the header's value for all requests to the gateway, or empty.
 	Authorization string
-	// Transport sends the requests. nil: that of net/http.
+	// Transport sends the requests. nil: net/http's.
 	Transport *http.Transport
 	// Timeout is how long one request may take. 0: 20 seconds, in which the filter finds out that no body is shown.
 	Timeout time.Duration

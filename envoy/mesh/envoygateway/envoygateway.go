@@ -15,13 +15,13 @@ import (
 
 // Options are the inputs of [Objects] besides the configuration.
 type Options struct {
-	// Name is the name of the Gateway and begins the others' names. Namespace is that of all objects.
+	// Name is the name of the Gateway and begins the others' names. Namespace is the namespace of all objects.
 	Name, Namespace string
 	// Class is the GatewayClass.
 	Class string
 	// Module is where the filter is. A file can only be used in full mode.
 	Module mesh.Module
-	// Servers are the servers of each pool, also those of servers files.
+	// Servers are the servers of each pool, also from servers files.
 	Servers map[string][]xds.Server
 }
 
@@ -143,7 +143,7 @@ func (b *builder) gateway() {
 		{Key: "gatewayClassName", Value: b.options.Class}, {Key: "listeners", Value: listeners}})
 }
 
-// clientPolicy adds what a client may do. All of it would be missed if a patch did not fit, so none of it is a patch.
+// clientPolicy adds what a client may do. All of it would be missing if a patch did not fit, so it is no patch.
 func (b *builder) clientPolicy() {
 	manager := b.parts.Manager
 	h2 := manager.GetHttp2ProtocolOptions()

@@ -22,7 +22,7 @@ const (
 type Options struct {
 	// Name is the name of most objects, and begins the others' names.
 	Name string
-	// Namespace is that of the gateway's pods: an EnvoyFilter of another one would not reach them.
+	// Namespace is the namespace of the gateway's pods: an EnvoyFilter of another one would not reach them.
 	Namespace string
 	// Selector has labels of the gateway's pods.
 	Selector map[string]string
@@ -40,7 +40,7 @@ type Options struct {
 	PullSecret string
 	// API is [WasmPlugin] or [TrafficExtension], in reduced mode.
 	API string
-	// Servers are the servers of each pool, also those of servers files.
+	// Servers are the servers of each pool, also from servers files.
 	Servers map[string][]xds.Server
 }
 

@@ -70,7 +70,7 @@ func (b *builder) pack(m proto.Message) *anypb.Any {
 // full reports whether the filter comes by an EnvoyFilter.
 func (b *builder) full() bool { return b.config.Config.Mode == contract.ModeFull }
 
-// wasm returns the filter's configuration. Istio's agent puts a file in the place of what it has fetched; the cluster
+// wasm returns the filter's configuration. Istio's agent puts a file instead of what it has fetched; the cluster
 // has no meaning.
 func (b *builder) wasm() *anypb.Any {
 	const agent, timeout = "_", 30

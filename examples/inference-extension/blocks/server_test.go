@@ -48,7 +48,7 @@ func (c cluster) ModelRewriteGet(string) (*v1alpha2.InferenceModelRewriteRule, s
 func (c cluster) Admit(context.Context, *handlers.RequestContext, int) error { return nil }
 
 // TestInPicker runs the Inference Extension's own picker with config.yaml, and speaks with it as Envoy does: headers,
-// then the body. Requests with the same first blocks get the same pod, and those of other tenants spread.
+// then the body. Requests with the same first blocks get the same pod, and requests of other tenants spread.
 func TestInPicker(t *testing.T) {
 	client := startPicker(t)
 	home := map[int]string{}

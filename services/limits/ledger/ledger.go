@@ -13,7 +13,7 @@ type Resource string
 const (
 	// Requests are requests that were let through, by the window.
 	Requests Resource = "requests"
-	// Tokens are those of the prompt and of the answer, by the window.
+	// Tokens are the tokens of the prompt and of the answer, by the window.
 	Tokens Resource = "tokens"
 	// Concurrency is the number of requests that run at once. It has no window.
 	Concurrency Resource = "concurrency"
@@ -63,7 +63,7 @@ const Unknown int64 = -1
 type Answer struct {
 	// Refusal is nil if the reservation was made, or had been made before.
 	Refusal *Refusal
-	// States are those of the reservation's limits, in their order, after it was made or refused.
+	// States are the states of the reservation's limits, in their order, after it was made or refused.
 	States []State
 }
 

@@ -85,7 +85,7 @@ func NewMemory(o Options) *Memory {
 	return m
 }
 
-// clock returns the time in microseconds. That of a process does not go back.
+// clock returns the time in microseconds. A process's time does not go back.
 func (m *Memory) clock() float64 { return micros(m.now().Sub(m.start)) }
 
 // Reserve implements [Ledger].

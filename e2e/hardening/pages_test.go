@@ -20,6 +20,13 @@ import (
 // runSession types a session of a page into a shell, in a folder of its own with the examples.
 func runSession(t *testing.T, page, heading string, files map[string]string, replace ...string) {
 	t.Helper()
+	session := lab.ReadSession(t, page, heading)
+	runTyped(t, &session, files, replace...)
+}
+
+// runTyped is runSession for a session that has been read.
+func runTyped(t *testing.T, session *lab.Session, files map[string]string, replace ...string) {
+	t.Helper()
 	folder := t.TempDir()
 	if err := os.Symlink(lab.File("examples"), filepath.Join(folder, "examples")); err != nil {
 		t.Fatal(err)
@@ -29,7 +36,6 @@ func runSession(t *testing.T, page, heading string, files map[string]string, rep
 			t.Fatal(err)
 		}
 	}
-	session := lab.ReadSession(t, page, heading)
 	for ; len(replace) > 1; replace = replace[2:] {
 		session.Replace(replace[0], replace[1])
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim/vllm"
 )
 
-// What the users of a server need of package server.
+// The users of a server need these of package server.
 type (
 	// Server is the simulated server. [New] makes one.
 	Server = server.Server

@@ -205,7 +205,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// What text shows and how a completion ends, by the request's fields and a scripted answer.
+// TestTextAndFinish checks which text is shown and how a completion ends, by the request's fields and a scripted
+// answer.
 func TestTextAndFinish(t *testing.T) {
 	const reply = "<|channel|>final<|message|>Hi 🪿 there"
 	for _, tc := range []struct {

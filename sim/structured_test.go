@@ -17,7 +17,7 @@ const wellTag = `{"type":"structural_tag","format":{"type":"sequence","elements"
 			{"type":"optional","content":{"type":"const_string","value":"<|call|>"}}]},
 		{"type":"sequence","elements":[{"type":"const_string","value":"<|channel|>final<|message|>"},{"type":"json_schema","json_schema":true}]}]}]}}`
 
-// What vLLM refuses, and also what xgrammar would ignore.
+// TestTagRefusals has tags that vLLM refuses, and also some that xgrammar would ignore.
 func TestTagRefusals(t *testing.T) {
 	_, url := start(t, Options{})
 	ids, _ := json.Marshal(encode(hello))

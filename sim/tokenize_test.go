@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestTokenize checks the ids of a text. Those of the first two cases are tiktoken's for o200k_base.
+// TestTokenize checks the ids of a text. The ids of the first two cases are tiktoken's for o200k_base.
 func TestTokenize(t *testing.T) {
 	for name, tt := range map[string]struct {
 		options      Options

@@ -109,7 +109,7 @@ func TestTRTLLMRefusals(t *testing.T) {
 			t.Errorf("%s: status %d: %s", tc.fields, status, got)
 		}
 	}
-	// What the engine's own process refuses comes in a stream that has begun.
+	// A refusal of the engine's own process comes in a stream that has begun.
 	for _, tc := range []struct{ fields, want string }{
 		{`"prompt":[1,2,3,4,5,6,7,8]`, "`default_max_tokens` (0) must be greater than 0"},
 		{`"prompt":[1],"max_tokens":0`, "`max_tokens` (0) must be greater than 0"},

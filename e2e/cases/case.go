@@ -34,9 +34,9 @@ import (
 //
 //	request   the client's request as it stands on the wire: request line, headers, empty line, body
 //	script    the server's answers, as sim reads them; without it the simulated model answers
-//	settings  lines KEY VALUE: body_limit, stall_timeout_ms, those of contract.Settings and contract.ModelSettings by
+//	settings  lines KEY VALUE: body_limit, stall_timeout_ms, settings of contract.Settings and contract.ModelSettings by
 //	          their last name (reasoning_efforts: one word for all four), front_end (which of vLLM's the server is:
-//	          python, rust), server_context (its context, in tokens), server_fault, tokens_per_chunk, those of
+//	          python, rust), server_context (its context, in tokens), server_fault, tokens_per_chunk, settings of
 //	          setChatServer,
 //	          reduced_differs (the capability that reduced mode lacks, where it shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
@@ -353,7 +353,8 @@ func (c *Case) UpdateReduced(want string) error {
 
 func member(name, text string) txtar.File { return txtar.File{Name: name, Data: []byte(text)} }
 
-// rewrite puts members at the end of the case's file, in place of those of the same names; an empty one is left out.
+// rewrite puts members at the end of the case's file, instead of the members of the same names; an empty one is left
+// out.
 func (c *Case) rewrite(members ...txtar.File) error {
 	files := slices.DeleteFunc(slices.Clone(c.archive.Files), func(f txtar.File) bool {
 		return slices.ContainsFunc(members, func(m txtar.File) bool { return m.Name == f.Name })

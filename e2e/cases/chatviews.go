@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What may differ in the views of clients before two servers of which one takes conversations:
+// These may differ in the views of clients before two servers of which one takes conversations:
 var (
 	// Such models have no phases.
 	phase = regexp.MustCompile(`,?"phase":("[a-z_]+"|null)`)

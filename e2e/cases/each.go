@@ -34,7 +34,7 @@ func eachOf[S any](t *testing.T, all []*Case, mode string, start func(*testing.T
 		cases[c.gatewaySettings()] = append(cases[c.gatewaySettings()], c)
 	}
 	for _, settings := range slices.Sorted(maps.Keys(cases)) {
-		// The hosts end with their settings: those of all settings at once would take a machine's memory.
+		// The hosts end with their settings: hosts of all settings at once would take a machine's memory.
 		t.Run(settings, func(group *testing.T) {
 			var s *S
 			for _, c := range cases[settings] {

@@ -19,7 +19,7 @@ var chatServerClients = []string{"openai-python", "openai-node, Responses", "ope
 	"vercel-ai, Responses"}
 
 // TestChatServerClients lets clients, and Codex, speak to a model whose servers take conversations, in Envoy and
-// without it. What they see is checked as for a Harmony model.
+// without it. Their views are checked as for a Harmony model.
 func TestChatServerClients(t *testing.T) {
 	programs := clientFolder(t)
 	for _, host := range clientHosts {

@@ -169,7 +169,7 @@ func (c *codex) command(t *testing.T, args ...string) *exec.Cmd {
 		filepath.Join(packages, "node_modules/@openai/codex/bin/codex.js"), "exec", "--json", "--skip-git-repo-check",
 		"--dangerously-bypass-approvals-and-sandbox", // a sandbox of Codex's is not to be had in every container
 	}, args...)...)
-	// What runs in node is a program of its own, which must not outlive it.
+	// The program that runs in node must not outlive it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Dir = c.folder

@@ -66,7 +66,7 @@ const (
 	awaited                  // it ends by itself, and so does the client
 )
 
-// earlyRows are those of a gateway as it comes.
+// earlyRows are the rows of a gateway as it comes.
 var earlyRows = []earlyRow{
 	{"chat stop", true, stopsAtDone, letGo},
 	{"chat stop", true, readsOn, awaited},
@@ -93,7 +93,7 @@ var earlyRows = []earlyRow{
 	{"responses", true, leaves, letGo},
 }
 
-// hastyRows are those of a gateway with drain_tokens: 0.
+// hastyRows are the rows of a gateway with drain_tokens: 0.
 var hastyRows = []earlyRow{
 	{"chat stop", true, stopsAtDone, letGo},
 	{"chat stop", true, readsOn, cut},

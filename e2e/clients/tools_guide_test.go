@@ -18,7 +18,7 @@ import (
 )
 
 // TestToolsGuide follows docs/tools.md: its files and its requests, before a model that calls the tools. Only places
-// differ: those of the gateway, of its store, and of the tools' servers.
+// differ: where the gateway, its store, and the tools' servers are.
 func TestToolsGuide(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/tools.md")

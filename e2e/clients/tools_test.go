@@ -48,7 +48,7 @@ func TestToolClients(t *testing.T) {
 	}
 }
 
-// bankArguments are those of the server's tools.
+// bankArguments are the arguments of the server's tools.
 type bankArguments struct {
 	Text   string
 	Amount int

@@ -60,7 +60,7 @@ func TestADSTriesAgainWhatWasRefused(t *testing.T) {
 	}
 }
 
-// What stood in the way of a listener is gone when the server starts anew.
+// An obstacle in the way of a listener is gone when the server starts anew.
 func TestADSTriesAListenerAgain(t *testing.T) {
 	address := echoing(t, "a")
 	e := startEdge(t, adsWorld(t, "one", map[string]string{"one": address}))

@@ -222,7 +222,7 @@ func TestADSShowsWhatAnEnvoyRefuses(t *testing.T) {
 	e.until("current", func(one ads.Envoy) bool { return one.Current })
 }
 
-// Another server in the place of the one that has gone sends an Envoy nothing that it holds.
+// Another server instead of the one that has gone sends an Envoy nothing that it holds.
 func TestADSSendsNothingAgainAfterARestart(t *testing.T) {
 	a, b := echoing(t, "a"), echoing(t, "b")
 	e := startEdge(t, adsWorld(t, "one", map[string]string{"one": a, "two": a}))

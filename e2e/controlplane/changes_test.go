@@ -114,8 +114,8 @@ func (p *plane) restart(signal syscall.Signal, servers []string) time.Duration {
 	return time.Since(began)
 }
 
-// someServers are other servers than before. Those of this block are among them, and of the next, so that there are
-// always some that every Envoy has found well.
+// someServers are other servers than before. The servers of this block are among them, and of the next, so that there
+// are always some that every Envoy has found well.
 func someServers(random *rand.Rand, all, before []string, block int) []string {
 	for {
 		some := []string{all[block%len(all)], all[(block+1)%len(all)]}

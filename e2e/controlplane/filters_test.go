@@ -13,7 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/filterfile"
 )
 
-// The owners of the model that two builds of the filter report: the shipped one, and that of newFilter. They have the
+// The owners of the model that two builds of the filter report: the shipped one, and newFilter's. They have the
 // same length, so that one can replace the other in a module.
 const shippedOwner, newOwner = "harmony-edge", "harmony-next"
 
@@ -83,7 +83,7 @@ func (p *plane) filterOf(envoy int) string {
 	return owner
 }
 
-// awaitFilter waits until an Envoy's requests are those of a filter: its workers follow a moment after it has accepted.
+// awaitFilter waits until a filter handles an Envoy's requests: its workers follow a moment after it has accepted.
 func (p *plane) awaitFilter(envoy int, want string) {
 	p.Helper()
 	for deadline := time.Now().Add(lab.Patience); ; {

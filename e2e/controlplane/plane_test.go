@@ -134,7 +134,7 @@ func (p *plane) replace(name, text string) {
 	}
 }
 
-// versions are those of what the control plane gives now.
+// versions are the versions of the resources that the control plane gives now.
 func (p *plane) versions() map[string]string {
 	p.Helper()
 	s, err := p.ask()

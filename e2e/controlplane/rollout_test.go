@@ -89,7 +89,7 @@ func (p *plane) rollout(arguments ...string) *lab.Program {
 }
 
 // TestRolloutOfABadFilter rolls out a filter that fails one request in ten, and kills all requests of its VM with it.
-// It is taken back by itself, while streams run, and none of them is cut.
+// It is taken back by itself, while streams run, and no stream is cut.
 func TestRolloutOfABadFilter(t *testing.T) {
 	p, streams, release := startRollout(t)
 	built, err := os.ReadFile(lab.Tool(t, "HARMONY_FAILING_WASM"))

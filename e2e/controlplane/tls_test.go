@@ -65,7 +65,7 @@ secrets: [{name: token, file: token}, {name: edge, certificate: edge.pem, key: e
 	at := strings.TrimSuffix(strings.TrimPrefix(status, "http://"), "/status")
 	openPage(t, at).until("the metrics are there", nil, func(s sampled) bool { return s.has("streams") })
 
-	// Who shows no certificate is sent away.
+	// A client without a certificate is sent away.
 	stranger, err := tls.Dial("tcp", xds, &tls.Config{RootCAs: roots, NextProtos: []string{"h2"}})
 	if err == nil {
 		_, err = stranger.Read(make([]byte, 1))

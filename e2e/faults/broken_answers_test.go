@@ -16,7 +16,7 @@ import (
 
 // broken is a response as no healthy server sends it.
 type broken struct {
-	// status and contentType are those of the response, and encoding its content encoding.
+	// status and contentType are the response's, and encoding its content encoding.
 	status                int
 	contentType, encoding string
 	// body is what is sent, and again is sent after it until the client leaves.

@@ -18,7 +18,7 @@ import (
 )
 
 // TestCutStreams: a stream that a client leaves, or a time limit of the proxy's own ends, is counted as such and not as
-// the server's fault. What servers do is in TestFaultTable.
+// the server's fault. Servers' faults are in TestFaultTable.
 func TestCutStreams(t *testing.T) {
 	_, url := lab.RunSim(t, sim.Options{AllowHeaders: true,
 		Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: lab.Tokens(lab.SixWords)})})

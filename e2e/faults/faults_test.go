@@ -148,8 +148,8 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// failsAsItShould reports whether what a client has read of a stream tells of the failure: by an event, by a reset, or by
-// both. A Chat stream is reset behind its error. If its server had ended it before, it is only reset.
+// failsAsItShould reports whether what a client has read of a stream tells of the failure: by an event, by a reset, or
+// by both. A Chat stream is reset behind its error. If its server had ended it before, it is only reset.
 func failsAsItShould(a lab.Answer, got lab.Reading, spelling string, chat bool, protocol string) bool {
 	reset := lab.IsReset(a.Err, protocol)
 	if chat {
@@ -184,7 +184,7 @@ func (f fault) check(t *testing.T, a lab.Answer, stream, chatStream bool, protoc
 			t.Errorf("got %v %+v", a.Err, got)
 		}
 	case f.stream == "reset":
-		// Nothing more can be written, so the transport itself must be loud. What came before is there.
+		// Nothing more can be written, so the transport itself must be loud. Earlier bytes are there.
 		if !lab.IsReset(a.Err, protocol) || got.Text != "one two" || got.Last {
 			t.Errorf("got error %v (%T), %+v", a.Err, a.Err, got)
 		}

@@ -113,7 +113,7 @@ func text(value any) string {
 	return string(b)
 }
 
-// What events call the ids and the text that were generated, and how many tokens they were.
+// Events call the ids and the text that were generated, and the number of tokens, by these names.
 var (
 	idMembers    = []string{"token_ids", "output_ids", "tokens"}
 	textMembers  = []string{"text", "response", "content"}

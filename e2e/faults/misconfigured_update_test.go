@@ -181,7 +181,7 @@ func TestMisconfiguredUpdates(t *testing.T) {
 					t.Errorf("the log has %q %d times:\n%s", place, n, log)
 				}
 			}
-			// What a VM has counted that was never in force is lost with it, where there is no other.
+			// The counts of a VM that was never in force are lost with it, where there is no other.
 			if n := lab.Counters(t, h)["harmony_config_errors_total"]; n != 1+tt.taken {
 				t.Errorf("%d wrong configurations are counted, want %d", n, 1+tt.taken)
 			}

@@ -25,7 +25,7 @@ import (
 // reducedFault is a fault of a server, and the row of docs/modes.md that says what becomes of it.
 type reducedFault struct {
 	spelling, row string
-	// status and code are those of an error that has a status.
+	// status and code are for an error that has a status.
 	status int
 	code   string
 }

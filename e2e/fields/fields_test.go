@@ -21,7 +21,7 @@ type fieldAPI struct {
 	surround func(body map[string]any) map[string]any
 	// examples are the values of fields of which not every value is for this gateway, or that say nothing by themselves.
 	examples map[string]any
-	// refusedWords are those of the schema's that a field which is taken may not have by default.
+	// refusedWords are the schema's words that a field which is taken may not have by default.
 	refusedWords map[string]bool
 	// tolerated are mistakes by OpenAI's schema that are none here, with the reason. Every one of them must come up.
 	tolerated map[string]string
@@ -49,8 +49,8 @@ type field struct {
 // absent is the value of a member that is not there; surround takes it out.
 var absent = new(struct{})
 
-// fields are all fields of the API's requests, with what is in them, in the order of their names. What is in a field
-// that the table gives up as a whole is not among them.
+// fields are all fields of the API's requests, with what is in them, in the order of their names. Fields inside one
+// that the table gives up as a whole are not among them.
 func (api *fieldAPI) fields(t *testing.T) []field {
 	t.Helper()
 	w := &fieldWalk{api: api, definitions: grammar.ReadSchemas(t)["$defs"].(map[string]any), closed: map[string]bool{}}

@@ -22,7 +22,7 @@ import (
 // fieldRow is what a table of docs says about a field.
 type fieldRow struct {
 	name, verdict string
-	// code is that of the error of a field that is refused.
+	// code is the code of the error of a field that is refused.
 	code string
 	// shown are the cases and tests that show it.
 	shown []string
@@ -49,7 +49,7 @@ func (api *fieldAPI) readTable(t *testing.T) map[string]fieldRow {
 	return schema
 }
 
-// readTables are the rows of the fields of OpenAI's schema, and those of the parameters that only servers have.
+// readTables are the rows of the fields of OpenAI's schema, and the rows of the parameters that only servers have.
 func (api *fieldAPI) readTables(t *testing.T) (schema, servers map[string]fieldRow) {
 	t.Helper()
 	text, err := os.ReadFile(api.table)

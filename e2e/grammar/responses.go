@@ -308,7 +308,8 @@ func (r *responsesReader) partEnds(e Object) error {
 // format, the text begins within a token that is a header's in part.
 const mostBefore = 8
 
-// spelled says that a part's logprobs are those of the deltas, which have no bytes, and that the bytes are the text's.
+// spelled says that a part's logprobs are the same as in the deltas, which have no bytes, and that the bytes are the
+// text's.
 func (r *responsesReader) spelled(likely []any) error {
 	var text []byte
 	without := []any{}
@@ -481,7 +482,7 @@ func sameBut(got, was, changed Object) error {
 	return nil
 }
 
-// addsUp looks at the numbers of a usage, if there is one. What tools have put out was read as input.
+// addsUp looks at the numbers of a usage, if there is one. The output of tools was read as input.
 func addsUp(usage any) error {
 	u, ok := usage.(Object)
 	if !ok {

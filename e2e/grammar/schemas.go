@@ -19,7 +19,7 @@ import (
 // schemaFile has OpenAI's own schemas, as tools/openaischema takes them out of the description of the API.
 const schemaFile = "e2e/grammar/testdata/openai.schema.json"
 
-// extraMembers are those of answers that OpenAI's schemas do not know, with their types: what clients of gpt-oss read
+// extraMembers are members of answers that OpenAI's schemas do not know, with their types: what clients of gpt-oss read
 // in Chat, and what the Open Responses specification wants a response to repeat. Everything else that the schemas do
 // not name is a mistake, though JSON Schema would let it pass.
 var extraMembers = map[string]map[string]any{
@@ -35,18 +35,18 @@ var (
 	arrayOrNull = []any{"array", "null"} // what include has asked for
 )
 
-// nullMembers are those of a response that the schemas want left out rather than null. OpenAI's own servers write null,
-// and the Open Responses specification wants usage to be there.
+// nullMembers are members of a response that the schemas want left out rather than null. OpenAI's own servers write
+// null, and the Open Responses specification wants usage to be there.
 var nullMembers = []string{"usage", "user"}
 
-// storedSchemas are those of stored responses and conversations.
+// storedSchemas are the schemas of stored responses and conversations.
 var storedSchemas = []string{"Response", "ResponseItemList", "ConversationResource", "DeletedConversationResource",
 	"ConversationItemList", "ConversationItem", "CompactResource"}
 
 // Schemas are OpenAI's schemas of answers, closed: a member that they do not name fails.
 type Schemas struct {
 	chat, chatChunk, responses, failure *jsonschema.Schema
-	// stored are those of stored responses and conversations, by their names.
+	// stored are the schemas of stored responses and conversations, by their names.
 	stored map[string]*jsonschema.Schema
 	// responsesEvents are the Responses API's, by their type.
 	responsesEvents map[string]*jsonschema.Schema
@@ -301,7 +301,7 @@ func (s *Schemas) CheckStream(body string) error {
 }
 
 // Check compares what a client saw of an answer with the schemas and the grammars. It returns the number of objects
-// that it has checked. The request went to api ("chat" or "responses"; empty is none of OpenAI's formats); byChannels
+// that it has checked. The request went to api ("chat" or "responses"; empty is no format of OpenAI's); byChannels
 // reports whether a stream of it has channel events.
 func (s *Schemas) Check(api string, byChannels bool, view string) (int, error) {
 	head, body, ok := strings.Cut(view, "\n\n")
@@ -335,7 +335,7 @@ func (s *Schemas) Check(api string, byChannels bool, view string) (int, error) {
 	}
 }
 
-// events checks a stream's whole events. What follows the last empty line was cut off.
+// events checks a stream's whole events. Text after the last empty line was cut off.
 func (s *Schemas) events(body string, chat bool) (n int, err error) {
 	events := strings.Split(body, "\n\n")
 	for _, event := range events[:len(events)-1] {

@@ -28,7 +28,7 @@ type worker struct {
 	tick func()
 }
 
-// settings returns the configuration of a gateway with one model behind servers of a kind. None of them can be reached.
+// settings returns the configuration of a gateway with one model behind servers of a kind. No server can be reached.
 func settings(kind string) *config.Config {
 	c := config.Default()
 	c.Passthrough = "http://127.0.0.1:2"

@@ -27,7 +27,7 @@ type Istio struct {
 	Variables []string
 	// Edit changes the options of the objects. It may be nil.
 	Edit func(*istio.Options)
-	// Objects are applied in place of those of the configuration, if there are any. %d in them is the gateway's port.
+	// Objects are applied instead of the configuration's, if there are any. %d in them is the gateway's port.
 	Objects string
 }
 

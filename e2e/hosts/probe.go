@@ -41,7 +41,7 @@ type ProbeSetup struct {
 	// Failure is the policy for a failed VM. ReloadInterval is the shortest time before it is replaced.
 	Failure        wasmv3.FailurePolicy
 	ReloadInterval time.Duration
-	// BufferLimit is the listener's limit in bytes, ClusterLimit the clusters', RouteLimit that of the routes to a
+	// BufferLimit is the listener's limit in bytes, ClusterLimit the clusters', RouteLimit the limit of the routes to a
 	// cluster.
 	BufferLimit, ClusterLimit, RouteLimit uint32
 	// Window is the stream window towards HTTP/2 clients, in bytes.

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// ProcessTime returns the processor time of a process: of all its threads, those that have ended too. The clock is that
-// of clock_getcpuclockid(3), whose id the kernel makes of the process's (include/linux/posix-timers.h).
+// ProcessTime returns the processor time of a process: of all its threads, those that have ended too. The clock comes
+// from clock_getcpuclockid(3), whose id the kernel makes of the process's (include/linux/posix-timers.h).
 func ProcessTime(pid int) (time.Duration, error) {
 	const scheduled = 2 // CPUCLOCK_SCHED: in nanoseconds
 	var at syscall.Timespec

@@ -133,7 +133,7 @@ func TestFullHeap(t *testing.T) {
 	t.Run("HTTP/1.1", fullHeapHTTP1)
 }
 
-// uploads are the bodies of clients that go to a server which reads nothing. What each ends with comes out of ended.
+// uploads are the bodies of clients that go to a server which reads nothing. Each upload's end comes out of ended.
 type uploads struct {
 	host  *hosts.Host
 	ended chan error
@@ -143,8 +143,8 @@ type uploads struct {
 // uploading is how many clients upload at once.
 const uploading = 40
 
-// startUploads starts an Envoy and the clients, and sends no byte of a body until all requests have begun, so that none
-// of them is refused.
+// startUploads starts an Envoy and the clients, and sends no byte of a body until all requests have begun, so that no
+// request is refused.
 func startUploads(t *testing.T, client func() *http.Client) *uploads {
 	t.Helper()
 	_, url := lab.RunSim(t, sim.Options{})
@@ -335,7 +335,7 @@ func TestHealthEndpoint(t *testing.T) {
 	})
 }
 
-// TestCORS: browsers let the pages of the configured origins call the API and read its errors, and those of no other.
+// TestCORS: browsers let the pages of the configured origins call the API and read its errors, and no other pages.
 func TestCORS(t *testing.T) {
 	_, url := lab.RunSim(t, sim.Options{})
 	c := lab.OneModel(url)

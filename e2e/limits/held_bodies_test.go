@@ -90,7 +90,7 @@ func heldBodies(t *testing.T, run lab.RunProxy) {
 		r.leave()
 	}
 	unfinished.Wait()
-	// What has been released can be held again: nearly all of it at a time, and often.
+	// Released memory can be held again: nearly all of it at a time, and often.
 	padding := strings.Repeat(" ", size)
 	large := func() lab.Answer {
 		return lab.Do(client, http.MethodPost, h.URL+lab.ChatPath, nil,

@@ -21,7 +21,7 @@ type rudeAnswer struct {
 	// status and code of the error while the client has nothing yet; 200 wants an answer.
 	status int
 	code   string
-	// text of the answer; with failed, as far as it went in a stream, which must then say that it failed. A whole answer
+	// text of the answer; with failed, the part that came in a stream, which must then say that it failed. A whole answer
 	// is then an error: failed is its status.
 	text   string
 	failed int

@@ -26,14 +26,14 @@ type capture struct {
 	body       any // nil is a GET; a string is sent as it is
 }
 
-// cachedAnswer is the one capture whose request is sent twice. Only its prompt comes out of the cache, so each capture is
-// the same without those before it.
+// cachedAnswer is the one capture whose request is sent twice. Only its prompt comes out of the cache, so each capture
+// is the same without those before it.
 const cachedAnswer = "cached-stream"
 
 // captureContext is the context length of the server whose answers are kept.
 const captureContext = 1024
 
-// captures lists the requests. What a reader of answers has to know of this server is in their answers.
+// captures lists the requests. Their answers have everything that a reader of answers has to know of this server.
 func captures(t *testing.T) []capture {
 	t.Helper()
 	long, err := Prompt(nil, "")

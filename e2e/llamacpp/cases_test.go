@@ -26,7 +26,7 @@ import (
 
 // TestCases runs the suite's scripts through Envoy with the filter that ships: every case whose request can carry its
 // script to the puppet in the text of its last message. The client must see what it sees before the simulated vLLM, in
-// whatever pieces. What llama.cpp cannot do is refused.
+// whatever pieces. Requests that llama.cpp cannot serve are refused.
 func TestCases(t *testing.T) {
 	s := start(t, 4, 4096)
 	counts, told := map[string]int{}, map[string]int{}

@@ -69,7 +69,8 @@ func ask(prompt []uint32, more map[string]any) map[string]any {
 	return body
 }
 
-// client opens a connection for each request: the server closes that of a stream behind it (TestConnectionOfStream).
+// client opens a connection for each request: the server closes a stream's connection behind it
+// (TestConnectionOfStream).
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // post sends a request. Its answer ends with the test, or with ctx.

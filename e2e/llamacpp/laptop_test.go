@@ -19,9 +19,9 @@ import (
 // laptopLimit is how long the session may take. All that it builds has been built.
 const laptopLimit = 5 * time.Minute
 
-// TestLaptop follows docs/llamacpp.md from nothing to the first answer. The puppet is copied in the place of the model's
-// download, and the user's words are those that it answers with the page's answer. Ports and the model's folder are free
-// ones.
+// TestLaptop follows docs/llamacpp.md from nothing to the first answer. The puppet is copied instead of the model's
+// download, and the user's words are those that it answers with the page's answer. Ports and the model's folder are
+// free ones.
 func TestLaptop(t *testing.T) {
 	session := lab.ReadSession(t, "docs/llamacpp.md", "## A laptop, from nothing")
 	engine, gateway := lab.FreeAddress(t), lab.FreeAddress(t)

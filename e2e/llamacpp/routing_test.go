@@ -36,8 +36,9 @@ pools:
 // round_robin the server changes from turn to turn.
 const talkers = 5
 
-// TestRouting lets conversations take turns with two real servers. With the policy prefix every turn but the first finds
-// the one before it in the server's cache; with round_robin the second turn comes to a server that has never seen it.
+// TestRouting lets conversations take turns with two real servers. With the policy prefix every turn but the first
+// finds the one before it in the server's cache; with round_robin the second turn comes to a server that has never seen
+// it.
 func TestRouting(t *testing.T) {
 	const turns = 4
 	cached := map[string][turns]int{}
@@ -75,7 +76,7 @@ func take(t *testing.T, url string, who, turn int) (prompt, cached int) {
 		messages = append(messages, message{"role": "user", "content": fmt.Sprintf("This is question %d.", i)},
 			message{"role": "assistant", "content": "Hello!"})
 	}
-	// The script is at the end of each prompt, so that it is in none of the next turns.
+	// The script is at the end of each prompt, so that it is in no later turn.
 	script, err := Text(hello, GenerationPrompt)
 	if err != nil {
 		t.Fatal(err)

@@ -76,8 +76,9 @@ func slotsInUse(t *testing.T, s *Server) int {
 	return n
 }
 
-// TestConversationHeader lets the client leave an answer of 200 tokens after the first. With a request header of this name
-// the server generates them all the same, and anyone can read them who knows the name: a gateway must not pass it on.
+// TestConversationHeader lets the client leave an answer of 200 tokens after the first. With a request header of this
+// name the server generates them all the same, and anyone can read them who knows the name: a gateway must not pass it
+// on.
 func TestConversationHeader(t *testing.T) {
 	s := start(t, 1, 4096)
 	ctx, leave := context.WithCancel(t.Context())
@@ -118,8 +119,8 @@ func TestConversationHeader(t *testing.T) {
 	}
 }
 
-// TestPrefixCache asks for the same twice, and then for something else that begins alike. What the slot has in its cache is
-// counted in timings.cache_n; the rest, at least one token, is in timings.prompt_n.
+// TestPrefixCache asks for the same twice, and then for something else that begins alike. The tokens in the slot's
+// cache are counted in timings.cache_n; the rest, at least one token, is in timings.prompt_n.
 func TestPrefixCache(t *testing.T) {
 	s := start(t, 1, 4096)
 	head := spell("<|start|>system<|message|>" + strings.Repeat("Be brief. ", 50) + "<|end|><|start|>user<|message|>")

@@ -45,8 +45,8 @@ func TestEnvoyGatewayProgram(t *testing.T) {
 	}
 }
 
-// printedGateway returns what harmony mesh envoy-gateway prints for one model at a server. The module is that of other
-// objects.
+// printedGateway returns what harmony mesh envoy-gateway prints for one model at a server. The module is the same as in
+// other objects.
 func printedGateway(t *testing.T, listen, server, objects string) string {
 	t.Helper()
 	module := []string{"--module", "file://" + lab.Tool(t, "HARMONY_WASM")}

@@ -34,7 +34,7 @@ type fleet struct {
 	// configuration is what its file says at first, and changes are how often that has changed.
 	configuration, file string
 	changes             int
-	// targets are the addresses of the example's prometheus.yml, and in their places those of this fleet.
+	// targets are the addresses of the example's prometheus.yml, and in their places the addresses of this fleet.
 	targets map[string]string
 }
 
@@ -92,7 +92,7 @@ ca_file: %[10]q
 	return f
 }
 
-// What the model says.
+// The model says these.
 const (
 	think = "<|channel|>analysis<|message|>Let me think.<|end|><|start|>assistant"
 	say   = "<|channel|>final<|message|>Paris it is.<|return|>"

@@ -119,8 +119,8 @@ func checkChoices(t *testing.T, p *prometheus, choices []string) {
 	}
 }
 
-// What fires in a fleet with one pool that is down, another that was full, and a model that breaks its format, for which
-// pools; and what must not.
+// These alerts fire, and must not, in a fleet with one pool that is down, another that was full, and a model that
+// breaks its format. fires has the pools too.
 var (
 	fires = map[string]string{"HarmonyPoolDown": "gone", "HarmonyServerUnreachable": "gone",
 		"HarmonyNoServerForEnvoy": "gone", "HarmonyPoolFull": "gpus", "HarmonyRecoveriesUp": ""}

@@ -139,8 +139,8 @@ type rule struct {
 	Alerts                                []struct{ Labels map[string]string }
 }
 
-// await does something again and again until some alerts fire and others do not. On a busy machine an alert such as that
-// of a program that does not answer can fire for a moment, since here none waits.
+// await does something again and again until some alerts fire and others do not. On a busy machine an alert such as the
+// one for a program that does not answer can fire for a moment, since here none waits.
 func (p *prometheus) await(provoke func(), fire, silent []string) {
 	p.t.Helper()
 	for end := time.Now().Add(lab.Patience); ; time.Sleep(50 * time.Millisecond) {

@@ -25,7 +25,7 @@ type query struct {
 // variables are what the dashboard's variables stand for in the test.
 var variables = strings.NewReplacer("$__rate_interval", "1m", "$model", ".*", "$envoy", ".*", "$pool", ".*")
 
-// dashboardQueries returns the queries of all panels, and those of variables.
+// dashboardQueries returns the queries of all panels, and of variables.
 func dashboardQueries(t *testing.T) (all []query, choices []string) {
 	t.Helper()
 	var board struct {

@@ -44,7 +44,7 @@ func policyServers(t *testing.T, key string) (servers [2]*sim.Server, urls [2]st
 	return servers, urls
 }
 
-// example returns an example's file with these servers in the place of its own. The host wazero knows no sessions,
+// example returns an example's file with these servers instead of its own. The host wazero knows no sessions,
 // and has no keys for servers.
 func example(t *testing.T, host, name string, urls [2]string) string {
 	t.Helper()

@@ -158,7 +158,7 @@ func isTest(t *testing.T, name string) bool {
 // setting is a setting of the configuration file, with a value or without.
 var setting = regexp.MustCompile(`^((?:models|pools|secrets)\[\](?:\.\w+)+|listen|envoy\.\w+|passthrough)(?:: (.+))?$`)
 
-// schema is a JSON Schema, as far as the configuration's has it.
+// schema has the members of a JSON Schema that the configuration's uses.
 type schema struct {
 	Ref        string             `json:"$ref"`
 	Defs       map[string]*schema `json:"$defs"`

@@ -192,7 +192,7 @@ func callDeltas(i int, c any) []map[string]any {
 	return all
 }
 
-// pieces cuts a text into about three parts, between runes. What is no text has none.
+// pieces cuts a text into about three parts, between runes. A value that is no text has none.
 func pieces(v any) []string {
 	text, ok := v.(string)
 	if !ok {

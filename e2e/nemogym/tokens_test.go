@@ -17,8 +17,8 @@ var idMembers = []string{"prompt_token_ids", "generation_token_ids", "generation
 // spelledNumbers are logprobs in every spelling that JSON has.
 var spelledNumbers = []string{"-0.5", "-1.2345678901234567", "-1e-07", "-1E+2", "0", "-0.0", "-12.50", "-1.0e-300"}
 
-// TestTokenIDsComeBack has conversations of several turns with ids and logprobs. What the server has sent must reach
-// the client to the letter, and what the client sends back must reach the server to the letter, each on its message.
+// TestTokenIDsComeBack has conversations of several turns with ids and logprobs. The server's ids must reach
+// the client to the letter, and the client's must come back to the server to the letter, each on its message.
 func TestTokenIDsComeBack(t *testing.T) {
 	const turns = 4
 	for _, api := range []string{"responses", "chat"} {

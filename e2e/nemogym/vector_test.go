@@ -19,7 +19,7 @@ type vector struct {
 	Name  string `json:"name"`
 	// API is "responses" or "chat".
 	API string `json:"api"`
-	// Settings are those of the VLLMModel that are not the recorder's defaults.
+	// Settings are the VLLMModel's settings that are not the recorder's defaults.
 	Settings map[string]any `json:"settings"`
 	// Request has the members of the client's requests that are the same in all turns.
 	Request map[string]any `json:"request"`

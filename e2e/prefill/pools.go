@@ -28,7 +28,7 @@ type pools struct {
 	bootstrapPort          int
 }
 
-// runPools runs so many servers of each role. options are those of all servers, and of the readers alone.
+// runPools runs so many servers of each role. options are for all servers, and ofReaders for the readers only.
 func runPools(t *testing.T, kind string, readers, writers int, options, ofReaders sim.Options) *pools {
 	t.Helper()
 	p := &pools{kind: kind}

@@ -17,8 +17,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
-// TestChart checks that Helm takes the chart: from the file, and out of a registry with its own client. What is
-// rendered runs the image of the same version.
+// TestChart checks that Helm takes the chart: from the file, and out of a registry with its own client. The rendered
+// objects run the image of the same version.
 func TestChart(t *testing.T) {
 	m := makeRelease(t, "a")
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))

@@ -67,7 +67,7 @@ func TestForgedIDs(t *testing.T) {
 			direct.Refused("DELETE", "conversations/"+c.ID+"/items/"+id, "", 404, "")
 			direct.Refused("GET", "conversations/"+c.ID+"/items?after="+id, "", 400, "invalid_value")
 		}
-		// What a client names itself is stored under a name that every database has.
+		// An item that a client names itself is stored under a name that every database has.
 		f.Object("ConversationItemList", f.Do("POST", "conversations/"+c.ID+"/items",
 			`{"items":[{"type":"message","id":"a\u0000b","role":"user","content":"one\u0000two"}]}`, 200), &list{})
 		f.Refused("POST", "conversations", `{"items":[{"type":"mess\u0000age","role":"user","content":"one"}]}`, 400,

@@ -14,7 +14,7 @@ import (
 // gateway is a run of the program that ships, with a store, before a simulated server.
 type gateway struct{ *service.Gateway }
 
-// What the tests read of answers.
+// The tests read these of answers.
 type (
 	response = service.Response
 	item     = service.Item

@@ -16,8 +16,8 @@ import (
 )
 
 // TestSmallDisk fills a real disk, a small one that is mounted at $HARMONY_SMALL_DISK: first with conversations, then
-// every last byte. What was stored can be deleted, as often as is wished and after a restart as well, and what is new
-// takes its room.
+// every last byte. Stored responses can be deleted, as often as is wished and after a restart as well, and new ones
+// take their room.
 func TestSmallDisk(t *testing.T) {
 	folder := os.Getenv("HARMONY_SMALL_DISK")
 	f := startFleet(t, "wazero", filepath.Join(folder, "responses.db"), "", 1, atOnce())

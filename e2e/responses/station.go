@@ -25,7 +25,7 @@ import (
 const (
 	shortQuestion, shortAnswer = "Say forty words.", 40
 	longQuestion, longAnswer   = "Say a thousand words.", 1000
-	// pacedAnswer is that of a server that answers at pace, which is a person's who reads.
+	// pacedAnswer comes from a server that answers at pace, which is a reader's.
 	pacedQuestion, pacedAnswer, pace = "Say two hundred words.", 200, 50
 )
 

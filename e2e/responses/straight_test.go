@@ -16,7 +16,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// TestStraight counts the requests that reach the service: none of those that need no memory.
+// TestStraight counts the requests that reach the service: no request does that needs no memory.
 func TestStraight(t *testing.T) {
 	for _, host := range []string{"envoy", "wazero"} {
 		t.Run(host, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestStraight(t *testing.T) {
 				}
 			}
 			straight()
-			// What needs a memory does reach it.
+			// A request that needs a memory does reach it.
 			for _, members := range []string{`"input":"x"`, `"input":"x","store":true`, `"input":"x","stream":true`,
 				`"input":"x","store":false,"previous_response_id":"resp_1"`, `"input":"x","store":false,"conversation":"conv_1"`} {
 				before := reached.Load()

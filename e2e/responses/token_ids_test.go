@@ -33,7 +33,7 @@ func TestTokenIDs(t *testing.T) {
 	})
 }
 
-// traced compares the ids of a stored response's last item with those of the server's last request.
+// traced compares the ids of a stored response's last item with the ids of the server's last request.
 func (g *gateway) traced(body string) {
 	g.T.Helper()
 	var stored struct {

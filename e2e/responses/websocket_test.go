@@ -57,7 +57,7 @@ func TestWebSocket(t *testing.T) {
 			f.Error.Type != "invalid_request_error" {
 			t.Errorf("got %s", f.Text)
 		}
-		// What only the connection has is stored with what continues it.
+		// A response that only the connection has is stored with the one that continues it.
 		c.Ask(`"input":"third question","previous_response_id":"` + two.ID + `"`)
 		three := c.Answer("")
 		if !three.Store || three.Text() != "answer three" {

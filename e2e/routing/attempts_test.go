@@ -17,7 +17,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// startMany starts servers that answer completions so. Their addresses are those of a pool.
+// startMany starts servers that answer completions so. Their addresses are the servers of a pool.
 func startMany(t *testing.T, servers int, answer func(s *httptest.Server) http.HandlerFunc) (urls []string) {
 	for range servers {
 		var s *httptest.Server

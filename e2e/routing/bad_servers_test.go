@@ -45,8 +45,8 @@ func status(code int, body string) http.HandlerFunc {
 	}
 }
 
-// badServers are servers whose health is good and whose answers are not, as vLLM's would be. Whatever fails fastest has
-// the fewest requests, so that least_request prefers it.
+// badServers are servers whose health is good and whose answers are not, as vLLM's would be. The server that fails
+// fastest has the fewest requests, so that least_request prefers it.
 var badServers = []struct {
 	name   string
 	answer http.HandlerFunc

@@ -13,7 +13,7 @@ import (
 )
 
 // TestClientHeadersStayHere: what clients ask of the gateway itself reaches no Harmony server, and stays on a request
-// that is none of ours.
+// that is not ours.
 func TestClientHeadersStayHere(t *testing.T) {
 	gpu, url := lab.RunSim(t, sim.Options{})
 	other, otherURL := lab.RunSim(t, sim.Options{AnyPrompt: true, Models: []string{"other"}})

@@ -93,7 +93,7 @@ func enforced(t *testing.T, run lab.RunProxy, kind string) {
 	for _, tt := range rejected {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, client := range []*http.Client{one, two} {
-				// Whatever a client says in headers that only the gateway may set, nothing changes.
+				// No value of a client in headers that only the gateway may set changes anything.
 				for _, header := range []http.Header{
 					nil, {"X-Harmony-Internal-Pool": {"gpt-oss-120b"}, "Content-Type": {"application/json"}}} {
 					lab.WantRefused(t, lab.Do(client, http.MethodPost, h.URL+tt.path, header, strings.NewReader(tt.body)), tt.status,

@@ -89,7 +89,7 @@ func paths(t *testing.T, run lab.RunProxy) {
 		if seen := through.Take(); len(seen)+len(gpu.Requests()) != 0 {
 			t.Errorf("%d requests have reached a server: %s", len(seen), seen)
 		}
-		// What can be read in one way only goes where it should.
+		// A path that can be read in one way only goes where it should.
 		for _, path := range []string{"/v1/embeddings", "/v1/files/a%20b", "/v1/completions/", "/v1/files/100%25"} {
 			if a := requestLine(t, h, "POST "+path, "", `{"model":"other"}`); a.Status != 207 {
 				t.Errorf("POST %s: %+v", path, a)

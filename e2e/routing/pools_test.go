@@ -94,8 +94,8 @@ func servedBy(servers []*sim.Server) []int {
 	return n
 }
 
-// TestSessions: requests of one session stay with a server, those of another begin with the next, and a session whose
-// server is gone has a new one for good.
+// TestSessions: requests of one session stay with a server, requests of another begin with the next, and a session
+// whose server is gone has a new one for good.
 func TestSessions(t *testing.T) {
 	for _, by := range []string{"cookie", "header"} {
 		t.Run(by, func(t *testing.T) {

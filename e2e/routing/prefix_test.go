@@ -148,7 +148,7 @@ func TestPrefixAtOnce(t *testing.T) {
 }
 
 // TestPrefixOfOthers: session, key and conversation decide at other hosts and servers too, and what a client says with
-// internal headers decides nothing. The servers get none of them.
+// internal headers decides nothing. The servers do not get them.
 func TestPrefixOfOthers(t *testing.T) {
 	lab.OnProxies(t, func(t *testing.T, run lab.RunProxy) {
 		for _, kind := range []string{contract.VLLM, contract.SGLang, contract.Chat} {

@@ -52,7 +52,7 @@ func (b *board) log(line string) {
 	}
 }
 
-// Post says what has happened to a request. What the probe logs is of "!ID".
+// Post says what has happened to a request. The probe's log lines are of "!ID".
 func (b *board) post(id, what string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

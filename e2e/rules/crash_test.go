@@ -14,8 +14,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
-// TestDeadlyCalls: what ends the whole of Envoy, so that a filter must never do it. What looks as dangerous and is not
-// stands beside it.
+// TestDeadlyCalls: calls that end the whole of Envoy, so that a filter must never make them. Calls that look as
+// dangerous and are not stand beside them.
 func TestDeadlyCalls(t *testing.T) {
 	testedEnvoy(t)
 	for _, tt := range []struct {

@@ -127,7 +127,7 @@ func (c *conn2) data(body []byte, end bool) bool {
 func (c *clientSide) read2(conn *conn2, ready chan struct{}) {
 	var once sync.Once
 	defer once.Do(func() { close(ready) })
-	// Whoever waits for room to write need not wait any more.
+	// Writers that wait for room need not wait any more.
 	defer conn.grow(wideWindow, wideWindow)
 	answered := false
 	for {

@@ -86,7 +86,7 @@ func (s *ruleServer) serveHTTP1(conn net.Conn) {
 	}
 }
 
-// switched answers a request for an upgrade, if the rule answers it 101. What comes on the connection then is the
+// switched answers a request for an upgrade, if the rule answers it 101. The next bytes on the connection are the
 // request's body, and the parts of the rule's answer are sent as they are.
 func (s *ruleServer) switched(conn net.Conn, r *bufio.Reader, request *http.Request) bool {
 	s.mu.Lock()

@@ -18,7 +18,7 @@ type sideView struct {
 	end      string
 }
 
-// maxPieces is up to which size a body is shown in its pieces; those of a large one depend on the reads.
+// maxPieces is up to which size a body is shown in its pieces; the pieces of a large one depend on the reads.
 const maxPieces = 1 << 10
 
 // hidden are headers that say nothing of the rules, or what no two hosts can agree on.

@@ -50,7 +50,7 @@ func startRuleWazero(r *xds.Resources, log func(line string)) (*ruleHost, error)
 
 // wazeroTries is how often a rule may be tried. Both sides of net/http run in goroutines of their own, so on a busy
 // machine a request that is taken back at once may not have been sent yet, and a client that leaves may overtake its
-// last words; Envoy's worker does one thing after the other. What is against the rules fails every time.
+// last words; Envoy's worker does one thing after the other. A breach of the rules fails every time.
 const wazeroTries = 10
 
 func checkOnWazero(t *testing.T, s *ruleStage, r *rule) {

@@ -29,7 +29,7 @@ func rustSays(t *testing.T, p *rustPlace, script string, o sim.Options) *sim.Ser
 	return engine
 }
 
-// beforeRustChat is the filter in Envoy before a front end's conversations. settings are those of a case.
+// beforeRustChat is the filter in Envoy before a front end's conversations. settings are a case's.
 func beforeRustChat(t *testing.T, p *rustPlace, settings map[string]string) *hosts.Host {
 	t.Helper()
 	c := &cases.Case{Settings: settings}

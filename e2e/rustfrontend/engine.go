@@ -158,7 +158,7 @@ func (e *engine) fail(err error) {
 
 func (e *engine) send(outputs []any) error { return e.out.send(appendMsgpack(nil, outputs)) }
 
-// request is an EngineCoreRequest, as far as the engine supports it.
+// request has the members of an EngineCoreRequest that the engine supports.
 type request struct {
 	id       string
 	params   map[string]any

@@ -112,7 +112,7 @@ func (f *FrontEnd) start(ctx context.Context, o Options) error {
 	return f.awaitHealth(ctx)
 }
 
-// inherited returns the listeners as files for a child. Those of the engine are Unix sockets.
+// inherited returns the listeners as files for a child. The engine's are Unix sockets.
 func inherited(web net.Listener, paths ...string) ([]*os.File, error) {
 	var files []*os.File
 	file, err := web.(*net.TCPListener).File()

@@ -28,7 +28,7 @@ const (
 
 // TestNoTextInLogs makes the requests of the suite with canaries in all their texts, and in the model's, while
 // everything that can say something says as much as it can: harmony up, Envoy with the filter, the access log, the
-// statistics. None of it may have a canary.
+// statistics. No canary may be there.
 func TestNoTextInLogs(t *testing.T) {
 	for _, level := range []string{"debug", "trace"} {
 		t.Run(level, func(t *testing.T) { noTextInLogs(t, level) })

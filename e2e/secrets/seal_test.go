@@ -179,7 +179,7 @@ func TestSealRotation(t *testing.T) {
 	}
 	both := sealHosts(t, url, sealKeyB+","+lab.SealKey)
 	for i, host := range both {
-		// What one host has sealed opens in every other.
+		// Sealed reasoning of one host opens in every other.
 		for _, turn := range turns {
 			checkThought(t, server, secondTurn(t, host, lab.Model, "acme", turn, sealedAlone(turn.encrypted)))
 		}

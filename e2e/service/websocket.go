@@ -40,7 +40,7 @@ func (g *Gateway) Dial() *Connection {
 	ws, response, err := websocket.Dial(ctx, g.URL+lab.ResponsesPath, &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: transport},
 		HTTPHeader: http.Header{"Authorization": {"Bearer key"}, "Openai-Beta": {"responses_websockets=2026-02-06"}},
-		// Clients offer it. What the service makes of that is its own.
+		// Clients offer it. The service decides about it.
 		CompressionMode: websocket.CompressionContextTakeover,
 	})
 	if err != nil {

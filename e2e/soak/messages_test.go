@@ -104,8 +104,8 @@ func messages(t *testing.T, start startHost, requests int) {
 	if ended["with the error"] == 0 || ended["whole"] == 0 {
 		t.Errorf("answers ended %v", ended)
 	}
-	// This is for buffers that stay for the next request, and for the garbage of a quiet heap (RATIONALE.md#110). What a
-	// leak leaves grows with the number of requests.
+	// This is for buffers that stay for the next request, and for the garbage of a quiet heap (RATIONALE.md#110). The
+	// memory that a leak leaves grows with the number of requests.
 	const slack = 8 * little
 	if atEnd > atStart+slack {
 		t.Errorf("the heap has grown from %d to %d KiB", atStart>>10, atEnd>>10)
@@ -139,8 +139,8 @@ func ask(url, body string) (string, int, error) {
 // little is what the filter's timer itself may leave as garbage between two measurements.
 const little = 1 << 20
 
-// settled returns the bytes of heap in use, once the filter's timer finds nothing more to collect. The first measurement
-// after a request collects nothing, because a stream was busy just before.
+// settled returns the bytes of heap in use, once the filter's timer finds nothing more to collect. The first
+// measurement after a request collects nothing, because a stream was busy just before.
 func settled(t *testing.T, host *hosts.Host) uint64 {
 	t.Helper()
 	const ticks = time.Second // some ticks of the timer

@@ -30,7 +30,7 @@ type serverAnswer struct {
 }
 
 // TestSuiteAtEveryCut plays the server's answer of every case to the exchange itself, whole, in single bytes, and cut
-// at every place. What comes out must not depend on it. Streams are also played in events of other sizes, and then the
+// at every place. The output must not depend on it. Streams are also played in events of other sizes, and then the
 // client must get the same, though in other pieces.
 func TestSuiteAtEveryCut(t *testing.T) { everyCutOf(t, cases.All(t)) }
 
@@ -89,7 +89,7 @@ func foldPlayed(played string) string {
 }
 
 // A stream is cut everywhere with few plays by cutting it at many places at once, so far apart: piece is several events
-// of one token. What is no longer than longPiece is cut at one place only.
+// of one token. A text no longer than longPiece is cut at one place only.
 const (
 	piece     = 997
 	longPiece = 1999
@@ -186,7 +186,7 @@ func play(g *exchange.Gateway, c *cases.Case, a serverAnswer, sizes ...int) stri
 		if len(sizes) > 1 {
 			sizes = sizes[1:]
 		}
-		// What the exchange is given it may overwrite.
+		// The exchange may overwrite what it is given.
 		piece := bytes.Clone(rest[:size])
 		rest = rest[size:]
 		if !goesOn(x.ResponseBody(piece, false), piece) {

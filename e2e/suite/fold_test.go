@@ -18,7 +18,7 @@ import (
 )
 
 // TestStreamsSayWhatWholeAnswersSay gives the tokens that the server answers to each case with to a stream and to a
-// whole answer. What openai-python adds the chunks up to, and the response that ends a Responses stream, must be the
+// whole answer. The sum of the chunks by openai-python, and the response that ends a Responses stream, must be the
 // whole answer; an error must be the same error.
 func TestStreamsSayWhatWholeAnswersSay(t *testing.T) {
 	var names []string

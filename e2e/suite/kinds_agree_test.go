@@ -92,8 +92,8 @@ func (s *serverOf) agreeing(outcome, body string) string {
 	return cases.Fold(view)
 }
 
-// TestKindsAgree: whatever the kind of the model's servers, clients get the bytes that they get before vLLM. What a
-// kind cannot do is left out here; TestKinds shows its refusal.
+// TestKindsAgree: with every kind of the model's servers clients get the bytes that they get before vLLM. Requests that
+// a kind cannot serve are left out here; TestKinds shows its refusal.
 func TestKindsAgree(t *testing.T) {
 	const (
 		tools = `,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object",` +

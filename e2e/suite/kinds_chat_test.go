@@ -16,7 +16,7 @@ import (
 )
 
 // TestChatServersInPieces plays the answers of a server that takes conversations to every case of the suite, in every
-// form in which servers show reasoning, in pieces of several sizes. What comes out must not depend on the pieces. It
+// form in which servers show reasoning, in pieces of several sizes. The output must not depend on the pieces. It
 // must be what clients get before vLLM.
 func TestChatServersInPieces(t *testing.T) {
 	played, counts := 0, map[string]int{}
@@ -175,8 +175,8 @@ const (
 	noMark    = "an answer without the mark that its form has"
 )
 
-// chatExceptions are the cases that are not run before servers that take conversations, each with the reason. Those of
-// asHarmony are run where a server separates reasoning, and those of asParsed where it does not.
+// chatExceptions are the cases that are not run before servers that take conversations, each with the reason. The cases
+// of asHarmony are run where a server separates reasoning, and the cases of asParsed where it does not.
 var chatExceptions = map[string]string{}
 
 func init() {

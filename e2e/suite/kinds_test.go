@@ -16,8 +16,8 @@ import (
 
 // TestKinds runs the suite before servers of every kind but vLLM, which TestSuite has: natively, under wazero and on
 // Envoy, whole and in single bytes. The client must see what it sees before vLLM, and the server must get the same ids.
-// What a kind cannot do is refused, by kind_refusals_test.go. Kinds that answer in text alone do so in two forms:
-// with control tokens spelled, and without. SGLang has two forms of streams.
+// Requests that a kind cannot serve are refused: kind_refusals_test.go. Kinds that answer in text alone do so in two
+// forms: with control tokens spelled, and without. SGLang has two forms of streams.
 func TestKinds(t *testing.T) {
 	for _, kind := range contract.ServerKinds()[1:] {
 		if contract.KindNamed(kind).Conversations {

@@ -10,12 +10,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/cases"
 )
 
-// What answers in text give clients is compared with what ids give them, by the folded views. These may differ:
+// The views of clients of answers in text are compared with the views of answers in ids, both folded. These may differ:
 var (
 	// Reasoning tokens are estimated.
 	reasoningEstimate = regexp.MustCompile(`"reasoning_tokens":\d+`)
-	// All tokens of an answer are estimated if the gateway ends it before the server's usage comes: at a stop string, or at
-	// the one call that was wanted.
+	// All tokens of an answer are estimated if the gateway ends it before the server's usage comes: at a stop string, or
+	// at the one call that was wanted.
 	endedEarly     = regexp.MustCompile(`"stop":|"parallel_tool_calls":false`)
 	answerEstimate = regexp.MustCompile(`"(completion_tokens|output_tokens|total_tokens)":\d+`)
 	// Ollama does not say how much of a prompt was in its cache.

@@ -11,7 +11,7 @@ import (
 )
 
 // TestSkew runs the behaviour suite on Envoy with the filter of an older commit ($HARMONY_WASM), which this commit's
-// control plane programs by delta ADS. What must be seen is what that commit's cases say ($HARMONY_CASES): its filter
+// control plane programs by delta ADS. The views must be as that commit's cases say ($HARMONY_CASES): its filter
 // need not do what has become right since. tools/skew.sh builds the one and finds the other.
 func TestSkew(t *testing.T) {
 	lab.Tool(t, "HARMONY_CASES")

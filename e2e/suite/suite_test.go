@@ -115,8 +115,8 @@ func runAll(t *testing.T, c *cases.Case, places []*place, tokens int) map[*place
 }
 
 // TestSuite runs every case natively, under wazero and on Envoy with the filter that ships, in both modes, each also
-// with the server's stream in single bytes, and under wazero at the places in cuts.txt. What the client sees and what
-// the server gets must be the same everywhere, and what the case says.
+// with the server's stream in single bytes, and under wazero at the places in cuts.txt. The client's view and the
+// server's request must be the same everywhere, and as the case says.
 func TestSuite(t *testing.T) {
 	table := &suiteTable{schemas: grammar.LoadSchemas(t), traced: grammar.LoadTracedSchemas(t)}
 	cases.Each(t, newStage, func(t *testing.T, s *stage, c *cases.Case, mode string) { runCase(t, s, c, mode, table) })
@@ -145,7 +145,7 @@ func runCase(t *testing.T, s *stage, c *cases.Case, mode string, table *suiteTab
 	cases.Compare(t, s.native[1].name, bytewise, native)
 	for _, on := range slices.Concat(s.wazero, s.envoy) {
 		cases.Compare(t, on.name, got[on], native)
-		// What is no answer to a conversation may pass without a call.
+		// Answers to other requests than conversations may pass without a call.
 		if calls, want := got[on].Chunks, on.calls(bytewise.Chunks); calls < want && c.API() != "" {
 			t.Errorf("%s: the filter was called %d times for the response's body, want %d", on.name, calls, want)
 		}

@@ -29,7 +29,7 @@ type suiteRow struct {
 // suiteTable is the result of the whole suite.
 type suiteTable struct {
 	rows []suiteRow
-	// schemas are those of the answers, and traced those of answers with the ids of their tokens. checked is the number of
+	// schemas are for the answers, and traced for answers with the ids of their tokens. checked is the number of
 	// objects that were compared with them.
 	schemas, traced *grammar.Schemas
 	checked         int
@@ -83,7 +83,7 @@ func (s *suiteTable) write(t *testing.T) {
 	}
 }
 
-// askReference compares the prompts with those of openai-harmony.
+// askReference compares the prompts with openai-harmony's.
 func (s *suiteTable) askReference(t *testing.T) {
 	var asked []lab.OracleRequest
 	var rows []suiteRow

@@ -318,7 +318,7 @@ func TestManyTokenIDs(t *testing.T) {
 	}
 }
 
-// checkCarried compares the ids of the assistant's messages in a Chat request with those of the turns.
+// checkCarried compares the ids of the assistant's messages in a Chat request with the turns' ids.
 func checkCarried(t *testing.T, sent []byte, turns []json.RawMessage) {
 	t.Helper()
 	type exact struct {

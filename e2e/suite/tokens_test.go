@@ -19,7 +19,7 @@ import (
 )
 
 // TestCountedTokens compares the count and the tokens that the gateway returns for every request of the suite with
-// those of the prompt that it sends, which the suite compares with openai-harmony's.
+// the prompt that it sends, which the suite compares with openai-harmony's.
 func TestCountedTokens(t *testing.T) {
 	seen := 0
 	for _, c := range cases.All(t) {

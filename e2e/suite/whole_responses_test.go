@@ -16,8 +16,8 @@ import (
 )
 
 // TestWholeResponses asks for every Responses answer of the suite twice, whole and as a stream: the whole answer is the
-// response that the stream ends with, to the last member. What fails before it is finished fails in both, for the same
-// reason.
+// response that the stream ends with, to the last member. An answer that fails before it is finished fails in both, for
+// the same reason.
 func TestWholeResponses(t *testing.T) {
 	completed, failed := 0, 0
 	for _, c := range cases.All(t) {

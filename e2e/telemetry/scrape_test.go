@@ -146,7 +146,7 @@ const clientKey = "sk-CANARY-0123456789"
 
 func requestName(q scripted) string { return "id-of-" + strings.ReplaceAll(q.name, " ", "-") }
 
-// unsteady are the values that no two runs have in common, and why. What is left of their lines must be the same.
+// unsteady are the values that no two runs have in common, and why. The rest of their lines must be the same.
 var unsteady = []struct {
 	line *regexp.Regexp
 	why  string
@@ -218,7 +218,7 @@ func plain(number string) string {
 const scrapeFile = "testdata/scrape.txt"
 
 // TestScrape: the metrics of a scripted run as Prometheus gets them, and its access log, are what is committed, number
-// for number, and the same on each host. What cannot be is named with the reason.
+// for number, and the same on each host. Values that cannot be the same are named with the reason.
 func TestScrape(t *testing.T) {
 	t.Run("envoy", func(t *testing.T) {
 		server, c := metricsGateway(t)

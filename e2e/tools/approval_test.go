@@ -148,7 +148,7 @@ func TestApprovalForged(t *testing.T) {
 	})
 }
 
-// TestApprovalSentBack continues without a chain, as clients do that send everything back. What was answered before is
+// TestApprovalSentBack continues without a chain, as clients do that send everything back. An earlier answer is
 // no answer again.
 func TestApprovalSentBack(t *testing.T) {
 	onHosts(t, func(t *testing.T, host string) {
@@ -190,7 +190,7 @@ func TestApprovalSentBack(t *testing.T) {
 	})
 }
 
-// TestApprovalFilters asks only for the tools that the request names. What a server only reads is one of the filters.
+// TestApprovalFilters asks only for the tools that the request names. Read-only tools are one of the filters.
 func TestApprovalFilters(t *testing.T) {
 	server, g := payment(t, "wazero")
 	never := approving("bank", `"require_approval":{"never":{"tool_names":["look"]}}`)

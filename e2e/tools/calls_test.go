@@ -63,7 +63,7 @@ func TestCall(t *testing.T) {
 		if n := strings.Count(events, "event: response.created\n"); n != 1 {
 			t.Errorf("%d responses are created in one stream", n)
 		}
-		// A chain knows the tools of a label, and lists those of a new one.
+		// A chain knows the tools of a label, and lists the tools of a new one.
 		next := g.Create(after(whole) + ask("And now?", mcp("city")))
 		if got := next.Types(); got != "message" || next.Text() != "As before." {
 			t.Errorf("%s: %+v", got, next)

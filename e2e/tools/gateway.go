@@ -18,7 +18,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// What the tests read of answers.
+// The tests read these of answers.
 type (
 	gateway  = service.Gateway
 	response = service.Response

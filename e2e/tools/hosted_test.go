@@ -109,7 +109,7 @@ func TestSearchFails(t *testing.T) {
 	}
 }
 
-// TestCode runs the model's code. What it prints is shown if the client asks for it.
+// TestCode runs the model's code. Its output is shown if the client asks for it.
 func TestCode(t *testing.T) {
 	onHosts(t, func(t *testing.T, host string) {
 		server := toolservers.Python(t, nil)
@@ -146,7 +146,8 @@ func TestCode(t *testing.T) {
 	})
 }
 
-// TestContainer runs commands in gpt-oss's container. OpenAI's API has no item for that: they are calls of an MCP server.
+// TestContainer runs commands in gpt-oss's container. OpenAI's API has no item for that: they are calls of an MCP
+// server.
 func TestContainer(t *testing.T) {
 	server := toolservers.Container(t, nil)
 	g := start(t, "wazero", configuration{servers: []string{at("box", server.SSE(), "transport: sse")},

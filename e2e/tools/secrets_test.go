@@ -59,7 +59,7 @@ func TestSecrets(t *testing.T) {
 			seen.WriteString(events + g.Do("GET", "responses/"+r.ID, "", 200).Body +
 				g.Do("GET", "responses/"+r.ID+"/input_items", "", 200).Body)
 		}
-		// What fails tells nothing either.
+		// A failed call tells nothing either.
 		broken := strings.Replace(byRequest, "/mcp", "/nothing", 1)
 		seen.WriteString(g.Do("POST", "responses", g.Body(ask("Count.", broken)), 424).Body)
 		if r := configured.Requests(); len(r) == 0 || r[len(r)-1].Header.Get("X-Api-Key") != ofFile {

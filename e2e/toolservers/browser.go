@@ -60,7 +60,7 @@ func (b *browsers) call(client, tool string, raw json.RawMessage) (string, error
 	return b.of[client].run(tool, a), nil
 }
 
-// browserArguments are those of all three tools.
+// browserArguments are the arguments of all three tools.
 type browserArguments struct {
 	query, pattern string
 	// address is what a string as id is taken for.

@@ -11,7 +11,7 @@ import (
 // A Tool is a tool of a server of [Plain].
 type Tool struct {
 	Name, Description string
-	// Schema is that of the arguments. Absent, any object will do.
+	// Schema is the arguments' schema. Absent, any object will do.
 	Schema string
 	// ReadOnly is the annotation of that name.
 	ReadOnly bool

@@ -15,7 +15,7 @@ import (
 // A Server is an MCP server on a loopback port.
 type Server struct {
 	http *httptest.Server
-	// closing is closed when the server ends. What hangs waits for it.
+	// closing is closed when the server ends. Calls that hang wait for it.
 	closing chan struct{}
 	once    sync.Once
 	// called is closed when the first call has come.
@@ -42,7 +42,7 @@ type Request struct {
 	Header       http.Header
 }
 
-// versions are those of the protocol that the reference servers speak (mcp 1.12 for Python).
+// versions are the versions of the protocol that the reference servers speak (mcp 1.12 for Python).
 var versions = []string{"2025-06-18", "2025-03-26", "2024-11-05"}
 
 // newMCP returns a server of this name, which notes the calls that it receives.

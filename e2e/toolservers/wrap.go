@@ -22,7 +22,7 @@ func wrapLines(text string) []string {
 	return lines
 }
 
-// expandTabs puts spaces in the place of tabs, up to the next multiple of eight.
+// expandTabs puts spaces instead of tabs, up to the next multiple of eight.
 func expandTabs(line string) string {
 	if !strings.Contains(line, "\t") {
 		return line

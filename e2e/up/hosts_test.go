@@ -30,7 +30,8 @@ func startShop(t *testing.T) *httptest.Server {
 func portOf(url string) string { return url[strings.LastIndexByte(url, ':')+1:] }
 
 // TestSeveralHosts serves two hosts beside the models' on one listener of a real Envoy, one of them with the setting of
-// docs/envoy.md that disables the filter. Its requests come as they were sent. The filter answers those of the other.
+// docs/envoy.md that disables the filter. Its requests come as they were sent. The filter answers the requests of the
+// other.
 func TestSeveralHosts(t *testing.T) {
 	_, model := lab.RunSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})
 	shop := startShop(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// TestKilled kills harmony up, whose folders are left. The next start removes them, and not those of a run that lives.
-// Two runs have a responses service each, and harmony status shows either.
+// TestKilled kills harmony up, whose folders are left. The next start removes them, and not the folders of a run that
+// lives. Two runs have a responses service each, and harmony status shows either.
 func TestKilled(t *testing.T) {
 	_, model := lab.RunSim(t, sim.Options{})
 	for _, host := range []string{"envoy", "wazero"} {

@@ -154,7 +154,7 @@ func TestWatchAsItHappens(t *testing.T) {
 }
 
 // TestNothingUnlessAsked: without the flags, and with --watch alone, no text of a request is printed, written or shown.
-// What the page's playground asks is kept in memory alone.
+// The requests of the page's playground are kept in memory only.
 func TestNothingUnlessAsked(t *testing.T) {
 	onHosts(t, func(t *testing.T, host string) {
 		for _, flags := range [][]string{nil, {"--watch"}} {

@@ -185,7 +185,7 @@ func TestUpModels(t *testing.T) {
 	}
 	a = lab.Ask(client, url+lab.RawPath, `{"model":"`+lab.Model+`","prompt":"<|start|>"}`)
 	lab.WantRefused(t, a, 403, "raw_prompt_not_allowed")
-	// What is no path of the API is answered by the gateway, never by the server.
+	// The gateway answers a path that is not the API's, never the server.
 	for _, path := range []string{"/metrics", "/v1/modelsx", "/healthz", "/"} {
 		lab.WantRefused(t, lab.Do(client, http.MethodGet, url+path, nil, nil), 404, "unknown_url")
 	}
@@ -330,7 +330,7 @@ func TestExampleConfigNamesEverySetting(t *testing.T) {
 	look = func(of reflect.Type) {
 		for i := range of.NumField() {
 			f := of.Field(i)
-			// What is embedded has no name of its own, and is looked at as any block.
+			// An embedded struct has no name of its own, and is looked at as any block.
 			// A dash is for what only a flag sets.
 			if name := f.Tag.Get("yaml"); !f.Anonymous && name != "-" && (name == "" || !bytes.Contains(data, []byte(name+":"))) {
 				t.Errorf("%s of %s is not in %s", name, of.Name(), exampleConfig)

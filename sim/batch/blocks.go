@@ -37,8 +37,8 @@ func Hashes(salt string, size int, ids ...[]uint32) []Hash {
 	return all
 }
 
-// block is a block of the cache. A block that no request uses is in the queue of free blocks, and its tokens stay in the
-// cache until it is given to another request.
+// block is a block of the cache. A block that no request uses is in the queue of free blocks, and its tokens stay in
+// the cache until it is given to another request.
 type block struct {
 	users      int
 	cached     bool
@@ -47,8 +47,8 @@ type block struct {
 	next, prev *block // in the queue of free blocks
 }
 
-// Blocks is the cache of an engine: a fixed number of blocks, of which those are given away first that were freed first.
-// It follows vLLM's BlockPool (vllm/v1/core/block_pool.py).
+// Blocks is the cache of an engine: a fixed number of blocks, of which those are given away first that were freed
+// first. It follows vLLM's BlockPool (vllm/v1/core/block_pool.py).
 type Blocks struct {
 	usable, unused, free int
 	queue                block // the head of a ring
@@ -151,7 +151,7 @@ func (b *Blocks) release(held []*block) {
 }
 
 // Read returns how many tokens of a prompt are cached, in whole blocks of a size and never all of them, and then caches
-// the prompt, as far as there is room. It is for engines that are not asked how long anything takes.
+// the part of the prompt for which there is room. It is for engines that are not asked how long anything takes.
 func (b *Blocks) Read(salt string, size int, prompt []uint32) int {
 	hashes := Hashes(salt, size, prompt)
 	found := b.find(hashes[:max(len(prompt)-1, 0)/size])

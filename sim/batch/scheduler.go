@@ -7,7 +7,7 @@ import (
 
 // Options are the settings of a [Scheduler].
 type Options struct {
-	// Blocks is the size of the cache in blocks (num_gpu_blocks), and BlockSize that of a block in tokens. 0 is
+	// Blocks is the size of the cache in blocks (num_gpu_blocks), and BlockSize the size of a block in tokens. 0 is
 	// [DefaultBlockSize].
 	Blocks, BlockSize int
 	// MaxRunning is how many requests are in the batch at most (max_num_seqs). 0 is [DefaultMaxRunning].
@@ -42,8 +42,8 @@ type Request struct {
 	entered        bool
 }
 
-// NewRequest returns a request. The salt keeps its blocks apart from those of other salts. An answer has at least one
-// token.
+// NewRequest returns a request. The salt keeps its blocks apart from the blocks of other salts. An answer has at least
+// one token.
 func NewRequest(salt string, size int, prompt, answer []uint32) *Request {
 	return NewHashed(Hashes(salt, size, prompt, answer), len(prompt), len(answer))
 }

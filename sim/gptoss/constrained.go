@@ -268,7 +268,7 @@ func (c Constraint) schemas() []json.RawMessage {
 // isCall reports whether a format is a call of a function.
 func (f *Tag) isCall() bool { return f.Type == "sequence" && f.Elements[0].called() != "" }
 
-// Schemas returns the schemas of all formats in the tag but those of calls.
+// Schemas returns the schemas of all formats in the tag except the formats of calls.
 func (f *Tag) Schemas() []json.RawMessage {
 	if f.isCall() {
 		return nil

@@ -82,8 +82,8 @@ func (f *filler) fits(b *bytes.Buffer, schema, root json.RawMessage, depth int) 
 	}
 }
 
-// readSchema reads a schema, follows its reference, and adds what its allOf asks for. What is no schema is one of
-// anything.
+// readSchema reads a schema, follows its reference, and adds what its allOf asks for. A value that is no schema is a
+// schema of anything.
 func readSchema(schema, root json.RawMessage) *schemaNode {
 	n := &schemaNode{}
 	for range refDepth {

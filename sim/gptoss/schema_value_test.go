@@ -9,7 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// TestValueOf makes values for schemas. Each fits its schema, as far as the schema allows any.
+// TestValueOf makes values for schemas. Each fits its schema, if the schema allows any.
 func TestValueOf(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":["null","boolean"]},"n":{"type":"integer"}},` +

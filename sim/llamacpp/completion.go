@@ -12,7 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim/server"
 )
 
-// completion is the /completion of llama.cpp's server. Requests, checks and events are those of llama.cpp 0.5.0
+// completion is the /completion of llama.cpp's server. Requests, checks and events follow llama.cpp 0.5.0
 // (tools/server); e2e/llamacpp/testdata has what a real one sends, and make test-llamacpp compares both.
 type completion struct{}
 
@@ -242,7 +242,7 @@ func (completion) SingleUse() bool { return true }
 func (completion) Meets() bool { return false }
 
 // llamaTokenizePage returns /tokenize of llama.cpp. Its add_special and parse_special change nothing for this
-// vocabulary, and a request without content has no tokens. What is not such a request is a failure of the server.
+// vocabulary, and a request without content has no tokens. Any other request is a failure of the server.
 func llamaTokenizePage(s *server.Server) *server.Page {
 	return &server.Page{Methods: []string{http.MethodPost}, Serve: func(w http.ResponseWriter, rec *server.Request) {
 		var q struct {

@@ -15,8 +15,9 @@ import (
 // Version is the version of Ollama whose contract sim follows.
 const Version = "0.33.0-rc2"
 
-// generate is Ollama's /api/generate with raw prompts. Requests, checks and events are those of api/types.go and
-// server/routes.go in https://github.com/ollama/ollama; what is said of prompts that do not fit is llm/llama_server.go.
+// generate is Ollama's /api/generate with raw prompts. Requests, checks and events follow api/types.go and
+// server/routes.go in https://github.com/ollama/ollama; the words about prompts that do not fit come from
+// llm/llama_server.go.
 //
 // Whether control tokens are spelled in the text depends on Ollama's runner: [server.Options.PrintSpecials]. The one
 // that ends an answer never is.

@@ -9,7 +9,7 @@ import (
 )
 
 // chat is vLLM's /v1/chat/completions, by vllm/entrypoints/openai/chat_completion of vLLM 0.33. The model is the same
-// as that of the other kinds: a template turns the conversation into a Harmony prompt, and a parser turns the answer
+// as with the other kinds: a template turns the conversation into a Harmony prompt, and a parser turns the answer
 // into a message. [server.Options.ChatForm] and the options after it make it a server of another make.
 type chat struct{ server.Protocol }
 

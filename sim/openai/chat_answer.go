@@ -215,7 +215,7 @@ func (r *chatReader) cut(bytes int) {
 	}
 }
 
-// read reads all messages. What is in none is content.
+// read reads all messages. Text outside them is content.
 func (r *chatReader) read() *chatAnswer {
 	r.a.pieces = make([][]chatPiece, len(r.ids))
 	for i := 0; i < len(r.ids); {
@@ -256,7 +256,7 @@ func (r *chatReader) next(i int, over ...uint32) int {
 	return i
 }
 
-// add adds a piece to those of a token.
+// add adds a piece to a token's.
 func (r *chatReader) add(at int, p chatPiece) { r.a.pieces[at] = append(r.a.pieces[at], p) }
 
 // copy makes pieces of the texts from..to.

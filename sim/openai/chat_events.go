@@ -182,7 +182,7 @@ func chatLogprobs(j *server.Job, from, to int) any {
 
 func chatLogprob(j *server.Job, id uint32, value float64) server.Object {
 	b, _ := j.Server.Tokenizer.TokenBytes(id)
-	// The bytes are those of the text, in which a part of a character is U+FFFD.
+	// The bytes are the text's, in which a part of a character is U+FFFD.
 	shown := []byte(gptoss.Lossy(b))
 	numbers := make([]int, len(shown))
 	for i, c := range shown {

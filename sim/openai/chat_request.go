@@ -13,7 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim/server"
 )
 
-// chatRequest is a request of [sim.Chat]. Its members are those of a completion, and some others. Where both have a
+// chatRequest is a request of [sim.Chat]. Its members are a completion's, and some others. Where both have a
 // member, the outer one counts.
 type chatRequest struct {
 	server.Completion

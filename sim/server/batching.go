@@ -59,7 +59,7 @@ func (b *batching) enter(j *Job) *place {
 	return p
 }
 
-// leave takes a job's requests out of the engine, as far as they are still there.
+// leave takes a job's requests out of the engine, if they are still there.
 func (b *batching) leave(p *place) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

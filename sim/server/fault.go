@@ -20,7 +20,7 @@ const (
 	FaultMute FaultKind = "mute"
 	// FaultErrorEvent is "error-event:N": vLLM's error event, then [DONE].
 	FaultErrorEvent FaultKind = "error-event"
-	// FaultClose is "close:N": the connection ends without the last chunk (HTTP/2: RST_STREAM). What was sent before
+	// FaultClose is "close:N": the connection ends without the last chunk (HTTP/2: RST_STREAM). Data that was sent before
 	// arrives.
 	FaultClose FaultKind = "close"
 	// FaultReset is "reset:N": like close, but with a TCP reset, which may overtake what was sent before.

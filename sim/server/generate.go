@@ -152,7 +152,7 @@ func (b *stopBuffer) cut(end int) string {
 	return s
 }
 
-// discardSent drops text that has been sent, as far as no stop string can begin in it.
+// discardSent drops the part of the sent text in which no stop string can begin.
 func (b *stopBuffer) discardSent() {
 	longest := 0
 	for _, stop := range b.stops {

@@ -147,12 +147,12 @@ func Number(v float64) string {
 // Counts are the values of [Metrics] that servers of several kinds report.
 type Counts struct {
 	Load
-	// Prompt and Output are tokens. Hits are those of prompts that were in the cache, and Preemptions how many requests
+	// Prompt and Output are tokens. Hits are tokens of prompts that were in the cache, and Preemptions how many requests
 	// had to leave the batch.
 	Prompt, Output, Hits, Preemptions int
 }
 
-// Counts returns the values. capacity is that of the cache, in tokens.
+// Counts returns the values. capacity is the cache's, in tokens.
 func (m *Metrics) Counts(capacity int) Counts {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -58,7 +58,7 @@ type Options struct {
 	BlockSize int
 
 	// CacheBlocks makes the server compute its requests in batches, as vLLM's engine does, with a cache of so many blocks
-	// for all of them: see package batch. Their time is then that of the batch's steps, and TokensPerSecond and
+	// for all of them: see package batch. Their time is then the time of the batch's steps, and TokensPerSecond and
 	// TimeToFirstToken do not count. 0 does not. It is not for servers with a Role.
 	CacheBlocks int
 	// A step of the engine takes StepTime, and in addition the time of its tokens: PrefillRate is how many tokens of

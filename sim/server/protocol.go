@@ -46,7 +46,7 @@ type Protocol interface {
 	Metrics(w io.Writer, m *Metrics, model string, capacity int)
 }
 
-// Page is a path other than that of completions.
+// Page is a path other than the one of completions.
 type Page struct {
 	// Methods are those that the path takes.
 	Methods []string

@@ -16,7 +16,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim/gptoss"
 )
 
-// Completion is a request, as far as the server supports it. Other fields are ignored, as in vLLM.
+// Completion has the fields of a request that the server supports. Other fields are ignored, as in vLLM.
 type Completion struct {
 	Model            *string            `json:"model"`
 	Prompt           json.RawMessage    `json:"prompt"`
@@ -166,7 +166,7 @@ func (s *Server) CheckEngine(c *Completion) (refused *Refusal) {
 	return CheckVocabulary(c.IDs)
 }
 
-// DecodeObject decodes a body, and returns its members too. Its errors are those of vLLM's request models.
+// DecodeObject decodes a body, and returns its members too. Its errors are the same as from vLLM's request models.
 func DecodeObject(body []byte, into any) (fields map[string]json.RawMessage, refused *Refusal) {
 	err := json.Unmarshal(body, &fields)
 	if err == nil {

@@ -130,7 +130,7 @@ func (s *Script) pick(prompt string) (Line, bool) {
 // matches reports whether the line is for certain prompts.
 func (l *Line) matches() bool { return l.Match != "" || l.Last != "" }
 
-// lastMessage returns the last whole message of a prompt, from its role on. What follows is the begun answer.
+// lastMessage returns the last whole message of a prompt, from its role on. The begun answer follows it.
 func lastMessage(prompt string) string {
 	const start = "<|start|>"
 	end := max(0, strings.LastIndex(prompt, start))

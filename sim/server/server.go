@@ -25,7 +25,7 @@ const bodyLimit = 64 << 20
 
 // Server is the simulated server. [sim.New] makes one.
 type Server struct {
-	// Options are those of [New], with their defaults. They do not change.
+	// Options are the options given to [New], with their defaults. They do not change.
 	Options   Options
 	Tokenizer *tokenizer.Tokenizer
 	Metrics   *Metrics

@@ -8,9 +8,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim/server"
 )
 
-// completions is SGLang's /v1/completions. Requests, checks and events are those of SGLang 0.5.23:
+// completions is SGLang's /v1/completions. Requests, checks and events follow SGLang 0.5.23:
 // sglang/srt/entrypoints/openai/protocol.py, serving_completions.py and serving_base.py. Other paths and the engine are
-// those of [generate].
+// the same as in [generate].
 type completions struct{ generate }
 
 // Completions returns SGLang's /v1/completions.
@@ -50,7 +50,7 @@ func (completions) Decode(s *server.Server, h http.Header, body []byte) (*server
 	case server.IsTrue(c.Echo):
 		return nil, server.BadRequest("", "The simulator does not echo prompts.")
 	}
-	// What vLLM has and SGLang passes over.
+	// vLLM has these, and SGLang passes over them.
 	c.Structured, c.ThinkingBudget, c.TokensAsTokenIDs, c.PromptLogprobs = nil, nil, nil, nil
 	c.RequestID, c.IncludeStop = q.RID, q.NoStopTrim
 	c.Bootstrap = q.Bootstrap

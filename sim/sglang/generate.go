@@ -15,7 +15,7 @@ import (
 // Version is the version of SGLang whose contract sim follows.
 const Version = "0.5.23"
 
-// generate is SGLang's /generate. Requests, checks and events are those of SGLang 0.5.23: sglang/srt/entrypoints,
+// generate is SGLang's /generate. Requests, checks and events follow SGLang 0.5.23: sglang/srt/entrypoints,
 // managers/io_struct.py, managers/tokenizer_manager.py and sampling/sampling_params.py.
 type generate struct{}
 

@@ -12,8 +12,8 @@ import (
 // Version is the version that the simulated TensorRT-LLM tells.
 const Version = "1.3.0"
 
-// completions is TensorRT-LLM's trtllm-serve with the PyTorch backend. Requests, checks and events are those of
-// tensorrt_llm/serve: openai_protocol.py, openai_server.py and postprocess_handlers.py, of the engine those of
+// completions is TensorRT-LLM's trtllm-serve with the PyTorch backend. Requests, checks and events follow
+// tensorrt_llm/serve: openai_protocol.py, openai_server.py and postprocess_handlers.py. The engine follows
 // sampling_params.py and executor (e2e/requestmodels/testdata/README.md has the commits).
 type completions struct{}
 

@@ -10,7 +10,7 @@ import (
 )
 
 // generate is vLLM's /inference/v1/generate, with token ids and without text in both directions. Requests and
-// answers are those of vLLM 0.33.0, in vllm/entrypoints/scale_out/token_in_token_out.
+// answers follow vLLM 0.33.0, in vllm/entrypoints/scale_out/token_in_token_out.
 type generate struct{ completions }
 
 // Generate returns vLLM's /inference/v1/generate.

@@ -14,7 +14,7 @@ import (
 // Frame is a function as called by the functions above it. The root of a profile has no name.
 type Frame struct {
 	Name string
-	// Self is the instructions of the function itself, without those of the functions that it calls.
+	// Self is the instructions of the function itself, without the functions that it calls.
 	Self, Calls uint64
 	Children    []*Frame
 }

@@ -13,7 +13,7 @@ trap 'rm -f "$log"' EXIT
 # fuzz PACKAGE TARGET TIME: fuzzes one target.
 #
 # Go before 1.27 now and then fails a target whose time is over with "context deadline exceeded" and nothing else
-# (go.dev/issue/75804): the coordinator wakes between the end of its own context and that of its workers'. The target has been
+# (go.dev/issue/75804): the coordinator wakes between the end of its own context and of its workers'. The target has been
 # fuzzed for its whole time then, and nothing was found. What is found has a message and an input of its own.
 fuzz() {
 	go test -run '^$' -fuzz "^$2\$" -fuzztime "$3" "$1" 2>&1 | tee "$log" && return 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Chromium for tests of the page at .tools/chromium, a link: the one of CHROMIUM, one that is installed, or Debian's. The
-# fonts are those of the screenshots, so that these look alike on every machine.
+# fonts are the screenshots', so that these look alike on every machine.
 set -euo pipefail
 # shellcheck source=tools/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

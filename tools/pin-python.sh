@@ -16,7 +16,7 @@ pin() {
   sed -nE 's/^([A-Za-z0-9._-]+==[^ ;\\]+).*/\1/p' "$file" >"$work/in.txt"
   "$TOOLS/venv/pin/bin/pip-compile" --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate --no-emit-options \
     --no-emit-index-url --no-emit-trusted-host --output-file "$work/out.txt" "$work/in.txt"
-  # What the file says of itself, and none of pip-compile's remarks.
+  # The file's own words, without pip-compile's remarks.
   { sed -n '/^#/!q;p' "$file"; grep -E '^[^#]' "$work/out.txt"; } >"$work/new.txt"
   mv "$work/new.txt" "$file"
   rm -r "$work"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test-envoys.sh [NAME...]: runs the behaviour suite on Envoys of other versions, in both modes, and an upgrade of the
 # filter under running streams. Each Envoy gets everything from a control plane. NAME is a file of tools/python; without
-# names, those of the versions between the oldest, on which `make e2e-oldest` runs all tests, and the newest.
+# names, the versions between the oldest, on which `make e2e-oldest` runs all tests, and the newest.
 set -euo pipefail
 # shellcheck source=tools/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

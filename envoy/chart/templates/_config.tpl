@@ -1,4 +1,4 @@
-{{- /* The operator's configuration, with an address to listen on, and those of the responses service. */ -}}
+{{- /* The operator's configuration, with an address to listen on, and the addresses of the responses service. */ -}}
 {{- define "harmony.config" -}}
 {{- $config := deepCopy .Values.config -}}
 {{- if not (or $config.listen $config.listeners) -}}

@@ -14,6 +14,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // approval is a client's answer to a question for approval.
@@ -163,7 +164,7 @@ func (t *turn) approvedCalls() ([]*hosted.Call, *openai.Error) {
 
 // runApproved runs the calls that the client has approved, before the model is asked. The gateway checks the request
 // first, because a call cannot be taken back.
-func (t *turn) runApproved(ctx context.Context, emit func(*event) error) error {
+func (t *turn) runApproved(ctx context.Context, emit func(*upstream.Event) error) error {
 	if len(t.approvals) == 0 {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 const (
@@ -47,7 +48,7 @@ type job struct {
 	Sealing, Triggered     bool
 	Approvals              []approval
 	// Queued is the object before the model was asked.
-	Queued object
+	Queued upstream.Object
 }
 
 // enqueue stores a response that is to be made.
@@ -92,7 +93,7 @@ func (t *turn) readQueued() *openai.Error {
 // describe checks the request as the gateway will, and returns the response without a status.
 func (t *turn) describe() (*openai.Response, *openai.Error) {
 	text, free := t.body(), 0
-	if t.settings.model(t.request.model).Answers.TokenIDs {
+	if t.settings.Model(t.request.model).Answers.TokenIDs {
 		free = len(text) / 2 // the history may hold nothing but ids, which take no memory of their own
 	}
 	values, _ := rawjson.Count(text, rawjson.MaxDepth, openai.MaxValues) // Open reports what is wrong
@@ -114,8 +115,8 @@ func (t *turn) describe() (*openai.Response, *openai.Error) {
 }
 
 // object returns a response of the service's own making as the client gets it.
-func (t *turn) object(r *openai.Response) object {
-	var o object
+func (t *turn) object(r *openai.Response) upstream.Object {
+	var o upstream.Object
 	if err := json.Unmarshal(r.AppendJSON(nil), &o); err != nil {
 		panic("responses: " + err.Error())
 	}
@@ -129,7 +130,7 @@ func (t *turn) storedHeaders() http.Header {
 	kept, now := http.Header{}, t.settings
 	encrypted := t.service.options.Store.Keys != nil
 	for name, values := range t.headers {
-		if passedOn(name) && (encrypted || harmless(name) || name == http.CanonicalHeaderKey(now.TenantHeader) ||
+		if upstream.PassedOn(name) && (encrypted || harmless(name) || name == http.CanonicalHeaderKey(now.TenantHeader) ||
 			name == http.CanonicalHeaderKey(now.ClientHeader)) {
 			kept[name] = values
 		}
@@ -292,7 +293,7 @@ func (j *job) turn(s *Service, id string) *turn {
 	// The tools were read when the response was accepted. Without those that a new configuration has no more, the model
 	// answers as it can.
 	if !t.triggered {
-		t.hosted, _ = t.settings.tools.Take(t.request.fields, true)
+		t.hosted, _ = t.settings.Operator.Take(t.request.fields, true)
 	}
 	return t
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // browsing is the state of a turn with a browser.
@@ -125,14 +126,14 @@ type citing struct {
 
 // takeText changes the events of a message's text that may have citations: they become links, and annotations. It
 // calls before for what comes before the event.
-func (t *turn) takeText(e *event, before func(*event) error) error {
-	switch e.kind {
+func (t *turn) takeText(e *upstream.Event, before func(*upstream.Event) error) error {
+	switch e.Kind {
 	case "response.output_text.delta", "response.output_text.done", "response.content_part.done":
 	default:
 		return nil
 	}
 	var body map[string]json.RawMessage
-	if err := json.Unmarshal(e.data, &body); err != nil {
+	if err := json.Unmarshal(e.Data, &body); err != nil {
 		return err
 	}
 	id := ""
@@ -141,7 +142,7 @@ func (t *turn) takeText(e *event, before func(*event) error) error {
 	if c == nil {
 		return nil
 	}
-	switch e.kind {
+	switch e.Kind {
 	case "response.output_text.delta":
 		return t.citeDelta(e, body, c)
 	case "response.output_text.done":
@@ -155,24 +156,24 @@ func (t *turn) takeText(e *event, before func(*event) error) error {
 	default:
 		body["part"] = c.cite(body["part"])
 	}
-	e.data = items.JSON(body)
+	e.Data = items.JSON(body)
 	return nil
 }
 
 // deltaEvent returns a further delta of the text that an event ends.
-func deltaEvent(done map[string]json.RawMessage, text string) *event {
+func deltaEvent(done map[string]json.RawMessage, text string) *upstream.Event {
 	body := map[string]json.RawMessage{"delta": items.JSON(text), "logprobs": json.RawMessage("[]")}
 	for _, name := range []string{"item_id", "output_index", "content_index", "sequence_number"} {
 		body[name] = done[name]
 	}
 	const kind = "response.output_text.delta"
 	body["type"] = items.JSON(kind)
-	return &event{kind, items.JSON(body)}
+	return &upstream.Event{Kind: kind, Data: items.JSON(body)}
 }
 
 // citeDelta changes a delta. Its citations are sent after it. A delta of which nothing is shown yet has no kind
 // afterwards.
-func (t *turn) citeDelta(e *event, body map[string]json.RawMessage, c *citing) error {
+func (t *turn) citeDelta(e *upstream.Event, body map[string]json.RawMessage, c *citing) error {
 	delta := ""
 	if err := json.Unmarshal(body["delta"], &delta); err != nil {
 		return err
@@ -183,11 +184,11 @@ func (t *turn) citeDelta(e *event, body map[string]json.RawMessage, c *citing) e
 		return nil
 	}
 	if out == "" {
-		e.kind = ""
+		e.Kind = ""
 		return nil
 	}
 	body["delta"] = items.JSON(out)
-	e.data = items.JSON(body)
+	e.Data = items.JSON(body)
 	for i := range cited {
 		t.cited = append(t.cited, map[string]any{"item_id": body["item_id"], "output_index": c.index,
 			"content_index": body["content_index"], "annotation_index": len(c.cited) + i, "annotation": cited[i]})
@@ -245,7 +246,7 @@ func (t *turn) beginCiting(item, index json.RawMessage) {
 }
 
 // showCited sends the annotations that wait for the delta before them.
-func (t *turn) showCited(emit func(*event) error) error {
+func (t *turn) showCited(emit func(*upstream.Event) error) error {
 	waiting := t.cited
 	t.cited = nil
 	for _, fields := range waiting {

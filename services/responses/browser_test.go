@@ -67,18 +67,18 @@ func TestBrowserAndPython(t *testing.T) {
 	text, annotations := "", 0
 	for _, e := range events {
 		var delta struct{ Delta string }
-		switch e.kind {
+		switch e.Kind {
 		case "response.output_text.delta":
-			_ = json.Unmarshal(e.data, &delta)
+			_ = json.Unmarshal(e.Data, &delta)
 			text += delta.Delta
 		case "response.output_text.annotation.added":
 			annotations++
-			if !strings.Contains(string(e.data), `"output_index":3`) {
-				t.Errorf("%s", e.data)
+			if !strings.Contains(string(e.Data), `"output_index":3`) {
+				t.Errorf("%s", e.Data)
 			}
 		}
 	}
-	if err := json.Unmarshal(events[len(events)-1].data, &last); err != nil {
+	if err := json.Unmarshal(events[len(events)-1].Data, &last); err != nil {
 		t.Fatal(err)
 	}
 	r := last.Response

@@ -14,10 +14,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // perform runs calls and shows them, in their order.
-func (t *turn) perform(ctx context.Context, calls []*hosted.Call, emit func(*event) error) error {
+func (t *turn) perform(ctx context.Context, calls []*hosted.Call, emit func(*upstream.Event) error) error {
 	if len(calls) == 0 {
 		return nil
 	}
@@ -92,7 +93,7 @@ func (t *turn) runSafely(ctx context.Context, c *hosted.Call, client string) (re
 // runTool runs a call. What goes wrong is a result too, which the model sees.
 func (t *turn) runTool(ctx context.Context, c *hosted.Call, client string) *hosted.Result {
 	s := t.service
-	if !t.settings.tools.Offers(c) {
+	if !t.settings.Operator.Offers(c) {
 		return &hosted.Result{Text: "Error: there is no tool of this name.",
 			Failure: protocolError(codeInvalidParams, "The server has no tool "+refusal.Quote(c.Name)+".")}
 	}

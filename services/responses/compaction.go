@@ -3,7 +3,6 @@ package responses
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"slices"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // summarize asks the model for a summary of items.
@@ -36,23 +36,6 @@ func (t *turn) summarize(ctx context.Context, list []json.RawMessage) (text stri
 			Message: "The conversation could not be compacted: " + err.Error() + ". Try again."}
 	}
 	return text, answer.Usage, nil
-}
-
-// postFor sends a plain request to the gateway and reads its answer.
-func (t *turn) postFor(ctx context.Context, path string, body []byte, into any) *openai.Error {
-	answer, failure := t.post(ctx, path, body)
-	if failure != nil {
-		return failure
-	}
-	defer answer.Body.Close()
-	read, err := io.ReadAll(io.LimitReader(answer.Body, maxEventSize))
-	if err == nil {
-		err = json.Unmarshal(read, into)
-	}
-	if err != nil {
-		return t.service.unreachable(err)
-	}
-	return nil
 }
 
 // compact replaces what the model is asked with by a summary and the newest items, if the request allows that and is
@@ -82,7 +65,7 @@ func (t *turn) compact(ctx context.Context) *openai.Error {
 		return failure
 	}
 	payload := string(items.JSON(items.Compaction{Summary: summary, Items: list[end:]}))
-	t.compaction, t.shortened = t.settings.sealer.NewCompaction(payload, t.bound), items.Expand(payload)
+	t.compaction, t.shortened = t.settings.Sealer.NewCompaction(payload, t.bound), items.Expand(payload)
 	return nil
 }
 
@@ -118,13 +101,13 @@ func (t *turn) takeTrigger() []json.RawMessage {
 
 // takeSummary reads an event of the answer to a request for a summary. It makes the compaction of the last one. An
 // event that the client does not get has no kind afterwards.
-func (t *turn) takeSummary(e *event, emit func(*event) error) error {
-	switch e.kind {
+func (t *turn) takeSummary(e *upstream.Event, emit func(*upstream.Event) error) error {
+	switch e.Kind {
 	case "response.created", "response.in_progress", "response.failed":
 		return nil
 	case "response.output_item.done":
 		var body struct{ Item json.RawMessage }
-		if err := json.Unmarshal(e.data, &body); err != nil {
+		if err := json.Unmarshal(e.Data, &body); err != nil {
 			return err
 		}
 		t.summary = append(t.summary, body.Item)
@@ -133,12 +116,12 @@ func (t *turn) takeSummary(e *event, emit func(*event) error) error {
 		if err != nil {
 			return err
 		}
-		t.compaction = t.settings.sealer.NewCompaction(string(items.JSON(items.Compaction{Summary: text})), t.bound)
+		t.compaction = t.settings.Sealer.NewCompaction(string(items.JSON(items.Compaction{Summary: text})), t.bound)
 		return t.showItem(t.compaction, emit)
 	case "response.incomplete":
 		return items.ErrNoSummary
 	}
-	e.kind = ""
+	e.Kind = ""
 	return nil
 }
 
@@ -165,10 +148,10 @@ func (s *Service) createCompaction(w http.ResponseWriter, r *http.Request, c *ca
 	output := []json.RawMessage{}
 	for _, item := range slices.Concat(t.past, t.input) {
 		if items.IsOfUser(&item) {
-			output = append(output, t.settings.sealer.ForClient(&item, t.bound, nil))
+			output = append(output, t.settings.Sealer.ForClient(&item, t.bound, nil))
 		}
 	}
-	output = append(output, t.settings.sealer.NewCompaction(string(items.JSON(items.Compaction{Summary: summary})),
+	output = append(output, t.settings.Sealer.NewCompaction(string(items.JSON(items.Compaction{Summary: summary})),
 		t.bound))
 	return writeJSON(w, items.JSON(struct {
 		ID        string            `json:"id"`

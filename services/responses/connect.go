@@ -15,7 +15,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
+	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // connect serves a connection of the API's WebSocket mode.
@@ -28,7 +30,7 @@ func (s *Service) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.watched(w, r, c, func(w http.ResponseWriter, r *http.Request) {
-		failure := c.settings.checkOrigin(r)
+		failure := checkOrigin(c.settings, r)
 		if failure == nil {
 			failure = s.serveSession(w, r, c, headers)
 		}
@@ -54,7 +56,7 @@ func (s *Service) serveSession(w http.ResponseWriter, r *http.Request, c *caller
 }
 
 // checkOrigin refuses pages of other hosts. A browser lets any page open a connection, and asks nobody first.
-func (s *snapshot) checkOrigin(r *http.Request) *openai.Error {
+func checkOrigin(s *settings.Snapshot, r *http.Request) *openai.Error {
 	origin := r.Header.Get("Origin")
 	if origin == "" || slices.Contains(s.Origins, origin) || slices.Contains(s.Origins, "*") {
 		return nil
@@ -96,7 +98,7 @@ func (n *session) Create(ctx context.Context, lane string, frame []byte, send fu
 	leave, failure := s.enter(c)
 	defer leave()
 	if failure == nil {
-		failure = c.settings.checkFrame(frame)
+		failure = checkFrame(c.settings, frame)
 	}
 	if failure == nil && c.share.Take(int64(len(frame))) != nil {
 		failure = refusal.Overloaded("no memory for another request now")
@@ -105,9 +107,9 @@ func (n *session) Create(ctx context.Context, lane string, frame []byte, send fu
 		failure = payFor(c.share, frame)
 	}
 	if failure == nil {
-		failure = n.create(ctx, c, lane, frame, func(e *event) error {
-			o.bytes += int64(len(e.data))
-			return send(e.data)
+		failure = n.create(ctx, c, lane, frame, func(e *upstream.Event) error {
+			o.bytes += int64(len(e.Data))
+			return send(e.Data)
 		})
 		o.model = c.model
 	}
@@ -118,7 +120,7 @@ func (n *session) Create(ctx context.Context, lane string, frame []byte, send fu
 }
 
 // checkFrame refuses a request on a connection that would not be served by the settings of now.
-func (s *snapshot) checkFrame(frame []byte) *openai.Error {
+func checkFrame(s *settings.Snapshot, frame []byte) *openai.Error {
 	switch {
 	case !s.WebSocket:
 		return refusal.NoSockets()
@@ -130,7 +132,7 @@ func (s *snapshot) checkFrame(frame []byte) *openai.Error {
 
 // create is Create for a request that there is room for.
 func (n *session) create(ctx context.Context, c *caller, lane string, frame []byte,
-	send func(*event) error) *openai.Error {
+	send func(*upstream.Event) error) *openai.Error {
 	request, failure := parseFrame(frame)
 	if failure == nil {
 		failure = n.answer(ctx, c, lane, request, send)
@@ -161,7 +163,7 @@ func parseFrame(frame []byte) (*request, *openai.Error) {
 
 // answer makes a response and sends its events.
 func (n *session) answer(ctx context.Context, c *caller, lane string, r *request,
-	send func(*event) error) *openai.Error {
+	send func(*upstream.Event) error) *openai.Error {
 	s := n.service
 	t, failure := s.newTurn(r, c)
 	if failure != nil {
@@ -169,7 +171,7 @@ func (n *session) answer(ctx context.Context, c *caller, lane string, r *request
 	}
 	t.framed = true
 	// The next request needs the reasoning, stored or not.
-	t.sealing = c.settings.seals(r)
+	t.sealing = r.seals(c.settings)
 	past, unlock, failure := n.past(ctx, c, t)
 	if failure != nil {
 		return failure

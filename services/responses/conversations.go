@@ -186,7 +186,7 @@ func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *caller,
 	if err != nil {
 		return s.failure(err, "", refusal.NotFound("Item", id))
 	}
-	return writeStored(w, c, c.settings.sealer.ForClient(&item, c.bound(""), includes(r.URL.Query())))
+	return writeStored(w, c, c.settings.Sealer.ForClient(&item, c.bound(""), includes(r.URL.Query())))
 }
 
 // deleteItem answers with the conversation, as OpenAI's API does.

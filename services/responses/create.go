@@ -2,7 +2,6 @@ package responses
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -14,7 +13,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
+	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // saveTimeout limits how long a response that is ready waits for the store.
@@ -83,19 +84,19 @@ func (t *turn) store(ctx context.Context, st *store.Store, c *caller, r *store.R
 // newTurn returns a turn whose past and input are not read yet.
 func (s *Service) newTurn(request *request, c *caller) (*turn, *openai.Error) {
 	c.model = request.model
-	tools, failure := c.settings.tools.Take(request.fields, request.background)
+	tools, failure := c.settings.Operator.Take(request.fields, request.background)
 	return &turn{
 		service: s, settings: c.settings, request: request, headers: c.headers, owner: c.tenant,
 		bound: c.bound(request.model), share: c.share,
 		id: items.NewID("resp"), created: s.now(), loop: loop{hosted: tools},
 		// The next response needs the reasoning, and so does the next round.
-		sealing: (request.store || tools != nil) && c.settings.seals(request),
+		sealing: (request.store || tools != nil) && request.seals(c.settings),
 	}, failure
 }
 
 // seals reports whether the reasoning is hidden from the client, so that only the gateway's sealed text of it is left.
-func (s *snapshot) seals(r *request) bool {
-	return s.sealer.Keys != nil && s.model(r.model).Answers.HideReasoning && !r.includesValue(items.IncludeSealed)
+func (r *request) seals(s *settings.Snapshot) bool {
+	return s.Sealer.Keys != nil && s.Model(r.model).Answers.HideReasoning && !r.includesValue(items.IncludeSealed)
 }
 
 // past returns what a turn continues. unlock gives its conversation back.
@@ -197,7 +198,7 @@ func (t *turn) record(end *outcome, past *store.Past) *store.Record {
 
 // dropsReasoning reports whether the reasoning before an answer is removed from the store.
 func (t *turn) dropsReasoning(end *outcome) bool {
-	return t.settings.Reasoning == KeepUntilFinal && end.answered
+	return t.settings.Reasoning == settings.KeepUntilFinal && end.answered
 }
 
 // kept returns the items that the service is to store. preambles reports of the first ones whether they are known to be
@@ -206,7 +207,7 @@ func (t *turn) kept(list []store.Item, preambles []bool, end *outcome) (kept []s
 	s := t.settings
 	for i := range list {
 		switch {
-		case list[i].Type == items.TypeReasoning && (s.Reasoning == KeepNone || t.dropsReasoning(end)):
+		case list[i].Type == items.TypeReasoning && (s.Reasoning == settings.KeepNone || t.dropsReasoning(end)):
 		case s.DropCommentary && (i < len(preambles) && preambles[i] || items.IsCommentary(&list[i])):
 		default:
 			kept = append(kept, list[i])
@@ -218,12 +219,12 @@ func (t *turn) kept(list []store.Item, preambles []bool, end *outcome) (kept []s
 // stream answers with a stream of events.
 func (t *turn) stream(ctx context.Context, w http.ResponseWriter, save func(*outcome) *openai.Error) *openai.Error {
 	flush := http.NewResponseController(w)
-	send := func(e *event) error {
+	send := func(e *upstream.Event) error {
 		if t.sequence <= 1 {
 			w.Header().Set("content-type", "text/event-stream")
 			w.Header().Set("cache-control", "no-cache")
 		}
-		if _, err := w.Write(e.frame()); err != nil {
+		if _, err := w.Write(e.Frame()); err != nil {
 			return err
 		}
 		return flush.Flush()
@@ -238,8 +239,9 @@ type leftError struct{ err error }
 func (e *leftError) Error() string { return "the client has left: " + e.err.Error() }
 
 // deliver runs the turn and sends its events. The last ones are sent when the end has been saved.
-func (t *turn) deliver(ctx context.Context, send func(*event) error, save func(*outcome) *openai.Error) *openai.Error {
-	end, failure := t.run(ctx, func(e *event) error {
+func (t *turn) deliver(ctx context.Context, send func(*upstream.Event) error,
+	save func(*outcome) *openai.Error) *openai.Error {
+	end, failure := t.run(ctx, func(e *upstream.Event) error {
 		if err := send(e); err != nil {
 			return &leftError{err}
 		}
@@ -253,7 +255,7 @@ func (t *turn) deliver(ctx context.Context, send func(*event) error, save func(*
 }
 
 // finish saves how the turn has ended, and sends its last events.
-func (t *turn) finish(ctx context.Context, end *outcome, send func(*event) error,
+func (t *turn) finish(ctx context.Context, end *outcome, send func(*upstream.Event) error,
 	save func(*outcome) *openai.Error) {
 	if failure := save(end); failure != nil {
 		end = t.synthesize(items.Failed, &openai.Error{Code: contract.CodeServerError, Message: failure.Message})
@@ -271,14 +273,14 @@ func (t *turn) finish(ctx context.Context, end *outcome, send func(*event) error
 
 // whole answers with the whole response.
 func (t *turn) whole(ctx context.Context, w http.ResponseWriter, save func(*outcome) *openai.Error) *openai.Error {
-	end, failure := t.run(ctx, func(*event) error { return nil })
+	end, failure := t.run(ctx, func(*upstream.Event) error { return nil })
 	if failure != nil {
 		return failure
 	}
 	if end.status == items.Failed {
 		failure = end.refusal
 		if failure == nil {
-			failure = failedError(end.object)
+			failure = upstream.FailedError(end.object)
 		}
 	}
 	// Clients repeat a request that has failed for a while, and its tools would run twice. So a response whose tools have
@@ -303,20 +305,6 @@ func (t *turn) whole(ctx context.Context, w http.ResponseWriter, save func(*outc
 func clientsRepeat(status int) bool {
 	return status >= http.StatusInternalServerError || status == http.StatusRequestTimeout ||
 		status == http.StatusConflict || status == http.StatusTooManyRequests
-}
-
-// failedError returns the error of a response that failed, for a client that gets no stream: as from the gateway, it
-// gets a status, and nothing is stored unless tools have run.
-func failedError(body []byte) *openai.Error {
-	var o struct {
-		Error struct{ Code, Message string }
-	}
-	e := &openai.Error{Status: http.StatusBadGateway, Type: contract.ServerErrorType, Code: contract.CodeServerError,
-		Message: "The model's answer failed. Try again."}
-	if json.Unmarshal(body, &o) == nil && o.Error.Message != "" {
-		e.Code, e.Message = o.Error.Code, o.Error.Message
-	}
-	return e
 }
 
 // countInput counts the tokens of a request that continues a stored one.

@@ -12,6 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // turns is a gateway that answers by turns; the last answer is repeated.
@@ -51,7 +52,7 @@ func brokeBehind(item string, e *openai.Error) string {
 	begun, last := splitEnd(answerOf("failed", 10, 5, item))
 	last = strings.Replace(last, `"status":"failed"`,
 		`"status":"failed","error":{"code":"server_error","message":"`+e.Message+`"}`, 1)
-	return begun + "event: error\ndata: " + string(errorData(4, e)) + "\n\n" +
+	return begun + "event: error\ndata: " + string(upstream.ErrorData(4, e)) + "\n\n" +
 		strings.Replace(last, `"sequence_number":4`, `"sequence_number":5`, 1)
 }
 
@@ -79,20 +80,21 @@ func readFailure(t *testing.T, body string, first int) (end string, failure told
 			Error    *struct{ Type, Code, Param, Message *string }
 			Response struct{ Error struct{ Message string } }
 		}
-		if err := json.Unmarshal(e.data, &data); err != nil || data.Type != e.kind || data.Number != first+i {
-			t.Fatalf("event %d: %v: %s", i, err, e.data)
+		if err := json.Unmarshal(e.Data, &data); err != nil || data.Type != e.Kind || data.Number != first+i {
+			t.Fatalf("event %d: %v: %s", i, err, e.Data)
 		}
 		end = data.Type
 		switch {
-		case e.kind == "error":
+		case e.Kind == "error":
 			nested := data.Error
-			if i != len(events)-2 || nested == nil || deref(nested.Code) != deref(data.Code) ||
-				deref(nested.Param) != deref(data.Param) || deref(nested.Message) != data.Message || deref(nested.Type) == "" {
-				t.Fatalf("event %d of %d: %s", i, len(events), e.data)
+			if i != len(events)-2 || nested == nil || valueOf(nested.Code) != valueOf(data.Code) ||
+				valueOf(nested.Param) != valueOf(data.Param) || valueOf(nested.Message) != data.Message ||
+				valueOf(nested.Type) == "" {
+				t.Fatalf("event %d of %d: %s", i, len(events), e.Data)
 			}
-			failure = told{deref(data.Code), deref(data.Param), deref(nested.Type), data.Message}
-		case e.kind == "response.failed" && failure.message != data.Response.Error.Message:
-			t.Errorf("response.failed behind %+v: %s", failure, e.data)
+			failure = told{valueOf(data.Code), valueOf(data.Param), valueOf(nested.Type), data.Message}
+		case e.Kind == "response.failed" && failure.message != data.Response.Error.Message:
+			t.Errorf("response.failed behind %+v: %s", failure, e.Data)
 		}
 	}
 	return end, failure
@@ -190,4 +192,11 @@ func TestFailedFrame(t *testing.T) {
 	if got := strings.Join(kinds, " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+}
+
+func valueOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }

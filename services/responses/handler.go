@@ -14,13 +14,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
+	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
 // caller is who sends a request.
 type caller struct {
 	// settings are those of the request.
-	settings    *snapshot
+	settings    *settings.Snapshot
 	tenant      store.Tenant
 	tenantValue string
 	// headers are the request's, with which the gateway is asked.
@@ -37,29 +38,10 @@ func (s *Service) caller(headers http.Header) *caller {
 	if now.TenantHeader != "" {
 		value = headers.Get(now.TenantHeader)
 	}
-	value = contract.Tenant(now.adopt(headers), value)
+	value = contract.Tenant(now.Adopt(headers), value)
 	tenant := store.TenantOf(value)
 	return &caller{settings: now, tenant: tenant, tenantValue: value, headers: headers,
 		share: &quota.Share{Of: s.memory, Tenant: tenant}}
-}
-
-// adopt makes what the service asks the gateway, also later, the client's whose request it is. It returns the client's
-// name, or empty where clients are not told apart.
-func (s *snapshot) adopt(headers http.Header) string {
-	headers.Del(contract.BehalfHeader)
-	if !s.Clients {
-		return ""
-	}
-	name := headers.Get(contract.ClientHeader)
-	if name == contract.AnonymousClient {
-		return ""
-	}
-	if s.ClientHeader != "" {
-		headers.Set(s.ClientHeader, name)
-	} else if name != "" {
-		headers.Set(contract.BehalfHeader, name)
-	}
-	return name
 }
 
 // bound returns what sealed texts of the caller's are bound to. model is empty for a list that has no model.
@@ -270,7 +252,7 @@ func (s *Service) writeList(w http.ResponseWriter, c *caller, list *store.List, 
 	p := page{Object: "list", Data: []any{}, HasMore: list.More}
 	for i := range list.Items {
 		item := &list.Items[i]
-		p.Data = append(p.Data, c.settings.sealer.ForClient(item, bound, include))
+		p.Data = append(p.Data, c.settings.Sealer.ForClient(item, bound, include))
 		if i == 0 {
 			p.FirstID = &item.ID
 		}

@@ -14,13 +14,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
+	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
 // itemReader turns items of a request into items that are stored.
 type itemReader struct {
 	service  *Service
-	settings *snapshot
+	settings *settings.Snapshot
 	tenant   store.Tenant
 	// bound is what sealed texts are bound to. Without a model, reasoning is not opened.
 	bound *seal.Bound
@@ -89,11 +90,11 @@ func (r *itemReader) readOne(ctx context.Context, at string, raw json.RawMessage
 	case kind == items.TypeReference, kind == "" && id != "":
 		return r.referred(ctx, at, id)
 	case kind == items.TypeReasoning:
-		if failure := r.settings.sealer.Unseal(at, fields, r.bound); failure != nil {
+		if failure := r.settings.Sealer.Unseal(at, fields, r.bound); failure != nil {
 			return store.Item{}, failure
 		}
 	case kind == items.TypeCompaction:
-		if failure := r.settings.sealer.OpenCompaction(at, fields, r.bound); failure != nil {
+		if failure := r.settings.Sealer.OpenCompaction(at, fields, r.bound); failure != nil {
 			return store.Item{}, failure
 		}
 	case kind == items.TypeSearchCall, kind == items.TypeCodeCall,

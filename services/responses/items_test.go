@@ -116,12 +116,12 @@ func TestHiddenReasoning(t *testing.T) {
 	sameJSON(t, stored[0].Body, `{"type":"reasoning","id":"rs_1","summary":[],"content":[],"harmony_text":"secret thought"}`)
 	sameJSON(t, items.ForModel(&stored[0])[0], `{"type":"reasoning","id":"rs_1","summary":[],
 		"content":[{"type":"reasoning_text","text":"secret thought"}]}`)
-	sameJSON(t, s.settings().sealer.ForClient(&stored[0], bound, nil), `{"type":"reasoning","id":"rs_1","summary":[],"content":[]}`)
+	sameJSON(t, s.settings().Sealer.ForClient(&stored[0], bound, nil), `{"type":"reasoning","id":"rs_1","summary":[],"content":[]}`)
 	var carried struct {
 		Text   string `json:"harmony_text"`
 		Sealed string `json:"encrypted_content"`
 	}
-	shown := s.settings().sealer.ForClient(&stored[0], bound, []string{items.IncludeSealed})
+	shown := s.settings().Sealer.ForClient(&stored[0], bound, []string{items.IncludeSealed})
 	if err := json.Unmarshal(shown, &carried); err != nil || carried.Text != "" {
 		t.Errorf("%+v, %v", carried, err)
 	}
@@ -142,7 +142,7 @@ func TestHiddenReasoning(t *testing.T) {
 func TestLogprobs(t *testing.T) {
 	item := &store.Item{Type: items.TypeMessage, Body: []byte(`{"type":"message","content":[{"type":"output_text","text":"a",` +
 		`"logprobs":[{"token":"a"}]},{"type":"refusal","refusal":"no"}]}`)}
-	s := &New(Options{}).settings().sealer
+	s := &New(Options{}).settings().Sealer
 	sameJSON(t, s.ForClient(item, nil, nil), `{"type":"message","content":[{"type":"output_text","text":"a","logprobs":[]},
 		{"type":"refusal","refusal":"no"}]}`)
 	sameJSON(t, s.ForClient(item, nil, []string{items.IncludeLogprobs}), string(item.Body))
@@ -153,7 +153,7 @@ func TestCompaction(t *testing.T) {
 	const payload = `{"summary":"what was said","items":[{"role":"user","content":"go on"}]}`
 	for _, s := range []*Service{New(Options{}), New(Options{SealKeys: testKeys(t)})} {
 		c := &caller{settings: s.settings(), tenantValue: "acme"}
-		in := s.settings().sealer.NewCompaction(payload, c.bound("m"))
+		in := s.settings().Sealer.NewCompaction(payload, c.bound("m"))
 		if strings.Contains(string(in), items.HiddenText) || strings.Contains(string(in), "what was said") {
 			t.Errorf("the client gets %s", in)
 		}
@@ -173,7 +173,7 @@ func TestCompaction(t *testing.T) {
 			string(model[1]) != `{"role":"user","content":"go on"}` {
 			t.Errorf("the model gets %s", model)
 		}
-		again := s.settings().sealer.ForClient(&stored[0], c.bound(""), nil)
+		again := s.settings().Sealer.ForClient(&stored[0], c.bound(""), nil)
 		if _, failure := s.newItemReader(c, c.bound("m"), nil).read(t.Context(), "input",
 			[]json.RawMessage{again}); failure != nil {
 			t.Error(failure)

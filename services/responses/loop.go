@@ -9,6 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // loop is the state of a turn with tools that the service runs.
@@ -94,7 +95,7 @@ func (t *turn) tokensLeft() (left int64, limited bool) {
 }
 
 // runCalls runs the calls of a round, and reports whether the model is to be asked again.
-func (t *turn) runCalls(ctx context.Context, end *ending, emit func(*event) error) (again bool, err error) {
+func (t *turn) runCalls(ctx context.Context, end *ending, emit func(*upstream.Event) error) (again bool, err error) {
 	if t.hosted == nil {
 		return false, nil
 	}
@@ -147,7 +148,7 @@ func (t *turn) runCalls(ctx context.Context, end *ending, emit func(*event) erro
 }
 
 // ownTools writes the request's tools into an object of the gateway's, and what a round of its own has changed.
-func (t *turn) ownTools(o object) {
+func (t *turn) ownTools(o upstream.Object) {
 	if t.hosted == nil {
 		return
 	}

@@ -59,10 +59,10 @@ func TestToolStream(t *testing.T) {
 		var fields struct {
 			Sequence int `json:"sequence_number"`
 		}
-		if err := json.Unmarshal(e.data, &fields); err != nil || fields.Sequence != i {
-			t.Errorf("event %d: %s", i, e.data)
+		if err := json.Unmarshal(e.Data, &fields); err != nil || fields.Sequence != i {
+			t.Errorf("event %d: %s", i, e.Data)
 		}
-		kinds = append(kinds, strings.TrimPrefix(e.kind, "response."))
+		kinds = append(kinds, strings.TrimPrefix(e.Kind, "response."))
 	}
 	const want = "created in_progress output_item.added mcp_list_tools.in_progress mcp_list_tools.completed output_item.done " +
 		"output_item.added mcp_call.in_progress mcp_call_arguments.delta mcp_call_arguments.done mcp_call.completed " +

@@ -13,6 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // flushInterval is how long events wait until they are stored together. Each time costs about as much as a stored turn.
@@ -79,7 +80,7 @@ func (m *maker) run(ctx context.Context) {
 	var renewing sync.WaitGroup
 	renewing.Go(func() { m.keep(work) })
 	var output []json.RawMessage // a turn that is stopped drops its own
-	end, failure := m.turn.run(work, func(e *event) error {
+	end, failure := m.turn.run(work, func(e *upstream.Event) error {
 		output = m.turn.output
 		return m.take(work, e)
 	})
@@ -139,7 +140,7 @@ func (m *maker) keep(work context.Context) {
 }
 
 // take keeps an event until it is stored. That the response has begun is stored at once.
-func (m *maker) take(ctx context.Context, e *event) error {
+func (m *maker) take(ctx context.Context, e *upstream.Event) error {
 	if m.turn.sequence == 1 {
 		m.mu.Lock()
 		m.unbegun = items.JSON(m.turn.last)
@@ -201,7 +202,7 @@ func (m *maker) storeBegin(ctx context.Context) error {
 	return err
 }
 
-func (m *maker) add(e *event) {
+func (m *maker) add(e *upstream.Event) {
 	if !m.turn.request.stream {
 		return
 	}
@@ -211,7 +212,7 @@ func (m *maker) add(e *event) {
 		m.waiting.First = m.next
 	}
 	m.waiting.Last = m.next
-	m.waiting.Body = append(m.waiting.Body, e.frame()...)
+	m.waiting.Body = append(m.waiting.Body, e.Frame()...)
 	m.next++
 }
 
@@ -264,15 +265,16 @@ func (m *maker) finish(ctx context.Context, end *outcome) {
 func (m *maker) fail(ctx context.Context, message string) {
 	t := m.turn
 	if t.last == nil {
-		t.last = object{"id": items.JSON(t.id), "object": items.JSON("response"), "status": items.JSON(store.Queued)}
+		t.last = upstream.Object{"id": items.JSON(t.id), "object": items.JSON("response"),
+			"status": items.JSON(store.Queued)}
 	}
 	if t.sequence == 0 {
 		t.last["status"] = items.JSON(store.InProgress)
-		o := object{"output": items.JSON([]string{})}
+		o := upstream.Object{"output": items.JSON([]string{})}
 		for name, value := range t.last {
 			o[name] = value
 		}
-		_ = t.open(o, func(e *event) error { m.add(e); return nil })
+		_ = t.open(o, func(e *upstream.Event) error { m.add(e); return nil })
 	}
 	m.finish(ctx, t.synthesize(items.Failed, &openai.Error{Code: contract.CodeServerError, Message: message}))
 }
@@ -307,10 +309,10 @@ func (m *maker) resume(ctx context.Context) {
 
 // takeItems takes the items that are finished in stored events.
 func (m *maker) takeItems(events []byte) {
-	reader := newEventReader(bytes.NewReader(events))
+	reader := upstream.NewReader(bytes.NewReader(events))
 	for {
-		e, err := reader.next()
-		if err == nil && e.kind == "response.output_item.done" {
+		e, err := reader.Next()
+		if err == nil && e.Kind == "response.output_item.done" {
 			err = m.turn.takeItem(&e)
 		}
 		if err != nil {

@@ -84,7 +84,7 @@ func (t *turn) listFrom(ctx context.Context, m *hosted.Server) ([]toolserver.Too
 
 // tenant returns what keeps the sessions of tenants apart. Where there is one, it may have all of them.
 func (t *turn) tenant() string {
-	if !t.settings.apart() {
+	if !t.settings.Apart() {
 		return ""
 	}
 	return fmt.Sprintf("%x", t.owner[:])

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // hiddenIndex is the output_index of an item that the client does not get.
@@ -14,12 +15,12 @@ const hiddenIndex = -1
 func (t *turn) numbers() bool { return t.hosted != nil || t.compaction != nil }
 
 // renumber changes the numbers of an event. An event of a hidden item has no kind afterwards.
-func (t *turn) renumber(e *event) error {
+func (t *turn) renumber(e *upstream.Event) error {
 	if !t.numbers() {
 		return nil
 	}
 	var body map[string]json.RawMessage
-	if err := json.Unmarshal(e.data, &body); err != nil {
+	if err := json.Unmarshal(e.Data, &body); err != nil {
 		return err
 	}
 	hidden, err := t.number(body)
@@ -27,16 +28,16 @@ func (t *turn) renumber(e *event) error {
 		return err
 	}
 	if hidden {
-		e.kind = ""
+		e.Kind = ""
 		return nil
 	}
-	e.data = items.JSON(body)
+	e.Data = items.JSON(body)
 	return nil
 }
 
 // passNumbered renumbers an event of the service's own, and gives it to the client.
-func (t *turn) passNumbered(e *event, emit func(*event) error) error {
-	if err := t.renumber(e); err != nil || e.kind == "" {
+func (t *turn) passNumbered(e *upstream.Event, emit func(*upstream.Event) error) error {
+	if err := t.renumber(e); err != nil || e.Kind == "" {
 		return err
 	}
 	return t.pass(e, emit)

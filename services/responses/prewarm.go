@@ -7,11 +7,13 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // prewarm makes a response without output, which the client continues. The gateway checks the request and counts its
 // tokens. No model is asked.
-func (t *turn) prewarm(ctx context.Context, send func(*event) error, save func(*outcome) *openai.Error) *openai.Error {
+func (t *turn) prewarm(ctx context.Context, send func(*upstream.Event) error,
+	save func(*outcome) *openai.Error) *openai.Error {
 	response, failure := t.check(ctx)
 	if failure != nil {
 		return failure

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"math"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -18,9 +17,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
+	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 	"github.com/harmonyedge/harmonyedge/services/responses/socket"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // DefaultQueue is how many responses of a tenant may wait or run in the background.
@@ -45,7 +46,7 @@ type Options struct {
 	// Now is the clock. Nil is [time.Now].
 	Now func() time.Time
 	// Settings are those that the service begins with. [Service.Apply] replaces them.
-	Settings Settings
+	Settings settings.Settings
 }
 
 // Service is the responses service.
@@ -54,9 +55,9 @@ type Service struct {
 	log     *slog.Logger
 	now     func() time.Time
 	// current are the settings in force. applying is held while others take their place.
-	current  atomic.Pointer[snapshot]
+	current  atomic.Pointer[settings.Snapshot]
 	applying sync.Mutex
-	client   *http.Client
+	gateway  *upstream.Client
 	// memory is what the texts of requests take, inFlight the requests, and connected the connections.
 	memory, inFlight, connected *quota.Pool
 	accessLog                   accessLog
@@ -92,17 +93,11 @@ func New(o Options) *Service {
 	}
 	s := &Service{
 		options: o, log: o.Log, now: o.Now, memory: quota.New(), inFlight: quota.New(), connected: quota.New(),
-		recent: &recent{}, sockets: socket.NewServer(socket.Limits{}, o.Log), slots: newSlots(),
+		recent: &recent{}, gateway: upstream.New(o.Key, o.Log), sockets: socket.NewServer(socket.Limits{}, o.Log),
+		slots:       newSlots(),
 		toolServers: toolserver.NewPool(toolserver.Limits{}, nil, o.Log),
 		kick:        make(chan struct{}, 1), reached: make(chan struct{}),
 		draining: make(chan struct{}), stopping: make(chan struct{}), cutting: make(chan struct{}),
-		client: &http.Client{
-			// The gateway limits how long an answer may take. A redirect would be somebody else's answer.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			// The limits of requests limit the connections.
-			Transport: &http.Transport{MaxIdleConnsPerHost: math.MaxInt, IdleConnTimeout: time.Minute,
-				DisableCompression: true},
-		},
 	}
 	s.accessLog.to, s.metrics = o.AccessLog, newMetrics(s)
 	s.Apply(o.Settings)
@@ -111,7 +106,7 @@ func New(o Options) *Service {
 
 // sockets returns the limits of connections. Requests that wait there take at most an eighth of the memory on top of
 // it.
-func (o *Options) sockets(now *snapshot) socket.Limits {
+func (o *Options) sockets(now *settings.Snapshot) socket.Limits {
 	l := o.Sockets
 	l.Frame = now.BodyLimit
 	l.AllPending = cmp.Or(l.AllPending, max(now.Memory/8, 2*l.Frame))

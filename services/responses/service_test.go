@@ -18,6 +18,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // fixture is a service with a store, before a gateway that says what it is told to.
@@ -306,7 +307,7 @@ func TestClientLeft(t *testing.T) {
 	}
 	status := ""
 	turn, _ := f.s.newTurn(request, f.s.caller(http.Header{}))
-	failure = turn.deliver(t.Context(), func(*event) error { return io.ErrClosedPipe },
+	failure = turn.deliver(t.Context(), func(*upstream.Event) error { return io.ErrClosedPipe },
 		func(end *outcome) *openai.Error { status = end.status; return nil })
 	if failure != nil || status != items.Cancelled {
 		t.Errorf("%v, status %s", failure, status)

@@ -25,9 +25,9 @@ func TestModelsByAlias(t *testing.T) {
 	for name, want := range map[string]bool{"m": true, "gpt-4o": true, "team/a": true, "n": false, "gpt-4": false,
 		"": false} {
 		made := turn{settings: s.settings(), request: &request{model: name}}
-		m := made.settings.model(name)
-		if made.retries() != want || made.settings.seals(made.request) != want || m.Answers.TokenIDs != want {
-			t.Errorf("%q: %t %t %t", name, made.retries(), made.settings.seals(made.request), m.Answers.TokenIDs)
+		m := made.settings.Model(name)
+		if made.retries() != want || made.request.seals(made.settings) != want || m.Answers.TokenIDs != want {
+			t.Errorf("%q: %t %t %t", name, made.retries(), made.request.seals(made.settings), m.Answers.TokenIDs)
 		}
 	}
 }

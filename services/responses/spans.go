@@ -16,6 +16,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // Spans have no text of a request or an answer, and no ids of what is stored. Their errors are codes: an error's message
@@ -99,10 +100,10 @@ func endRound(ctx context.Context, span trace.Span, end *ending, err error) {
 	var refused *refusedError
 	switch {
 	case err == nil:
-		status := end.object.text("status")
+		status := end.object.Text("status")
 		span.SetAttributes(attribute.String(spanOutcome, status))
 		if status == items.Failed {
-			fail(span, errorCode(end.object))
+			fail(span, upstream.ErrorCode(end.object))
 		}
 	case ctx.Err() != nil:
 		span.SetAttributes(attribute.String(spanOutcome, items.Cancelled))

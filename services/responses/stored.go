@@ -11,6 +11,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // getResponse answers with a stored response, or with its stream.
@@ -58,14 +59,14 @@ func (s *Service) getStream(w http.ResponseWriter, r *http.Request, c *caller, s
 
 // whole returns the object of a stored response with its output.
 func whole(r *store.Response, output []store.Item, c *caller, include []string) []byte {
-	var o object
+	var o upstream.Object
 	if json.Unmarshal(r.Object, &o) != nil {
 		return r.Object
 	}
-	bound := c.bound(o.text("model"))
+	bound := c.bound(o.Text("model"))
 	shown := make([]json.RawMessage, 0, len(output))
 	for i := range output {
-		shown = append(shown, c.settings.sealer.ForClient(&output[i], bound, include))
+		shown = append(shown, c.settings.Sealer.ForClient(&output[i], bound, include))
 	}
 	o["output"] = items.JSON(shown)
 	return items.JSON(o)
@@ -106,9 +107,9 @@ func (s *Service) listInputItems(w http.ResponseWriter, r *http.Request, c *call
 	if err != nil {
 		return s.failure(err, "", refusal.NotFound("Response", id))
 	}
-	var o object
+	var o upstream.Object
 	_ = json.Unmarshal(found.Object, &o)
-	return s.writeList(w, c, list, c.bound(o.text("model")), includes(query))
+	return s.writeList(w, c, list, c.bound(o.Text("model")), includes(query))
 }
 
 // cancelResponse ends a response that is made in the background.
@@ -131,13 +132,13 @@ func (s *Service) cancelResponse(w http.ResponseWriter, r *http.Request, c *call
 
 // cancelled returns the object of a response that is cancelled, and the last event of its stream.
 func cancelled(r *store.Response, sequence int64) (body, frame []byte, err error) {
-	var o object
+	var o upstream.Object
 	if err := json.Unmarshal(r.Object, &o); err != nil {
 		return nil, nil, &store.CorruptError{Record: "response " + r.ID, Err: err}
 	}
 	o["status"] = items.JSON(items.Cancelled)
 	body = items.JSON(o)
 	o["output"] = json.RawMessage("[]")
-	last := event{kind: "response.failed", data: lifecycle("response.failed", sequence, items.JSON(o))}
-	return body, last.frame(), nil
+	last := upstream.Event{Kind: "response.failed", Data: upstream.Lifecycle("response.failed", sequence, items.JSON(o))}
+	return body, last.Frame(), nil
 }

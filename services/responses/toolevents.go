@@ -8,16 +8,17 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // sendEvent gives the client an event about an item of the service's own.
-func (t *turn) sendEvent(emit func(*event) error, kind string, fields map[string]any) error {
+func (t *turn) sendEvent(emit func(*upstream.Event) error, kind string, fields map[string]any) error {
 	fields["type"], fields["sequence_number"] = kind, t.sequence
-	return t.pass(&event{kind: kind, data: items.JSON(fields)}, emit)
+	return t.pass(&upstream.Event{Kind: kind, Data: items.JSON(fields)}, emit)
 }
 
 // showItem gives the client an item that is finished when it begins.
-func (t *turn) showItem(item json.RawMessage, emit func(*event) error) error {
+func (t *turn) showItem(item json.RawMessage, emit func(*upstream.Event) error) error {
 	if err := t.share.Take(int64(len(item))); err != nil {
 		return err
 	}
@@ -25,7 +26,8 @@ func (t *turn) showItem(item json.RawMessage, emit func(*event) error) error {
 }
 
 // during shows an item: as it begins, what happens meanwhile, and as it ends.
-func (t *turn) during(begun, finished json.RawMessage, emit func(*event) error, meanwhile func(index int) error) error {
+func (t *turn) during(begun, finished json.RawMessage, emit func(*upstream.Event) error,
+	meanwhile func(index int) error) error {
 	index := t.index
 	t.index++
 	err := t.sendEvent(emit, "response.output_item.added", map[string]any{"output_index": index, "item": t.shown(begun)})
@@ -39,13 +41,13 @@ func (t *turn) during(begun, finished json.RawMessage, emit func(*event) error, 
 }
 
 // finishItem shows and keeps a finished item.
-func (t *turn) finishItem(index int, item json.RawMessage, emit func(*event) error) error {
+func (t *turn) finishItem(index int, item json.RawMessage, emit func(*upstream.Event) error) error {
 	t.output = append(t.output, item)
 	return t.sendEvent(emit, "response.output_item.done", map[string]any{"output_index": index, "item": t.shown(item)})
 }
 
 // showLists shows the tools of servers that the client has not seen yet.
-func (t *turn) showLists(emit func(*event) error) error {
+func (t *turn) showLists(emit func(*upstream.Event) error) error {
 	if t.hosted == nil {
 		return nil
 	}
@@ -67,7 +69,7 @@ func (t *turn) showLists(emit func(*event) error) error {
 }
 
 // sendEach sends events that tell of an item's progress.
-func (t *turn) sendEach(emit func(*event) error, index int, id string, kinds ...string) error {
+func (t *turn) sendEach(emit func(*upstream.Event) error, index int, id string, kinds ...string) error {
 	for _, kind := range kinds {
 		if err := t.sendEvent(emit, kind, map[string]any{"output_index": index, "item_id": id}); err != nil {
 			return err
@@ -101,7 +103,7 @@ var progressOf = map[string]progress{
 }
 
 // showCall shows a call while it runs.
-func (t *turn) showCall(ctx context.Context, c *hosted.Call, emit func(*event) error) error {
+func (t *turn) showCall(ctx context.Context, c *hosted.Call, emit func(*upstream.Event) error) error {
 	p := progressOf[c.ItemType()]
 	index := t.index
 	t.index++
@@ -151,7 +153,7 @@ func (t *turn) showCall(ctx context.Context, c *hosted.Call, emit func(*event) e
 }
 
 // showCut shows calls that were not run, because the answer ended too early.
-func (t *turn) showCut(ctx context.Context, calls []*hosted.Call, emit func(*event) error) error {
+func (t *turn) showCut(ctx context.Context, calls []*hosted.Call, emit func(*upstream.Event) error) error {
 	for _, c := range calls {
 		c.Result, c.Done = &hosted.Result{Text: items.TextOfCut, Cut: true}, make(chan struct{})
 		close(c.Done)

@@ -24,6 +24,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
 )
@@ -240,7 +241,8 @@ func TestToolsHidden(t *testing.T) {
 
 // TestToolTenant has one tenant, who need not leave half of the sessions to others.
 func TestToolTenant(t *testing.T) {
-	one, many := turn{settings: &snapshot{}}, turn{settings: &snapshot{Settings: Settings{TenantHeader: "x-tenant"}}}
+	one, many := turn{settings: &settings.Snapshot{}},
+		turn{settings: &settings.Snapshot{Settings: Settings{TenantHeader: "x-tenant"}}}
 	if one.tenant() != "" || many.tenant() == "" {
 		t.Errorf("%q %q", one.tenant(), many.tenant())
 	}

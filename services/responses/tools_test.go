@@ -15,6 +15,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // script answers the requests of a gateway, one after the other. It repeats the last answer.
@@ -158,3 +159,15 @@ const never = `"tools":[{"type":"mcp","server_label":"t","require_approval":"nev
 
 // running returns the options of a service that runs tools.
 func running(o ToolOptions) Options { return Options{Settings: Settings{Tools: o}} }
+
+// readEvents reads a stream to its end.
+func readEvents(body io.Reader) (all []upstream.Event, err error) {
+	r := upstream.NewReader(body)
+	for {
+		e, err := r.Next()
+		if err != nil {
+			return all, err
+		}
+		all = append(all, e)
+	}
+}

@@ -108,7 +108,7 @@ func TestToolsInBackground(t *testing.T) {
 		t.Fatalf("%v %s", err, body)
 	}
 	var last struct{ Response toolResponse }
-	if err := json.Unmarshal(events[len(events)-1].data, &last); err != nil {
+	if err := json.Unmarshal(events[len(events)-1].Data, &last); err != nil {
 		t.Fatal(err)
 	}
 	r := last.Response

@@ -13,14 +13,16 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
+	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // turn is a response that is being made. The model is asked once, or in rounds while it calls tools of the service's.
 type turn struct {
 	service *Service
 	// settings are those of the request.
-	settings *snapshot
+	settings *settings.Snapshot
 	request  *request
 	headers  http.Header
 	owner    store.Tenant
@@ -39,7 +41,7 @@ type turn struct {
 	// output holds the finished items: as the gateway has sent them, or of the service's own making.
 	output []json.RawMessage
 	// last is the newest object, without its output.
-	last object
+	last upstream.Object
 	// sequence is the number of events that the client has got, and index that of the items that have begun.
 	sequence int64
 	index    int
@@ -87,7 +89,7 @@ type outcome struct {
 // ending is the last event of an answer of the gateway's.
 type ending struct {
 	kind   string
-	object object
+	object upstream.Object
 }
 
 // refusedError means that the gateway or the service has refused the request.
@@ -98,7 +100,7 @@ func (e *refusedError) Error() string { return e.failure.Message }
 
 // run makes the response. It calls emit for each event but the last ones, which [turn.lastEvents] makes of the outcome. An
 // error means that the request was refused, and that there was no event.
-func (t *turn) run(ctx context.Context, emit func(*event) error) (*outcome, *openai.Error) {
+func (t *turn) run(ctx context.Context, emit func(*upstream.Event) error) (*outcome, *openai.Error) {
 	for _, prepare := range []func(context.Context) *openai.Error{t.list, t.compact} {
 		if failure := prepare(ctx); failure != nil {
 			return nil, failure
@@ -121,13 +123,13 @@ func (t *turn) run(ctx context.Context, emit func(*event) error) (*outcome, *ope
 			return t.broken(ctx, err)
 		case !again:
 			t.own(end.object)
-			return t.end(end.kind, end.object.text("status"), end.object), nil
+			return t.end(end.kind, end.object.Text("status"), end.object), nil
 		}
 	}
 }
 
 // askRetrying asks the model, and once more if its answer was lost before the client has seen any of it.
-func (t *turn) askRetrying(ctx context.Context, emit func(*event) error) (*ending, error) {
+func (t *turn) askRetrying(ctx context.Context, emit func(*upstream.Event) error) (*ending, error) {
 	sequence, index, finished := t.sequence, t.index, len(t.output)
 	t.opening, t.begun = 0, 0
 	end, err := t.ask(ctx, emit)
@@ -147,16 +149,16 @@ func (t *turn) askRetrying(ctx context.Context, emit func(*event) error) (*endin
 }
 
 // retries reports whether an answer that is lost before its client has seen any of it is asked for once more.
-func (t *turn) retries() bool { return t.settings.model(t.request.model).Relay == contract.RelayRetry }
+func (t *turn) retries() bool { return t.settings.Model(t.request.model).Relay == contract.RelayRetry }
 
 // ask sends the request once, and passes the events on.
-func (t *turn) ask(ctx context.Context, emit func(*event) error) (end *ending, err error) {
+func (t *turn) ask(ctx context.Context, emit func(*upstream.Event) error) (end *ending, err error) {
 	ctx, span := t.roundSpan(ctx)
 	defer func() { endRound(ctx, span, end, err) }()
 	return t.askOnce(ctx, emit)
 }
 
-func (t *turn) askOnce(ctx context.Context, emit func(*event) error) (*ending, error) {
+func (t *turn) askOnce(ctx context.Context, emit func(*upstream.Event) error) (*ending, error) {
 	t.lost, t.failure, t.round = false, nil, round{indexes: map[int]int{}, last: t.lastRound()}
 	if t.started() {
 		t.opening = t.sequence
@@ -167,15 +169,15 @@ func (t *turn) askOnce(ctx context.Context, emit func(*event) error) (*ending, e
 		return nil, &refusedError{failure}
 	}
 	defer answer.Body.Close()
-	reader := newEventReader(answer.Body)
+	reader := upstream.NewReader(answer.Body)
 	for {
-		e, err := reader.next()
+		e, err := reader.Next()
 		if err == nil && t.triggered {
-			if err = t.takeSummary(&e, emit); err == nil && e.kind == "" {
+			if err = t.takeSummary(&e, emit); err == nil && e.Kind == "" {
 				continue
 			}
 		}
-		var end object
+		var end upstream.Object
 		if err == nil {
 			end, err = t.take(&e, emit)
 		}
@@ -184,8 +186,8 @@ func (t *turn) askOnce(ctx context.Context, emit func(*event) error) (*ending, e
 			return nil, err
 		}
 		if end != nil {
-			t.lost = end.text("status") == items.Failed && errorCode(end) == contract.CodeServerError
-			return &ending{e.kind, end}, nil
+			t.lost = end.Text("status") == items.Failed && upstream.ErrorCode(end) == contract.CodeServerError
+			return &ending{e.Kind, end}, nil
 		}
 		if err := t.deliverRound(&e, emit); err != nil {
 			return nil, err
@@ -193,25 +195,39 @@ func (t *turn) askOnce(ctx context.Context, emit func(*event) error) (*ending, e
 	}
 }
 
+// post sends a plain request to the gateway.
+func (t *turn) post(ctx context.Context, path string, body []byte) (*http.Response, *openai.Error) {
+	return t.service.gateway.Post(ctx, t.question(path, body))
+}
+
+// postFor sends a plain request to the gateway and reads its answer.
+func (t *turn) postFor(ctx context.Context, path string, body []byte, into any) *openai.Error {
+	return t.service.gateway.PostFor(ctx, t.question(path, body), into)
+}
+
+func (t *turn) question(path string, body []byte) *upstream.Question {
+	return &upstream.Question{URL: t.settings.Gateway + path, Headers: t.headers, Body: body}
+}
+
 // started reports whether the client has the events with which a stream begins.
 func (t *turn) started() bool { return t.rounds > 0 || t.opened }
 
 // deliverRound gives the client an event that it is to see, and after the first ones what the service has for it.
-func (t *turn) deliverRound(e *event, emit func(*event) error) error {
-	if e.kind == "" {
+func (t *turn) deliverRound(e *upstream.Event, emit func(*upstream.Event) error) error {
+	if e.Kind == "" {
 		return nil
 	}
 	if err := t.pass(e, emit); err != nil {
 		return err
 	}
-	if e.kind == "response.in_progress" {
+	if e.Kind == "response.in_progress" {
 		return t.showOwn(emit)
 	}
 	return t.showCited(emit)
 }
 
 // showOwn gives the client the items that come before the model's.
-func (t *turn) showOwn(emit func(*event) error) error {
+func (t *turn) showOwn(emit func(*upstream.Event) error) error {
 	if t.compaction != nil && !t.triggered {
 		if err := t.showItem(t.compaction, emit); err != nil {
 			return err
@@ -225,7 +241,7 @@ func (t *turn) showOwn(emit func(*event) error) error {
 }
 
 // pass gives an event to the client, if it does not have it from an earlier attempt.
-func (t *turn) pass(e *event, emit func(*event) error) error {
+func (t *turn) pass(e *upstream.Event, emit func(*upstream.Event) error) error {
 	t.sequence++
 	if t.sequence <= t.begun {
 		return nil

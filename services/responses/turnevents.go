@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -12,54 +11,55 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // take reads an event and changes it into the client's. It returns the object of the last event. An event that the
 // client does not get has no kind afterwards.
-func (t *turn) take(e *event, emit func(*event) error) (object, error) {
-	switch e.kind {
+func (t *turn) take(e *upstream.Event, emit func(*upstream.Event) error) (upstream.Object, error) {
+	switch e.Kind {
 	case "response.created", "response.in_progress", "response.completed", "response.incomplete", "response.failed":
 	case "response.output_item.done", "response.output_item.added":
 		return nil, t.takeItem(e)
 	case "error": // the last events are the service's own: it may ask again, and the client sees no failure
-		t.failure, e.kind = toldError(e.data), ""
+		t.failure, e.Kind = upstream.ToldError(e.Data), ""
 		return nil, nil
 	default:
 		if len(t.citing) > 0 {
-			if err := t.takeText(e, func(before *event) error { return t.passNumbered(before, emit) }); err != nil {
+			if err := t.takeText(e, func(before *upstream.Event) error { return t.passNumbered(before, emit) }); err != nil {
 				return nil, err
 			}
 		}
-		if e.kind == "" {
+		if e.Kind == "" {
 			return nil, nil
 		}
 		return nil, t.renumber(e)
 	}
 	var body struct {
-		Response object `json:"response"`
+		Response upstream.Object `json:"response"`
 	}
-	if err := json.Unmarshal(e.data, &body); err != nil {
+	if err := json.Unmarshal(e.Data, &body); err != nil {
 		return nil, err
 	}
 	o := body.Response
 	if o == nil {
 		return nil, errors.New("an event without its response")
 	}
-	if o.text("status") != store.InProgress {
+	if o.Text("status") != store.InProgress {
 		return o, nil
 	}
 	if t.started() {
-		e.kind = ""
+		e.Kind = ""
 		return nil, nil
 	}
 	t.own(o)
 	t.last = o
-	e.data = lifecycle(e.kind, t.sequence, items.JSON(o))
+	e.Data = upstream.Lifecycle(e.Kind, t.sequence, items.JSON(o))
 	return nil, nil
 }
 
 // own writes what only the service knows into an object of the gateway's.
-func (t *turn) own(o object) {
+func (t *turn) own(o upstream.Object) {
 	r := t.request
 	o["id"], o["created_at"] = items.JSON(t.id), items.JSON(t.created.Unix())
 	o["store"], o["background"] = items.JSON(r.store), items.JSON(r.background)
@@ -74,13 +74,13 @@ func (t *turn) own(o object) {
 
 // takeItem keeps a finished item, and removes from it what is only for the service. A call of the service's tools is
 // not for the client: it is kept until the round has ended.
-func (t *turn) takeItem(e *event) error {
-	added := e.kind == "response.output_item.added"
+func (t *turn) takeItem(e *upstream.Event) error {
+	added := e.Kind == "response.output_item.added"
 	if added && !t.sealing && !t.numbers() {
 		return nil
 	}
 	var body map[string]json.RawMessage
-	if err := json.Unmarshal(e.data, &body); err != nil {
+	if err := json.Unmarshal(e.Data, &body); err != nil {
 		return err
 	}
 	item := body["item"]
@@ -91,7 +91,7 @@ func (t *turn) takeItem(e *event) error {
 	}
 	if t.numbers() {
 		if taken, err := t.takeNumbered(body, added); err != nil || taken {
-			e.kind = ""
+			e.Kind = ""
 			return err
 		}
 	}
@@ -103,13 +103,13 @@ func (t *turn) takeItem(e *event) error {
 	}
 	body["item"] = t.shown(item)
 	if t.sealing || t.numbers() {
-		e.data = items.JSON(body)
+		e.Data = items.JSON(body)
 	}
 	return nil
 }
 
 // end returns the outcome of a turn whose last event has the object o, and changes o into the client's.
-func (t *turn) end(kind, status string, o object) *outcome {
+func (t *turn) end(kind, status string, o upstream.Object) *outcome {
 	t.total(o)
 	if t.opened {
 		o["reasoning"] = t.last["reasoning"] // as the client has been told at the start, when no model had been asked
@@ -140,13 +140,6 @@ func (t *turn) shown(raw json.RawMessage) json.RawMessage {
 	return items.WithoutHidden(raw, t.request.includes)
 }
 
-// errorCode returns the code of a response's error.
-func errorCode(o object) string {
-	var failure struct{ Code string }
-	_ = json.Unmarshal(items.OrNull(o["error"]), &failure)
-	return failure.Code
-}
-
 // storedItem returns a finished item as it is stored: with the text that only the service can open.
 func (t *turn) storedItem(raw json.RawMessage) store.Item {
 	item := items.Of(raw)
@@ -159,12 +152,12 @@ func (t *turn) storedItem(raw json.RawMessage) store.Item {
 	}
 	switch item.Type {
 	case items.TypeReasoning:
-		if t.settings.sealer.Unseal("", fields, t.bound) != nil {
+		if t.settings.Sealer.Unseal("", fields, t.bound) != nil {
 			return item
 		}
 		delete(fields, "encrypted_content")
 	case items.TypeCompaction:
-		if t.settings.sealer.OpenCompaction("", fields, t.bound) != nil {
+		if t.settings.Sealer.OpenCompaction("", fields, t.bound) != nil {
 			return item
 		}
 	}
@@ -181,7 +174,7 @@ func (t *turn) broken(ctx context.Context, err error) (*outcome, *openai.Error) 
 	case t.sequence == 0 && isRefused:
 		return nil, refused.failure
 	case t.sequence == 0:
-		return nil, t.service.unreachable(err)
+		return nil, t.service.gateway.Unreachable(err)
 	}
 	var left *leftError
 	if ctx.Err() != nil || errors.As(err, &left) {
@@ -189,7 +182,7 @@ func (t *turn) broken(ctx context.Context, err error) (*outcome, *openai.Error) 
 		return t.synthesize(items.Cancelled, nil), nil
 	}
 	if isRefused {
-		end := t.synthesize(items.Failed, &openai.Error{Code: codeOfResponse(refused.failure.Status),
+		end := t.synthesize(items.Failed, &openai.Error{Code: upstream.CodeOfResponse(refused.failure.Status),
 			Message: refused.failure.Message})
 		end.refusal = refused.failure
 		return end, nil
@@ -204,7 +197,7 @@ func (t *turn) broken(ctx context.Context, err error) (*outcome, *openai.Error) 
 
 // synthesize ends a turn that the gateway has not ended.
 func (t *turn) synthesize(status string, failure *openai.Error) *outcome {
-	o := object{}
+	o := upstream.Object{}
 	for name, value := range t.last {
 		o[name] = value
 	}
@@ -217,100 +210,29 @@ func (t *turn) synthesize(status string, failure *openai.Error) *outcome {
 
 // lastEvents returns the last events of a turn. Before a failure goes the event error, as from the gateway. Over a
 // WebSocket it does not: there a frame error is the whole answer to a request that was refused (RATIONALE.md#200).
-func (t *turn) lastEvents(end *outcome) (events []*event) {
+func (t *turn) lastEvents(end *outcome) (events []*upstream.Event) {
 	sequence := t.sequence
 	if end.status == items.Failed && !t.framed {
 		failure := end.refusal
 		if failure == nil {
-			failure = failedError(end.object)
+			failure = upstream.FailedError(end.object)
 		}
 		if t.failure != nil && t.failure.Message == failure.Message {
 			failure = t.failure
 		}
-		events = append(events, &event{kind: "error", data: errorData(sequence, failure)})
+		events = append(events, &upstream.Event{Kind: "error", Data: upstream.ErrorData(sequence, failure)})
 		sequence++
 	}
-	return append(events, &event{kind: end.kind, data: lifecycle(end.kind, sequence, end.object)})
-}
-
-// errorEvent is the data of an event error. It tells the error twice, for the clients that read either form.
-type errorEvent struct {
-	Type     string       `json:"type"`
-	Sequence int64        `json:"sequence_number"`
-	Code     *string      `json:"code"`
-	Message  string       `json:"message"`
-	Param    *string      `json:"param"`
-	Error    errorMembers `json:"error"`
-}
-
-// errorMembers are the members of an error object.
-type errorMembers struct {
-	Message string  `json:"message"`
-	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    *string `json:"code"`
-}
-
-// errorData returns the data of the event error.
-func errorData(sequence int64, e *openai.Error) []byte {
-	orNil := func(s string) *string {
-		if s == "" {
-			return nil
-		}
-		return &s
-	}
-	m := errorMembers{Message: e.Message, Type: e.Type, Param: orNil(e.Param), Code: orNil(e.Code)}
-	return items.JSON(errorEvent{
-		Type: "error", Sequence: sequence, Code: m.Code, Message: m.Message, Param: m.Param, Error: m,
-	})
-}
-
-// toldError returns what the gateway's event error says, or nil if it cannot be read.
-func toldError(data []byte) *openai.Error {
-	var e errorEvent
-	if json.Unmarshal(data, &e) != nil || e.Error.Message == "" {
-		return nil
-	}
-	return &openai.Error{
-		Type: e.Error.Type, Code: deref(e.Error.Code), Param: deref(e.Error.Param), Message: e.Error.Message,
-	}
+	return append(events, &upstream.Event{Kind: end.kind, Data: upstream.Lifecycle(end.kind, sequence, end.object)})
 }
 
 // open sends the events with which a stream begins, of the service's own making.
-func (t *turn) open(o object, send func(*event) error) error {
+func (t *turn) open(o upstream.Object, send func(*upstream.Event) error) error {
 	for _, kind := range []string{"response.created", "response.in_progress"} {
-		if err := send(&event{kind: kind, data: lifecycle(kind, t.sequence, items.JSON(o))}); err != nil {
+		if err := send(&upstream.Event{Kind: kind, Data: upstream.Lifecycle(kind, t.sequence, items.JSON(o))}); err != nil {
 			return err
 		}
 		t.sequence++
 	}
 	return nil
-}
-
-// codeOfResponse returns the code of a failed response for the status with which a round of it was refused.
-func codeOfResponse(status int) string {
-	switch {
-	case status == http.StatusTooManyRequests:
-		return contract.CodeRateLimitExceeded
-	case status < http.StatusInternalServerError:
-		return refusal.CodeInvalidPrompt
-	}
-	return contract.CodeServerError
-}
-
-// lifecycle returns the data of an event with a whole object.
-func lifecycle(kind string, sequence int64, object []byte) []byte {
-	return items.JSON(struct {
-		Type     string          `json:"type"`
-		Sequence int64           `json:"sequence_number"`
-		Response json.RawMessage `json:"response"`
-	}{kind, sequence, object})
-}
-
-// object is a Response object.
-type object map[string]json.RawMessage
-
-func (o object) text(name string) (s string) {
-	_ = json.Unmarshal(items.OrNull(o[name]), &s)
-	return s
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // usage sums the tokens of the rounds.
@@ -43,7 +44,7 @@ func (u *usage) add(raw json.RawMessage) {
 }
 
 // total writes the usage of all rounds into the object of the response.
-func (t *turn) total(o object) {
+func (t *turn) total(o upstream.Object) {
 	u := &t.usage
 	if !u.known {
 		return

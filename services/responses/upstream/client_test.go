@@ -1,4 +1,4 @@
-package responses
+package upstream
 
 import (
 	"bytes"
@@ -13,10 +13,10 @@ import (
 )
 
 // readEvents reads a stream to its end.
-func readEvents(body io.Reader) (all []event, err error) {
-	r := newEventReader(body)
+func readEvents(body io.Reader) (all []Event, err error) {
+	r := NewReader(body)
 	for {
-		e, err := r.next()
+		e, err := r.Next()
 		if err != nil {
 			return all, err
 		}
@@ -40,7 +40,7 @@ func TestEventReader(t *testing.T) {
 		events, err := readEvents(strings.NewReader(body))
 		got := ""
 		for _, e := range events {
-			got += e.kind + "=" + string(e.data) + " "
+			got += e.Kind + "=" + string(e.Data) + " "
 		}
 		if got != want || !errors.Is(err, io.EOF) {
 			t.Errorf("%.60q: got %.60q, %v", body, got, err)
@@ -51,7 +51,7 @@ func TestEventReader(t *testing.T) {
 // TestEventTooLarge has a line that does not end.
 func TestEventTooLarge(t *testing.T) {
 	endless := io.MultiReader(strings.NewReader("data: "), repeated{})
-	if _, err := readEvents(endless); !errors.Is(err, errTooLargeEvent) {
+	if _, err := readEvents(endless); !errors.Is(err, ErrTooLarge) {
 		t.Error(err)
 	}
 }
@@ -79,9 +79,9 @@ func FuzzEventReader(f *testing.F) {
 			t.Fatalf("%q: %d events, %v; in pieces %d, %v", body, len(whole), err, len(pieces), piecesErr)
 		}
 		for i := range whole {
-			again, _ := readEvents(bytes.NewReader(whole[i].frame()))
-			if whole[i].kind != pieces[i].kind || !bytes.Equal(whole[i].data, pieces[i].data) || len(again) != 1 ||
-				again[0].kind != whole[i].kind || !bytes.Equal(again[0].data, whole[i].data) {
+			again, _ := readEvents(bytes.NewReader(whole[i].Frame()))
+			if whole[i].Kind != pieces[i].Kind || !bytes.Equal(whole[i].Data, pieces[i].Data) || len(again) != 1 ||
+				again[0].Kind != whole[i].Kind || !bytes.Equal(again[0].Data, whole[i].Data) {
 				t.Fatalf("%q: event %d: %q, in pieces %q, again %q", body, i, whole[i], pieces[i], again)
 			}
 		}
@@ -95,8 +95,8 @@ func TestPassedOn(t *testing.T) {
 		"Accept-Encoding":         false,
 		"X-Harmony-Internal-Pool": false, "X-Request-Id": false, "Host": false,
 	} {
-		if http.CanonicalHeaderKey(name) != name || passedOn(name) != want {
-			t.Errorf("%s: %t", name, passedOn(name))
+		if http.CanonicalHeaderKey(name) != name || PassedOn(name) != want {
+			t.Errorf("%s: %t", name, PassedOn(name))
 		}
 	}
 }

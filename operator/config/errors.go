@@ -58,6 +58,15 @@ func (all Errors) Unwrap() []error {
 	return errs
 }
 
+// Join returns errors as one: nil, an [*Error] or [Errors].
+func Join(all ...*Error) error {
+	p := &problems{}
+	for _, e := range all {
+		p.put(e)
+	}
+	return p.err()
+}
+
 // maxErrors is how many errors of one configuration are collected.
 const maxErrors = 1000
 

@@ -107,7 +107,8 @@ func (f *Field) rangeText() string {
 	case *Percent:
 		return "0% to 100%"
 	}
-	_, isNumber := f.At.(*int)
+	_, size := f.At.(*Size)
+	_, duration := f.At.(*Duration)
 	switch from, to := f.quantity(f.Range.Min), f.quantity(f.Range.Max); {
 	case f.Words != nil:
 		return "`" + strings.Join(f.Words, "`, `") + "`"
@@ -117,7 +118,7 @@ func (f *Field) rangeText() string {
 		return f.formText()
 	case f.Range.Max == math.MaxInt64:
 		return "at least " + from
-	case f.Range.Min == 0 && !isNumber:
+	case f.Range.Min == 0 && (size || duration):
 		return "at most " + to
 	default:
 		return from + " to " + to

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/internal/version"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // These exit codes are promised to scripts.
@@ -55,8 +57,43 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(stderr, "error:", err)
+	for _, line := range Mistakes(err, (*config.Error).Error) {
+		fmt.Fprintln(stderr, "error:", line)
+	}
 	return ExitStatus(err)
+}
+
+// Lines is an error of several lines, each of which is printed as an error.
+type Lines []string
+
+// Error implements error.
+func (l Lines) Error() string { return strings.Join(l, "\n") }
+
+// maxMistakes is how many mistakes of a configuration are printed.
+const maxMistakes = 50
+
+// Mistakes returns the texts of all errors of a configuration, or the one text of another error. text returns the text of
+// one.
+func Mistakes(err error, text func(*config.Error) string) []string {
+	var lines Lines
+	if errors.As(err, &lines) {
+		return lines
+	}
+	var all config.Errors
+	if !errors.As(err, &all) {
+		var one *config.Error
+		if !errors.As(err, &one) || one.Error() != err.Error() {
+			return []string{err.Error()}
+		}
+		all = config.Errors{one}
+	}
+	for i, e := range all {
+		if i == maxMistakes {
+			return append(lines, fmt.Sprintf("and %d more", len(all)-i))
+		}
+		lines = append(lines, text(e))
+	}
+	return lines
 }
 
 // ExitStatus returns the exit status of the program after an error.

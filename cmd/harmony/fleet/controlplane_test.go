@@ -19,12 +19,12 @@ func TestValidate(t *testing.T) {
 	right := clitest.WriteFile(t, "right.yaml", "models:\n  - name: a\n    servers: [vllm=http://h:1, vllm=http://h:2]\n")
 	for _, tt := range []struct{ name, text, want string }{
 		{"unknown.yaml", "models:\n  - name: a\n    server: [vllm=http://h:1]\n",
-			"unknown.yaml:3: models[0].server: server is not a setting; did you mean servers?"},
-		{"word.yaml", "mode: half\nmodels:\n  - name: a\n    servers: [vllm=http://h:1]\n", "word.yaml:1: mode: "},
+			"unknown.yaml:3:5: models[0].server: server is not a setting; did you mean servers?"},
+		{"word.yaml", "mode: half\nmodels:\n  - name: a\n    servers: [vllm=http://h:1]\n", "word.yaml:1:7: mode: "},
 		{"none.yaml", "mode: full\n", "none.yaml: models: no model"},
-		{"size.yaml", "body_limit: 3 cats\n", "size.yaml:1: body_limit: "},
+		{"size.yaml", "body_limit: 3 cats\n", "size.yaml:1:13: body_limit: "},
 		{"server.yaml", "models:\n  - name: a\n    servers:\n      - vllm=http://h:1\n      - http://h:2\n",
-			"server.yaml:5: models[0].servers[1]: "},
+			"server.yaml:5:9: models[0].servers[1]: "},
 	} {
 		var out, failed bytes.Buffer
 		wrong := clitest.WriteFile(t, tt.name, tt.text)
@@ -54,8 +54,8 @@ func TestValidateOnlyUp(t *testing.T) {
 	models := "models:\n  - name: a\n    servers: [vllm=http://h:1]\n"
 	for text, want := range map[string][]string{
 		models:                             nil,
-		"admin: 127.0.0.1:9901\n" + models: {":1: admin: "},
-		"admin: 127.0.0.1:9901\n" + models + "envoy: {concurrency: 2}\n": {":1: admin: ", ":5: envoy: "},
+		"admin: 127.0.0.1:9901\n" + models: {":1:8: admin: "},
+		"admin: 127.0.0.1:9901\n" + models + "envoy: {concurrency: 2}\n": {":1:8: admin: ", ":5:8: envoy: "},
 	} {
 		file := clitest.WriteFile(t, "c.yaml", text)
 		var out, failed bytes.Buffer

@@ -15,48 +15,81 @@ import (
 )
 
 const validateLong = `Checks configuration files as harmony up and harmony controlplane read them, with the servers
-files that they name. The filter's part is checked as the filter reads it. Nothing is started, no server is asked, and
-secrets need not exist. Each mistake is printed with its file, line and setting. Settings that only harmony up uses are
-noted, and are not mistakes.
+files that they name. The filter's part is checked as the filter reads it. Nothing is started, and no server is asked.
+Every mistake is printed with its file, line, column and setting.
+
+What is noted is no mistake: settings that only harmony up uses, and what this machine lacks of what the file names, such
+as programs, folders and secrets.
+
+--explain needs no file. It prints every setting with its default, its range, its meaning, and whether a change takes
+effect at once or at the next start.
 
 Exit status: 0 when all files are right, 2 when one is wrong.`
 
 func validateCommand() *cobra.Command {
-	return &cobra.Command{
+	var explain, asJSON bool
+	c := &cobra.Command{
 		Use:   "validate FILE...",
-		Short: "Check configuration files",
+		Short: "Check configuration files, or explain their settings",
 		Long:  validateLong,
 		Args: func(c *cobra.Command, files []string) error {
-			if len(files) == 0 {
+			switch {
+			case asJSON && !explain:
+				return cli.Usage(errors.New("--json is for --explain"))
+			case explain && len(files) > 0:
+				return cli.Usage(errors.New("--explain is about all files; leave FILE out"))
+			case !explain && len(files) == 0:
 				return cli.Usage(fmt.Errorf("no FILE is given; see %s --help", c.CommandPath()))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, files []string) error {
-			var wrong []error
-			for _, file := range files {
-				c, err := Validate(file)
-				if err != nil {
-					wrong = append(wrong, err)
-					continue
-				}
-				total := 0
-				for _, servers := range c.Servers {
-					total += len(servers)
-				}
-				for _, field := range c.OnlyUp() {
-					only := &config.Error{Field: field, Reason: "is for harmony up only; harmony controlplane does not use it"}
-					fmt.Fprintln(cmd.ErrOrStderr(), "note:", config.Locate(only, file))
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: right; models: %d, pools: %d, servers: %d\n", file, len(c.Models),
-					len(c.Servers), total)
+			switch {
+			case asJSON:
+				return explainJSON(cmd.OutOrStdout())
+			case explain:
+				return explainSettings(cmd.OutOrStdout())
 			}
-			if wrong != nil {
-				return cli.Usage(errors.Join(wrong...))
-			}
-			return nil
+			return validateFiles(cmd, files)
 		},
 	}
+	c.Flags().BoolVar(&explain, "explain", false, "print a table of all settings")
+	c.Flags().BoolVar(&asJSON, "json", false, "print that table as JSON")
+	return c
+}
+
+// validateFiles checks files, and prints what is wrong with them.
+func validateFiles(cmd *cobra.Command, files []string) error {
+	var wrong cli.Lines
+	for _, file := range files {
+		c, err := Validate(file)
+		if err != nil {
+			wrong = append(wrong, cli.Mistakes(err, (*config.Error).Exact)...)
+			continue
+		}
+		total := 0
+		for _, servers := range c.Servers {
+			total += len(servers)
+		}
+		for _, field := range c.OnlyUp() {
+			printNote(cmd, file, &config.Error{Field: field,
+				Reason: "is for harmony up only; harmony controlplane does not use it"})
+		}
+		for _, e := range c.MissingHere() {
+			printNote(cmd, file, e)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: right; models: %d, pools: %d, servers: %d\n", file, len(c.Models),
+			len(c.Servers), total)
+	}
+	if wrong != nil {
+		return cli.Usage(wrong)
+	}
+	return nil
+}
+
+// printNote prints something about a setting that is no mistake.
+func printNote(cmd *cobra.Command, file string, e *config.Error) {
+	fmt.Fprintln(cmd.ErrOrStderr(), "note:", cli.Mistakes(config.Locate(e, file), (*config.Error).Exact)[0])
 }
 
 // Validated is a configuration with the servers of each pool, from the configuration and from servers files.
@@ -65,24 +98,52 @@ type Validated struct {
 	Servers map[string][]xds.Server
 }
 
-// Validate reads a file and its servers files, and builds the resources that Envoys would get.
+// Validate reads a file and its servers files, and builds the resources that Envoys would get. It returns all mistakes
+// that it finds.
 func Validate(file string) (*Validated, error) {
 	c, err := config.Load(file)
 	if err != nil {
 		return nil, err
 	}
-	all := map[string][]xds.Server{}
 	resolved, err := c.Resolve()
 	if err != nil {
 		return nil, config.Locate(err, file)
 	}
-	for i := range resolved.Pools {
-		p := &resolved.Pools[i]
+	servers, wrong := serversOf(resolved)
+	known, err := server.ReadClients(c)
+	if err != nil {
+		wrong = append(wrong, asConfigError(err))
+	}
+	if err := config.Join(wrong...); err != nil {
+		return nil, config.Locate(err, file)
+	}
+	// The module and the certificates depend on the machine of the Envoy, so any names do.
+	if _, err = xds.Build(resolved, xds.Options{
+		ModulePath: "harmony-filter.wasm", CAFile: "ca.pem", Servers: servers, Clients: known}); err != nil {
+		return nil, config.Locate(asConfigError(err), file)
+	}
+	return &Validated{c, servers}, nil
+}
+
+// asConfigError returns an error as one of a setting. Without a setting it is about the whole file.
+func asConfigError(err error) *config.Error {
+	var wrong *config.Error
+	if errors.As(err, &wrong) {
+		return wrong
+	}
+	return &config.Error{Reason: err.Error()}
+}
+
+// serversOf returns the servers of each pool, and what is wrong with servers files.
+func serversOf(r *config.Resolved) (all map[string][]xds.Server, wrong []*config.Error) {
+	all = map[string][]xds.Server{}
+	for i := range r.Pools {
+		p := &r.Pools[i]
 		endpoints := p.Endpoints
 		if p.ServersFile != "" {
 			more, err := pools.ReadFile(p.ServersFile)
 			if err != nil {
-				return nil, config.Locate(&config.Error{Field: fmt.Sprintf("pools[%d].servers_file", i), Reason: err.Error()}, file)
+				wrong = append(wrong, &config.Error{Field: fmt.Sprintf("pools[%d].servers_file", i), Reason: err.Error()})
 			}
 			endpoints = slices.Concat(endpoints, more)
 		}
@@ -91,20 +152,7 @@ func Validate(file string) (*Validated, error) {
 			all[p.Name] = append(all[p.Name], xds.Server{Endpoint: e})
 		}
 	}
-	known, err := server.ReadClients(c)
-	if err != nil {
-		return nil, config.Locate(err, file)
-	}
-	// The module and the certificates depend on the machine of the Envoy, so any names do.
-	if _, err = xds.Build(resolved, xds.Options{
-		ModulePath: "harmony-filter.wasm", CAFile: "ca.pem", Servers: all, Clients: known}); err != nil {
-		var wrong *config.Error
-		if errors.As(err, &wrong) {
-			return nil, config.Locate(err, file)
-		}
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return &Validated{c, all}, nil
+	return all, wrong
 }
 
 func schemaCommand() *cobra.Command {

@@ -34,7 +34,7 @@ type Limits struct {
 	Mode string `yaml:"mode"`
 	// URL is the address of the rate limit service (harmony limits), such as http://10.0.0.9:9005.
 	URL string `yaml:"url"`
-	// URLs are the addresses of its replicas, which share one Redis, in the place of URL. A name with several addresses is
+	// URLs are the addresses of its replicas, which share one Redis, instead of URL. A name with several addresses is
 	// as good.
 	URLs []string `yaml:"urls"`
 	// OnFailure is "allow" or "refuse": what becomes of requests while the service does not answer. Empty: allow.

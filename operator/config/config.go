@@ -120,7 +120,7 @@ const (
 	DefaultMaxConnections = 10_000
 )
 
-// DefaultPassthroughPaths returns the paths that reach the passthrough server by default: those of the API. A server's
+// DefaultPassthroughPaths returns the paths that reach the passthrough server by default: the API's. A server's
 // /metrics, /flush_cache and /abort_requests are not for clients.
 func DefaultPassthroughPaths() []string {
 	return []string{contract.APIPrefix, contract.TokenizePath, contract.DetokenizePath, contract.TokenizerInfoPath}

@@ -24,7 +24,7 @@ type Field struct {
 
 	// At points to the value.
 	At any
-	// Block has the settings of a block. Entries are those of each entry of a list.
+	// Block has the settings of a block. Entries has the settings of each entry of a list.
 	Block   []Field
 	Entries *Entries
 
@@ -32,17 +32,17 @@ type Field struct {
 	// default in words, where it depends on something else.
 	Default, Zero any
 	Shown         string
-	// Range is that of a number, a size or a time. A value for which Zero stands is in it too.
+	// Range is the range of a number, a size or a time. A value for which Zero stands is in it too.
 	Range Range
-	// Words are the texts that the setting may be, and Elements the texts that a list may have. Without them it has a Form,
-	// and Check returns what is wrong with a text, or "".
+	// Words are the texts that the setting may be, and Elements the texts that a list may have. Without them it has a
+	// Form, and Check returns what is wrong with a text, or "".
 	Words, Elements []string
 	Form            Form
 	Check           func(text string) string
 	// Required reports whether a text must not be empty.
 	Required bool
 	// Advice follows a refused value in the error text, and Below one that is less than the range. {min} and {max} are
-	// those of the range. If Advice is empty, the text is made from the range or from the words. Or ends the text with
+	// the range's. If Advice is empty, the text is made from the range or from the words. Or ends the text with
 	// another possibility.
 	Advice, Below, Or string
 	// Start is the part that reads the setting only when it starts. Empty: a change takes effect at once.

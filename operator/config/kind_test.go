@@ -21,7 +21,7 @@ func resolved(t *testing.T, file string) (*Config, *Resolved) {
 	return c, r
 }
 
-// TestKind checks that the kind of a model's servers is that of its pool, or of the servers that it names itself.
+// TestKind checks that the kind of a model's servers comes from its pool, or from the servers that it names itself.
 func TestKind(t *testing.T) {
 	const server = "servers: ['http://h:1']"
 	for _, in := range []string{

@@ -18,11 +18,12 @@ const (
 type PoolService struct {
 	// Name is the name of the Service. Empty: there is none.
 	Name string `yaml:"name"`
-	// Namespace is the namespace of the Service. Empty: that of the pod in which the control plane runs.
+	// Namespace is the namespace of the Service. Empty: the namespace of the control plane's pod.
 	Namespace string `yaml:"namespace"`
-	// Port is the name or the number of the servers' port, as the Service's EndpointSlices have it. Empty: their only port.
+	// Port is the name or the number of the servers' port, as the Service's EndpointSlices have it. Empty: their only
+	// port.
 	Port ServicePort `yaml:"port"`
-	// Scheme is "http" or "https". Empty: that of the pool's servers, or http.
+	// Scheme is "http" or "https". Empty: the same as the pool's servers, or http.
 	Scheme string `yaml:"scheme"`
 }
 

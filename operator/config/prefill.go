@@ -171,9 +171,9 @@ func (c *Config) filterPrefill(m *Model) contract.Prefill {
 }
 
 // FilterJSONWith is [Resolved.FilterJSON] with the present addresses of the prefill servers that the filter chooses
-// itself, with clients, and with contexts. addresses returns those of a pool as host:port. clients adds the clients of
-// the keys file. It is nil if there is none. contexts has the contexts in tokens, by model, that count instead of the
-// default. If nothing is added, the result is FilterJSON.
+// itself, with clients, and with contexts. addresses returns the addresses of a pool as host:port. clients adds the
+// clients of the keys file. It is nil if there is none. contexts has the contexts in tokens, by model, that count
+// instead of the default. If nothing is added, the result is FilterJSON.
 func (r *Resolved) FilterJSONWith(addresses func(pool string) []string, clients func(*contract.Clients),
 	contexts map[string]int) []byte {
 	var f *contract.Config

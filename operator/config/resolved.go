@@ -19,7 +19,7 @@ type Resolved struct {
 	Tap Endpoint
 	// Limits is the rate limit service of [Config.Limits], or zero.
 	Limits []Endpoint
-	// Collector is that of [Config.Tracing]. It is zero if there is none.
+	// Collector comes from [Config.Tracing]. It is zero if there is none.
 	Collector Collector
 	// FilterJSON is the filter's part, in the form that the filter reads. It lacks the addresses and the clients that
 	// [Resolved.FilterJSONWith] adds.

@@ -11,7 +11,8 @@ import (
 // have this name.
 const ResponsesPool = "responses-service"
 
-// DefaultServiceListen is where the product's own responses service listens. That of harmony up listens on a free port.
+// DefaultServiceListen is where the product's own responses service listens. The service of harmony up listens on a
+// free port.
 const DefaultServiceListen = "127.0.0.1:8090"
 
 // ResponsesService is the server for requests of the Responses API that need more than one answer of a model:

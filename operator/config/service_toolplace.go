@@ -52,7 +52,7 @@ func checkOrigin(text string) string {
 	return checkPort(shown, u.Port())
 }
 
-// isServerURL reports whether a URL is that of a host or an address, by HTTP.
+// isServerURL reports whether a URL names a host or an address, by HTTP.
 func isServerURL(u *url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Opaque == "" &&
 		(isHost(u.Hostname()) || isAddress(u.Hostname()))

@@ -26,7 +26,7 @@ const DefaultShare = Percent(100)
 // Collector is where spans go, as [Tracing.URL] says.
 type Collector struct {
 	Endpoint Endpoint
-	// Path is that of OTLP over HTTP. Empty: gRPC.
+	// Path is the path of OTLP over HTTP. Empty: gRPC.
 	Path string
 }
 

@@ -27,8 +27,8 @@ type approval struct {
 	Label, Name, Arguments string
 }
 
-// readQuestion returns the question that a client has sent back with its conversation. What counts is what was stored:
-// the model's call is run as it was asked for.
+// readQuestion returns the question that a client has sent back with its conversation. The stored call counts:
+// it is run as it was asked for.
 func (r *itemReader) readQuestion(ctx context.Context, at, id string,
 	fields map[string]json.RawMessage) (store.Item, *openai.Error) {
 	item, failure := r.question(ctx, at, id)
@@ -70,8 +70,8 @@ func (r *itemReader) question(ctx context.Context, at, id string) (store.Item, *
 	return item, nil
 }
 
-// dropSettled drops the answers whose calls are among the items. Clients that keep a conversation themselves send all of
-// it again, with the answers that they have given.
+// dropSettled drops the answers whose calls are among the items. Clients that keep a conversation themselves send all
+// of it again, with the answers that they have given.
 func (r *itemReader) dropSettled(list []store.Item) {
 	settled := map[string]bool{}
 	for i := range list {
@@ -198,8 +198,8 @@ func (t *turn) runApproved(ctx context.Context, emit func(*upstream.Event) error
 	return err
 }
 
-// useApprovals notes that the answers have been used. Each is used once, but for a denial, which clients send again with
-// the rest of a conversation.
+// useApprovals notes that the answers have been used. Each is used once, but for a denial, which clients send again
+// with the rest of a conversation.
 func (t *turn) useApprovals(ctx context.Context) *openai.Error {
 	st, failure := t.service.stored()
 	if failure != nil {

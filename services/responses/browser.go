@@ -87,8 +87,8 @@ func (t *turn) browserAction(c *hosted.Call, ended bool) json.RawMessage {
 	return t.browserPages().Shown(call, c.Result.Text)
 }
 
-// withSources returns a finished item with the pages that the model has opened from it, if it is a search. What a search
-// has found is not in its result, so these are the sources that are known.
+// withSources returns a finished item with the pages that the model has opened from it, if it is a search. The findings
+// of a search are not in its result, so these are the sources that are known.
 func (t *turn) withSources(raw json.RawMessage) json.RawMessage {
 	if items.Of(raw).Type != items.TypeSearchCall {
 		return raw
@@ -210,7 +210,7 @@ func (c *citing) cite(part json.RawMessage) json.RawMessage {
 	return items.JSON(fields)
 }
 
-// citeItem returns a finished message with its citations. What the model has written is kept for the model.
+// citeItem returns a finished message with its citations. The model's own text is kept for the model.
 func (t *turn) citeItem(item json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	var parts []json.RawMessage

@@ -149,7 +149,7 @@ func TestBuiltinItemsSentBack(t *testing.T) {
 		strings.Contains(asked, "web_search_call") || browser.Calls()[1].ClientID != client {
 		t.Errorf("%s", asked)
 	}
-	// What was never stored is as the client knows it.
+	// An item that was never stored is as the client knows it.
 	f.ask(`"store":false,"input":[{"type":"code_interpreter_call","id":"ci_0","status":"completed","container_id":"auto",` +
 		`"code":"print(1)","outputs":[{"type":"logs","logs":"1"}]},{"role":"user","content":"and?"}],` + tools)
 	if asked := gateway.last(); !strings.Contains(asked, `"input":"print(1)"`) || !strings.Contains(asked, `"output":"1"`) {
@@ -181,7 +181,7 @@ func TestBuiltinByLabel(t *testing.T) {
 	}
 }
 
-// What the operator does not allow is not called, whatever the model writes.
+// TestBuiltinAllowedTools: a tool that the operator does not allow is not called, whatever the model writes.
 func TestBuiltinAllowedTools(t *testing.T) {
 	browser := toolservers.Browser(t)
 	gateway := &script{answers: []string{

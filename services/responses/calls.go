@@ -90,7 +90,7 @@ func (t *turn) runSafely(ctx context.Context, c *hosted.Call, client string) (re
 	return t.runTool(ctx, c, client)
 }
 
-// runTool runs a call. What goes wrong is a result too, which the model sees.
+// runTool runs a call. A failure is a result too, which the model sees.
 func (t *turn) runTool(ctx context.Context, c *hosted.Call, client string) *hosted.Result {
 	s := t.service
 	if !t.settings.Operator.Offers(c) {

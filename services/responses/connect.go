@@ -40,7 +40,7 @@ func (s *Service) connect(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// serveSession serves a connection until it ends, if there may be another. headers are those of the request, as they
+// serveSession serves a connection until it ends, if there may be another. headers are the request's, as they
 // came.
 func (s *Service) serveSession(w http.ResponseWriter, r *http.Request, c *caller, headers http.Header) *openai.Error {
 	switch s.connected.Take(c.tenant, 1) {
@@ -77,7 +77,7 @@ func checkOrigin(s *settings.Snapshot, r *http.Request) *openai.Error {
 // session is one connection: it makes the responses, and remembers the newest one of each lane that is not stored.
 type session struct {
 	service *Service
-	// headers are those of the request that opened the connection, as they came.
+	// headers are from the request that opened the connection, as they came.
 	headers http.Header
 
 	// The lock of [recent] guards these.

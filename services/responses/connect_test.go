@@ -108,7 +108,7 @@ func TestConnection(t *testing.T) {
 	other.ask(`"store":false,"input":"third","previous_response_id":"` + two + `"`)
 	other.refused("previous_response_not_found")
 	f.wants(404, "", "GET", "/v1/responses/"+two, "")
-	// What is stored has all that it continues.
+	// A stored response has all that it continues.
 	w.ask(`"input":"third","previous_response_id":"` + two + `"`)
 	three := w.answer()
 	<-f.asked

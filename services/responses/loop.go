@@ -31,7 +31,8 @@ type loop struct {
 
 // round is one answer of the model within a response.
 type round struct {
-	// indexes are the client's output_index for each of the gateway's. Those of calls of the service's tools are hiddenIndex.
+	// indexes are the client's output_index for each of the gateway's. The indexes of calls of the service's tools are
+	// hiddenIndex.
 	indexes map[int]int
 	calls   []*hosted.Call
 	// waits reports whether the client has to act before the model can be asked again: a call of its own, or a question

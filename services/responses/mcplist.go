@@ -13,7 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
 )
 
-// list asks the servers for their tools, as far as the conversation does not have them already.
+// list asks the servers for their tools, unless the conversation has them already.
 func (t *turn) list(ctx context.Context) *openai.Error {
 	if t.hosted == nil {
 		return nil

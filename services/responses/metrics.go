@@ -17,7 +17,7 @@ const namespace = "harmony_responses"
 // scrapeTimeout limits how long a scrape waits for the store.
 const scrapeTimeout = 2 * time.Second
 
-// metrics are the metrics of a service. What can be looked up is looked up at each scrape.
+// metrics are the metrics of a service. Values that can be looked up are looked up at each scrape.
 type metrics struct {
 	service *Service
 

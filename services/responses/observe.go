@@ -11,7 +11,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 )
 
-// otherRoute is the route of a path that the API does not have, and frameRoute that of a request on a connection.
+// otherRoute is the route of a path that the API does not have, and frameRoute the route of a request on a connection.
 const (
 	otherRoute = "other"
 	frameRoute = "response.create"
@@ -76,7 +76,7 @@ func (a *answer) Write(p []byte) (int, error) {
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // logLine is a line of the access log. It has no text of a request or an answer, and no ids of what is stored. Its
-// names are those of Envoy's access log.
+// names are the same as in Envoy's access log.
 type logLine struct {
 	Time       time.Time `json:"time"`
 	RequestID  string    `json:"request_id"`

@@ -20,8 +20,8 @@ const (
 // itemOverhead is what an item takes beside its text, in bytes.
 const itemOverhead = 256
 
-// recent has the newest response of each lane of all connections, if it is not stored. What was not used for longest is
-// forgotten first, when a connection or all of them have too much.
+// recent has the newest response of each lane of all connections, if it is not stored. The response that was not used
+// for longest is forgotten first, when a connection or all of them have too much.
 type recent struct {
 	mu sync.Mutex
 	// largest is the size of the largest conversation that can be continued, in bytes.

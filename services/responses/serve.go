@@ -16,9 +16,9 @@ const (
 	idleTimeout = 2 * time.Hour
 )
 
-// Serve runs the service, and serves its handler, until ctx ends or [Service.Stop] is called. What runs then has the
-// time drain to end, unless [Service.Cut] is called. It returns an error if the store cannot be used as it is, or if
-// nothing can be served.
+// Serve runs the service, and serves its handler, until ctx ends or [Service.Stop] is called. Responses that run then
+// have the time drain to end, unless [Service.Cut] is called. It returns an error if the store cannot be used as it is,
+// or if nothing can be served.
 func (s *Service) Serve(ctx context.Context, l net.Listener, drain time.Duration) error {
 	defer s.toolServers.Close() // programs that it has started end with it
 	working, end := context.WithCancel(context.WithoutCancel(ctx))

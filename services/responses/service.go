@@ -74,8 +74,8 @@ type Service struct {
 	// slots are for responses in the background. kick wakes their makers.
 	slots slots
 	kick  chan struct{}
-	// draining is closed when no new work is begun, stopping when the service ends, and cutting when what runs is to end at
-	// once.
+	// draining is closed when no new work is begun, stopping when the service ends, and cutting when what runs is to end
+	// at once.
 	draining, stopping, cutting chan struct{}
 	drain, stop, cut            sync.Once
 	// work counts what [Service.Run] waits for, and serving the servers that need the store until they have ended.
@@ -188,8 +188,8 @@ func (s *Service) pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Drain makes the service begin nothing that lasts: no response in the background, and none of a connection. Each
-// connection is closed when its responses have been made.
+// Drain makes the service begin nothing that lasts: no response in the background, and no response of a connection.
+// Each connection is closed when its responses have been made.
 func (s *Service) Drain() {
 	s.drain.Do(func() {
 		close(s.draining)

@@ -314,7 +314,7 @@ func TestClientLeft(t *testing.T) {
 	}
 }
 
-// TestTenantsShare: where the gateway tells clients apart, none of them has all requests.
+// TestTenantsShare: where the gateway tells clients apart, no client has all requests.
 func TestTenantsShare(t *testing.T) {
 	for want, o := range map[quota.Verdict]Settings{quota.Granted: {InFlight: 4}, quota.TenantExhausted: {InFlight: 4,
 		Clients: true}} {
@@ -402,7 +402,7 @@ func TestNoStore(t *testing.T) {
 	if err := s.Ready(t.Context()); err == nil {
 		t.Error("it is ready")
 	}
-	// What is not to be stored needs no store.
+	// A response that is not to be stored needs no store.
 	if status, body := f.do("POST", "/v1/responses", `{"model":"m","input":"x","store":false}`); status != 200 {
 		t.Errorf("%d %s", status, body)
 	}

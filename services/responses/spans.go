@@ -19,8 +19,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
-// Spans have no text of a request or an answer, and no ids of what is stored. Their errors are codes: an error's message
-// may repeat what a client or a tool wrote. Counts of tokens are in the gateway's spans alone, so that sums are right.
+// Spans have no text of a request or an answer, and no ids of what is stored. Their errors are codes: an error's
+// message may repeat what a client or a tool wrote. Counts of tokens are in the gateway's spans alone, so that sums are
+// right.
 
 // The names of attributes, by the semantic conventions, and this service's own.
 const (
@@ -127,8 +128,8 @@ const (
 	mcpList = "tools/list"
 )
 
-// toolSpan begins the span of a call of a tool. The tool is one that its server offers, so the name is none of the
-// model's making.
+// toolSpan begins the span of a call of a tool. The tool is one that its server offers, so the model has not
+// made up the name.
 func (t *turn) toolSpan(ctx context.Context, c *hosted.Call) (context.Context, trace.Span) {
 	name := openai.Clip(c.Name, refusal.MaxLogged)
 	return t.service.span(ctx, mcpCall+" "+name, trace.SpanKindClient, attribute.String(spanMCPMethod, mcpCall),

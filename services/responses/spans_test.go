@@ -93,8 +93,8 @@ POST /v1/responses Unset 200
 	}
 }
 
-// TestSpansOfFailures has requests that the gateway refuses, or whose answer is lost. What it says of them may repeat
-// what the client wrote, and is in no span.
+// TestSpansOfFailures has requests that the gateway refuses, or whose answer is lost. Its words about them may repeat
+// the client's, and are in no span.
 func TestSpansOfFailures(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer func(http.ResponseWriter)

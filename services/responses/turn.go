@@ -42,7 +42,7 @@ type turn struct {
 	output []json.RawMessage
 	// last is the newest object, without its output.
 	last upstream.Object
-	// sequence is the number of events that the client has got, and index that of the items that have begun.
+	// sequence is the number of events that the client has got, and index the number of items that have begun.
 	sequence int64
 	index    int
 	// opening is the number of events before the first one that shows something of the model's answer, or 0.
@@ -98,8 +98,8 @@ type refusedError struct{ failure *openai.Error }
 // Error implements error.
 func (e *refusedError) Error() string { return e.failure.Message }
 
-// run makes the response. It calls emit for each event but the last ones, which [turn.lastEvents] makes of the outcome. An
-// error means that the request was refused, and that there was no event.
+// run makes the response. It calls emit for each event but the last ones, which [turn.lastEvents] makes of the outcome.
+// An error means that the request was refused, and that there was no event.
 func (t *turn) run(ctx context.Context, emit func(*upstream.Event) error) (*outcome, *openai.Error) {
 	for _, prepare := range []func(context.Context) *openai.Error{t.list, t.compact} {
 		if failure := prepare(ctx); failure != nil {

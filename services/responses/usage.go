@@ -16,7 +16,7 @@ type usage struct {
 }
 
 // add adds the usage of a round. The tokens that its prompt has more than the last one's and that the model has not
-// written are those of tools.
+// written are tools' tokens.
 func (u *usage) add(raw json.RawMessage) {
 	var one struct {
 		Input        int64 `json:"input_tokens"`

@@ -71,7 +71,7 @@ type upSight struct {
 	key      string
 	frames   *http.Server
 	listener net.Listener // of the page
-	// endWatching is that of [look.StartWatching]. It is nil without --watch.
+	// endWatching comes from [look.StartWatching]. It is nil without --watch.
 	endWatching func()
 	page        *http.Server // nil until the gateway serves
 	past        *history.History

@@ -179,8 +179,8 @@ func (u *up) watchServers(c *config.Resolved, interval time.Duration) (*pools.Wa
 	return w, nil
 }
 
-// followServers takes the servers that are not ready out of the pools of the filter in this program, as the control plane
-// does with the host envoy, until the function that it returns is called. w may be nil.
+// followServers takes the servers that are not ready out of the pools of the filter in this program, as the control
+// plane does with the host envoy, until the function that it returns is called. w may be nil.
 func followServers(ctx context.Context, s *inprocess.Server, c *config.Resolved, w *pools.Watcher) (end func()) {
 	if w == nil {
 		return func() {}
@@ -244,7 +244,7 @@ func unasked(states map[string]pools.PoolState) bool {
 	return false
 }
 
-// eventLog is for the events of a control plane. Those of its normal work matter only with many Envoys.
+// eventLog is for the events of a control plane. Events of its normal work matter only with many Envoys.
 func (u *up) eventLog() *slog.Logger {
 	return slog.New(slog.NewTextHandler(u.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

@@ -83,7 +83,7 @@ func letterOrDigit(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// quote quotes what may not stand in a URI's path, query and fragment. What is quoted already stays.
+// quote quotes what may not stand in a URI's path, query and fragment. Quoted text stays as it is.
 func quote(path string) string {
 	const marks, hex = "-._~!$&'()*+,;=:@/?", "0123456789ABCDEF"
 	var b strings.Builder

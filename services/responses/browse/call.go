@@ -27,7 +27,7 @@ const lastPage, noLink = -1, -1
 // largest is the largest cursor. The browser counts its pages, so no real one comes near.
 const largest = 999_999_999
 
-// arguments are those of any of the browser's tools.
+// arguments has the arguments of all the browser's tools.
 type arguments struct {
 	tool           string
 	query, pattern string
@@ -37,7 +37,8 @@ type arguments struct {
 	cursor  int
 }
 
-// read returns the arguments of a call. What is missing, or is not what the browser takes, has its default.
+// read returns the arguments of a call. An argument that is missing, or that the browser does not take, has its
+// default.
 func (c Call) read() arguments {
 	a := arguments{tool: strings.TrimPrefix(c.Name, "browser."), link: noLink, cursor: lastPage}
 	var members map[string]json.RawMessage

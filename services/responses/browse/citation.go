@@ -4,11 +4,11 @@ import "strings"
 
 // A Citation is a url_citation: a link in a text, and the page that it leads to.
 //
-// OpenAI's schema says that indices are those of characters. Here they are Unicode's code points, as in the reference
+// OpenAI's schema says that indices count characters. Here they are Unicode's code points, as in the reference
 // server and in Python's strings. In JavaScript they are indices into Array.from(text). The link's spaces belong to it,
 // so a text without its citations is what the model wrote without its markers.
 type Citation struct {
-	// Start is the index of the link's first character, and End that of the first after it.
+	// Start is the index of the link's first character, and End the index of the first after it.
 	Start, End int
 	URL, Title string
 }

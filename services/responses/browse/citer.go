@@ -172,7 +172,7 @@ func (c *Citer) reset() {
 	c.heldCount, c.state = 0, outside
 }
 
-// cite puts a link in the place of the marker that is held.
+// cite puts a link instead of the marker that is held.
 func (c *Citer) cite() {
 	cited := c.pages.at(c.cursor)
 	if cited == nil || cited.url == "" {

@@ -39,7 +39,7 @@ func TestCite(t *testing.T) {
 		// Unknown pages, and those without a URL.
 		"【3†L5】【0†L1】【4294967297†L1】": "【3†L5】【0†L1】【4294967297†L1】",
 		"【99999999999999999999†L1】":   "【99999999999999999999†L1】",
-		// What is no citation.
+		// These are no citations.
 		"【1】【†L1】【a†L1】【1†】【1†L】【-1†L1】": "【1】【†L1】【a†L1】【1†】【1†L】【-1†L1】",
 		"【1†Tea†en.wikipedia.org】":       "【1†Tea†en.wikipedia.org】",
 		"【1†source】":                     "【1†source】",

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Bounds on what Pages holds. What was shown first is forgotten first.
+// Bounds on what Pages holds. The page that was shown first is forgotten first.
 const (
 	maxPages  = 1024
 	maxBytes  = 256 << 10
@@ -19,7 +19,7 @@ const (
 // Pages knows the pages that a chain's browser has shown, by their cursors. Its zero value knows none. It is rebuilt by
 // a [Pages.Shown] for each call and result of the chain, in their order. It is not for concurrent use.
 //
-// What results show comes from web pages, which may try to pass for others. A page gets a URL only if its result can
+// Results show texts of web pages, which may try to pass for others. A page gets a URL only if its result can
 // have no other one.
 type Pages struct {
 	// Cursors has the URL of a page that is not known written as vLLM writes it, "cursor:3". Without it, it is null where
@@ -147,8 +147,8 @@ func identify(a arguments, h head, from *page) *page {
 	return &page{title: cleanTitle(h.title)}
 }
 
-// identifyFound returns the page in which find looked for something. The page that find shows is none of the web: its
-// URL is that of the page behind it, and "/find?pattern=" with the pattern.
+// identifyFound returns the page in which find looked for something. The page that find shows is not on the web: its
+// URL is the URL of the page behind it, and "/find?pattern=" with the pattern.
 func identifyFound(a arguments, h head, from *page) *page {
 	suffix := "/find?pattern=" + strings.ToLower(a.pattern)
 	if from != nil && from.url != "" && strings.HasSuffix(h.title, "("+cut(unquote(from.url)+suffix)+")") {

@@ -51,7 +51,7 @@ func TestActions(t *testing.T) {
 		{call("open", `{"cursor":2,"loc":40}`), page1(5, "Tea (Wikipedia) (https://en.wikipedia.org/wiki/Tea)", "L40: x"),
 			`{"type":"open_page","url":"https://en.wikipedia.org/wiki/Tea"}`, ""},
 		{call("open", `{"id":9}`), "Invalid link id `9`.", `{"type":"open_page","url":null}`, ""},
-		// What the browser shows is unquoted. The model wrote the real one.
+		// The browser shows unquoted text. The model wrote the real one.
 		{call("open", `{"id":"https://shop.example/a%2Fb?q=caf%C3%A9%20(au%20lait)"}`),
 			page1(6, "Shop (https://shop.example/a/b?q=café (au lait))", "L0: x"),
 			`{"type":"open_page","url":"https://shop.example/a%2Fb?q=caf%C3%A9%20(au%20lait)"}`, ""},
@@ -165,8 +165,8 @@ func TestDisguises(t *testing.T) {
 	}
 }
 
-// TestFoundInSearch has a link of what find has found in search results: it leads to the search results, whose query may
-// look like a URL.
+// TestFoundInSearch has a link of what find has found in search results: it leads to the search results, whose query
+// may look like a URL.
 func TestFoundInSearch(t *testing.T) {
 	const query = "T (https://bank.example/)"
 	var p Pages

@@ -2,7 +2,7 @@ package egress
 
 import "net/netip"
 
-// unicast are the IPv6 addresses that are handed out for the public internet. What is outside of it is loopback,
+// unicast are the IPv6 addresses that are handed out for the public internet. All others are loopback,
 // link-local, unique local, IPv4-mapped, NAT64, multicast or not handed out.
 var unicast = netip.MustParsePrefix("2000::/3")
 

@@ -77,7 +77,7 @@ func (n *names) answer(question []byte) ([]byte, error) {
 	return m.Pack()
 }
 
-// serveAt serves at an address of the loopback network, on a free port or on that of another server.
+// serveAt serves at an address of the loopback network, on a free port or on another server's.
 func serveAt(t *testing.T, address string, h http.HandlerFunc) (port string) {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -102,7 +102,7 @@ func mustGuard(t *testing.T, allow ...string) *Guard {
 	return g
 }
 
-// What a name resolves to changes after the check. The address that is dialled decides, each time.
+// TestRebinding: a name's addresses change after the check. The address that is dialled decides, each time.
 func TestRebinding(t *testing.T) {
 	var hits atomic.Int32
 	port := serveAt(t, "127.0.0.2:0", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "allowed") })

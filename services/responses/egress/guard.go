@@ -67,7 +67,7 @@ const (
 )
 
 // Client returns an HTTP client that dials only what may be dialled. It uses no proxy, follows no redirect, asks for no
-// compression, and refuses compressed answers. It speaks HTTP/1.1: its limits are plainer than those of HTTP/2.
+// compression, and refuses compressed answers. It speaks HTTP/1.1: its limits are plainer than HTTP/2's.
 // Errors of its requests may be a [*BlockedError], a [*RedirectError] or an [*EncodingError].
 func (g *Guard) Client(o Options) *http.Client {
 	dialer := &net.Dialer{Timeout: o.Connect, KeepAlive: 15 * time.Second, Resolver: g.resolver,

@@ -31,7 +31,7 @@ func ParseURL(raw string) (*url.URL, error) {
 	return t.url, nil
 }
 
-// parse is the only parser of URLs. What it returns is built anew from the checked parts, so that no other parser can
+// parse is the only parser of URLs. Its result is built anew from the checked parts, so that no other parser can
 // read another host in it.
 func parse(raw string) (*target, error) {
 	if len(raw) > maxURL {

@@ -83,7 +83,7 @@ func FuzzParseURL(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What has been checked stays the same, however often it is read.
+		// A checked URL stays the same, however often it is read.
 		again, err := ParseURL(u.String())
 		if err != nil || again.String() != u.String() {
 			t.Errorf("%q is %s, which is %v (%v)", raw, u, again, err)

@@ -12,15 +12,15 @@ import (
 // Call is a call of a tool that the service runs.
 type Call struct {
 	ID string
-	// Namespace is that of gpt-oss's own tool, or empty for a tool of an MCP server's.
+	// Namespace is the namespace of gpt-oss's own tool, or empty for a tool of an MCP server's.
 	Namespace string
-	// Server and tool are those of an MCP server's. The tool is nil if the server has none of this name.
+	// Server and tool are for a tool of an MCP server. The tool is nil if the server has no tool of this name.
 	Server *Server
 	tool   *Tool
 	To     *toolserver.Server
 	// Label is the server's in metrics and logs.
 	Label string
-	// Name is the tool's, as its server knows it. Sent are the arguments for the server, and Written those of the model.
+	// Name is the tool's, as its server knows it. Sent are the arguments for the server, and Written the model's.
 	Name          string
 	Sent, Written string
 	// Plain is the call as the model's gateway gets it.

@@ -21,7 +21,7 @@ type toolChoice struct {
 	only []chosenTool
 }
 
-// chosenTool is a tool that a choice names: one of the client's, or those of a server.
+// chosenTool is what a choice names: one of the client's tools, or all tools of a server.
 type chosenTool struct {
 	at  string
 	raw json.RawMessage
@@ -71,8 +71,8 @@ func (h *Tools) readChoice(fields map[string]json.RawMessage) *openai.Error {
 	return nil
 }
 
-// showChosen leaves the model the tools of servers that the choice names. To the gateway, tools of different servers can
-// have one name.
+// showChosen leaves the model the tools of servers that the choice names. To the gateway, tools of different servers
+// can have one name.
 func (h *Tools) showChosen() {
 	for _, m := range h.Servers {
 		m.chosen = map[string]bool{}

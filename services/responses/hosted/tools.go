@@ -61,7 +61,7 @@ type members struct {
 	} `json:"filters"`
 }
 
-// Take reads the tools of a request, and removes from it what must not be stored. It returns nil if none of them is
+// Take reads the tools of a request, and removes from it what must not be stored. It returns nil if no tool is
 // for the service.
 func (s *Operator) Take(fields map[string]json.RawMessage, background bool) (*Tools, *openai.Error) {
 	var list []json.RawMessage
@@ -240,8 +240,8 @@ func (h *Tools) readLimits(fields map[string]json.RawMessage) *openai.Error {
 	return nil
 }
 
-// sent returns each tool as the gateway gets it, or nil for one that it does not get: those of the client as they are, and
-// those of a server as a namespace.
+// sent returns each tool as the gateway gets it, or nil for one that it does not get: the client's tools as they are,
+// and the tools of a server as a namespace.
 func (h *Tools) sent() []json.RawMessage {
 	tools := make([]json.RawMessage, len(h.declared))
 	shown := map[string]bool{}

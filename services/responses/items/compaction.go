@@ -64,7 +64,7 @@ func SummaryRequest() json.RawMessage {
 		"done. Call no tools, and answer nothing else.")
 }
 
-// SummaryFields returns the fields of a request for a summary: those of the client's that do not shape its answer.
+// SummaryFields returns the fields of a request for a summary: the client's fields that do not shape its answer.
 func SummaryFields(fields map[string]json.RawMessage) map[string]json.RawMessage {
 	kept := maps.Clone(fields)
 	for _, name := range []string{"tools", "tool_choice", "parallel_tool_calls", "max_tool_calls", "text",

@@ -10,7 +10,7 @@ import (
 )
 
 // ForModel returns the item as the model's gateway gets it. A compaction is the items that it stands for, and so is a
-// call that the service has run. What is only between the service and its client is nothing.
+// call that the service has run. An item that is only between the service and its client is nothing.
 func ForModel(item *store.Item) []json.RawMessage {
 	switch item.Type {
 	case TypeListTools, TypeApprovalRequest:

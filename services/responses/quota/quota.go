@@ -6,7 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
-// Pool is how much of something all requests may have at once, and how much those of one tenant.
+// Pool is how much of something all requests may have at once, and how much the requests of one tenant may have.
 type Pool struct {
 	mu              sync.Mutex
 	limit, ofTenant int64
@@ -17,7 +17,7 @@ type Pool struct {
 // New returns a pool that has nothing until [Pool.Set].
 func New() *Pool { return &Pool{tenants: map[store.Tenant]int64{}} }
 
-// Set sets the limit. Where tenants are told apart, none of them can have more than half.
+// Set sets the limit. Where tenants are told apart, no tenant can have more than half.
 func (q *Pool) Set(limit int64, apart bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -33,7 +33,7 @@ type Verdict int
 // The results of [Pool.Take].
 const (
 	Granted Verdict = iota
-	// Exhausted means that all requests together have what there is, and tenantExhausted that those of the tenant do.
+	// Exhausted means that all requests together have what there is, and tenantExhausted that the tenant's requests do.
 	Exhausted
 	TenantExhausted
 )

@@ -11,7 +11,7 @@ import (
 const Copies = 6
 
 // Share is what one request has of the memory for requests: [Copies] of each text, and what the values of its body take
-// (the package items weighs them). What a request takes beside those is small, and the number of requests limits it.
+// (the package items weighs them). The rest of a request is small, and the number of requests limits it.
 type Share struct {
 	Of     *Pool
 	Tenant store.Tenant

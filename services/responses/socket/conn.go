@@ -46,7 +46,7 @@ func (c *conn) serve() {
 	c.work.Go(c.watch)
 	c.work.Go(c.keepAlive)
 	code, reason := c.read()
-	// What the client has asked for is made for nobody now.
+	// The client's requests are of no use now.
 	c.drop()
 	c.cancel()
 	if code != 0 {
@@ -57,7 +57,7 @@ func (c *conn) serve() {
 	c.work.Wait()
 }
 
-// shut tells the client why the connection ends, and waits for its answer. What still comes is forgotten: a connection
+// shut tells the client why the connection ends, and waits for its answer. Later frames are forgotten: a connection
 // that is closed before it has come may take the reason with it. The library alone would wait for the end of a frame,
 // however long it is.
 func (c *conn) shut(code websocket.StatusCode, reason string) {
@@ -106,11 +106,11 @@ func (c *conn) read() (code websocket.StatusCode, reason string) {
 const (
 	// firstRead is how much memory a frame gets before anything of it has come, in bytes.
 	firstRead = 4 << 10
-	// maxRead is how much is read at once. What has come is noticed only then.
+	// maxRead is how much is read at once. Its arrival is noticed only then.
 	maxRead = 32 << 10
 )
 
-// receive reads a frame. Its memory is reserved, as far as it grows, before it is allocated. If there is none, the
+// receive reads a frame. Its memory is reserved while it grows, before it is allocated. If there is none, the
 // frame is read all the same, and forgotten.
 func (c *conn) receive(from io.Reader) (data []byte, failure *openai.Error, err error) {
 	budget := &c.server.pending

@@ -16,7 +16,7 @@ type Limits struct {
 	// Idle frames are those that ask for no response that is made. IdleFrames is how many may come in a row.
 	IdleFrames int
 	// Frame is the size of the largest frame. Pending is how many bytes of a connection's requests are held until they are
-	// answered, and AllPending is how many of all connections', with those of frames that are being read.
+	// answered, and AllPending is how many of all connections', with the bytes of frames that are being read.
 	Frame, Pending, AllPending int64
 	// Lifetime is how long a connection takes requests. Grace is how long the last responses may take after that.
 	Lifetime, Grace time.Duration
@@ -31,7 +31,7 @@ type Limits struct {
 }
 
 // DefaultLimits returns the limits of a replica whose largest frame has this size. InFlight, Lanes and Lifetime are
-// those of OpenAI's API.
+// the same as in OpenAI's API.
 func DefaultLimits(frame int64) Limits {
 	return Limits{
 		Connections: 1024, InFlight: 16, Queued: 64, Lanes: 32, IdleFrames: 256,

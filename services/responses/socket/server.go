@@ -46,7 +46,7 @@ func NewServer(l Limits, log *slog.Logger) *Server {
 	return s
 }
 
-// SetLimits replaces the limits, also those of connections that are open.
+// SetLimits replaces the limits, also for connections that are open.
 func (s *Server) SetLimits(l Limits) {
 	l = l.OrDefaults()
 	s.mu.Lock()

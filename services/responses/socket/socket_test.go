@@ -19,7 +19,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// TestLanes: requests of one lane wait for each other, and those of several do not. Events have the lane's name.
+// TestLanes: requests of one lane wait for each other, and requests of several do not. Events have the lane's name.
 func TestLanes(t *testing.T) {
 	h := make(calls)
 	f := serve(t, Limits{}, h)
@@ -53,7 +53,7 @@ func TestLanes(t *testing.T) {
 	f.gone()
 }
 
-// TestQueue: what may not be made yet waits. What may not wait is refused.
+// TestQueue: a request that may not be made yet waits. One that may not wait is refused.
 func TestQueue(t *testing.T) {
 	h := make(calls)
 	f := serve(t, Limits{InFlight: 2, Queued: 3, Lanes: 4}, h)
@@ -76,7 +76,7 @@ func TestQueue(t *testing.T) {
 	f.gone()
 }
 
-// TestPending: the requests of a connection, and those of all, have room for so many bytes.
+// TestPending: the requests of a connection, and of all connections, have room for so many bytes.
 func TestPending(t *testing.T) {
 	large := func(n int) string {
 		return `{"type":"response.create","input":"` + strings.Repeat("x", n) + `"}`

@@ -22,8 +22,8 @@ func chainUntil(condition, until string) string {
 
 // Chain returns the items of a response and of all that it continues, back to the last compacted one, of which it has
 // the output. An expired response stays in the chain of one
-// that has not expired. The errors are [ErrNotFound], [ErrGap], [ErrRunning] and those of
-// the limit.
+// that has not expired. The errors are [ErrNotFound], [ErrGap], [ErrRunning] and
+// the limit's.
 func (s *Store) Chain(ctx context.Context, t Tenant, id string, limit Limit) (*Past, error) {
 	p := &Past{}
 	status := ""
@@ -91,7 +91,7 @@ type List struct {
 	More bool
 }
 
-// InputItems returns the items that a response was made from: those of the chain before it, and its input.
+// InputItems returns the items that a response was made from: the items of the chain before it, and its input.
 func (s *Store) InputItems(ctx context.Context, t Tenant, id string, page Page) (*List, error) {
 	r, err := s.Head(ctx, t, id)
 	if err != nil {

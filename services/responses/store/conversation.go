@@ -190,7 +190,7 @@ func (s *Store) DeleteItem(ctx context.Context, t Tenant, id, item string) (c *C
 
 // Lock takes a conversation for a response that is being made, and returns its items from the last compaction on. The
 // caller renews the lock with [Store.RenewLock] before it ends, and gives it back with [Store.Unlock]. The errors are
-// [ErrNotFound], [ErrLocked] and those of the limit.
+// [ErrNotFound], [ErrLocked] and the limit's.
 func (s *Store) Lock(ctx context.Context, t Tenant, id, owner string, length time.Duration, limit Limit) (*Past, error) {
 	p, start := &Past{}, int64(0)
 	now := s.now()
@@ -259,5 +259,5 @@ func (s *Store) Peek(ctx context.Context, t Tenant, id string) (*Past, error) {
 	return p, err
 }
 
-// InConversation reports whether the past is that of a conversation.
+// InConversation reports whether the past is a conversation's.
 func (p *Past) InConversation() bool { return p.conversation.Valid }

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// reserveSize is the size of a reserve. What SQLite has in its log before it moves it to the file is about 4 MB and a
-// transaction, twice that on a disk that has just become full. Moving it is what makes room in the log again.
+// reserveSize is the size of a reserve. Before SQLite moves its log to the file, it has about 4 MB and a
+// transaction there, twice that on a disk that has just become full. Moving it is what makes room in the log again.
 const reserveSize = 16 << 20
 
 // reserve is the path of a file beside SQLite's, which keeps room on the disk: removing needs room in SQLite's log. It
@@ -19,7 +19,7 @@ const reserveSize = 16 << 20
 // store without one, which behaves as if it had it.
 type reserve string
 
-// held reports whether the reserve is there. What the disk has of it is what counts: other processes use it too.
+// held reports whether the reserve is there. The disk's own account counts: other processes use it too.
 func (r reserve) held() bool {
 	if r == "" {
 		return true

@@ -31,7 +31,7 @@ type Response struct {
 
 // Past is what a new response continues. The zero value is the beginning of a chain.
 type Past struct {
-	// Items are those of the past, the oldest first.
+	// Items are the items of the past, the oldest first.
 	Items []Item
 	// Turns is the number of responses in the chain.
 	Turns int64

@@ -17,7 +17,7 @@ import (
 // Tenant is the owner of a record. It is the hash of what names the tenant in requests, because that may be a secret.
 type Tenant [16]byte
 
-// TenantOf returns the tenant that a header's value names. "" is a tenant too: that of requests without the header.
+// TenantOf returns the tenant that a header's value names. "" is a tenant too, for requests without the header.
 func TenantOf(value string) Tenant {
 	sum := sha256.Sum256([]byte(value))
 	return Tenant(sum[:16])

@@ -39,7 +39,7 @@ func (e *HTTPError) Error() string {
 	return fmt.Sprintf("Http status code: %d (%s)", e.Status, http.StatusText(e.Status))
 }
 
-// ProtocolError is the JSON-RPC error of a server. With code 0, the server's answer was none of MCP.
+// ProtocolError is the JSON-RPC error of a server. With code 0, the server's answer was not MCP.
 type ProtocolError struct {
 	Code int64
 	// Message is the server's, cut to 1 KiB.

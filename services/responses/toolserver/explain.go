@@ -14,7 +14,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/egress"
 )
 
-// unreachable returns the error that a client gets for one of [net/http]. Those of net/http have URLs in their texts.
+// unreachable returns the error that a client gets for one of [net/http]. Errors of net/http have URLs in their texts.
 func unreachable(err error, connect time.Duration) error {
 	var (
 		blocked     *egress.BlockedError

@@ -251,7 +251,7 @@ func mustCall(t *testing.T, p *Pool, s *Server, name string) string {
 	return r.Text
 }
 
-// fails reports whether an error is of a type, and has none of what must not be told.
+// fails reports whether an error is of a type, and has nothing that must not be told.
 func fails[E error](t *testing.T, err error) (e E) {
 	t.Helper()
 	if !errors.As(err, &e) {
@@ -284,7 +284,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// limitCalls changes how long calls may take, also those of sessions that are there.
+// limitCalls changes how long calls may take, also in sessions that are there.
 func limitCalls(p *Pool, limit time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,7 +9,7 @@ type Limits struct {
 	Connect, Call time.Duration
 	// Message is the size of a server's largest message, and of all messages that belong to one answer.
 	Message int64
-	// Result is the size of a result's text. What is longer is cut.
+	// Result is the size of a result's text. A longer one is cut.
 	Result int64
 	// Listing is the size of a server's list of tools, and Tools how many there may be.
 	Listing int64

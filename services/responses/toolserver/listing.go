@@ -29,7 +29,7 @@ type listing struct {
 	tools []Tool
 	err   error
 
-	// What follows is the pool's, under its lock. size is 0 until the list is ready.
+	// The next fields are the pool's, under its lock. size is 0 until the list is ready.
 	size        int64
 	until, used time.Time
 }

@@ -41,11 +41,12 @@ func isMessage(data []byte) bool {
 type framing int
 
 const (
-	// byLine is that of processes: a message is a line.
+	// byLine is the framing of processes: a message is a line.
 	byLine framing = iota
-	// byEvent is that of an answer that is a stream of events. Events with another name than message are not messages.
+	// byEvent is the framing of an answer that is a stream of events. Events with another name than message are not
+	// messages.
 	byEvent
-	// afterEndpoint is that of the older transport: the first event is an address, and all others are messages.
+	// afterEndpoint is the framing of the older transport: the first event is an address, and all others are messages.
 	afterEndpoint
 )
 

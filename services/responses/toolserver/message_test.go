@@ -24,7 +24,7 @@ func TestIsMessage(t *testing.T) {
 	}
 }
 
-// What is handed on is what came, however it is cut, up to the first message that is not one.
+// TestChecked: all bytes are handed on, however they are cut, up to the first message that is not one.
 func TestChecked(t *testing.T) {
 	long := strings.Repeat("a", 10_000)
 	for _, c := range []struct {

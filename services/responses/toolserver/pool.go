@@ -14,7 +14,7 @@ import (
 type Pool struct {
 	limits Limits
 	log    *slog.Logger
-	// terms may change. Those of a session are those with which it was made.
+	// terms may change. A session keeps the terms with which it was made.
 	terms  atomic.Pointer[Terms]
 	memory *budget // of messages that are being received
 	// places are for sessions, processes for those with a process.
@@ -31,7 +31,7 @@ type Pool struct {
 	known    map[key]manners
 }
 
-// NewPool returns a pool. Without a guard, only addresses of the public internet are asked, and those of private
+// NewPool returns a pool. Without a guard, only addresses of the public internet are asked, and addresses of private
 // servers.
 func NewPool(limits Limits, guard *egress.Guard, log *slog.Logger) *Pool {
 	limits = limits.OrDefaults()

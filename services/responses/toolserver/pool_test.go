@@ -196,7 +196,7 @@ func TestCallsWait(t *testing.T) {
 	}
 	wait(t, "a call", running)
 	wait(t, "a call", running)
-	// Who waits can leave.
+	// A caller that waits can leave.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if _, err := p.Call(ctx, s, "", call("x")); !errors.Is(err, context.DeadlineExceeded) {

@@ -253,7 +253,7 @@ func TestProcessEnvironment(t *testing.T) {
 	}
 }
 
-// What a process writes to stderr is logged until a tool is called. Then it may be what a user has said.
+// TestStderr: the lines of a process on stderr are logged until a tool is called. Then they may be a user's words.
 func TestStderr(t *testing.T) {
 	l := &memlog.Log{}
 	p := NewPool(Limits{}, nil, slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})))

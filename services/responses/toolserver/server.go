@@ -128,7 +128,7 @@ func (s *Server) validateCommand() error {
 var reserved = []string{"Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type",
 	"Expect", "Host", "Keep-Alive", "Last-Event-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
-// CheckHeader returns a [*ServerError] for a header that cannot be sent to a server: it is none of HTTP, or the client sets
+// CheckHeader returns a [*ServerError] for a header that cannot be sent to a server: it is not HTTP, or the client sets
 // it itself.
 func CheckHeader(name string, values ...string) error {
 	canonical := http.CanonicalHeaderKey(name)

@@ -28,7 +28,7 @@ type session struct {
 	key    key
 	terms  *Terms
 
-	// ctx ends when all requests are to be aborted, work when those of callers are.
+	// ctx ends when all requests are to be aborted, work when the requests of callers are.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	work   context.Context
@@ -52,7 +52,7 @@ type session struct {
 	mu    sync.Mutex
 	wrong error
 
-	// What follows is the pool's, under its lock.
+	// The next fields are the pool's, under its lock.
 	users int
 	used  time.Time
 	idle  *time.Timer
@@ -159,7 +159,7 @@ func (s *session) do(ctx context.Context, x *exchange, f func(context.Context) e
 	return nil, err
 }
 
-// options are those of all sessions. The client has no capability: no roots, no sampling, no elicitation.
+// options are for all sessions. The client has no capability: no roots, no sampling, no elicitation.
 func (s *session) options() *mcp.ClientOptions {
 	return &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{},
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true}}

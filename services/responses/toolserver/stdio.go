@@ -113,8 +113,8 @@ func (p *process) signal(s syscall.Signal) {
 	_ = syscall.Kill(-p.command.Process.Pid, s) // the group may be gone
 }
 
-// watch reads what the process writes to stderr. What it writes before the first call of a tool is logged, for those
-// who configure it. What comes later may repeat what a user has said, and is only counted.
+// watch reads what the process writes to stderr. Lines before the first call of a tool are logged, for those
+// who configure it. Later lines may repeat what a user has said, and are only counted.
 func (p *process) watch() {
 	log, label := p.session.pool.log, p.session.server.Label
 	buffer := make([]byte, 4<<10)

@@ -9,10 +9,10 @@ import (
 
 // Terms are what can change while a pool is used.
 type Terms struct {
-	// Call and Result are those of [Limits]. Zeros stand for the defaults.
+	// Call and Result are the same as in [Limits]. Zeros stand for the defaults.
 	Call   time.Duration
 	Result int64
-	// Guard knows which addresses may be asked. Nil: those of the public internet.
+	// Guard knows which addresses may be asked. Nil: addresses of the public internet.
 	Guard *egress.Guard
 	// Servers are the operator's servers. Sessions with others that have been the operator's end. Nil: none ends.
 	Servers []*Server
@@ -46,8 +46,8 @@ func (t *Terms) keeps(s *session) bool {
 	return t.kept == nil || t.kept[s.server.origin()]
 }
 
-// Apply puts terms in force, for the calls that begin after it. A session that they change ends when no call uses it. The
-// others stay.
+// Apply puts terms in force, for the calls that begin after it. A session that they change ends when no call uses it.
+// The others stay.
 func (p *Pool) Apply(t Terms) {
 	now := t.orDefaults()
 	p.mu.Lock()

@@ -87,7 +87,7 @@ func TestTransports(t *testing.T) {
 	}
 }
 
-// What a server asks of its client is refused, and a ping is answered.
+// TestServerAsks: requests of a server to its client are refused, and a ping is answered.
 func TestServerAsks(t *testing.T) {
 	box := newToolbox(nil)
 	for name, server := range map[string]*Server{

@@ -15,7 +15,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/egress"
 )
 
-// What errors say is limited.
+// The texts of errors are limited.
 const (
 	bytesOfAnswer  = "bytes of an answer"
 	bytesOfMessage = "bytes of a message"
@@ -145,8 +145,8 @@ func (w *wire) outgoing(ctx context.Context, r *http.Request, method string) *ht
 	return out
 }
 
-// ask sends a request and returns its answer. What the SDK would take for the end of the session is an error of this
-// request only.
+// ask sends a request and returns its answer. An answer that the SDK would take for the end of the session is an error
+// of this request only.
 func (w *wire) ask(r *http.Request, x *exchange, method string) (*http.Response, error) {
 	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{WroteHeaders: x.setSent})
 	response, err := w.base.RoundTrip(w.outgoing(ctx, r, method))
@@ -216,8 +216,8 @@ func refusal(response *http.Response, x *exchange) (*http.Response, error) {
 	return response, nil
 }
 
-// tell sends what needs no answer: a notification, an answer to the server, the end of a session. What becomes of it
-// decides nothing, so the SDK is told that it was accepted.
+// tell sends what needs no answer: a notification, an answer to the server, the end of a session. Nothing depends
+// on its arrival, so the SDK is told that it was accepted.
 func (w *wire) tell(r *http.Request, method string) (*http.Response, error) {
 	accepted := &http.Response{Status: "202 Accepted", StatusCode: http.StatusAccepted, Proto: "HTTP/1.1", ProtoMajor: 1,
 		ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: r}

@@ -20,7 +20,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 )
 
-// PassedOn reports whether a header of the client's goes to the gateway. Those of the connection and of the body's
+// PassedOn reports whether a header of the client's goes to the gateway. Headers of the connection and of the body's
 // form do not, and neither do the gateway's own: it sets them anew.
 func PassedOn(name string) bool {
 	switch name {

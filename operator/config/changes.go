@@ -77,11 +77,13 @@ func nameOf(entry []Field) string {
 // OnlyUp returns the names of the settings in c that only harmony up uses. They concern the Envoy that it runs.
 func (c *Config) OnlyUp() []string {
 	var names []string
-	if c.Admin != DefaultAdmin {
-		names = append(names, "admin")
-	}
-	if c.Envoy != Default().Envoy {
-		names = append(names, "envoy")
+	defaults, fields := Default().Fields(), c.Fields()
+	for i := range fields {
+		up := false
+		walk("", fields[i:i+1], func(_ string, f *Field) { up = up || f.Start == PartEnvoy || f.Start == PartPage })
+		if up && len(changes("", defaults[i:i+1], fields[i:i+1])) > 0 {
+			names = append(names, fields[i].Key)
+		}
 	}
 	return names
 }

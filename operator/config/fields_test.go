@@ -41,6 +41,14 @@ func TestFieldsAreTheSettings(t *testing.T) {
 	}
 }
 
+// fieldsOf returns the fields of a struct that are settings, including those of the contract's structs that it embeds.
+func fieldsOf(t reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool {
+		name := f.Tag.Get("yaml")
+		return name == "" || name == "-" || f.Anonymous
+	})
+}
+
 // TestDefaultsAreAllowed shows that each default, and each value for which an empty setting stands, is in its range.
 func TestDefaultsAreAllowed(t *testing.T) {
 	fields := Default().Fields()

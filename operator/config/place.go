@@ -1,7 +1,6 @@
 package config
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 
@@ -45,96 +44,66 @@ func (f *placeFinder) Visit(node ast.Node) ast.Visitor {
 
 // suggestion returns an error text for an unknown setting. It names a setting of the same block with a similar name, or
 // the blocks that have a setting of this name.
-func suggestion(field string) string {
-	block, name := "", field
-	if cut := strings.LastIndexByte(field, '.'); cut >= 0 {
-		block, name = field[:cut], field[cut+1:]
+func suggestion(path string) string {
+	block, name := "", path
+	if cut := strings.LastIndexByte(path, '.'); cut >= 0 {
+		block, name = path[:cut], path[cut+1:]
 	}
-	siblings := settings(typeOf(block))
-	if known := nearest.Word(name, siblings); known != "" {
+	top := Default().Fields()
+	if known := nearest.Word(name, keysOf(blockAt(top, block))); known != "" {
 		return name + " is not a setting; did you mean " + known + "?"
 	}
-	if blocks := blocksWith(name); len(blocks) > 0 {
+	if blocks := blocksWith(top, name); len(blocks) > 0 {
 		return name + " is not a setting here; it belongs " + strings.Join(blocks, " or ") + ": check its indentation"
 	}
 	return name + " is not a setting; check its spelling and its indentation"
 }
 
-// typeOf returns the type of the block at a path, such as models[0].answers, or nil.
-func typeOf(path string) reflect.Type {
-	t := reflect.TypeFor[Config]()
+// inner returns the settings of a block, or of the entries of a list, or nil.
+func (f *Field) inner() []Field {
+	if f.Entries != nil {
+		return f.Entries.blank()
+	}
+	return f.Block
+}
+
+// keysOf returns the names of a block's settings.
+func keysOf(fields []Field) []string {
+	var keys []string
+	for i := range fields {
+		keys = append(keys, fields[i].Key)
+	}
+	return keys
+}
+
+// blockAt returns the settings of the block at a path, such as models[0].answers, or nil.
+func blockAt(fields []Field, path string) []Field {
 	for path != "" {
 		var name string
 		name, path, _ = strings.Cut(path, ".")
-		name, _, list := strings.Cut(name, "[")
-		t = member(t, name)
-		if list && t != nil && t.Kind() == reflect.Slice {
-			t = t.Elem()
+		name, _, _ = strings.Cut(name, "[")
+		at := slices.Index(keysOf(fields), name)
+		if at < 0 {
+			return nil
 		}
+		fields = fields[at].inner()
 	}
-	return t
-}
-
-func member(t reflect.Type, name string) reflect.Type {
-	t = block(t)
-	if t == nil {
-		return nil
-	}
-	for _, f := range fieldsOf(t) {
-		if f.Tag.Get("yaml") == name {
-			return f.Type
-		}
-	}
-	return nil
-}
-
-// block returns the struct that t is or points to, or nil.
-func block(t reflect.Type) reflect.Type {
-	if t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t == nil || t.Kind() != reflect.Struct {
-		return nil
-	}
-	return t
-}
-
-// settings returns the names of a block's settings.
-func settings(t reflect.Type) []string {
-	t = block(t)
-	if t == nil {
-		return nil
-	}
-	var names []string
-	for _, f := range fieldsOf(t) {
-		names = append(names, f.Tag.Get("yaml"))
-	}
-	return names
-}
-
-// fieldsOf returns the fields of a struct that are settings, including the fields of the contract's structs that it
-// embeds.
-func fieldsOf(t reflect.Type) []reflect.StructField {
-	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool {
-		name := f.Tag.Get("yaml")
-		return name == "" || name == "-" || f.Anonymous
-	})
+	return fields
 }
 
 // blocksWith returns the places where a setting of this name belongs: the top of the file, or its blocks.
-func blocksWith(name string) []string {
-	top := reflect.TypeFor[Config]()
+func blocksWith(top []Field, name string) []string {
 	var found []string
-	if member(top, name) != nil {
+	if slices.Contains(keysOf(top), name) {
 		found = append(found, "at the top of the file")
 	}
-	for _, outer := range settings(top) {
-		t, where := member(top, outer), outer
-		if t.Kind() == reflect.Slice {
-			t, where = t.Elem(), "each of "+outer
-		}
-		if member(t, name) != nil {
-			found = append(found, "in "+where)
+	for i := range top {
+		if f := &top[i]; slices.Contains(keysOf(f.inner()), name) {
+			where := "in "
+			if f.Entries != nil {
+				where += "each of "
+			}
+			found = append(found, where+f.Key)
 		}
 	}
 	return found

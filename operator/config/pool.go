@@ -125,9 +125,7 @@ func textPromptsReason(kind *contract.Kind) string {
 // withDefaults returns the pool with defaults for its absent settings. kind is the kind of its servers.
 func (p Pool) withDefaults(kind *contract.Kind) Pool {
 	p.Kind = kind.Name
-	if p.Policy == "" {
-		p.Policy = PolicyLeastRequest
-	}
+	fillZeros(p.fields())
 	if p.byAffinity() {
 		p.Affinity = p.Affinity.withDefaults()
 	}

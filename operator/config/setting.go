@@ -19,6 +19,8 @@ type Setting struct {
 	Default, Range, Meaning string
 	// Start is the part that reads the setting only when it starts. Empty: a change takes effect at once.
 	Start Part
+	// Preset is the default as it is written in the file. It is nil if it depends on something else, or is empty.
+	Preset any
 	// Words are the texts that it, or each element of it, may be. Empty: any.
 	Words []string
 	// Number reports whether it is a number, from Min to Max.
@@ -33,6 +35,18 @@ func Settings() []Setting {
 		s := Setting{Path: path, Flag: f.Flag, Default: f.defaultText(), Range: f.rangeText(), Start: f.Start,
 			Meaning: strings.ReplaceAll(f.Meaning, "{range}", f.rangeText()), Words: f.Words, Min: f.Range.Min,
 			Max: f.Range.Max}
+		switch v := f.preset().(type) {
+		case int, float64, bool:
+			s.Preset = v
+		case []string:
+			if len(v) > 0 {
+				s.Preset = v
+			}
+		default:
+			if text := plain(v); text != "" {
+				s.Preset = text
+			}
+		}
 		if f.Elements != nil {
 			s.Words = f.Elements
 		}
@@ -48,29 +62,34 @@ func Settings() []Setting {
 	return all
 }
 
+// preset returns the value that the setting has without the file, or nil if that depends on something else.
+func (f *Field) preset() any {
+	switch {
+	case f.Shown != "", f.Required && f.Default == nil:
+		return nil
+	case f.Default != nil && !f.contract:
+		return f.Default
+	case f.Zero != nil:
+		return f.Zero
+	}
+	return reflect.ValueOf(f.At).Elem().Interface()
+}
+
 // defaultText returns the default as it is shown in a table.
 func (f *Field) defaultText() string {
-	value := f.Default
-	switch {
-	case f.Shown != "":
+	if f.Shown != "" {
 		return f.Shown
-	case f.contract:
-		value = reflect.ValueOf(f.At).Elem().Interface()
-	case value == nil && f.Zero != nil:
-		value = f.Zero
-	case value == nil && f.Required:
-		return "required"
-	case value == nil:
-		value = reflect.ValueOf(f.At).Elem().Interface()
 	}
-	switch v := value.(type) {
+	switch v := f.preset().(type) {
+	case nil:
+		return "required"
 	case int, float64:
 		return plain(v)
 	case []string:
 		if len(v) > 0 {
 			return "`" + strings.Join(v, "`, `") + "`"
 		}
-	case string, bool, Size, Duration, Percent:
+	default:
 		if text := plain(v); text != "" {
 			return "`" + text + "`"
 		}

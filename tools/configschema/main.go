@@ -104,10 +104,13 @@ func inYAML(comments map[string]string, t reflect.Type) {
 	}
 }
 
-// bound sets the ranges of numbers and the words of texts.
+// bound sets the defaults, the ranges of numbers and the words of texts.
 func bound(schema *jsonschema.Schema) {
 	for _, s := range config.Settings() {
 		p := property(schema, s.Path)
+		if p.Ref == "" { // else it is shared
+			p.Default = s.Preset
+		}
 		if s.Number {
 			p.Minimum, p.Maximum = number(s.Min), number(s.Max)
 		}

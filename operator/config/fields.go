@@ -112,7 +112,7 @@ func (l *Limits) fields() []Field {
 			Words:   []string{LimitsService, LimitsLocal},
 			Meaning: "who keeps the [limits](keys.md#limits): `service`, or `local` for each Envoy by itself"},
 		{Key: "url", At: &l.URL, Form: FormURL, Meaning: "URL of the [rate limit service](limits-service.md)"},
-		{Key: "urls", At: &l.URLs, Form: FormURL, Meaning: "URLs of its replicas, in the place of `limits.url`"},
+		{Key: "urls", At: &l.URLs, Form: FormURL, Meaning: "URLs of its replicas, instead of `limits.url`"},
 		{Key: "on_failure", At: &l.OnFailure, Zero: LimitsAllow, Words: []string{LimitsAllow, LimitsRefuse},
 			Meaning: "`refuse` answers 503 while the service does not answer"},
 		{Key: "timeout", At: &l.Timeout, Zero: Duration(DefaultLimitsTimeout), Range: times(0, time.Minute),

@@ -57,7 +57,7 @@ func (s *PoolService) fields() []Field {
 			Meaning: "the Service's namespace"},
 		{Key: "port", At: &s.Port, Shown: "the only one", Form: "name or number",
 			Meaning: "name or number of the servers' port, as the EndpointSlices have it"},
-		{Key: "scheme", At: &s.Scheme, Zero: "", Shown: "that of `servers`, or `http`",
+		{Key: "scheme", At: &s.Scheme, Zero: "", Shown: "as in `servers`, or `http`",
 			Words: []string{SchemeHTTP, SchemeHTTPS}, Meaning: "`http` or `https`"},
 	}
 }

@@ -2,21 +2,17 @@ package responses
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"runtime/debug"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/internal/rawjson"
-	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
-	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
+	"github.com/harmonyedge/harmonyedge/services/responses/turn"
 )
 
 const (
@@ -35,40 +31,17 @@ const (
 	busyWait = time.Second
 )
 
-// job is what is stored of a request that is answered in the background.
-type job struct {
-	Fields                 map[string]json.RawMessage `json:"fields"`
-	Model                  string                     `json:"model"`
-	Previous, Conversation string
-	Stream                 bool
-	Includes               []string
-	Headers                http.Header
-	Created                int64
-	Bound                  seal.Bound
-	Sealing, Triggered     bool
-	Approvals              []approval
-	// Queued is the object before the model was asked.
-	Queued upstream.Object
-}
-
 // enqueue stores a response that is to be made.
-func (s *Service) enqueue(ctx context.Context, c *caller, t *turn, past *store.Past) *openai.Error {
+func (s *Service) enqueue(ctx context.Context, c *turn.Caller, t *turn.Turn, past *store.Past) *openai.Error {
 	st, failure := s.stored()
 	if failure != nil {
 		return failure
 	}
-	if failure := t.readQueued(); failure != nil {
+	r, request, failure := t.Queue(past)
+	if failure != nil {
 		return failure
 	}
-	r := t.request
-	request := items.JSON(job{Fields: r.fields, Model: r.model, Previous: r.previous, Conversation: r.conversation,
-		Stream: r.stream, Includes: r.includes, Headers: t.storedHeaders(), Created: t.created.Unix(),
-		Bound: *t.bound, Sealing: t.sealing, Triggered: t.triggered, Approvals: t.approvals, Queued: t.last})
-	err := st.Enqueue(ctx, c.tenant, &store.Record{
-		Response: store.Response{ID: t.id, Status: store.Queued, Background: true, Streamed: r.stream, CreatedAt: t.created,
-			Object: items.JSON(t.last)},
-		Input: t.input, Retention: t.settings.Retention, Past: past}, request, s.options.Queue)
-	if err != nil {
+	if err := st.Enqueue(ctx, c.Tenant, r, request, s.options.Queue); err != nil {
 		return s.failure(err, "", refusal.StoreAway())
 	}
 	select {
@@ -78,84 +51,16 @@ func (s *Service) enqueue(ctx context.Context, c *caller, t *turn, past *store.P
 	return nil
 }
 
-// readQueued checks the request as the gateway will, and makes the object of a response that is queued.
-func (t *turn) readQueued() *openai.Error {
-	queued, failure := t.describe()
-	if failure != nil {
-		return failure
-	}
-	queued.Status = store.Queued
-	t.last = t.object(queued)
-	delete(t.last, "output")
-	return nil
-}
-
-// describe checks the request as the gateway will, and returns the response without a status.
-func (t *turn) describe() (*openai.Response, *openai.Error) {
-	text, free := t.body(), 0
-	if t.settings.Model(t.request.model).Answers.TokenIDs {
-		free = len(text) / 2 // the history may hold nothing but ids, which take no memory of their own
-	}
-	values, _ := rawjson.Count(text, rawjson.MaxDepth, openai.MaxValues) // Open reports what is wrong
-	memory := items.MemoryPerDecoded * int64(values)
-	if t.share.Hold(memory) != nil {
-		return nil, refusal.Overloaded("no memory for another request now")
-	}
-	defer t.share.Drop(memory)
-	body, failure := openai.OpenWithin(text, openai.MaxValues+free)
-	if failure != nil {
-		return nil, failure
-	}
-	decoded, failure := openai.DecodeResponsesRequest(body)
-	if failure != nil {
-		return nil, failure
-	}
-	return &openai.Response{ID: t.id, Model: t.request.model, CreatedAt: t.created.Unix(), Effort: decoded.Effort,
-		Echo: decoded.Echo}, nil
-}
-
-// object returns a response of the service's own making as the client gets it.
-func (t *turn) object(r *openai.Response) upstream.Object {
-	var o upstream.Object
-	if err := json.Unmarshal(r.AppendJSON(nil), &o); err != nil {
-		panic("responses: " + err.Error())
-	}
-	t.own(o)
-	return o
-}
-
-// storedHeaders returns the headers that are stored until the model has been asked. Without encryption they are only
-// those that are known to be no credentials.
-func (t *turn) storedHeaders() http.Header {
-	kept, now := http.Header{}, t.settings
-	encrypted := t.service.options.Store.Keys != nil
-	for name, values := range t.headers {
-		if upstream.PassedOn(name) && (encrypted || harmless(name) || name == http.CanonicalHeaderKey(now.TenantHeader) ||
-			name == http.CanonicalHeaderKey(now.ClientHeader)) {
-			kept[name] = values
-		}
-	}
-	return kept
-}
-
-func harmless(name string) bool {
-	switch name {
-	case "Traceparent", "Tracestate", "User-Agent", "Accept-Language", "Openai-Organization", "Openai-Project":
-		return true
-	}
-	return strings.HasPrefix(name, "X-Harmony-")
-}
-
 // answerQueued answers with the queued response, or with its stream.
-func (s *Service) answerQueued(w http.ResponseWriter, r *http.Request, c *caller, t *turn) *openai.Error {
-	if !t.request.stream {
-		return writeJSON(w, whole(&store.Response{Object: items.JSON(t.last)}, nil, c, nil))
+func (s *Service) answerQueued(w http.ResponseWriter, r *http.Request, c *turn.Caller, t *turn.Turn) *openai.Error {
+	if !t.Request.Stream {
+		return writeJSON(w, whole(&store.Response{Object: t.Newest()}, nil, c, nil))
 	}
 	st, failure := s.stored()
 	if failure != nil {
 		return failure
 	}
-	return s.follow(w, r, &followed{store: st, id: t.id, after: -1, share: c.share, tenant: c.tenant, begun: true})
+	return s.follow(w, r, &followed{store: st, id: t.ID, after: -1, share: c.Share, tenant: c.Tenant, begun: true})
 }
 
 // makeInBackground makes responses until the service is stopped. It returns when those that it has begun have ended.
@@ -261,15 +166,16 @@ func (s *Service) awaitStore(ctx context.Context, st *store.Store) {
 
 // perform makes the response of a job. unreadable is why its request cannot be read, or nil.
 func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, unreadable error) {
+	share := &quota.Share{Of: s.memory, Tenant: j.Tenant}
+	defer share.Release()
+	share.HoldAnyway(quota.Copies * int64(len(j.Request)))
 	m := &maker{service: s, store: st, job: j}
-	var request job
+	var wrong error
+	m.turn, wrong = s.env.Resume(j, &turn.Caller{Settings: s.settings(), Tenant: j.Tenant, Share: share},
+		unreadable == nil)
 	if unreadable == nil {
-		unreadable = json.Unmarshal(j.Request, &request)
+		unreadable = wrong
 	}
-	m.turn = request.turn(s, j.ID)
-	m.turn.owner, m.turn.share = j.Tenant, &quota.Share{Of: s.memory, Tenant: j.Tenant}
-	defer m.turn.share.Release()
-	m.turn.share.HoldAnyway(quota.Copies * int64(len(j.Request)))
 	switch {
 	case unreadable != nil:
 		s.log.Error("a response in the background cannot be read", "response", j.ID, "reason", unreadable)
@@ -281,19 +187,4 @@ func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, un
 	default:
 		m.run(ctx)
 	}
-}
-
-// turn returns the turn of a stored request.
-func (j *job) turn(s *Service, id string) *turn {
-	t := &turn{service: s, settings: s.settings(), headers: j.Headers, bound: &j.Bound, id: id,
-		created: time.Unix(j.Created, 0), last: j.Queued,
-		sealing: j.Sealing, triggered: j.Triggered, loop: loop{approvals: j.Approvals},
-		request: &request{fields: j.Fields, model: j.Model, previous: j.Previous, conversation: j.Conversation,
-			stream: j.Stream, background: true, store: true, includes: j.Includes}}
-	// The tools were read when the response was accepted. Without those that a new configuration has no more, the model
-	// answers as it can.
-	if !t.triggered {
-		t.hosted, _ = t.settings.Operator.Take(t.request.fields, true)
-	}
-	return t
 }

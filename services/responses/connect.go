@@ -16,7 +16,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/settings"
+	"github.com/harmonyedge/harmonyedge/services/responses/spans"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/turn"
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
@@ -24,13 +26,13 @@ import (
 func (s *Service) connect(w http.ResponseWriter, r *http.Request) {
 	headers := r.Header.Clone()
 	c := s.caller(r.Header)
-	if !c.settings.WebSocket {
+	if !c.Settings.WebSocket {
 		r.Pattern = "/"
 		s.serve(w, r, unknownURL)
 		return
 	}
 	s.watched(w, r, c, func(w http.ResponseWriter, r *http.Request) {
-		failure := checkOrigin(c.settings, r)
+		failure := checkOrigin(c.Settings, r)
 		if failure == nil {
 			failure = s.serveSession(w, r, c, headers)
 		}
@@ -42,14 +44,15 @@ func (s *Service) connect(w http.ResponseWriter, r *http.Request) {
 
 // serveSession serves a connection until it ends, if there may be another. headers are the request's, as they
 // came.
-func (s *Service) serveSession(w http.ResponseWriter, r *http.Request, c *caller, headers http.Header) *openai.Error {
-	switch s.connected.Take(c.tenant, 1) {
+func (s *Service) serveSession(w http.ResponseWriter, r *http.Request, c *turn.Caller,
+	headers http.Header) *openai.Error {
+	switch s.connected.Take(c.Tenant, 1) {
 	case quota.Exhausted:
 		return refusal.Overloaded("too many connections now")
 	case quota.TenantExhausted:
 		return refusal.Overloaded("too many connections of yours now")
 	}
-	defer s.connected.Give(c.tenant, 1)
+	defer s.connected.Give(c.Tenant, 1)
 	n := &session{service: s, headers: headers, lanes: map[string]*remembered{}}
 	defer s.recent.drop(n)
 	return s.sockets.Serve(w, r, n)
@@ -90,7 +93,7 @@ func (n *session) Create(ctx context.Context, lane string, frame []byte, send fu
 	s := n.service
 	c := s.caller(n.headers.Clone())
 	o := &observed{began: s.now(), route: frameRoute, id: n.headers.Get("x-request-id"), status: http.StatusOK}
-	ctx, span := s.span(ctx, frameRoute, trace.SpanKindServer, attribute.String(spanRoute, frameRoute))
+	ctx, span := s.env.Spans.Begin(ctx, frameRoute, trace.SpanKindServer, attribute.String(spans.Route, frameRoute))
 	defer func() {
 		s.observe(o)
 		endRequest(span, o)
@@ -98,20 +101,20 @@ func (n *session) Create(ctx context.Context, lane string, frame []byte, send fu
 	leave, failure := s.enter(c)
 	defer leave()
 	if failure == nil {
-		failure = checkFrame(c.settings, frame)
+		failure = checkFrame(c.Settings, frame)
 	}
-	if failure == nil && c.share.Take(int64(len(frame))) != nil {
+	if failure == nil && c.Share.Take(int64(len(frame))) != nil {
 		failure = refusal.Overloaded("no memory for another request now")
 	}
 	if failure == nil {
-		failure = payFor(c.share, frame)
+		failure = c.PayFor(frame)
 	}
 	if failure == nil {
 		failure = n.create(ctx, c, lane, frame, func(e *upstream.Event) error {
 			o.bytes += int64(len(e.Data))
 			return send(e.Data)
 		})
-		o.model = c.model
+		o.model = c.Model
 	}
 	if failure != nil {
 		o.status = failure.Status
@@ -131,98 +134,77 @@ func checkFrame(s *settings.Snapshot, frame []byte) *openai.Error {
 }
 
 // create is Create for a request that there is room for.
-func (n *session) create(ctx context.Context, c *caller, lane string, frame []byte,
+func (n *session) create(ctx context.Context, c *turn.Caller, lane string, frame []byte,
 	send func(*upstream.Event) error) *openai.Error {
-	request, failure := parseFrame(frame)
+	request, failure := turn.ParseFrame(frame)
 	if failure == nil {
 		failure = n.answer(ctx, c, lane, request, send)
 	}
-	if failure != nil && request != nil && request.previous != "" {
+	if failure != nil && request != nil && request.Previous != "" {
 		// OpenAI's API forgets a response when what continues it on its own lane fails.
-		n.service.recent.forget(n, lane, request.previous)
+		n.service.recent.forget(n, lane, request.Previous)
 	}
 	return failure
 }
 
-// parseFrame reads a frame as the body of a request.
-func parseFrame(frame []byte) (*request, *openai.Error) {
-	r, failure := parseFields(frame)
-	if failure != nil {
-		return nil, failure
-	}
-	for _, name := range []string{"type", "stream_id", "stream", "background"} { // they have no meaning within a frame
-		delete(r.fields, name)
-	}
-	generate := true
-	if failure := r.take("generate", "a boolean", &generate); failure != nil {
-		return nil, failure
-	}
-	r.stream, r.prewarm = true, !generate
-	return r, r.read()
-}
-
 // answer makes a response and sends its events.
-func (n *session) answer(ctx context.Context, c *caller, lane string, r *request,
+func (n *session) answer(ctx context.Context, c *turn.Caller, lane string, r *turn.Request,
 	send func(*upstream.Event) error) *openai.Error {
 	s := n.service
-	t, failure := s.newTurn(r, c)
+	t, failure := s.env.New(r, c)
 	if failure != nil {
 		return failure
 	}
-	t.framed = true
-	// The next request needs the reasoning, stored or not.
-	t.sealing = r.seals(c.settings)
+	t.Frame()
 	past, unlock, failure := n.past(ctx, c, t)
 	if failure != nil {
 		return failure
 	}
 	defer unlock()
-	if failure := t.readInput(ctx, c, past); failure != nil {
+	if failure := t.ReadInput(ctx, c, past); failure != nil {
 		return failure
 	}
-	save := func(end *outcome) *openai.Error { return n.remember(lane, t, end) }
-	if r.store {
+	save := func(end *turn.Outcome) *openai.Error { return n.remember(lane, t, end) }
+	if r.Store {
 		st, failure := s.stored()
 		if failure != nil {
 			return failure
 		}
-		save = func(end *outcome) *openai.Error {
+		save = func(end *turn.Outcome) *openai.Error {
 			s.recent.forget(n, lane, "")
-			return t.store(ctx, st, c, t.record(end, past))
+			return s.store(ctx, st, c, t.Record(end, past))
 		}
 	}
-	if r.prewarm {
-		return t.prewarm(ctx, send, save)
+	if r.Prewarm {
+		return t.Prewarm(ctx, send, save)
 	}
-	return t.deliver(ctx, send, save)
+	return t.Deliver(ctx, send, save)
 }
 
 // past returns what a turn continues: what the connection remembers, or what is stored.
-func (n *session) past(ctx context.Context, c *caller, t *turn) (*store.Past, func(), *openai.Error) {
-	if t.request.previous != "" {
-		items, size, found := n.service.recent.find(n, t.request.previous)
+func (n *session) past(ctx context.Context, c *turn.Caller, t *turn.Turn) (*store.Past, func(), *openai.Error) {
+	if t.Request.Previous != "" {
+		items, size, found := n.service.recent.find(n, t.Request.Previous)
 		if found {
-			t.carried = true
-			err := c.within()(size)
+			t.Carry()
+			err := c.Within()(size)
 			return &store.Past{Items: items}, func() {}, n.service.failure(err, "previous_response_id", nil)
 		}
 		// Without an answer of the store, a client that carries its conversation itself can go on.
-		if _, unavailable := n.service.stored(); unavailable != nil && !t.request.store {
-			return nil, nil, refusal.PreviousNotFound(t.request.previous)
+		if _, unavailable := n.service.stored(); unavailable != nil && !t.Request.Store {
+			return nil, nil, refusal.PreviousNotFound(t.Request.Previous)
 		}
 	}
 	return n.service.past(ctx, c, t)
 }
 
 // remember keeps the conversation for the next request.
-func (n *session) remember(lane string, t *turn, end *outcome) *openai.Error {
+func (n *session) remember(lane string, t *turn.Turn, end *turn.Outcome) *openai.Error {
 	switch {
-	case end.status != items.Completed && end.status != items.Incomplete:
-		n.service.recent.forget(n, lane, t.request.previous)
-	case t.compacted(end):
-		n.service.recent.put(n, lane, t.id, end.output)
+	case end.Status != items.Completed && end.Status != items.Incomplete:
+		n.service.recent.forget(n, lane, t.Request.Previous)
 	default:
-		n.service.recent.put(n, lane, t.id, slices.Concat(t.past, t.input, end.output))
+		n.service.recent.put(n, lane, t.ID, t.Conversation(end))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/turn"
 )
 
 // The limits of OpenAI's API.
@@ -30,7 +31,7 @@ type conversationBody struct {
 }
 
 // readConversation reads a body. It checks that there are not too many items, and the metadata.
-func (s *Service) readConversation(w http.ResponseWriter, r *http.Request, c *caller) (*conversationBody,
+func (s *Service) readConversation(w http.ResponseWriter, r *http.Request, c *turn.Caller) (*conversationBody,
 	*openai.Error) {
 	raw, failure := s.body(w, r, c)
 	if failure != nil {
@@ -106,93 +107,93 @@ func (s *Service) writeConversation(w http.ResponseWriter, c *store.Conversation
 	}{c.ID, "conversation", c.CreatedAt.Unix(), c.Metadata}))
 }
 
-func (s *Service) createConversation(w http.ResponseWriter, r *http.Request, c *caller,
+func (s *Service) createConversation(w http.ResponseWriter, r *http.Request, c *turn.Caller,
 	st *store.Store) *openai.Error {
 	body, failure := s.readConversation(w, r, c)
 	if failure != nil {
 		return failure
 	}
-	list, failure := s.newItemReader(c, c.bound(""), nil).read(r.Context(), "items", body.Items)
+	list, failure := s.env.NewReader(c, c.Bound(""), nil).Read(r.Context(), "items", body.Items)
 	if failure != nil {
 		return failure
 	}
 	created := &store.Conversation{ID: items.NewID("conv"), CreatedAt: s.now(), Metadata: body.Metadata}
-	err := st.CreateConversation(r.Context(), c.tenant, created, list)
+	err := st.CreateConversation(r.Context(), c.Tenant, created, list)
 	return s.writeConversation(w, created, err, refusal.StoreAway())
 }
 
-func (s *Service) getConversation(w http.ResponseWriter, r *http.Request, c *caller,
+func (s *Service) getConversation(w http.ResponseWriter, r *http.Request, c *turn.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
-	found, err := st.GetConversation(r.Context(), c.tenant, id)
+	found, err := st.GetConversation(r.Context(), c.Tenant, id)
 	return s.writeConversation(w, found, err, refusal.NotFound("Conversation", id))
 }
 
-func (s *Service) updateConversation(w http.ResponseWriter, r *http.Request, c *caller,
+func (s *Service) updateConversation(w http.ResponseWriter, r *http.Request, c *turn.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
 	body, failure := s.readConversation(w, r, c)
 	if failure != nil {
 		return failure
 	}
-	changed, err := st.SetMetadata(r.Context(), c.tenant, id, body.Metadata)
+	changed, err := st.SetMetadata(r.Context(), c.Tenant, id, body.Metadata)
 	return s.writeConversation(w, changed, err, refusal.NotFound("Conversation", id))
 }
 
-func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request, c *caller,
+func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request, c *turn.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
-	if err := st.DeleteConversation(r.Context(), c.tenant, id); err != nil {
+	if err := st.DeleteConversation(r.Context(), c.Tenant, id); err != nil {
 		return s.failure(err, "", refusal.NotFound("Conversation", id))
 	}
 	return writeJSON(w, items.JSON(deleted{id, "conversation.deleted", true}))
 }
 
-func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *caller,
+func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *turn.Caller,
 	st *store.Store) *openai.Error {
 	id, query := r.PathValue("id"), r.URL.Query()
 	p, failure := page(query, c)
 	if failure != nil {
 		return failure
 	}
-	list, err := st.ConversationItems(r.Context(), c.tenant, id, p)
+	list, err := st.ConversationItems(r.Context(), c.Tenant, id, p)
 	if err != nil {
 		return s.failure(err, "", refusal.NotFound("Conversation", id))
 	}
-	return s.writeList(w, c, list, c.bound(""), includes(query))
+	return s.writeList(w, c, list, c.Bound(""), includes(query))
 }
 
-func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *caller,
+func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *turn.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
 	body, failure := s.readConversation(w, r, c)
 	if failure != nil {
 		return failure
 	}
-	list, failure := s.newItemReader(c, c.bound(""), nil).read(r.Context(), "items", body.Items)
+	list, failure := s.env.NewReader(c, c.Bound(""), nil).Read(r.Context(), "items", body.Items)
 	if failure != nil {
 		return failure
 	}
-	if err := st.AddItems(r.Context(), c.tenant, id, list); err != nil {
+	if err := st.AddItems(r.Context(), c.Tenant, id, list); err != nil {
 		return s.failure(err, "", refusal.NotFound("Conversation", id))
 	}
-	return s.writeList(w, c, &store.List{Items: list}, c.bound(""), includes(r.URL.Query()))
+	return s.writeList(w, c, &store.List{Items: list}, c.Bound(""), includes(r.URL.Query()))
 }
 
-func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *caller,
+func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *turn.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("item")
-	item, err := st.ConversationItem(r.Context(), c.tenant, r.PathValue("id"), id, c.share.Take)
+	item, err := st.ConversationItem(r.Context(), c.Tenant, r.PathValue("id"), id, c.Share.Take)
 	if err != nil {
 		return s.failure(err, "", refusal.NotFound("Item", id))
 	}
-	return writeStored(w, c, c.settings.Sealer.ForClient(&item, c.bound(""), includes(r.URL.Query())))
+	return writeStored(w, c, c.Settings.Sealer.ForClient(&item, c.Bound(""), includes(r.URL.Query())))
 }
 
 // deleteItem answers with the conversation, as OpenAI's API does.
-func (s *Service) deleteItem(w http.ResponseWriter, r *http.Request, c *caller,
+func (s *Service) deleteItem(w http.ResponseWriter, r *http.Request, c *turn.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("item")
-	changed, err := st.DeleteItem(r.Context(), c.tenant, r.PathValue("id"), id)
+	changed, err := st.DeleteItem(r.Context(), c.Tenant, r.PathValue("id"), id)
 	return s.writeConversation(w, changed, err, refusal.NotFound("Item", id))
 }

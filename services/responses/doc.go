@@ -1,5 +1,5 @@
-// Package responses is the responses service: it keeps responses and conversations, and turns a request that needs them
-// into a plain one, which it sends to the model through the gateway.
+// Package responses is the responses service: it keeps responses and conversations, and serves the Responses API of what is
+// stored, over HTTP and WebSocket, at once and in the background. A response is made in the package turn.
 //
-// It knows the Responses API and the store. It does not know Harmony, tokens, inference servers or Envoy.
+// It knows the API's paths, the store and leases. It does not know Harmony, tokens, inference servers or Envoy.
 package responses

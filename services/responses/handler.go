@@ -14,46 +14,27 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
-	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/turn"
 )
 
-// caller is who sends a request.
-type caller struct {
-	// settings are those of the request.
-	settings    *settings.Snapshot
-	tenant      store.Tenant
-	tenantValue string
-	// headers are the request's, with which the gateway is asked.
-	headers http.Header
-	// model is the model that the request names, for the access log.
-	model string
-	// share is the memory that the request has.
-	share *quota.Share
-}
-
 // caller returns who sends a request with these headers, which it makes the client's.
-func (s *Service) caller(headers http.Header) *caller {
+func (s *Service) caller(headers http.Header) *turn.Caller {
 	now, value := s.settings(), ""
 	if now.TenantHeader != "" {
 		value = headers.Get(now.TenantHeader)
 	}
 	value = contract.Tenant(now.Adopt(headers), value)
 	tenant := store.TenantOf(value)
-	return &caller{settings: now, tenant: tenant, tenantValue: value, headers: headers,
-		share: &quota.Share{Of: s.memory, Tenant: tenant}}
-}
-
-// bound returns what sealed texts of the caller's are bound to. model is empty for a list that has no model.
-func (c *caller) bound(model string) *seal.Bound {
-	return &seal.Bound{Model: model, Tenant: c.tenantValue}
+	return &turn.Caller{Settings: now, Tenant: tenant, TenantValue: value, Headers: headers,
+		Share: &quota.Share{Of: s.memory, Tenant: tenant}}
 }
 
 // handler answers a request. It returns an error if it has written nothing.
-type handler func(http.ResponseWriter, *http.Request, *caller) *openai.Error
+type handler func(http.ResponseWriter, *http.Request, *turn.Caller) *openai.Error
 
 // storeHandler is a handler of what is stored.
-type storeHandler func(http.ResponseWriter, *http.Request, *caller, *store.Store) *openai.Error
+type storeHandler func(http.ResponseWriter, *http.Request, *turn.Caller, *store.Store) *openai.Error
 
 // Handler returns the handler of the API's paths.
 func (s *Service) Handler() http.Handler {
@@ -85,7 +66,7 @@ func (s *Service) Handler() http.Handler {
 		"GET " + conversations + "/{id}/items/{item}":    s.getItem,
 		"DELETE " + conversations + "/{id}/items/{item}": s.deleteItem,
 	} {
-		serve(pattern, func(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+		serve(pattern, func(w http.ResponseWriter, r *http.Request, c *turn.Caller) *openai.Error {
 			st, failure := s.stored()
 			if failure != nil {
 				return failure
@@ -98,7 +79,7 @@ func (s *Service) Handler() http.Handler {
 	return mux
 }
 
-func unknownURL(_ http.ResponseWriter, r *http.Request, _ *caller) *openai.Error {
+func unknownURL(_ http.ResponseWriter, r *http.Request, _ *turn.Caller) *openai.Error {
 	return &openai.Error{Status: http.StatusNotFound, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
 		Message: "Unknown request URL: " + r.Method + " " + openai.Clip(r.URL.Path, refusal.MaxQuoted) + "."}
 }
@@ -119,16 +100,16 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request, handle handler) 
 }
 
 // enter counts a request until leave is called. It returns an error if there are too many.
-func (s *Service) enter(c *caller) (leave func(), failure *openai.Error) {
-	switch s.inFlight.Take(c.tenant, 1) {
+func (s *Service) enter(c *turn.Caller) (leave func(), failure *openai.Error) {
+	switch s.inFlight.Take(c.Tenant, 1) {
 	case quota.Exhausted:
 		return func() {}, refusal.Overloaded("too many requests now")
 	case quota.TenantExhausted:
 		return func() {}, refusal.Overloaded("too many requests of yours now")
 	}
 	return func() {
-		c.share.Release()
-		s.inFlight.Give(c.tenant, 1)
+		c.Share.Release()
+		s.inFlight.Give(c.Tenant, 1)
 	}, nil
 }
 
@@ -136,15 +117,15 @@ func (s *Service) enter(c *caller) (leave func(), failure *openai.Error) {
 const bodyTimeout = time.Minute
 
 // body reads the body of a request, if there is memory for it and for what its values take.
-func (s *Service) body(w http.ResponseWriter, r *http.Request, c *caller) ([]byte, *openai.Error) {
-	size, limit := r.ContentLength, c.settings.BodyLimit
+func (s *Service) body(w http.ResponseWriter, r *http.Request, c *turn.Caller) ([]byte, *openai.Error) {
+	size, limit := r.ContentLength, c.Settings.BodyLimit
 	if size > limit {
 		return nil, refusal.TooLarge(limit)
 	}
 	if size < 0 {
 		size = limit
 	}
-	if c.share.Take(size) != nil {
+	if c.Share.Take(size) != nil {
 		return nil, refusal.Overloaded("no memory for another request now")
 	}
 	// A body that comes slowly must not keep the memory that waits for it.
@@ -162,9 +143,9 @@ func (s *Service) body(w http.ResponseWriter, r *http.Request, c *caller) ([]byt
 	if err != nil {
 		return nil, refusal.Bad(contract.CodeInvalidRequest, "", "The body could not be read.")
 	}
-	c.share.Give(size - int64(len(body)))
+	c.Share.Give(size - int64(len(body)))
 	if len(body) > 0 { // a request about a conversation may have none
-		failure := payFor(c.share, body)
+		failure := c.PayFor(body)
 		return body, failure
 	}
 	return body, nil
@@ -184,8 +165,8 @@ const (
 )
 
 // writeStored writes what was read from the store. It gives back the memory that reading it took.
-func writeStored(w http.ResponseWriter, c *caller, body []byte) *openai.Error {
-	c.share.Keep(int64(len(body)))
+func writeStored(w http.ResponseWriter, c *turn.Caller, body []byte) *openai.Error {
+	c.Share.Keep(int64(len(body)))
 	w.Header().Set("content-type", "application/json")
 	_ = writePieces(w, body)
 	return nil
@@ -217,8 +198,8 @@ const (
 const pageBytes = 1 << 20
 
 // page reads the parameters of a list.
-func page(q url.Values, c *caller) (store.Page, *openai.Error) {
-	p := store.Page{After: q.Get("after"), Limit: defaultPage, MaxBytes: pageBytes, Allow: c.share.Take}
+func page(q url.Values, c *turn.Caller) (store.Page, *openai.Error) {
+	p := store.Page{After: q.Get("after"), Limit: defaultPage, MaxBytes: pageBytes, Allow: c.Share.Take}
 	if limit := q.Get("limit"); limit != "" {
 		n, err := strconv.Atoi(limit)
 		if err != nil || n < 1 || n > maxPage {
@@ -240,7 +221,7 @@ func page(q url.Values, c *caller) (store.Page, *openai.Error) {
 func includes(q url.Values) []string { return append(q["include"], q["include[]"]...) }
 
 // writeList writes a page of items.
-func (s *Service) writeList(w http.ResponseWriter, c *caller, list *store.List, bound *seal.Bound,
+func (s *Service) writeList(w http.ResponseWriter, c *turn.Caller, list *store.List, bound *seal.Bound,
 	include []string) *openai.Error {
 	type page struct {
 		Object  string  `json:"object"`
@@ -252,7 +233,7 @@ func (s *Service) writeList(w http.ResponseWriter, c *caller, list *store.List, 
 	p := page{Object: "list", Data: []any{}, HasMore: list.More}
 	for i := range list.Items {
 		item := &list.Items[i]
-		p.Data = append(p.Data, c.settings.Sealer.ForClient(item, bound, include))
+		p.Data = append(p.Data, c.Settings.Sealer.ForClient(item, bound, include))
 		if i == 0 {
 			p.FirstID = &item.ID
 		}

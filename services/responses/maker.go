@@ -1,18 +1,15 @@
 package responses
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"sync"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/turn"
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
@@ -24,7 +21,7 @@ type maker struct {
 	service *Service
 	store   *store.Store
 	job     *store.Job
-	turn    *turn
+	turn    *turn.Turn
 
 	// cancel ends the work. Its cause is [store.ErrLost] if another replica has the response, and errGiveBack if another is
 	// to have it.
@@ -44,11 +41,11 @@ func (m *maker) run(ctx context.Context) {
 	s := m.service
 	ctx, span := m.backgroundSpan(ctx)
 	defer span.End()
-	past, input, err := m.store.JobItems(ctx, m.job, m.turn.share.Take)
-	if err == nil && m.turn.request.conversation != "" {
+	past, input, err := m.store.JobItems(ctx, m.job, m.turn.Share.Take)
+	if err == nil && m.turn.Request.Conversation != "" {
 		var locked *store.Past
-		locked, err = m.store.Lock(ctx, m.job.Tenant, m.turn.request.conversation, m.job.ID, lockLease,
-			(&caller{settings: m.turn.settings, share: m.turn.share}).within())
+		locked, err = m.store.Lock(ctx, m.job.Tenant, m.turn.Request.Conversation, m.job.ID, lockLease,
+			m.turn.Within())
 		if errors.Is(err, store.ErrLocked) {
 			m.ignoreLost(m.store.Release(ctx, m.job, busyWait))
 			return
@@ -66,22 +63,22 @@ func (m *maker) run(ctx context.Context) {
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGap), errors.As(err, &large), errors.As(err,
 			&corrupt):
 			m.fail(ctx, s.failure(err, "previous_response_id", refusal.NotFound("Conversation",
-				m.turn.request.conversation)).Message)
+				m.turn.Request.Conversation)).Message)
 		default: // the store's fault: any replica tries again
 			s.log.Warn("a response in the background could not be begun; trying again", "response", m.job.ID, "error", err)
 			m.ignoreLost(m.store.Release(ctx, m.job, busyWait))
 		}
 		return
 	}
-	m.turn.past, m.turn.input, m.turn.share.Insists = past, input, true
+	m.turn.CarryOn(past, input)
 	work, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	m.cancel = cancel
 	var renewing sync.WaitGroup
 	renewing.Go(func() { m.keep(work) })
 	var output []json.RawMessage // a turn that is stopped drops its own
-	end, failure := m.turn.run(work, func(e *upstream.Event) error {
-		output = m.turn.output
+	end, failure := m.turn.Run(work, func(e *upstream.Event) error {
+		output = m.turn.Finished()
 		return m.take(work, e)
 	})
 	cause := context.Cause(work)
@@ -97,7 +94,7 @@ func (m *maker) run(ctx context.Context) {
 	case failure != nil:
 		m.fail(ctx, failure.Message)
 	case ctx.Err() != nil:
-		m.turn.output = output
+		m.turn.Restore(output)
 		m.fail(ctx, "The responses service was stopped while it made this response. Create it again.")
 	default:
 		m.finish(ctx, end)
@@ -141,9 +138,9 @@ func (m *maker) keep(work context.Context) {
 
 // take keeps an event until it is stored. That the response has begun is stored at once.
 func (m *maker) take(ctx context.Context, e *upstream.Event) error {
-	if m.turn.sequence == 1 {
+	if m.turn.Begins() {
 		m.mu.Lock()
-		m.unbegun = items.JSON(m.turn.last)
+		m.unbegun = m.turn.Newest()
 		m.mu.Unlock()
 		if err := m.begin(ctx); err != nil {
 			return err
@@ -175,7 +172,7 @@ func (m *maker) begin(ctx context.Context) error {
 		}
 		m.service.log.Warn("a response in the background cannot be begun in the store; trying again", "response", m.job.ID,
 			"error", err)
-		if m.turn.hosted == nil {
+		if !m.turn.RunsTools() {
 			return nil
 		}
 		if !m.service.pause(ctx, wait) {
@@ -203,7 +200,7 @@ func (m *maker) storeBegin(ctx context.Context) error {
 }
 
 func (m *maker) add(e *upstream.Event) {
-	if !m.turn.request.stream {
+	if !m.turn.Request.Stream {
 		return
 	}
 	m.mu.Lock()
@@ -235,21 +232,19 @@ func (m *maker) flush(ctx context.Context) (bool, error) {
 }
 
 // finish stores how the turn has ended.
-func (m *maker) finish(ctx context.Context, end *outcome) {
+func (m *maker) finish(ctx context.Context, end *turn.Outcome) {
 	ctx = context.WithoutCancel(ctx)
-	t := m.turn
-	for _, e := range t.lastEvents(end) {
+	for _, e := range m.turn.LastEvents(end) {
 		m.add(e)
 	}
-	o := &store.Outcome{Status: end.status, Object: end.stored, Output: t.kept(end.output, end.preambles, end),
-		Events:        m.waiting,
-		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end), JoinConversation: end.status == items.Completed}
+	o := m.turn.StoredOutcome(end)
+	o.Events = m.waiting
 	for wait := firstRetry; ; wait = min(2*wait, renewal) { // soon, before another replica takes the response over
 		attempt, cancel := context.WithTimeout(ctx, renewTimeout)
 		err := m.store.Finish(attempt, m.job, o)
 		cancel()
 		if err == nil {
-			m.service.metrics.finished(end.status)
+			m.service.metrics.Finished(end.Status)
 		}
 		if err == nil || errors.Is(err, store.ErrLost) {
 			return
@@ -263,32 +258,18 @@ func (m *maker) finish(ctx context.Context, end *outcome) {
 
 // fail ends the response with an error. Its stream has the events that a client expects.
 func (m *maker) fail(ctx context.Context, message string) {
-	t := m.turn
-	if t.last == nil {
-		t.last = upstream.Object{"id": items.JSON(t.id), "object": items.JSON("response"),
-			"status": items.JSON(store.Queued)}
-	}
-	if t.sequence == 0 {
-		t.last["status"] = items.JSON(store.InProgress)
-		o := upstream.Object{"output": items.JSON([]string{})}
-		for name, value := range t.last {
-			o[name] = value
-		}
-		_ = t.open(o, func(e *upstream.Event) error { m.add(e); return nil })
-	}
-	m.finish(ctx, t.synthesize(items.Failed, &openai.Error{Code: contract.CodeServerError, Message: message}))
+	m.finish(ctx, m.turn.Failed(message, func(e *upstream.Event) error { m.add(e); return nil }))
 }
 
 // resume takes over what is stored of the response: the object, the finished items of the stream, and the number of
 // the next event.
 func (m *maker) resume(ctx context.Context) {
-	m.turn.share.Insists = true
-	if r, err := m.store.Object(ctx, m.job.Tenant, m.job.ID, m.turn.share.Take); err == nil {
-		_ = json.Unmarshal(r.Object, &m.turn.last) // what cannot be read leaves the object as it was queued
-		m.turn.request.stream = r.Streamed
+	share := m.turn.Insist()
+	if r, err := m.store.Object(ctx, m.job.Tenant, m.job.ID, share.Take); err == nil {
+		m.turn.TakeStored(r)
 	}
 	for ended := false; !ended; {
-		batches, last, err := m.store.EventsAfter(ctx, m.job.Tenant, m.job.ID, m.next-1, m.turn.share.Hold)
+		batches, last, err := m.store.EventsAfter(ctx, m.job.Tenant, m.job.ID, m.next-1, share.Hold)
 		if err != nil {
 			m.service.log.Warn("the events of a response cannot be read", "response", m.job.ID, "error", err)
 			break
@@ -296,28 +277,14 @@ func (m *maker) resume(ctx context.Context) {
 		size := int64(0)
 		for i := range batches {
 			size += int64(len(batches[i].Body))
-			m.takeItems(batches[i].Body)
+			m.turn.TakeEvents(batches[i].Body)
 			m.next = batches[i].Last + 1
 		}
-		m.turn.share.Drop(size)
+		share.Drop(size)
 		ended = last || len(batches) == 0
 	}
 	if m.job.Begun {
-		m.turn.sequence = max(m.next, 1) // the client has had the first event
-	}
-}
-
-// takeItems takes the items that are finished in stored events.
-func (m *maker) takeItems(events []byte) {
-	reader := upstream.NewReader(bytes.NewReader(events))
-	for {
-		e, err := reader.Next()
-		if err == nil && e.Kind == "response.output_item.done" {
-			err = m.turn.takeItem(&e)
-		}
-		if err != nil {
-			return
-		}
+		m.turn.Sent(max(m.next, 1)) // the client has had the first event
 	}
 }
 

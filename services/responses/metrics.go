@@ -96,11 +96,11 @@ func (m *metrics) answered(route string, status int, took time.Duration) {
 	m.seconds.WithLabelValues(route).Observe(took.Seconds())
 }
 
-// finished counts a response that has ended.
-func (m *metrics) finished(status string) { m.ended.WithLabelValues(status).Inc() }
+// Finished counts a response that has ended.
+func (m *metrics) Finished(status string) { m.ended.WithLabelValues(status).Inc() }
 
-// continued counts what a request continues.
-func (m *metrics) continued(past *store.Past) {
+// Continued counts what a request continues.
+func (m *metrics) Continued(past *store.Past) {
 	if past.Turns == 0 && !past.InConversation() {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
+	"github.com/harmonyedge/harmonyedge/services/responses/turn"
 )
 
 // otherRoute is the route of a path that the API does not have, and frameRoute the route of a request on a connection.
@@ -18,7 +19,7 @@ const (
 )
 
 // watched calls a handler, counts its request, and logs it.
-func (s *Service) watched(w http.ResponseWriter, r *http.Request, c *caller,
+func (s *Service) watched(w http.ResponseWriter, r *http.Request, c *turn.Caller,
 	handle func(http.ResponseWriter, *http.Request)) {
 	began, route := s.now(), r.Pattern
 	if route == "/" {
@@ -27,7 +28,7 @@ func (s *Service) watched(w http.ResponseWriter, r *http.Request, c *caller,
 	ctx, span := s.requestSpan(r, route)
 	a := &answer{ResponseWriter: w, status: http.StatusOK}
 	defer func() { // also after a handler that has cut its stream by a panic
-		o := &observed{began: began, route: route, id: r.Header.Get("x-request-id"), model: c.model, status: a.status,
+		o := &observed{began: began, route: route, id: r.Header.Get("x-request-id"), model: c.Model, status: a.status,
 			bytes: a.bytes}
 		s.observe(o)
 		endRequest(span, o)

@@ -19,8 +19,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 	"github.com/harmonyedge/harmonyedge/services/responses/socket"
+	"github.com/harmonyedge/harmonyedge/services/responses/spans"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
+	"github.com/harmonyedge/harmonyedge/services/responses/turn"
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
@@ -57,7 +59,8 @@ type Service struct {
 	// current are the settings in force. applying is held while others take their place.
 	current  atomic.Pointer[settings.Snapshot]
 	applying sync.Mutex
-	gateway  *upstream.Client
+	// env is what turns have of the service.
+	env *turn.Env
 	// memory is what the texts of requests take, inFlight the requests, and connected the connections.
 	memory, inFlight, connected *quota.Pool
 	accessLog                   accessLog
@@ -93,13 +96,15 @@ func New(o Options) *Service {
 	}
 	s := &Service{
 		options: o, log: o.Log, now: o.Now, memory: quota.New(), inFlight: quota.New(), connected: quota.New(),
-		recent: &recent{}, gateway: upstream.New(o.Key, o.Log), sockets: socket.NewServer(socket.Limits{}, o.Log),
+		recent: &recent{}, sockets: socket.NewServer(socket.Limits{}, o.Log),
 		slots:       newSlots(),
 		toolServers: toolserver.NewPool(toolserver.Limits{}, nil, o.Log),
 		kick:        make(chan struct{}, 1), reached: make(chan struct{}),
 		draining: make(chan struct{}), stopping: make(chan struct{}), cutting: make(chan struct{}),
 	}
 	s.accessLog.to, s.metrics = o.AccessLog, newMetrics(s)
+	s.env = &turn.Env{Log: o.Log, Now: o.Now, Gateway: upstream.New(o.Key, o.Log), Tools: s.toolServers,
+		Spans: spans.Maker{Tracer: o.Tracer}, Metrics: s.metrics, Stored: s.stored, Encrypted: o.Store.Keys != nil}
 	s.Apply(o.Settings)
 	return s
 }

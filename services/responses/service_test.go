@@ -18,6 +18,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/turn"
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
@@ -294,21 +295,21 @@ func TestReferences(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &items); err != nil {
 		t.Fatal(err)
 	}
-	f.wants(400, "invalid_value", "POST", "/v1/responses", refer(maxReferences+1))
+	f.wants(400, "invalid_value", "POST", "/v1/responses", refer(1001))
 }
 
 // TestClientLeft: a response whose client takes no more of its stream is cancelled, though nothing else says that it
 // has left.
 func TestClientLeft(t *testing.T) {
 	f := start(t, Options{})
-	request, failure := parseRequest([]byte(`{"model":"m","input":"x","stream":true}`))
+	request, failure := turn.Parse([]byte(`{"model":"m","input":"x","stream":true}`))
 	if failure != nil {
 		t.Fatal(failure)
 	}
 	status := ""
-	turn, _ := f.s.newTurn(request, f.s.caller(http.Header{}))
-	failure = turn.deliver(t.Context(), func(*upstream.Event) error { return io.ErrClosedPipe },
-		func(end *outcome) *openai.Error { status = end.status; return nil })
+	made, _ := f.s.env.New(request, f.s.caller(http.Header{}))
+	failure = made.Deliver(t.Context(), func(*upstream.Event) error { return io.ErrClosedPipe },
+		func(end *turn.Outcome) *openai.Error { status = end.Status; return nil })
 	if failure != nil || status != items.Cancelled {
 		t.Errorf("%v, status %s", failure, status)
 	}

@@ -11,25 +11,10 @@ import (
 )
 
 // retried returns a model whose lost answers are asked for once more.
-func retried(name string, aliases ...string) contract.Model {
+func retried(name string) contract.Model {
 	m := contract.DefaultModel(name)
-	m.Relay, m.Aliases = contract.RelayRetry, aliases
+	m.Relay = contract.RelayRetry
 	return m
-}
-
-// TestModelsByAlias: what is set for a model holds by every name that the gateway takes for it.
-func TestModelsByAlias(t *testing.T) {
-	one, two := retried("m", "gpt-4o", "team/*"), contract.DefaultModel("n")
-	one.Answers.HideReasoning, one.Answers.TokenIDs = true, true
-	s := New(Options{SealKeys: testKeys(t), Settings: Settings{Models: []contract.Model{two, one}}})
-	for name, want := range map[string]bool{"m": true, "gpt-4o": true, "team/a": true, "n": false, "gpt-4": false,
-		"": false} {
-		made := turn{settings: s.settings(), request: &request{model: name}}
-		m := made.settings.Model(name)
-		if made.retries() != want || made.request.seals(made.settings) != want || m.Answers.TokenIDs != want {
-			t.Errorf("%q: %t %t %t", name, made.retries(), made.request.seals(made.settings), m.Answers.TokenIDs)
-		}
-	}
 }
 
 // TestApply changes settings under a service that runs. The next request has them.

@@ -14,25 +14,26 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
+	"github.com/harmonyedge/harmonyedge/services/responses/spans"
 )
 
 // traceOf makes the spans of a fixture.
 func traceOf(f *fixture) *tracetest.InMemoryExporter {
 	exporter := tracetest.NewInMemoryExporter()
-	f.s.options.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test")
+	f.s.env.Spans.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test")
 	return exporter
 }
 
 // lines returns each span with its status, and with the attributes that differ, in the order in which they have ended.
 // The test fails if one of the words is in them.
-func lines(t *testing.T, spans tracetest.SpanStubs, words ...string) string {
+func lines(t *testing.T, ended tracetest.SpanStubs, words ...string) string {
 	t.Helper()
 	var text strings.Builder
-	for _, s := range spans {
+	for _, s := range ended {
 		fmt.Fprintf(&text, "%s %s", s.Name, s.Status.Code)
 		for _, a := range s.Attributes {
 			switch a.Key {
-			case spanErrorType, spanOutcome, spanStatus, spanRound, spanToolServer:
+			case "error.type", spans.Outcome, spans.Status, spans.Round, spans.ToolServer:
 				fmt.Fprintf(&text, " %s", a.Value.String())
 			}
 		}
@@ -134,7 +135,7 @@ func TestSpansInBackground(t *testing.T) {
 		fmt.Fprint(w, answered)
 	}))
 	spans := make(arriving, 10)
-	f.s.options.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)).Tracer("test")
+	f.s.env.Spans.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)).Tracer("test")
 	r, err := http.NewRequestWithContext(t.Context(), "POST", f.url+"/v1/responses",
 		strings.NewReader(`{"model":"m","input":"hi","background":true}`))
 	if err != nil {

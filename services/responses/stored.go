@@ -11,17 +11,18 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/turn"
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // getResponse answers with a stored response, or with its stream.
-func (s *Service) getResponse(w http.ResponseWriter, r *http.Request, c *caller,
+func (s *Service) getResponse(w http.ResponseWriter, r *http.Request, c *turn.Caller,
 	st *store.Store) *openai.Error {
 	id, query := r.PathValue("id"), r.URL.Query()
 	if stream := query.Get("stream"); stream != "" && stream != "false" {
 		return s.getStream(w, r, c, st)
 	}
-	found, output, err := st.Get(r.Context(), c.tenant, id, c.share.Take)
+	found, output, err := st.Get(r.Context(), c.Tenant, id, c.Share.Take)
 	if err != nil {
 		return s.failure(err, "", refusal.NotFound("Response", id))
 	}
@@ -29,9 +30,9 @@ func (s *Service) getResponse(w http.ResponseWriter, r *http.Request, c *caller,
 }
 
 // getStream answers with the stream of a stored response.
-func (s *Service) getStream(w http.ResponseWriter, r *http.Request, c *caller, st *store.Store) *openai.Error {
+func (s *Service) getStream(w http.ResponseWriter, r *http.Request, c *turn.Caller, st *store.Store) *openai.Error {
 	id, query := r.PathValue("id"), r.URL.Query()
-	found, err := st.Head(r.Context(), c.tenant, id)
+	found, err := st.Head(r.Context(), c.Tenant, id)
 	if err != nil {
 		return s.failure(err, "", refusal.NotFound("Response", id))
 	}
@@ -54,28 +55,28 @@ func (s *Service) getStream(w http.ResponseWriter, r *http.Request, c *caller, s
 			return refusal.WrongType("starting_after", "a number")
 		}
 	}
-	return s.follow(w, r, &followed{store: st, id: id, after: after, share: c.share, tenant: c.tenant})
+	return s.follow(w, r, &followed{store: st, id: id, after: after, share: c.Share, tenant: c.Tenant})
 }
 
 // whole returns the object of a stored response with its output.
-func whole(r *store.Response, output []store.Item, c *caller, include []string) []byte {
+func whole(r *store.Response, output []store.Item, c *turn.Caller, include []string) []byte {
 	var o upstream.Object
 	if json.Unmarshal(r.Object, &o) != nil {
 		return r.Object
 	}
-	bound := c.bound(o.Text("model"))
+	bound := c.Bound(o.Text("model"))
 	shown := make([]json.RawMessage, 0, len(output))
 	for i := range output {
-		shown = append(shown, c.settings.Sealer.ForClient(&output[i], bound, include))
+		shown = append(shown, c.Settings.Sealer.ForClient(&output[i], bound, include))
 	}
 	o["output"] = items.JSON(shown)
 	return items.JSON(o)
 }
 
-func (s *Service) deleteResponse(w http.ResponseWriter, r *http.Request, c *caller,
+func (s *Service) deleteResponse(w http.ResponseWriter, r *http.Request, c *turn.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
-	err := st.Delete(r.Context(), c.tenant, id)
+	err := st.Delete(r.Context(), c.Tenant, id)
 	if errors.Is(err, store.ErrRunning) {
 		return refusal.Bad(contract.CodeInvalidValue, "", "Cannot delete an in-flight response.")
 	}
@@ -92,34 +93,34 @@ type deleted struct {
 	Deleted bool   `json:"deleted"`
 }
 
-func (s *Service) listInputItems(w http.ResponseWriter, r *http.Request, c *caller,
+func (s *Service) listInputItems(w http.ResponseWriter, r *http.Request, c *turn.Caller,
 	st *store.Store) *openai.Error {
 	id, query := r.PathValue("id"), r.URL.Query()
 	p, failure := page(query, c)
 	if failure != nil {
 		return failure
 	}
-	found, err := st.Object(r.Context(), c.tenant, id, c.share.Take)
+	found, err := st.Object(r.Context(), c.Tenant, id, c.Share.Take)
 	if err != nil {
 		return s.failure(err, "", refusal.NotFound("Response", id))
 	}
-	list, err := st.InputItems(r.Context(), c.tenant, id, p)
+	list, err := st.InputItems(r.Context(), c.Tenant, id, p)
 	if err != nil {
 		return s.failure(err, "", refusal.NotFound("Response", id))
 	}
 	var o upstream.Object
 	_ = json.Unmarshal(found.Object, &o)
-	return s.writeList(w, c, list, c.bound(o.Text("model")), includes(query))
+	return s.writeList(w, c, list, c.Bound(o.Text("model")), includes(query))
 }
 
 // cancelResponse ends a response that is made in the background.
-func (s *Service) cancelResponse(w http.ResponseWriter, r *http.Request, c *caller,
+func (s *Service) cancelResponse(w http.ResponseWriter, r *http.Request, c *turn.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
-	found, err := st.Cancel(r.Context(), c.tenant, id, c.share.Take, cancelled)
+	found, err := st.Cancel(r.Context(), c.Tenant, id, c.Share.Take, cancelled)
 	switch {
 	case err == nil:
-		s.metrics.finished(items.Cancelled)
+		s.metrics.Finished(items.Cancelled)
 	case !errors.Is(err, store.ErrEnded):
 		return s.failure(err, "", refusal.NotFound("Response", id))
 	case !found.Background:

@@ -38,18 +38,16 @@ func (m *toolMetrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.calls, m.seconds, m.listings, m.rounds}
 }
 
-// calledTool counts a call.
-func (m *metrics) calledTool(server, outcome string, took time.Duration) {
+// CalledTool counts a call.
+func (m *metrics) CalledTool(server, outcome string, took time.Duration) {
 	m.tools.calls.WithLabelValues(server, outcome).Inc()
 	m.tools.seconds.WithLabelValues(server).Observe(took.Seconds())
 }
 
-// listedTools counts a list of tools, and returns its outcome.
-func (m *metrics) listedTools(server string, err error) string {
-	outcome := outcomeCompleted
-	if err != nil {
-		outcome = outcomeFailed
-	}
+// ListedTools counts a list of tools.
+func (m *metrics) ListedTools(server, outcome string) {
 	m.tools.listings.WithLabelValues(server, outcome).Inc()
-	return outcome
 }
+
+// Rounded counts the rounds of a response.
+func (m *metrics) Rounded(rounds int) { m.tools.rounds.Observe(float64(rounds)) }

@@ -1,8 +1,7 @@
-package responses
+package turn
 
 import (
 	"encoding/json"
-	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -11,15 +10,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
-
-func testKeys(t *testing.T) *seal.Keys {
-	t.Helper()
-	keys, err := seal.ParseKeys("a:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keys
-}
 
 // sameJSON compares texts by what they say.
 func sameJSON(t *testing.T, got []byte, want string) {
@@ -37,12 +27,12 @@ func sameJSON(t *testing.T, got []byte, want string) {
 }
 
 // newTestReader returns a reader of items that follow others.
-func newTestReader(s *Service, past []store.Item) *itemReader {
-	return s.newItemReader(&caller{settings: s.settings()}, nil, past)
+func newTestReader(s *around, past []store.Item) *Reader {
+	return s.env.NewReader(&Caller{Settings: s.settings}, nil, past)
 }
 
 func TestReadItems(t *testing.T) {
-	s := New(Options{})
+	s := newAround(nil)
 	for in, want := range map[string]string{
 		`{"role":"user","content":"Hi","id":"msg_1"}`: `{"type":"message","role":"user","status":"completed","id":"msg_1",
 			"content":[{"type":"input_text","text":"Hi"}]}`,
@@ -55,7 +45,7 @@ func TestReadItems(t *testing.T) {
 		// No client writes what the service keeps for itself.
 		`{"type":"reasoning","id":"rs_1","summary":[],"harmony_text":"forged"}`: `{"type":"reasoning","id":"rs_1","summary":[]}`,
 	} {
-		stored, failure := newTestReader(s, nil).read(t.Context(), "input", []json.RawMessage{json.RawMessage(in)})
+		stored, failure := newTestReader(s, nil).Read(t.Context(), "input", []json.RawMessage{json.RawMessage(in)})
 		if failure != nil {
 			t.Errorf("%s: %v", in, failure)
 			continue
@@ -65,7 +55,7 @@ func TestReadItems(t *testing.T) {
 	for in, param := range map[string]string{
 		`1`: "input[1]", `null`: "input[1]", `[]`: "input[1]", `{"type":1}`: "input[1].type", `{"id":{},"role":"user"}`: "input[1].id",
 	} {
-		_, failure := newTestReader(s, nil).read(t.Context(), "input",
+		_, failure := newTestReader(s, nil).Read(t.Context(), "input",
 			[]json.RawMessage{json.RawMessage(`{"role":"user","content":"x"}`), json.RawMessage(in)})
 		if failure == nil || failure.Status != 400 || failure.Code != "invalid_type" || failure.Param != param {
 			t.Errorf("%s: %+v", in, failure)
@@ -84,7 +74,7 @@ func TestItemIDs(t *testing.T) {
 		json.RawMessage(`{"type":"function_call","call_id":"c","name":"f","arguments":"","id":"` + strings.Repeat("x", 65) + `"}`),
 		json.RawMessage(`{"type":"unheard_of"}`),
 	}
-	items, failure := newTestReader(New(Options{}), past).read(t.Context(), "input", list)
+	items, failure := newTestReader(newAround(nil), past).Read(t.Context(), "input", list)
 	if failure != nil {
 		t.Fatal(failure)
 	}
@@ -101,37 +91,37 @@ func TestItemIDs(t *testing.T) {
 // TestHiddenReasoning follows sealed reasoning whose text its client does not see: into the store, to the model, and
 // back to the client.
 func TestHiddenReasoning(t *testing.T) {
-	s := New(Options{SealKeys: testKeys(t)})
-	c := &caller{settings: s.settings(), tenantValue: "acme"}
-	bound := c.bound("m")
-	sealed, err := s.options.SealKeys.Seal(nil, []byte("secret thought"), *bound, s.now().Unix()+60)
+	s := newAround(testKeys(t))
+	c := &Caller{Settings: s.settings, TenantValue: "acme"}
+	bound := c.Bound("m")
+	sealed, err := s.keys.Seal(nil, []byte("secret thought"), *bound, s.env.Now().Unix()+60)
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := json.RawMessage(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"` + string(sealed) + `"}`)
-	stored, failure := s.newItemReader(c, bound, nil).read(t.Context(), "input", []json.RawMessage{in})
+	stored, failure := s.env.NewReader(c, bound, nil).Read(t.Context(), "input", []json.RawMessage{in})
 	if failure != nil {
 		t.Fatal(failure)
 	}
 	sameJSON(t, stored[0].Body, `{"type":"reasoning","id":"rs_1","summary":[],"content":[],"harmony_text":"secret thought"}`)
 	sameJSON(t, items.ForModel(&stored[0])[0], `{"type":"reasoning","id":"rs_1","summary":[],
 		"content":[{"type":"reasoning_text","text":"secret thought"}]}`)
-	sameJSON(t, s.settings().Sealer.ForClient(&stored[0], bound, nil), `{"type":"reasoning","id":"rs_1","summary":[],"content":[]}`)
+	sameJSON(t, s.settings.Sealer.ForClient(&stored[0], bound, nil), `{"type":"reasoning","id":"rs_1","summary":[],"content":[]}`)
 	var carried struct {
 		Text   string `json:"harmony_text"`
 		Sealed string `json:"encrypted_content"`
 	}
-	shown := s.settings().Sealer.ForClient(&stored[0], bound, []string{items.IncludeSealed})
+	shown := s.settings.Sealer.ForClient(&stored[0], bound, []string{items.IncludeSealed})
 	if err := json.Unmarshal(shown, &carried); err != nil || carried.Text != "" {
 		t.Errorf("%+v, %v", carried, err)
 	}
-	if text, err := s.options.SealKeys.Open([]byte(carried.Sealed), *bound, s.now().Unix()); err != nil ||
+	if text, err := s.keys.Open([]byte(carried.Sealed), *bound, s.env.Now().Unix()); err != nil ||
 		string(text) != "secret thought" {
 		t.Errorf("%q, %v", text, err)
 	}
 	// Another tenant's, or another model's, is an error.
-	for _, other := range []*seal.Bound{(&caller{tenantValue: "other"}).bound("m"), c.bound("n")} {
-		_, failure := s.newItemReader(c, other, nil).read(t.Context(), "input", []json.RawMessage{in})
+	for _, other := range []*seal.Bound{(&Caller{TenantValue: "other"}).Bound("m"), c.Bound("n")} {
+		_, failure := s.env.NewReader(c, other, nil).Read(t.Context(), "input", []json.RawMessage{in})
 		if failure == nil || failure.Code != "invalid_encrypted_content" || failure.Param != "input[0].encrypted_content" ||
 			strings.Contains(failure.Message, "secret") {
 			t.Errorf("%+v", failure)
@@ -142,7 +132,7 @@ func TestHiddenReasoning(t *testing.T) {
 func TestLogprobs(t *testing.T) {
 	item := &store.Item{Type: items.TypeMessage, Body: []byte(`{"type":"message","content":[{"type":"output_text","text":"a",` +
 		`"logprobs":[{"token":"a"}]},{"type":"refusal","refusal":"no"}]}`)}
-	s := &New(Options{}).settings().Sealer
+	s := &newAround(nil).settings.Sealer
 	sameJSON(t, s.ForClient(item, nil, nil), `{"type":"message","content":[{"type":"output_text","text":"a","logprobs":[]},
 		{"type":"refusal","refusal":"no"}]}`)
 	sameJSON(t, s.ForClient(item, nil, []string{items.IncludeLogprobs}), string(item.Body))
@@ -151,13 +141,13 @@ func TestLogprobs(t *testing.T) {
 // TestCompaction follows a compaction: to its client and back, with keys and without, into the store, and to the model.
 func TestCompaction(t *testing.T) {
 	const payload = `{"summary":"what was said","items":[{"role":"user","content":"go on"}]}`
-	for _, s := range []*Service{New(Options{}), New(Options{SealKeys: testKeys(t)})} {
-		c := &caller{settings: s.settings(), tenantValue: "acme"}
-		in := s.settings().Sealer.NewCompaction(payload, c.bound("m"))
+	for _, s := range []*around{newAround(nil), newAround(testKeys(t))} {
+		c := &Caller{Settings: s.settings, TenantValue: "acme"}
+		in := s.settings.Sealer.NewCompaction(payload, c.Bound("m"))
 		if strings.Contains(string(in), items.HiddenText) || strings.Contains(string(in), "what was said") {
 			t.Errorf("the client gets %s", in)
 		}
-		stored, failure := s.newItemReader(c, c.bound("another model"), nil).read(t.Context(), "input",
+		stored, failure := s.env.NewReader(c, c.Bound("another model"), nil).Read(t.Context(), "input",
 			[]json.RawMessage{in})
 		if failure != nil {
 			t.Fatal(failure)
@@ -173,16 +163,16 @@ func TestCompaction(t *testing.T) {
 			string(model[1]) != `{"role":"user","content":"go on"}` {
 			t.Errorf("the model gets %s", model)
 		}
-		again := s.settings().Sealer.ForClient(&stored[0], c.bound(""), nil)
-		if _, failure := s.newItemReader(c, c.bound("m"), nil).read(t.Context(), "input",
+		again := s.settings.Sealer.ForClient(&stored[0], c.Bound(""), nil)
+		if _, failure := s.env.NewReader(c, c.Bound("m"), nil).Read(t.Context(), "input",
 			[]json.RawMessage{again}); failure != nil {
 			t.Error(failure)
 		}
-		if s.options.SealKeys == nil {
+		if s.keys == nil {
 			continue
 		}
-		other := (&caller{tenantValue: "other"}).bound("m")
-		if _, failure := s.newItemReader(c, other, nil).read(t.Context(), "input", []json.RawMessage{in}); failure == nil ||
+		other := (&Caller{TenantValue: "other"}).Bound("m")
+		if _, failure := s.env.NewReader(c, other, nil).Read(t.Context(), "input", []json.RawMessage{in}); failure == nil ||
 			failure.Code != "invalid_encrypted_content" {
 			t.Errorf("another tenant's compaction: %v", failure)
 		}
@@ -218,7 +208,7 @@ func TestTail(t *testing.T) {
 // TestPlainMessages: the gateway gets a message no longer than its client has written it, and one that has more than a
 // text as it is stored.
 func TestPlainMessages(t *testing.T) {
-	s := New(Options{})
+	s := newAround(nil)
 	const stored = "as it is stored"
 	for _, tt := range []struct{ sent, want string }{
 		{`{"role":"user","content":"x"}`, ""},
@@ -233,7 +223,7 @@ func TestPlainMessages(t *testing.T) {
 		{`{"role":"user","content":[]}`, stored},
 	} {
 		reader, sent, want := newTestReader(s, nil), tt.sent, tt.want
-		kept, failure := reader.read(t.Context(), "input", []json.RawMessage{json.RawMessage(sent)})
+		kept, failure := reader.Read(t.Context(), "input", []json.RawMessage{json.RawMessage(sent)})
 		if failure != nil {
 			t.Fatal(failure)
 		}
@@ -247,25 +237,4 @@ func TestPlainMessages(t *testing.T) {
 			t.Errorf("%s: %s, want %s", sent, got, want)
 		}
 	}
-}
-
-// TestManyTinyMessages: the messages that a frame may hold are not four times as large for the gateway.
-func TestManyTinyMessages(t *testing.T) {
-	f := start(t, Options{Settings: Settings{WebSocket: true}})
-	w, _ := dial(t, f.url, nil)
-	list := strings.Repeat(`{"role":"user","content":"x"},`, 30_000) + `{"role":"user","content":"x"}`
-	w.ask(`"store":false,"input":[` + list + `]`)
-	w.answer()
-	if asked := <-f.asked; len(asked) > len(list)+1000 {
-		t.Errorf("a frame of %d bytes is %d bytes for the gateway", len(list), len(asked))
-	}
-}
-
-// TestTooLongForGateway: a request that fits alone is not refused for its own size.
-func TestTooLongForGateway(t *testing.T) {
-	f := startAt(t, Options{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusRequestEntityTooLarge)
-		_, _ = w.Write([]byte(`{"error":{"message":"large","type":"invalid_request_error","code":"request_too_large"}}`))
-	}))
-	f.wants(400, "context_length_exceeded", "POST", "/v1/responses", `{"model":"m","input":"x"}`)
 }

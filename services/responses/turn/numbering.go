@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"encoding/json"
@@ -12,10 +12,10 @@ import (
 const hiddenIndex = -1
 
 // numbers reports whether the service numbers the events itself, because some are of its own making.
-func (t *turn) numbers() bool { return t.hosted != nil || t.compaction != nil }
+func (t *Turn) numbers() bool { return t.hosted != nil || t.compaction != nil }
 
 // renumber changes the numbers of an event. An event of a hidden item has no kind afterwards.
-func (t *turn) renumber(e *upstream.Event) error {
+func (t *Turn) renumber(e *upstream.Event) error {
 	if !t.numbers() {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (t *turn) renumber(e *upstream.Event) error {
 }
 
 // passNumbered renumbers an event of the service's own, and gives it to the client.
-func (t *turn) passNumbered(e *upstream.Event, emit func(*upstream.Event) error) error {
+func (t *Turn) passNumbered(e *upstream.Event, emit func(*upstream.Event) error) error {
 	if err := t.renumber(e); err != nil || e.Kind == "" {
 		return err
 	}
@@ -44,7 +44,7 @@ func (t *turn) passNumbered(e *upstream.Event, emit func(*upstream.Event) error)
 }
 
 // number changes the numbers of an event, and reports whether its item is hidden.
-func (t *turn) number(body map[string]json.RawMessage) (hidden bool, err error) {
+func (t *Turn) number(body map[string]json.RawMessage) (hidden bool, err error) {
 	if raw, has := body["output_index"]; has {
 		index := 0
 		if err := json.Unmarshal(raw, &index); err != nil {
@@ -62,7 +62,7 @@ func (t *turn) number(body map[string]json.RawMessage) (hidden bool, err error) 
 
 // takeNumbered numbers the event of an item that begins or has ended. It reports whether the item is a call of the
 // service's tools, which it keeps.
-func (t *turn) takeNumbered(body map[string]json.RawMessage, added bool) (taken bool, err error) {
+func (t *Turn) takeNumbered(body map[string]json.RawMessage, added bool) (taken bool, err error) {
 	index := 0
 	if err := json.Unmarshal(body["output_index"], &index); err != nil {
 		return false, err

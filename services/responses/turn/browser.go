@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ type browsing struct {
 
 // browserClient returns the id by which the servers of gpt-oss's own tools know the chain: their pages and sessions are
 // kept for it. Nobody can guess it, so tenants share none.
-func (t *turn) browserClient() string {
+func (t *Turn) browserClient() string {
 	if t.chain != "" {
 		return t.chain
 	}
@@ -47,12 +47,12 @@ func (t *turn) browserClient() string {
 }
 
 // browses reports whether the request offers the browser.
-func (t *turn) browses() bool {
+func (t *Turn) browses() bool {
 	return t.hosted != nil && t.hosted.Builtins[items.BrowserNamespace] != nil
 }
 
 // browserPages returns the pages that the browser has shown in the conversation.
-func (t *turn) browserPages() *browse.Pages {
+func (t *Turn) browserPages() *browse.Pages {
 	if t.pages != nil {
 		return t.pages
 	}
@@ -68,7 +68,7 @@ func (t *turn) browserPages() *browse.Pages {
 }
 
 // remember notes the page that a stored call has shown.
-func (t *turn) remember(body json.RawMessage) {
+func (t *Turn) remember(body json.RawMessage) {
 	var item map[string]json.RawMessage
 	var pair []struct{ Name, Arguments, Output string }
 	if json.Unmarshal(body, &item) != nil || json.Unmarshal(items.OrNull(item[items.HiddenItems]), &pair) != nil ||
@@ -79,7 +79,7 @@ func (t *turn) remember(body json.RawMessage) {
 }
 
 // browserAction returns the action of a browser's call. A call that has ended changes the pages.
-func (t *turn) browserAction(c *hosted.Call, ended bool) json.RawMessage {
+func (t *Turn) browserAction(c *hosted.Call, ended bool) json.RawMessage {
 	call := browse.Call{Name: c.Name, Arguments: json.RawMessage(c.Sent)}
 	if !ended {
 		return t.browserPages().Asked(call)
@@ -89,7 +89,7 @@ func (t *turn) browserAction(c *hosted.Call, ended bool) json.RawMessage {
 
 // withSources returns a finished item with the pages that the model has opened from it, if it is a search. The findings
 // of a search are not in its result, so these are the sources that are known.
-func (t *turn) withSources(raw json.RawMessage) json.RawMessage {
+func (t *Turn) withSources(raw json.RawMessage) json.RawMessage {
 	if items.Of(raw).Type != items.TypeSearchCall {
 		return raw
 	}
@@ -126,7 +126,7 @@ type citing struct {
 
 // takeText changes the events of a message's text that may have citations: they become links, and annotations. It
 // calls before for what comes before the event.
-func (t *turn) takeText(e *upstream.Event, before func(*upstream.Event) error) error {
+func (t *Turn) takeText(e *upstream.Event, before func(*upstream.Event) error) error {
 	switch e.Kind {
 	case "response.output_text.delta", "response.output_text.done", "response.content_part.done":
 	default:
@@ -173,7 +173,7 @@ func deltaEvent(done map[string]json.RawMessage, text string) *upstream.Event {
 
 // citeDelta changes a delta. Its citations are sent after it. A delta of which nothing is shown yet has no kind
 // afterwards.
-func (t *turn) citeDelta(e *upstream.Event, body map[string]json.RawMessage, c *citing) error {
+func (t *Turn) citeDelta(e *upstream.Event, body map[string]json.RawMessage, c *citing) error {
 	delta := ""
 	if err := json.Unmarshal(body["delta"], &delta); err != nil {
 		return err
@@ -211,7 +211,7 @@ func (c *citing) cite(part json.RawMessage) json.RawMessage {
 }
 
 // citeItem returns a finished message with its citations. The model's own text is kept for the model.
-func (t *turn) citeItem(item json.RawMessage) json.RawMessage {
+func (t *Turn) citeItem(item json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	var parts []json.RawMessage
 	if json.Unmarshal(item, &fields) != nil || json.Unmarshal(items.OrNull(fields["content"]), &parts) != nil ||
@@ -234,7 +234,7 @@ func (t *turn) citeItem(item json.RawMessage) json.RawMessage {
 }
 
 // beginCiting watches a message that begins, if it may cite the browser. index is its output_index for the client.
-func (t *turn) beginCiting(item, index json.RawMessage) {
+func (t *Turn) beginCiting(item, index json.RawMessage) {
 	var fields struct{ ID, Type string }
 	if !t.browses() || json.Unmarshal(item, &fields) != nil || fields.Type != items.TypeMessage {
 		return
@@ -246,7 +246,7 @@ func (t *turn) beginCiting(item, index json.RawMessage) {
 }
 
 // showCited sends the annotations that wait for the delta before them.
-func (t *turn) showCited(emit func(*upstream.Event) error) error {
+func (t *Turn) showCited(emit func(*upstream.Event) error) error {
 	waiting := t.cited
 	t.cited = nil
 	for _, fields := range waiting {

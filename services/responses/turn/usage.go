@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"encoding/json"
@@ -44,7 +44,7 @@ func (u *usage) add(raw json.RawMessage) {
 }
 
 // total writes the usage of all rounds into the object of the response.
-func (t *turn) total(o upstream.Object) {
+func (t *Turn) total(o upstream.Object) {
 	u := &t.usage
 	if !u.known {
 		return

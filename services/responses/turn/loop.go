@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"context"
@@ -43,7 +43,7 @@ type round struct {
 }
 
 // roundFields returns the fields of a request for the next round.
-func (t *turn) roundFields(fields map[string]json.RawMessage) map[string]json.RawMessage {
+func (t *Turn) roundFields(fields map[string]json.RawMessage) map[string]json.RawMessage {
 	fields = maps.Clone(fields)
 	set := func(name string, value json.RawMessage) {
 		if value == nil {
@@ -67,13 +67,13 @@ func (t *turn) roundFields(fields map[string]json.RawMessage) map[string]json.Ra
 
 // lastRound reports whether the next answer must not call tools, because a limit of the request or the operator is
 // reached.
-func (t *turn) lastRound() bool {
+func (t *Turn) lastRound() bool {
 	late := !t.deadline.IsZero() && !time.Now().Before(t.deadline)
 	return t.hosted != nil && (late || t.rounds+1 >= t.settings.Tools.Rounds || t.callsLeft() <= 0)
 }
 
 // callsLeft returns how many calls may still run.
-func (t *turn) callsLeft() int64 {
+func (t *Turn) callsLeft() int64 {
 	if t.hosted.MaxCalls < 0 {
 		return maxCallsOfRound
 	}
@@ -87,16 +87,16 @@ const maxCallsOfRound = 128
 const minTokens = 16
 
 // tokensLeft returns how many tokens the model may still write, if the request limits them.
-func (t *turn) tokensLeft() (left int64, limited bool) {
+func (t *Turn) tokensLeft() (left int64, limited bool) {
 	var most *int64
-	if json.Unmarshal(items.OrNull(t.request.fields["max_output_tokens"]), &most) != nil || most == nil {
+	if json.Unmarshal(items.OrNull(t.Request.fields["max_output_tokens"]), &most) != nil || most == nil {
 		return 0, false
 	}
 	return *most - t.usage.Output, true
 }
 
 // runCalls runs the calls of a round, and reports whether the model is to be asked again.
-func (t *turn) runCalls(ctx context.Context, end *ending, emit func(*upstream.Event) error) (again bool, err error) {
+func (t *Turn) runCalls(ctx context.Context, end *ending, emit func(*upstream.Event) error) (again bool, err error) {
 	if t.hosted == nil {
 		return false, nil
 	}
@@ -107,7 +107,7 @@ func (t *turn) runCalls(ctx context.Context, end *ending, emit func(*upstream.Ev
 	}
 	t.rounds++
 	calls := t.round.calls
-	t.service.log.Info("a round of a response with tools has ended", "response", t.id, "round", t.rounds, "calls",
+	t.env.Log.Info("a round of a response with tools has ended", "response", t.ID, "round", t.rounds, "calls",
 		len(calls),
 		"input_tokens", t.usage.Input-before.Input, "output_tokens", t.usage.Output-before.Output)
 	if end.kind != "response.completed" {
@@ -149,7 +149,7 @@ func (t *turn) runCalls(ctx context.Context, end *ending, emit func(*upstream.Ev
 }
 
 // ownTools writes the request's tools into an object of the gateway's, and what a round of its own has changed.
-func (t *turn) ownTools(o upstream.Object) {
+func (t *Turn) ownTools(o upstream.Object) {
 	if t.hosted == nil {
 		return
 	}
@@ -165,5 +165,5 @@ func (t *turn) ownTools(o upstream.Object) {
 	} else {
 		o["tool_choice"] = items.JSON("auto")
 	}
-	o["max_output_tokens"] = items.OrNull(t.request.fields["max_output_tokens"])
+	o["max_output_tokens"] = items.OrNull(t.Request.fields["max_output_tokens"])
 }

@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 )
 
 // item returns the item of a call. It has a result unless it is in progress.
-func (t *turn) item(c *hosted.Call, status string) json.RawMessage {
+func (t *Turn) item(c *hosted.Call, status string) json.RawMessage {
 	item := map[string]any{"id": c.ID, "type": c.ItemType(), "status": status}
 	begins := status == store.InProgress
 	switch c.ItemType() {

@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
-// prewarm makes a response without output, which the client continues. The gateway checks the request and counts its
+// Prewarm makes a response without output, which the client continues. The gateway checks the request and counts its
 // tokens. No model is asked.
-func (t *turn) prewarm(ctx context.Context, send func(*upstream.Event) error,
-	save func(*outcome) *openai.Error) *openai.Error {
+func (t *Turn) Prewarm(ctx context.Context, send func(*upstream.Event) error,
+	save func(*Outcome) *openai.Error) *openai.Error {
 	response, failure := t.check(ctx)
 	if failure != nil {
 		return failure
@@ -25,13 +25,13 @@ func (t *turn) prewarm(ctx context.Context, send func(*upstream.Event) error,
 	if err := t.open(t.last, send); err != nil {
 		return nil // the connection has ended
 	}
-	response.Status, response.CompletedAt, response.Usage = items.Completed, t.service.now().Unix(), usage
+	response.Status, response.CompletedAt, response.Usage = items.Completed, t.env.Now().Unix(), usage
 	t.finish(ctx, t.end("response.completed", items.Completed, t.object(response)), send, save)
 	return nil
 }
 
 // check checks the request, and returns the response with the number of its tokens.
-func (t *turn) check(ctx context.Context) (*openai.Response, *openai.Error) {
+func (t *Turn) check(ctx context.Context) (*openai.Response, *openai.Error) {
 	sealing := t.sealing
 	t.sealing = false
 	defer func() { t.sealing = sealing }()

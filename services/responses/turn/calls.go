@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 )
 
 // perform runs calls and shows them, in their order.
-func (t *turn) perform(ctx context.Context, calls []*hosted.Call, emit func(*upstream.Event) error) error {
+func (t *Turn) perform(ctx context.Context, calls []*hosted.Call, emit func(*upstream.Event) error) error {
 	if len(calls) == 0 {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (t *turn) perform(ctx context.Context, calls []*hosted.Call, emit func(*ups
 const maxUnshown = 16
 
 // parallel returns how many calls may run at once.
-func (t *turn) parallel() int {
+func (t *Turn) parallel() int {
 	if !t.hosted.Parallel {
 		return 1
 	}
@@ -79,10 +79,10 @@ func (t *turn) parallel() int {
 }
 
 // runSafely is runTool, but for a fault, which costs its own call only.
-func (t *turn) runSafely(ctx context.Context, c *hosted.Call, client string) (result *hosted.Result) {
+func (t *Turn) runSafely(ctx context.Context, c *hosted.Call, client string) (result *hosted.Result) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			t.service.log.Error("a tool was not called", "response", t.id, "reason", fault, "stack", string(debug.Stack()))
+			t.env.Log.Error("a tool was not called", "response", t.ID, "reason", fault, "stack", string(debug.Stack()))
 			const text = "Error: the tool could not be called."
 			result = &hosted.Result{Text: text, Failure: protocolError(codeInternal, text)}
 		}
@@ -91,8 +91,8 @@ func (t *turn) runSafely(ctx context.Context, c *hosted.Call, client string) (re
 }
 
 // runTool runs a call. A failure is a result too, which the model sees.
-func (t *turn) runTool(ctx context.Context, c *hosted.Call, client string) *hosted.Result {
-	s := t.service
+func (t *Turn) runTool(ctx context.Context, c *hosted.Call, client string) *hosted.Result {
+	s := t.env
 	if !t.settings.Operator.Offers(c) {
 		return &hosted.Result{Text: "Error: there is no tool of this name.",
 			Failure: protocolError(codeInvalidParams, "The server has no tool "+refusal.Quote(c.Name)+".")}
@@ -106,28 +106,28 @@ func (t *turn) runTool(ctx context.Context, c *hosted.Call, client string) *host
 	if c.Namespace != "" {
 		call.ClientID = client
 	}
-	result, err := s.toolServers.Call(limited, c.To, t.tenant(), call)
+	result, err := s.Tools.Call(limited, c.To, t.tenant(), call)
 	took := time.Since(began)
 	outcome := outcomeOf(result, err)
-	s.metrics.calledTool(c.Label, outcome, took)
+	s.Metrics.CalledTool(c.Label, outcome, took)
 	endTool(span, outcome)
-	about := []any{"response", t.id, "round", t.rounds, "server", c.Label, "tool", openai.Clip(c.Name, refusal.MaxLogged),
+	about := []any{"response", t.ID, "round", t.rounds, "server", c.Label, "tool", openai.Clip(c.Name, refusal.MaxLogged),
 		"outcome", outcome, "duration", took}
 	var wrong *toolserver.ArgumentsError
 	switch {
 	case errors.As(err, &wrong):
-		s.log.Info("a tool was called", about...)
+		s.Log.Info("a tool was called", about...)
 		text := "Error: " + err.Error()
 		return &hosted.Result{Text: text, Failure: toolError(text)}
 	case err != nil:
 		if errors.Is(ctx.Err(), context.Canceled) {
-			s.log.Info("a call of a tool was given up", about...)
+			s.Log.Info("a call of a tool was given up", about...)
 		} else {
-			s.log.Warn("a tool could not be called", append(about, "error", logged(err))...)
+			s.Log.Warn("a tool could not be called", append(about, "error", logged(err))...)
 		}
 		return &hosted.Result{Text: "Error: the tool could not be called: " + err.Error(), Failure: failureOf(err)}
 	}
-	s.log.Info("a tool was called", append(about, "bytes", len(result.Text))...)
+	s.Log.Info("a tool was called", append(about, "bytes", len(result.Text))...)
 	if result.IsError {
 		content := json.RawMessage(bytes.ToValidUTF8(result.Content, []byte("\uFFFD")))
 		if len(content) == 0 {

@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"context"
@@ -12,21 +12,21 @@ import (
 )
 
 // sendEvent gives the client an event about an item of the service's own.
-func (t *turn) sendEvent(emit func(*upstream.Event) error, kind string, fields map[string]any) error {
+func (t *Turn) sendEvent(emit func(*upstream.Event) error, kind string, fields map[string]any) error {
 	fields["type"], fields["sequence_number"] = kind, t.sequence
 	return t.pass(&upstream.Event{Kind: kind, Data: items.JSON(fields)}, emit)
 }
 
 // showItem gives the client an item that is finished when it begins.
-func (t *turn) showItem(item json.RawMessage, emit func(*upstream.Event) error) error {
-	if err := t.share.Take(int64(len(item))); err != nil {
+func (t *Turn) showItem(item json.RawMessage, emit func(*upstream.Event) error) error {
+	if err := t.Share.Take(int64(len(item))); err != nil {
 		return err
 	}
 	return t.during(item, item, emit, func(int) error { return nil })
 }
 
 // during shows an item: as it begins, what happens meanwhile, and as it ends.
-func (t *turn) during(begun, finished json.RawMessage, emit func(*upstream.Event) error,
+func (t *Turn) during(begun, finished json.RawMessage, emit func(*upstream.Event) error,
 	meanwhile func(index int) error) error {
 	index := t.index
 	t.index++
@@ -41,13 +41,13 @@ func (t *turn) during(begun, finished json.RawMessage, emit func(*upstream.Event
 }
 
 // finishItem shows and keeps a finished item.
-func (t *turn) finishItem(index int, item json.RawMessage, emit func(*upstream.Event) error) error {
+func (t *Turn) finishItem(index int, item json.RawMessage, emit func(*upstream.Event) error) error {
 	t.output = append(t.output, item)
 	return t.sendEvent(emit, "response.output_item.done", map[string]any{"output_index": index, "item": t.shown(item)})
 }
 
 // showLists shows the tools of servers that the client has not seen yet.
-func (t *turn) showLists(emit func(*upstream.Event) error) error {
+func (t *Turn) showLists(emit func(*upstream.Event) error) error {
 	if t.hosted == nil {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (t *turn) showLists(emit func(*upstream.Event) error) error {
 }
 
 // sendEach sends events that tell of an item's progress.
-func (t *turn) sendEach(emit func(*upstream.Event) error, index int, id string, kinds ...string) error {
+func (t *Turn) sendEach(emit func(*upstream.Event) error, index int, id string, kinds ...string) error {
 	for _, kind := range kinds {
 		if err := t.sendEvent(emit, kind, map[string]any{"output_index": index, "item_id": id}); err != nil {
 			return err
@@ -103,7 +103,7 @@ var progressOf = map[string]progress{
 }
 
 // showCall shows a call while it runs.
-func (t *turn) showCall(ctx context.Context, c *hosted.Call, emit func(*upstream.Event) error) error {
+func (t *Turn) showCall(ctx context.Context, c *hosted.Call, emit func(*upstream.Event) error) error {
 	p := progressOf[c.ItemType()]
 	index := t.index
 	t.index++
@@ -133,7 +133,7 @@ func (t *turn) showCall(ctx context.Context, c *hosted.Call, emit func(*upstream
 	if err := ctx.Err(); errors.Is(err, context.Canceled) { // a deadline of the tools' is no end of the response
 		return err
 	}
-	if err := t.share.Take(int64(len(c.Result.Text) + len(c.Written))); err != nil {
+	if err := t.Share.Take(int64(len(c.Result.Text) + len(c.Written))); err != nil {
 		return err
 	}
 	ended, status := []string{p.completed}, items.Completed
@@ -153,7 +153,7 @@ func (t *turn) showCall(ctx context.Context, c *hosted.Call, emit func(*upstream
 }
 
 // showCut shows calls that were not run, because the answer ended too early.
-func (t *turn) showCut(ctx context.Context, calls []*hosted.Call, emit func(*upstream.Event) error) error {
+func (t *Turn) showCut(ctx context.Context, calls []*hosted.Call, emit func(*upstream.Event) error) error {
 	for _, c := range calls {
 		c.Result, c.Done = &hosted.Result{Text: items.TextOfCut, Cut: true}, make(chan struct{})
 		close(c.Done)

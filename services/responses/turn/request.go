@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"bytes"
@@ -13,24 +13,24 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 )
 
-// request has the members of a request for a response that the service handles itself.
-type request struct {
+// Request is the body of a request for a response, as far as the service handles it itself.
+type Request struct {
 	// fields are those that are passed on unchanged. The gateway checks them.
 	fields map[string]json.RawMessage
-	model  string
-	// previous and conversation are what the response continues. One of them at most is not empty.
-	previous, conversation    string
-	stream, background, store bool
-	// prewarm reports whether the client wants no answer, but a response to continue.
-	prewarm bool
+	Model  string
+	// Previous and conversation are what the response continues. One of them at most is not empty.
+	Previous, Conversation    string
+	Stream, Background, Store bool
+	// Prewarm reports whether the client wants no answer, but a response to continue.
+	Prewarm bool
 	// includes are the values of include.
 	includes []string
 	// input holds the items. A text is an item too.
 	input []json.RawMessage
 }
 
-// parseRequest reads the body of a request.
-func parseRequest(body []byte) (*request, *openai.Error) {
+// Parse reads the body of a request.
+func Parse(body []byte) (*Request, *openai.Error) {
 	r, failure := parseFields(body)
 	if failure != nil {
 		return nil, failure
@@ -39,8 +39,8 @@ func parseRequest(body []byte) (*request, *openai.Error) {
 }
 
 // parseFields returns a request of which no field has been read.
-func parseFields(body []byte) (*request, *openai.Error) {
-	r := &request{store: true}
+func parseFields(body []byte) (*Request, *openai.Error) {
+	r := &Request{Store: true}
 	if err := json.Unmarshal(body, &r.fields); err != nil || r.fields == nil {
 		return nil, refusal.Bad(contract.CodeInvalidJSON, "", "The body is not a JSON object.")
 	}
@@ -48,31 +48,31 @@ func parseFields(body []byte) (*request, *openai.Error) {
 }
 
 // read reads the fields that the service handles itself.
-func (r *request) read() *openai.Error {
+func (r *Request) read() *openai.Error {
 	for _, field := range []struct {
 		name, want string
 		into       any
 	}{
-		{"previous_response_id", "a string", &r.previous},
-		{"stream", "a boolean", &r.stream},
-		{"background", "a boolean", &r.background},
-		{"store", "a boolean", &r.store},
+		{"previous_response_id", "a string", &r.Previous},
+		{"stream", "a boolean", &r.Stream},
+		{"background", "a boolean", &r.Background},
+		{"store", "a boolean", &r.Store},
 	} {
 		if failure := r.take(field.name, field.want, field.into); failure != nil {
 			return failure
 		}
 	}
 	// The gateway reports these, if they are wrong.
-	_ = json.Unmarshal(r.fields["model"], &r.model)
+	_ = json.Unmarshal(r.fields["model"], &r.Model)
 	_ = json.Unmarshal(r.fields["include"], &r.includes)
 	if failure := r.takeConversation(); failure != nil {
 		return failure
 	}
 	switch {
-	case r.previous != "" && r.conversation != "":
+	case r.Previous != "" && r.Conversation != "":
 		return refusal.Bad(contract.CodeMutuallyExclusive, "previous_response_id", "Mutually exclusive parameters. "+
 			"Ensure you are only providing one of: 'previous_response_id' or 'conversation'.")
-	case r.background && !r.store:
+	case r.Background && !r.Store:
 		return refusal.Bad(contract.CodeUnsupportedParameter, "background",
 			"Unsupported parameter: 'background' needs 'store' to be true.")
 	}
@@ -80,7 +80,7 @@ func (r *request) read() *openai.Error {
 }
 
 // take reads a field and removes it.
-func (r *request) take(name, want string, into any) *openai.Error {
+func (r *Request) take(name, want string, into any) *openai.Error {
 	raw, given := r.fields[name]
 	delete(r.fields, name)
 	if !given || items.IsNull(raw) {
@@ -93,7 +93,7 @@ func (r *request) take(name, want string, into any) *openai.Error {
 }
 
 // takeConversation reads the conversation's id, which is the field itself or its member.
-func (r *request) takeConversation() *openai.Error {
+func (r *Request) takeConversation() *openai.Error {
 	var whole json.RawMessage
 	if failure := r.take("conversation", "", &whole); failure != nil || whole == nil {
 		return failure
@@ -101,17 +101,17 @@ func (r *request) takeConversation() *openai.Error {
 	var object struct {
 		ID *string `json:"id"`
 	}
-	if json.Unmarshal(whole, &r.conversation) == nil {
+	if json.Unmarshal(whole, &r.Conversation) == nil {
 		return nil
 	}
 	if json.Unmarshal(whole, &object) != nil || object.ID == nil {
 		return refusal.WrongType("conversation", "a string, or an object with an id")
 	}
-	r.conversation = *object.ID
+	r.Conversation = *object.ID
 	return nil
 }
 
-func (r *request) takeInput() *openai.Error {
+func (r *Request) takeInput() *openai.Error {
 	raw, given := r.fields["input"]
 	delete(r.fields, "input")
 	if !given || items.IsNull(raw) {
@@ -129,7 +129,7 @@ func (r *request) takeInput() *openai.Error {
 }
 
 // includesValue reports whether the client asked for an addition to the answer.
-func (r *request) includesValue(value string) bool { return slices.Contains(r.includes, value) }
+func (r *Request) includesValue(value string) bool { return slices.Contains(r.includes, value) }
 
 // plain returns the body of a request that needs no store: fields of a request, and all items.
 func plain(fields map[string]json.RawMessage, list []json.RawMessage, stream bool) []byte {
@@ -150,4 +150,21 @@ func plain(fields map[string]json.RawMessage, list []json.RawMessage, stream boo
 	}
 	b.WriteString("]}")
 	return b.Bytes()
+}
+
+// ParseFrame reads a frame as the body of a request.
+func ParseFrame(frame []byte) (*Request, *openai.Error) {
+	r, failure := parseFields(frame)
+	if failure != nil {
+		return nil, failure
+	}
+	for _, name := range []string{"type", "stream_id", "stream", "background"} { // they have no meaning within a frame
+		delete(r.fields, name)
+	}
+	generate := true
+	if failure := r.take("generate", "a boolean", &generate); failure != nil {
+		return nil, failure
+	}
+	r.Stream, r.Prewarm = true, !generate
+	return r, r.read()
 }

@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"encoding/json"
@@ -11,12 +11,12 @@ import (
 )
 
 func TestParseRequest(t *testing.T) {
-	r, failure := parseRequest([]byte(`{"model":"m","input":"Hi","previous_response_id":"resp_1","stream":true,` +
+	r, failure := Parse([]byte(`{"model":"m","input":"Hi","previous_response_id":"resp_1","stream":true,` +
 		`"include":["reasoning.encrypted_content"],"temperature":0.5,"store":null,"background":false,"conversation":null}`))
 	if failure != nil {
 		t.Fatal(failure)
 	}
-	if r.model != "m" || r.previous != "resp_1" || r.conversation != "" || !r.stream || !r.store || r.background ||
+	if r.Model != "m" || r.Previous != "resp_1" || r.Conversation != "" || !r.Stream || !r.Store || r.Background ||
 		!r.includesValue(items.IncludeSealed) || len(r.input) != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -29,11 +29,11 @@ func TestParseRequest(t *testing.T) {
 		`{"conversation":"conv_1"}`:        "conv_1",
 		`{"conversation":{"id":"conv_2"}}`: "conv_2",
 	} {
-		if r, failure := parseRequest([]byte(body)); failure != nil || r.conversation != id {
+		if r, failure := Parse([]byte(body)); failure != nil || r.Conversation != id {
 			t.Errorf("%s: %+v, %v", body, r, failure)
 		}
 	}
-	if r, failure := parseRequest([]byte(`{"input":[{"a":1}, {"b":2}]}`)); failure != nil ||
+	if r, failure := Parse([]byte(`{"input":[{"a":1}, {"b":2}]}`)); failure != nil ||
 		string(plain(r.fields, r.input, false)) != `{"store":false,"stream":false,"input":[{"a":1},{"b":2}]}` {
 		t.Errorf("%+v, %v", r, failure)
 	}
@@ -58,7 +58,7 @@ func TestParseRequestRefused(t *testing.T) {
 		`{"previous_response_id":"resp_1","conversation":"conv_1"}`: {Code: "mutually_exclusive_parameters",
 			Param: "previous_response_id"},
 	} {
-		_, failure := parseRequest([]byte(body))
+		_, failure := Parse([]byte(body))
 		if failure == nil || failure.Status != 400 || failure.Type != "invalid_request_error" ||
 			failure.Code != want.Code ||
 			failure.Param != want.Param || failure.Message == "" {
@@ -78,17 +78,17 @@ func FuzzParseRequest(f *testing.F) {
 	own := []string{"store", "stream", "input"}
 	gone := []string{"previous_response_id", "conversation", "background"}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, failure := parseRequest(body)
+		r, failure := Parse(body)
 		if failure != nil {
 			if failure.Status != 400 || failure.Code == "" || !json.Valid(failure.AppendJSON(nil)) {
 				t.Fatalf("%q: %+v", body, failure)
 			}
 			return
 		}
-		if r.previous != "" && r.conversation != "" || r.background && !r.store {
+		if r.Previous != "" && r.Conversation != "" || r.Background && !r.Store {
 			t.Fatalf("%q: %+v", body, r)
 		}
-		plain := plain(r.fields, r.input, r.stream)
+		plain := plain(r.fields, r.input, r.Stream)
 		var before, after map[string]any
 		if err := json.Unmarshal(plain, &after); err != nil {
 			t.Fatalf("%q becomes %q: %v", body, plain, err)
@@ -97,7 +97,7 @@ func FuzzParseRequest(f *testing.F) {
 			t.Fatal(err)
 		}
 		items, isList := after["input"].([]any)
-		if after["store"] != false || after["stream"] != r.stream || !isList || len(items) != len(r.input) ||
+		if after["store"] != false || after["stream"] != r.Stream || !isList || len(items) != len(r.input) ||
 			strings.Count(string(plain), `"store":false`) == 0 {
 			t.Fatalf("%q becomes %q", body, plain)
 		}

@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"context"
@@ -18,17 +18,17 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
-// turn is a response that is being made. The model is asked once, or in rounds while it calls tools of the service's.
-type turn struct {
-	service *Service
+// Turn is a response that is being made. The model is asked once, or in rounds while it calls tools of the service's.
+type Turn struct {
+	env *Env
 	// settings are those of the request.
 	settings *settings.Snapshot
-	request  *request
-	headers  http.Header
+	Request  *Request
+	Headers  http.Header
 	owner    store.Tenant
 	bound    *seal.Bound
-	share    *quota.Share
-	id       string
+	Share    *quota.Share
+	ID       string
 	created  time.Time
 	// past are the items before the input.
 	past, input []store.Item
@@ -70,9 +70,9 @@ type turn struct {
 	summary []json.RawMessage
 }
 
-// outcome is how a turn has ended.
-type outcome struct {
-	status string
+// Outcome is how a turn has ended.
+type Outcome struct {
+	Status string
 	// kind is the kind of the last event.
 	kind string
 	// object is the whole object for the client, and stored the one without output.
@@ -98,16 +98,16 @@ type refusedError struct{ failure *openai.Error }
 // Error implements error.
 func (e *refusedError) Error() string { return e.failure.Message }
 
-// run makes the response. It calls emit for each event but the last ones, which [turn.lastEvents] makes of the outcome.
-// An error means that the request was refused, and that there was no event.
-func (t *turn) run(ctx context.Context, emit func(*upstream.Event) error) (*outcome, *openai.Error) {
+// Run makes the response. It calls emit for each event but the last ones, which [Turn.LastEvents] makes of the outcome. An
+// error means that the request was refused, and that there was no event.
+func (t *Turn) Run(ctx context.Context, emit func(*upstream.Event) error) (*Outcome, *openai.Error) {
 	for _, prepare := range []func(context.Context) *openai.Error{t.list, t.compact} {
 		if failure := prepare(ctx); failure != nil {
 			return nil, failure
 		}
 	}
 	if t.hosted != nil {
-		defer func() { t.service.metrics.tools.rounds.Observe(float64(t.rounds)) }()
+		defer func() { t.env.Metrics.Rounded(t.rounds) }()
 	}
 	if err := t.runApproved(ctx, emit); err != nil {
 		return t.broken(ctx, err)
@@ -129,15 +129,15 @@ func (t *turn) run(ctx context.Context, emit func(*upstream.Event) error) (*outc
 }
 
 // askRetrying asks the model, and once more if its answer was lost before the client has seen any of it.
-func (t *turn) askRetrying(ctx context.Context, emit func(*upstream.Event) error) (*ending, error) {
+func (t *Turn) askRetrying(ctx context.Context, emit func(*upstream.Event) error) (*ending, error) {
 	sequence, index, finished := t.sequence, t.index, len(t.output)
 	t.opening, t.begun = 0, 0
 	end, err := t.ask(ctx, emit)
-	shown := t.request.stream && t.opening > 0 && t.sequence > t.opening
+	shown := t.Request.Stream && t.opening > 0 && t.sequence > t.opening
 	if !t.lost || shown || ctx.Err() != nil || !t.retries() {
 		return end, err
 	}
-	t.service.log.Warn("the answer was lost before the client saw any of it; asking once more", "response", t.id)
+	t.env.Log.Warn("the answer was lost before the client saw any of it; asking once more", "response", t.ID)
 	t.begun = t.sequence
 	if t.opening > 0 {
 		t.begun = min(t.sequence, t.opening)
@@ -149,16 +149,16 @@ func (t *turn) askRetrying(ctx context.Context, emit func(*upstream.Event) error
 }
 
 // retries reports whether an answer that is lost before its client has seen any of it is asked for once more.
-func (t *turn) retries() bool { return t.settings.Model(t.request.model).Relay == contract.RelayRetry }
+func (t *Turn) retries() bool { return t.settings.Model(t.Request.Model).Relay == contract.RelayRetry }
 
 // ask sends the request once, and passes the events on.
-func (t *turn) ask(ctx context.Context, emit func(*upstream.Event) error) (end *ending, err error) {
+func (t *Turn) ask(ctx context.Context, emit func(*upstream.Event) error) (end *ending, err error) {
 	ctx, span := t.roundSpan(ctx)
 	defer func() { endRound(ctx, span, end, err) }()
 	return t.askOnce(ctx, emit)
 }
 
-func (t *turn) askOnce(ctx context.Context, emit func(*upstream.Event) error) (*ending, error) {
+func (t *Turn) askOnce(ctx context.Context, emit func(*upstream.Event) error) (*ending, error) {
 	t.lost, t.failure, t.round = false, nil, round{indexes: map[int]int{}, last: t.lastRound()}
 	if t.started() {
 		t.opening = t.sequence
@@ -196,24 +196,24 @@ func (t *turn) askOnce(ctx context.Context, emit func(*upstream.Event) error) (*
 }
 
 // post sends a plain request to the gateway.
-func (t *turn) post(ctx context.Context, path string, body []byte) (*http.Response, *openai.Error) {
-	return t.service.gateway.Post(ctx, t.question(path, body))
+func (t *Turn) post(ctx context.Context, path string, body []byte) (*http.Response, *openai.Error) {
+	return t.env.Gateway.Post(ctx, t.question(path, body))
 }
 
 // postFor sends a plain request to the gateway and reads its answer.
-func (t *turn) postFor(ctx context.Context, path string, body []byte, into any) *openai.Error {
-	return t.service.gateway.PostFor(ctx, t.question(path, body), into)
+func (t *Turn) postFor(ctx context.Context, path string, body []byte, into any) *openai.Error {
+	return t.env.Gateway.PostFor(ctx, t.question(path, body), into)
 }
 
-func (t *turn) question(path string, body []byte) *upstream.Question {
-	return &upstream.Question{URL: t.settings.Gateway + path, Headers: t.headers, Body: body}
+func (t *Turn) question(path string, body []byte) *upstream.Question {
+	return &upstream.Question{URL: t.settings.Gateway + path, Headers: t.Headers, Body: body}
 }
 
 // started reports whether the client has the events with which a stream begins.
-func (t *turn) started() bool { return t.rounds > 0 || t.opened }
+func (t *Turn) started() bool { return t.rounds > 0 || t.opened }
 
 // deliverRound gives the client an event that it is to see, and after the first ones what the service has for it.
-func (t *turn) deliverRound(e *upstream.Event, emit func(*upstream.Event) error) error {
+func (t *Turn) deliverRound(e *upstream.Event, emit func(*upstream.Event) error) error {
 	if e.Kind == "" {
 		return nil
 	}
@@ -227,7 +227,7 @@ func (t *turn) deliverRound(e *upstream.Event, emit func(*upstream.Event) error)
 }
 
 // showOwn gives the client the items that come before the model's.
-func (t *turn) showOwn(emit func(*upstream.Event) error) error {
+func (t *Turn) showOwn(emit func(*upstream.Event) error) error {
 	if t.compaction != nil && !t.triggered {
 		if err := t.showItem(t.compaction, emit); err != nil {
 			return err
@@ -241,7 +241,7 @@ func (t *turn) showOwn(emit func(*upstream.Event) error) error {
 }
 
 // pass gives an event to the client, if it does not have it from an earlier attempt.
-func (t *turn) pass(e *upstream.Event, emit func(*upstream.Event) error) error {
+func (t *Turn) pass(e *upstream.Event, emit func(*upstream.Event) error) error {
 	t.sequence++
 	if t.sequence <= t.begun {
 		return nil
@@ -250,11 +250,11 @@ func (t *turn) pass(e *upstream.Event, emit func(*upstream.Event) error) error {
 }
 
 // body returns the plain request.
-func (t *turn) body() []byte {
-	fields := t.request.fields
+func (t *Turn) body() []byte {
+	fields := t.Request.fields
 	if t.sealing {
 		fields = maps.Clone(fields)
-		fields["include"] = items.JSON(append(t.request.includes[:len(t.request.includes):len(t.request.includes)],
+		fields["include"] = items.JSON(append(t.Request.includes[:len(t.Request.includes):len(t.Request.includes)],
 			items.IncludeSealed))
 	}
 	if t.triggered {
@@ -268,7 +268,7 @@ func (t *turn) body() []byte {
 
 // asked returns what the model is asked with: the past and the input, or what is left of them after a compaction, and
 // the output of the rounds before.
-func (t *turn) asked() (all []json.RawMessage) {
+func (t *Turn) asked() (all []json.RawMessage) {
 	all = append(all, t.shortened...)
 	if t.shortened == nil {
 		for _, list := range [][]store.Item{t.past, t.input} {

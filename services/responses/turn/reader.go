@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"bytes"
@@ -18,9 +18,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
-// itemReader turns items of a request into items that are stored.
-type itemReader struct {
-	service  *Service
+// Reader turns items of a request into items that are stored.
+type Reader struct {
+	env      *Env
 	settings *settings.Snapshot
 	tenant   store.Tenant
 	// bound is what sealed texts are bound to. Without a model, reasoning is not opened.
@@ -37,9 +37,9 @@ type itemReader struct {
 	approvals []approval
 }
 
-// newItemReader returns a reader of items that follow others.
-func (s *Service) newItemReader(c *caller, bound *seal.Bound, past []store.Item) *itemReader {
-	r := &itemReader{service: s, settings: c.settings, tenant: c.tenant, share: c.share, bound: bound,
+// NewReader returns a reader of items that follow others.
+func (e *Env) NewReader(c *Caller, bound *seal.Bound, past []store.Item) *Reader {
+	r := &Reader{env: e, settings: c.Settings, tenant: c.Tenant, share: c.Share, bound: bound,
 		seen: make(map[string]bool, len(past)), questions: map[string]*store.Item{}}
 	for i := range past {
 		r.seen[past[i].ID] = true
@@ -51,8 +51,8 @@ func (s *Service) newItemReader(c *caller, bound *seal.Bound, past []store.Item)
 	return r
 }
 
-// read reads the items of a list. param is the list's place in the request.
-func (r *itemReader) read(ctx context.Context, param string, list []json.RawMessage) ([]store.Item, *openai.Error) {
+// Read reads the items of a list. param is the list's place in the request.
+func (r *Reader) Read(ctx context.Context, param string, list []json.RawMessage) ([]store.Item, *openai.Error) {
 	items := make([]store.Item, 0, len(list))
 	for i, raw := range list {
 		item, failure := r.readOne(ctx, fmt.Sprintf("%s[%d]", param, i), raw)
@@ -65,7 +65,7 @@ func (r *itemReader) read(ctx context.Context, param string, list []json.RawMess
 	return items, nil
 }
 
-func (r *itemReader) readOne(ctx context.Context, at string, raw json.RawMessage) (store.Item, *openai.Error) {
+func (r *Reader) readOne(ctx context.Context, at string, raw json.RawMessage) (store.Item, *openai.Error) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil || fields == nil {
 		return store.Item{}, refusal.WrongType(at, "an object")
@@ -131,23 +131,23 @@ const maxReferences = 1000
 
 // pay takes memory for an item that is referred to, before it is read. All of a request are held to the limit of a
 // conversation.
-func (r *itemReader) pay(size int64) error {
+func (r *Reader) pay(size int64) error {
 	if r.total += size; r.total > r.settings.BodyLimit {
 		return r.tooLarge()
 	}
 	return r.share.Take(size)
 }
 
-func (r *itemReader) tooLarge() error {
+func (r *Reader) tooLarge() error {
 	return &store.TooLargeError{Bytes: r.total, Limit: r.settings.BodyLimit}
 }
 
 // referred returns the stored item that an item refers to.
-func (r *itemReader) referred(ctx context.Context, at, id string) (store.Item, *openai.Error) {
+func (r *Reader) referred(ctx context.Context, at, id string) (store.Item, *openai.Error) {
 	missing := refusal.Bad(contract.CodeInvalidValue, at,
 		"Item with id "+refusal.Quote(id)+" not found. Items are not persisted when "+
 			"`store` is set to false. Try again with `store` set to true, or remove this item from your input.")
-	st, failure := r.service.stored()
+	st, failure := r.env.Stored()
 	if failure != nil {
 		return store.Item{}, failure
 	}
@@ -158,7 +158,7 @@ func (r *itemReader) referred(ctx context.Context, at, id string) (store.Item, *
 	}
 	item, err := st.Item(ctx, r.tenant, id, r.pay)
 	if err != nil {
-		return store.Item{}, r.service.failure(err, at, missing)
+		return store.Item{}, r.env.failure(err, at, missing)
 	}
 	r.seen[id] = true
 	return item, nil
@@ -166,9 +166,9 @@ func (r *itemReader) referred(ctx context.Context, at, id string) (store.Item, *
 
 // known returns the stored item that a client has sent back, if it has more than the client sees: the result of a call of
 // one of gpt-oss's own tools.
-func (r *itemReader) known(ctx context.Context, at, id, kind string) (item store.Item, found bool,
+func (r *Reader) known(ctx context.Context, at, id, kind string) (item store.Item, found bool,
 	failure *openai.Error) {
-	st, unavailable := r.service.stored()
+	st, unavailable := r.env.Stored()
 	if unavailable != nil || r.seen[id] || !strings.HasPrefix(id, items.Prefixes[kind]+"_") || !items.Storable(id) ||
 		r.references >= maxReferences {
 		return item, false, nil
@@ -176,7 +176,7 @@ func (r *itemReader) known(ctx context.Context, at, id, kind string) (item store
 	r.references++
 	item, err := st.Item(ctx, r.tenant, id, r.share.Take)
 	if errors.Is(err, quota.ErrNoMemory) {
-		return item, false, r.service.failure(err, at, nil)
+		return item, false, r.env.failure(err, at, nil)
 	}
 	size := int64(len(item.Body))
 	if err != nil || item.Type != kind || !bytes.Contains(item.Body, []byte(`"`+items.HiddenItems+`"`)) {
@@ -184,7 +184,7 @@ func (r *itemReader) known(ctx context.Context, at, id, kind string) (item store
 		return item, false, nil
 	}
 	if r.total += size; r.total > r.settings.BodyLimit {
-		return item, false, r.service.failure(r.tooLarge(), at, nil)
+		return item, false, r.env.failure(r.tooLarge(), at, nil)
 	}
 	r.seen[id] = true
 	return item, true, nil

@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type approval struct {
 
 // readQuestion returns the question that a client has sent back with its conversation. The stored call counts:
 // it is run as it was asked for.
-func (r *itemReader) readQuestion(ctx context.Context, at, id string,
+func (r *Reader) readQuestion(ctx context.Context, at, id string,
 	fields map[string]json.RawMessage) (store.Item, *openai.Error) {
 	item, failure := r.question(ctx, at, id)
 	if failure != nil {
@@ -45,11 +45,11 @@ func (r *itemReader) readQuestion(ctx context.Context, at, id string,
 }
 
 // question returns a question that has been stored.
-func (r *itemReader) question(ctx context.Context, at, id string) (store.Item, *openai.Error) {
+func (r *Reader) question(ctx context.Context, at, id string) (store.Item, *openai.Error) {
 	if item := r.questions[id]; item != nil {
 		return *item, nil
 	}
-	st, failure := r.service.stored()
+	st, failure := r.env.Stored()
 	if failure != nil {
 		return store.Item{}, failure
 	}
@@ -64,7 +64,7 @@ func (r *itemReader) question(ctx context.Context, at, id string) (store.Item, *
 		err = store.ErrNotFound
 	}
 	if err != nil {
-		return store.Item{}, r.service.failure(err, at, missing)
+		return store.Item{}, r.env.failure(err, at, missing)
 	}
 	r.questions[id] = &item
 	return item, nil
@@ -72,7 +72,7 @@ func (r *itemReader) question(ctx context.Context, at, id string) (store.Item, *
 
 // dropSettled drops the answers whose calls are among the items. Clients that keep a conversation themselves send all
 // of it again, with the answers that they have given.
-func (r *itemReader) dropSettled(list []store.Item) {
+func (r *Reader) dropSettled(list []store.Item) {
 	settled := map[string]bool{}
 	for i := range list {
 		var call struct {
@@ -86,7 +86,7 @@ func (r *itemReader) dropSettled(list []store.Item) {
 }
 
 // readAnswer reads an answer to a question. For a call that the client does not want, it is what the model gets.
-func (r *itemReader) readAnswer(ctx context.Context, at string, fields map[string]json.RawMessage) *openai.Error {
+func (r *Reader) readAnswer(ctx context.Context, at string, fields map[string]json.RawMessage) *openai.Error {
 	var answer struct {
 		ID      string `json:"approval_request_id"`
 		Approve *bool  `json:"approve"`
@@ -109,7 +109,7 @@ func (r *itemReader) readAnswer(ctx context.Context, at string, fields map[strin
 		Arguments string `json:"arguments"`
 	}
 	if err := json.Unmarshal(item.Body, &call); err != nil {
-		return r.service.failure(&store.CorruptError{Record: "item " + answer.ID, Err: err}, at, nil)
+		return r.env.failure(&store.CorruptError{Record: "item " + answer.ID, Err: err}, at, nil)
 	}
 	a.Label, a.Name, a.Arguments = call.Label, call.Name, call.Arguments
 	if len(r.approvals) == maxReferences {
@@ -135,7 +135,7 @@ func answeredAlready(at, question string) *openai.Error {
 }
 
 // approvedCalls returns the calls that the client has approved.
-func (t *turn) approvedCalls() ([]*hosted.Call, *openai.Error) {
+func (t *Turn) approvedCalls() ([]*hosted.Call, *openai.Error) {
 	calls := make([]*hosted.Call, 0, len(t.approvals))
 	for i := range t.approvals {
 		a := &t.approvals[i]
@@ -164,7 +164,7 @@ func (t *turn) approvedCalls() ([]*hosted.Call, *openai.Error) {
 
 // runApproved runs the calls that the client has approved, before the model is asked. The gateway checks the request
 // first, because a call cannot be taken back.
-func (t *turn) runApproved(ctx context.Context, emit func(*upstream.Event) error) error {
+func (t *Turn) runApproved(ctx context.Context, emit func(*upstream.Event) error) error {
 	if len(t.approvals) == 0 {
 		return nil
 	}
@@ -200,8 +200,8 @@ func (t *turn) runApproved(ctx context.Context, emit func(*upstream.Event) error
 
 // useApprovals notes that the answers have been used. Each is used once, but for a denial, which clients send again
 // with the rest of a conversation.
-func (t *turn) useApprovals(ctx context.Context) *openai.Error {
-	st, failure := t.service.stored()
+func (t *Turn) useApprovals(ctx context.Context) *openai.Error {
+	st, failure := t.env.Stored()
 	if failure != nil {
 		return failure
 	}
@@ -212,7 +212,7 @@ func (t *turn) useApprovals(ctx context.Context) *openai.Error {
 		if !a.Denied {
 			ids = append(ids, a.Question)
 		} else if err := st.UseApprovals(ctx, t.owner, []string{a.Question}); err != nil && !errors.As(err, &again) {
-			return t.service.failure(err, "", refusal.StoreAway())
+			return t.env.failure(err, "", refusal.StoreAway())
 		}
 	}
 	err := st.UseApprovals(ctx, t.owner, ids)
@@ -223,5 +223,5 @@ func (t *turn) useApprovals(ctx context.Context) *openai.Error {
 			}
 		}
 	}
-	return t.service.failure(err, "", refusal.StoreAway())
+	return t.env.failure(err, "", refusal.StoreAway())
 }

@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 )
 
 // summarize asks the model for a summary of items.
-func (t *turn) summarize(ctx context.Context, list []json.RawMessage) (text string, usage json.RawMessage,
+func (t *Turn) summarize(ctx context.Context, list []json.RawMessage) (text string, usage json.RawMessage,
 	failure *openai.Error) {
-	body := plain(items.SummaryFields(t.request.fields), append(list[:len(list):len(list)], items.SummaryRequest()),
+	body := plain(items.SummaryFields(t.Request.fields), append(list[:len(list):len(list)], items.SummaryRequest()),
 		false)
 	var answer struct {
 		Status string            `json:"status"`
@@ -40,8 +40,8 @@ func (t *turn) summarize(ctx context.Context, list []json.RawMessage) (text stri
 
 // compact replaces what the model is asked with by a summary and the newest items, if the request allows that and is
 // long enough.
-func (t *turn) compact(ctx context.Context) *openai.Error {
-	threshold := t.request.compactThreshold()
+func (t *Turn) compact(ctx context.Context) *openai.Error {
+	threshold := t.Request.compactThreshold()
 	if threshold == 0 || t.triggered {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (t *turn) compact(ctx context.Context) *openai.Error {
 
 // compactThreshold returns how many tokens a request may have before it is compacted, or 0 for any number. The gateway
 // reports a value that is wrong.
-func (r *request) compactThreshold() int64 {
+func (r *Request) compactThreshold() int64 {
 	var entries []struct {
 		Type      string `json:"type"`
 		Threshold int64  `json:"compact_threshold"`
@@ -86,8 +86,8 @@ func (r *request) compactThreshold() int64 {
 }
 
 // takeTrigger returns the items of the input without the one that asks for a compaction.
-func (t *turn) takeTrigger() []json.RawMessage {
-	list := t.request.input
+func (t *Turn) takeTrigger() []json.RawMessage {
+	list := t.Request.input
 	if len(list) == 0 {
 		return list
 	}
@@ -101,7 +101,7 @@ func (t *turn) takeTrigger() []json.RawMessage {
 
 // takeSummary reads an event of the answer to a request for a summary. It makes the compaction of the last one. An
 // event that the client does not get has no kind afterwards.
-func (t *turn) takeSummary(e *upstream.Event, emit func(*upstream.Event) error) error {
+func (t *Turn) takeSummary(e *upstream.Event, emit func(*upstream.Event) error) error {
 	switch e.Kind {
 	case "response.created", "response.in_progress", "response.failed":
 		return nil
@@ -126,38 +126,32 @@ func (t *turn) takeSummary(e *upstream.Event, emit func(*upstream.Event) error) 
 }
 
 // compacted reports whether the output of a turn stands for everything before it.
-func (t *turn) compacted(end *outcome) bool {
+func (t *Turn) compacted(end *Outcome) bool {
 	return len(end.output) > 0 && end.output[0].Type == items.TypeCompaction
 }
 
-// createCompaction answers with the user's messages and an item that stands for everything else.
-func (s *Service) createCompaction(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
-	t, _, unlock, failure := s.begin(w, r, c)
-	if failure != nil {
-		return failure
-	}
-	defer unlock()
+// CompactAll returns the user's messages and an item that stands for everything else.
+func (t *Turn) CompactAll(ctx context.Context) ([]byte, *openai.Error) {
 	if len(t.past)+len(t.input) == 0 {
-		return refusal.Bad(contract.CodeMissingParameter, "input", "Missing required parameter: 'input', or "+
+		return nil, refusal.Bad(contract.CodeMissingParameter, "input", "Missing required parameter: 'input', or "+
 			"'previous_response_id'.")
 	}
-	summary, usage, failure := t.summarize(r.Context(), t.asked())
+	summary, usage, failure := t.summarize(ctx, t.asked())
 	if failure != nil {
-		return failure
+		return nil, failure
 	}
-	output := []json.RawMessage{}
+	sealer, output := &t.settings.Sealer, []json.RawMessage{}
 	for _, item := range slices.Concat(t.past, t.input) {
 		if items.IsOfUser(&item) {
-			output = append(output, t.settings.Sealer.ForClient(&item, t.bound, nil))
+			output = append(output, sealer.ForClient(&item, t.bound, nil))
 		}
 	}
-	output = append(output, t.settings.Sealer.NewCompaction(string(items.JSON(items.Compaction{Summary: summary})),
-		t.bound))
-	return writeJSON(w, items.JSON(struct {
+	output = append(output, sealer.NewCompaction(string(items.JSON(items.Compaction{Summary: summary})), t.bound))
+	return items.JSON(struct {
 		ID        string            `json:"id"`
 		Object    string            `json:"object"`
 		CreatedAt int64             `json:"created_at"`
 		Output    []json.RawMessage `json:"output"`
 		Usage     json.RawMessage   `json:"usage"`
-	}{t.id, "response.compaction", t.created.Unix(), output, usage}))
+	}{t.ID, "response.compaction", t.created.Unix(), output, usage}), nil
 }

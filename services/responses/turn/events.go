@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // take reads an event and changes it into the client's. It returns the object of the last event. An event that the
 // client does not get has no kind afterwards.
-func (t *turn) take(e *upstream.Event, emit func(*upstream.Event) error) (upstream.Object, error) {
+func (t *Turn) take(e *upstream.Event, emit func(*upstream.Event) error) (upstream.Object, error) {
 	switch e.Kind {
 	case "response.created", "response.in_progress", "response.completed", "response.incomplete", "response.failed":
 	case "response.output_item.done", "response.output_item.added":
@@ -59,22 +59,22 @@ func (t *turn) take(e *upstream.Event, emit func(*upstream.Event) error) (upstre
 }
 
 // own writes what only the service knows into an object of the gateway's.
-func (t *turn) own(o upstream.Object) {
-	r := t.request
-	o["id"], o["created_at"] = items.JSON(t.id), items.JSON(t.created.Unix())
-	o["store"], o["background"] = items.JSON(r.store), items.JSON(r.background)
-	if r.previous != "" {
-		o["previous_response_id"] = items.JSON(r.previous)
+func (t *Turn) own(o upstream.Object) {
+	r := t.Request
+	o["id"], o["created_at"] = items.JSON(t.ID), items.JSON(t.created.Unix())
+	o["store"], o["background"] = items.JSON(r.Store), items.JSON(r.Background)
+	if r.Previous != "" {
+		o["previous_response_id"] = items.JSON(r.Previous)
 	}
-	if r.conversation != "" {
-		o["conversation"] = items.JSON(map[string]string{"id": r.conversation})
+	if r.Conversation != "" {
+		o["conversation"] = items.JSON(map[string]string{"id": r.Conversation})
 	}
 	t.ownTools(o)
 }
 
 // takeItem keeps a finished item, and removes from it what is only for the service. A call of the service's tools is
 // not for the client: it is kept until the round has ended.
-func (t *turn) takeItem(e *upstream.Event) error {
+func (t *Turn) takeItem(e *upstream.Event) error {
 	added := e.Kind == "response.output_item.added"
 	if added && !t.sealing && !t.numbers() {
 		return nil
@@ -85,7 +85,7 @@ func (t *turn) takeItem(e *upstream.Event) error {
 	}
 	item := body["item"]
 	if !added {
-		if err := t.share.Take(int64(len(item))); err != nil {
+		if err := t.Share.Take(int64(len(item))); err != nil {
 			return err
 		}
 	}
@@ -109,12 +109,12 @@ func (t *turn) takeItem(e *upstream.Event) error {
 }
 
 // end returns the outcome of a turn whose last event has the object o, and changes o into the client's.
-func (t *turn) end(kind, status string, o upstream.Object) *outcome {
+func (t *Turn) end(kind, status string, o upstream.Object) *Outcome {
 	t.total(o)
 	if t.opened {
 		o["reasoning"] = t.last["reasoning"] // as the client has been told at the start, when no model had been asked
 	}
-	end := &outcome{kind: kind, status: status}
+	end := &Outcome{kind: kind, Status: status}
 	shown := make([]json.RawMessage, 0, len(t.output))
 	end.preambles = items.Preambles(t.output)
 	for i, raw := range t.output {
@@ -133,15 +133,15 @@ func (t *turn) end(kind, status string, o upstream.Object) *outcome {
 }
 
 // shown returns a finished item as the client gets it.
-func (t *turn) shown(raw json.RawMessage) json.RawMessage {
+func (t *Turn) shown(raw json.RawMessage) json.RawMessage {
 	if t.sealing {
 		raw = items.WithoutSealed(raw)
 	}
-	return items.WithoutHidden(raw, t.request.includes)
+	return items.WithoutHidden(raw, t.Request.includes)
 }
 
 // storedItem returns a finished item as it is stored: with the text that only the service can open.
-func (t *turn) storedItem(raw json.RawMessage) store.Item {
+func (t *Turn) storedItem(raw json.RawMessage) store.Item {
 	item := items.Of(raw)
 	if item.Type != items.TypeReasoning && item.Type != items.TypeCompaction {
 		return item
@@ -167,14 +167,14 @@ func (t *turn) storedItem(raw json.RawMessage) store.Item {
 
 // broken ends a turn whose stream has ended too early: it is cancelled if its client or an operator has ended it, and
 // failed otherwise.
-func (t *turn) broken(ctx context.Context, err error) (*outcome, *openai.Error) {
+func (t *Turn) broken(ctx context.Context, err error) (*Outcome, *openai.Error) {
 	var refused *refusedError
 	isRefused := errors.As(err, &refused)
 	switch {
 	case t.sequence == 0 && isRefused:
 		return nil, refused.failure
 	case t.sequence == 0:
-		return nil, t.service.gateway.Unreachable(err)
+		return nil, t.env.Gateway.Unreachable(err)
 	}
 	var left *leftError
 	if ctx.Err() != nil || errors.As(err, &left) {
@@ -190,13 +190,13 @@ func (t *turn) broken(ctx context.Context, err error) (*outcome, *openai.Error) 
 	if errors.Is(err, quota.ErrNoMemory) {
 		return t.synthesize(items.Failed, refusal.Overloaded("no memory for the rest of the answer")), nil
 	}
-	t.service.log.Warn("the stream of a response was cut", "response", t.id, "error", err)
+	t.env.Log.Warn("the stream of a response was cut", "response", t.ID, "error", err)
 	return t.synthesize(items.Failed, &openai.Error{Code: contract.CodeServerError,
 		Message: "The model's server ended the stream before the answer was complete. Try again."}), nil
 }
 
 // synthesize ends a turn that the gateway has not ended.
-func (t *turn) synthesize(status string, failure *openai.Error) *outcome {
+func (t *Turn) synthesize(status string, failure *openai.Error) *Outcome {
 	o := upstream.Object{}
 	for name, value := range t.last {
 		o[name] = value
@@ -208,11 +208,11 @@ func (t *turn) synthesize(status string, failure *openai.Error) *outcome {
 	return t.end("response.failed", status, o)
 }
 
-// lastEvents returns the last events of a turn. Before a failure goes the event error, as from the gateway. Over a
+// LastEvents returns the last events of a turn. Before a failure goes the event error, as from the gateway. Over a
 // WebSocket it does not: there a frame error is the whole answer to a request that was refused (RATIONALE.md#200).
-func (t *turn) lastEvents(end *outcome) (events []*upstream.Event) {
+func (t *Turn) LastEvents(end *Outcome) (events []*upstream.Event) {
 	sequence := t.sequence
-	if end.status == items.Failed && !t.framed {
+	if end.Status == items.Failed && !t.framed {
 		failure := end.refusal
 		if failure == nil {
 			failure = upstream.FailedError(end.object)
@@ -227,7 +227,7 @@ func (t *turn) lastEvents(end *outcome) (events []*upstream.Event) {
 }
 
 // open sends the events with which a stream begins, of the service's own making.
-func (t *turn) open(o upstream.Object, send func(*upstream.Event) error) error {
+func (t *Turn) open(o upstream.Object, send func(*upstream.Event) error) error {
 	for _, kind := range []string{"response.created", "response.in_progress"} {
 		if err := send(&upstream.Event{Kind: kind, Data: upstream.Lifecycle(kind, t.sequence, items.JSON(o))}); err != nil {
 			return err

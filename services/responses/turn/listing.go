@@ -1,4 +1,4 @@
-package responses
+package turn
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // list asks the servers for their tools, unless the conversation has them already.
-func (t *turn) list(ctx context.Context) *openai.Error {
+func (t *Turn) list(ctx context.Context) *openai.Error {
 	if t.hosted == nil {
 		return nil
 	}
@@ -42,10 +42,10 @@ func (t *turn) list(ctx context.Context) *openai.Error {
 					"more than %d tools, or more than %d bytes of them.", m.At, refusal.Quote(m.Label), maxTools,
 					openai.MaxTools))
 		}
-		if t.share.Take(int64(size-before)) != nil {
+		if t.Share.Take(int64(size-before)) != nil {
 			return refusal.Overloaded("no memory for the tools of the request now")
 		}
-		m.Offer(t.service.log, tools)
+		m.Offer(t.env.Log, tools)
 		if !known {
 			m.Item = m.ListItem()
 		}
@@ -58,16 +58,21 @@ func (t *turn) list(ctx context.Context) *openai.Error {
 const maxTools = 2048
 
 // listFrom asks a server for its tools. As with OpenAI's API, a server that cannot be asked is a 424.
-func (t *turn) listFrom(ctx context.Context, m *hosted.Server) ([]toolserver.Tool, *openai.Error) {
-	s := t.service
+func (t *Turn) listFrom(ctx context.Context, m *hosted.Server) ([]toolserver.Tool, *openai.Error) {
+	s := t.env
 	ctx, span := t.listSpan(ctx, m)
-	tools, err := s.toolServers.Tools(ctx, m.To, t.tenant())
-	endTool(span, s.metrics.listedTools(m.MetricLabel(), err))
+	tools, err := s.Tools.Tools(ctx, m.To, t.tenant())
+	outcome := outcomeCompleted
+	if err != nil {
+		outcome = outcomeFailed
+	}
+	s.Metrics.ListedTools(m.MetricLabel(), outcome)
+	endTool(span, outcome)
 	if err == nil {
 		return tools, nil
 	}
 	if !errors.Is(ctx.Err(), context.Canceled) {
-		s.log.Warn("the tools of an MCP server cannot be listed", "response", t.id, "server", m.MetricLabel(), "error", err)
+		s.Log.Warn("the tools of an MCP server cannot be listed", "response", t.ID, "server", m.MetricLabel(), "error", err)
 	}
 	var wrong *toolserver.ServerError
 	if errors.As(err, &wrong) {
@@ -83,7 +88,7 @@ func (t *turn) listFrom(ctx context.Context, m *hosted.Server) ([]toolserver.Too
 }
 
 // tenant returns what keeps the sessions of tenants apart. Where there is one, it may have all of them.
-func (t *turn) tenant() string {
+func (t *Turn) tenant() string {
 	if !t.settings.Apart() {
 		return ""
 	}

@@ -1,0 +1,46 @@
+package turn
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
+	"github.com/harmonyedge/harmonyedge/services/responses/spans"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
+)
+
+// Env is what turns need of the service around them.
+type Env struct {
+	Log *slog.Logger
+	Now func() time.Time
+	// Gateway is where models are asked, and Tools calls servers of tools.
+	Gateway *upstream.Client
+	Tools   *toolserver.Pool
+	Spans   spans.Maker
+	Metrics Metrics
+	// Stored returns the store, or the error for one that has not answered yet.
+	Stored func() (*store.Store, *openai.Error)
+	// Encrypted reports whether the store encrypts what it keeps.
+	Encrypted bool
+}
+
+// Metrics count what turns do.
+type Metrics interface {
+	// Continued counts what a request continues.
+	Continued(past *store.Past)
+	// CalledTool counts a call, and ListedTools a list of tools.
+	CalledTool(server, outcome string, took time.Duration)
+	ListedTools(server, outcome string)
+	// Rounded counts the rounds of a response.
+	Rounded(rounds int)
+	// Finished counts a response that has ended.
+	Finished(status string)
+}
+
+// failure returns the error that a client gets for an error of the store.
+func (e *Env) failure(err error, param string, missing *openai.Error) *openai.Error {
+	return refusal.OfStore(e.Log, err, param, missing)
+}

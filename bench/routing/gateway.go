@@ -15,6 +15,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/bench/workload"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
@@ -114,18 +115,22 @@ func (g *gateway) pick(ctx context.Context, o options, text string, l net.Listen
 	}
 	log := slog.New(slog.DiscardHandler)
 	p := picker.New(picker.Options{BlocksPerServer: o.server.CacheBlocks - 1, Balance: o.balance})
-	fed, served, ready := make(chan error, 1), make(chan error, 1), make(chan struct{})
-	g.ended = append(g.ended, fed, served)
-	go func() {
-		fed <- server.FeedPicker(ctx, server.PickerOptions{ConfigFile: file, Picker: p, Log: log,
-			Fed: func() { close(ready) }})
-	}()
-	go func() { served <- picker.NewService(p, log).Serve(ctx, l) }()
+	ended, ready := make(chan error, 1), make(chan struct{})
+	g.ended = append(g.ended, ended)
+	program := follow.Program{
+		Follower: follow.Open(follow.Options{File: file, Needs: follow.Needs{Secret: server.PickersSecret}}),
+		Parts: []follow.Part{
+			follow.NewServed(func(ctx context.Context) error { return picker.NewService(p, log).Serve(ctx, l) }),
+			server.NewFeed(server.FeedOptions{Picker: p, Log: log}),
+		},
+		Ready: func() { close(ready) }, Log: log,
+	}
+	go func() { ended <- program.Run(ctx) }()
 	select {
 	case <-ready:
 		return nil
-	case err := <-fed:
-		fed <- nil
+	case err := <-ended:
+		ended <- nil
 		return err
 	}
 }

@@ -60,6 +60,8 @@ type Options struct {
 	// MaxInFlight is how many responses with configurations of extensions are sent at once. The next one is sent when an
 	// Envoy has answered, or has taken too long. It is for variants that are large. 0 means no limit.
 	MaxInFlight int
+	// HoldRemovals is how long an Envoy keeps a cluster after it has accepted that nothing refers to it any more.
+	HoldRemovals time.Duration
 }
 
 // Server serves delta ADS (RATIONALE.md#12). Its methods may be called by several goroutines at once.
@@ -72,6 +74,7 @@ type Server struct {
 	maxEnvoys           int           // how many Envoys may be connected at once
 	firstRequestTimeout time.Duration // how long a new stream may stay without a request
 	open                atomic.Int64  // how many streams are open, of all services
+	holdRemovals        time.Duration // see Options.HoldRemovals
 	maxInFlight         int           // see Options.MaxInFlight
 	slotTime            time.Duration // how long an Envoy may take to answer before the next one gets its slot
 	answerTimeout       time.Duration // how long an Envoy may take to answer before its stream ends
@@ -116,7 +119,7 @@ func New(o Options) *Server {
 	return &Server{
 		log: o.Log, services: o.Services, vary: o.Vary, answered: o.Answered, changed: make(chan struct{}, 1),
 		streams: map[*stream]struct{}{},
-		counts:  map[string]Count{}, maxInFlight: o.MaxInFlight, slotTime: slotTime,
+		counts:  map[string]Count{}, maxInFlight: o.MaxInFlight, holdRemovals: o.HoldRemovals, slotTime: slotTime,
 		answerTimeout: answerTimeout,
 		maxEnvoys:     cmp.Or(o.MaxEnvoys, DefaultMaxEnvoys), firstRequestTimeout: firstRequestTimeout,
 	}

@@ -27,7 +27,11 @@ type stream struct {
 	overLimit    bool                   // maxEnvoys were connected already
 	chosen       bool                   // the Envoy gets the other resources of Server.split
 	flight       flight
-	end          func(reason error) // ends the stream; set before the first request is read
+	// unreferenced is since when nothing refers to the clusters that are not in the collection unreferencedIn. It is zero
+	// if there are none, or something does.
+	unreferenced   time.Time
+	unreferencedIn *collection
+	end            func(reason error) // ends the stream; set before the first request is read
 }
 
 func (s *Server) connect(ctx context.Context) *stream {
@@ -219,7 +223,8 @@ func (st *stream) push() {
 //
 //   - Updates of types that refer to clusters wait until Envoy has answered the clusters. It answers when they are
 //     warm.
-//   - Removals of clusters wait until nothing in force refers to them.
+//   - Removals of clusters wait until nothing in force refers to them, and then for [Options].HoldRemovals: when Envoy
+//     accepts a change, its workers still choose clusters by what was before.
 //
 // A resource that Envoy does not have yet never waits, because Envoy's start may depend on it.
 func (st *stream) deferred(t resource.Type) deferrals {
@@ -233,8 +238,31 @@ func (st *stream) deferred(t resource.Type) deferrals {
 				return deferrals{removals: true}
 			}
 		}
+		return deferrals{removals: st.holdsRemovals()}
 	}
 	return deferrals{}
+}
+
+// holdsRemovals reports whether clusters to which nothing refers any more are to stay for now. When their time is over,
+// it pushes.
+func (st *stream) holdsRemovals() bool {
+	s, c, hold := st.types[resource.ClusterType], st.collection(resource.ClusterType), st.server.holdRemovals
+	if s.holds = s.wildcard && hold > 0 && s.hasRemovals(c); !s.holds {
+		st.unreferenced = time.Time{}
+		return false
+	}
+	if st.unreferenced.IsZero() || st.unreferencedIn != c {
+		st.unreferenced, st.unreferencedIn = time.Now(), c
+		time.AfterFunc(hold, func() {
+			st.server.mu.Lock()
+			defer st.server.mu.Unlock()
+			if _, connected := st.server.streams[st]; connected {
+				st.push()
+			}
+		})
+	}
+	s.holds = time.Since(st.unreferenced) < hold
+	return s.holds
 }
 
 // resendEndpoints marks the endpoints of the clusters in f to be sent again. Envoy builds a changed cluster anew and

@@ -34,6 +34,7 @@ type subscription struct {
 
 	sent       map[string]string // by name, the version sent last, accepted or not
 	accepted   map[string]string // by name, the version that Envoy holds
+	holds      bool              // what was removed stays for now
 	refused    map[string]string // by name, the version that Envoy has refused alone; "" is its removal
 	separate   map[string]bool   // names that must be sent in a response of their own
 	unanswered []*response       // responses that Envoy has not answered
@@ -219,9 +220,10 @@ func (s *subscription) recordVersion(c *collection) {
 	}
 }
 
-// hasAll reports whether Envoy has accepted everything of c that it should have, and holds nothing that was removed.
+// hasAll reports whether Envoy has accepted everything of c that it should have, and holds nothing that it was to drop
+// by now.
 func (s *subscription) hasAll(c *collection) bool {
-	if s.wildcard && len(s.accepted) != len(c.resources) {
+	if s.wildcard && !s.holds && len(s.accepted) != len(c.resources) {
 		return false
 	}
 	for name, r := range c.resources {
@@ -231,6 +233,16 @@ func (s *subscription) hasAll(c *collection) bool {
 		}
 	}
 	return true
+}
+
+// hasRemovals reports whether something that was sent is not in c.
+func (s *subscription) hasRemovals(c *collection) bool {
+	for name := range s.sent {
+		if c.resources[name] == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // requiredByAll reports whether every Envoy should have all resources of a type. That is so for listeners and clusters,

@@ -46,7 +46,7 @@ func BenchmarkBuild(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer l.Close()
-			s, err := New(Options{ADS: l, Config: c, ModulePath: "/f.wasm"})
+			s, err := New(Options{ADS: l, ModulePath: "/f.wasm"})
 			if err != nil {
 				b.Fatal(err)
 			}

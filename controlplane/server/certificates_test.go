@@ -41,7 +41,7 @@ func TestCertificatesExpire(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := folderWith(t, "ca_file: ca.pem\n"+oneModel(engine.URL), "ca.pem", long+soon)
-	p := start(t, folder, func(o *Options) { o.Certificates = []string{own, own, filepath.Join(folder, "none.pem")} })
+	p := start(t, folder, func(o *testOptions) { o.Certificates = []string{own, own, filepath.Join(folder, "none.pem")} })
 	p.ready()
 	eventually(t, "both", func() bool { return len(p.Status().Certificates) == 2 })
 	for _, one := range p.Status().Certificates {

@@ -3,9 +3,7 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
@@ -16,87 +14,53 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/operator/clients"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 )
 
 // configuration is the operator's configuration, with the values of its secrets and the servers known from before the
 // start.
 type configuration struct {
 	*config.Resolved
-	secrets    map[string]xds.SecretValue
+	secrets    map[string]config.SecretValue
 	clients    *clients.File // nil without a keys file
 	remembered remembered
 }
 
-// load reads the configuration and puts it in force. An error is logged and returned, and the old configuration stays
-// in force.
-func (s *Server) load(ctx context.Context) (err error) {
-	ctx, span := s.traces.begin(ctx, "load configuration")
-	defer func() { endSpan(span, err) }()
-	before := s.current
-	next, err := s.read()
-	if err == nil {
-		err = s.apply(ctx, next)
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	err = config.Locate(err, s.options.ConfigFile)
-	// The log and the metrics come first: who reads of it in the status finds it there too.
-	if err != nil {
-		s.log.Error("the configuration is refused; the last good one stays in force", "error", err)
-	}
-	s.metrics.loaded(err)
-	s.mu.Lock()
-	s.loadErr = err
-	if err == nil {
-		s.loaded = time.Now()
-	}
-	s.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	attributes := []any{"models", len(next.Config.Models), "pools", len(next.Pools), "versions", s.ads.Versions()}
-	if before != nil {
-		settings := changed(before, next)
-		attributes = append(attributes, "changed", settings)
-		span.SetAttributes(attribute.StringSlice("harmony.changed", settings))
-	}
-	s.log.Info("the configuration is in force", attributes...)
-	span.SetAttributes(attribute.Int("harmony.models", len(next.Config.Models)),
-		attribute.Int("harmony.pools", len(next.Pools)))
-	s.warnOnlyUp(next)
-	return nil
-}
-
-// maxListedChanges is how many changes a log line lists.
-const maxListedChanges = 20
-
-// changed returns the names of the settings that differ between two configurations, without their values.
-func changed(before, after *configuration) []string {
-	all := config.Changes(before.Config, after.Config)
-	for _, name := range slices.Sorted(maps.Keys(after.secrets)) {
-		if was, ok := before.secrets[name]; ok && !reflect.DeepEqual(was, after.secrets[name]) {
-			all = append(all, "the value of secrets["+name+"]")
+// Reading begins a span for a reading of the configuration. done notes in the status and in the metrics what has become
+// of it. It is for [follow.Program].
+func (s *Server) Reading(ctx context.Context) (context.Context, func(*follow.Version, []string, error)) {
+	inner, span := s.traces.begin(ctx, "load configuration")
+	return inner, func(v *follow.Version, changed []string, err error) {
+		defer endSpan(span, err)
+		if ctx.Err() != nil {
+			return
 		}
+		s.metrics.loaded(err)
+		s.mu.Lock()
+		s.loadErr = err
+		if err == nil {
+			s.loaded = time.Now()
+		}
+		s.mu.Unlock()
+		_ = s.run(ctx, func(context.Context) error { s.firstRead.Do(s.endSplit); return nil }) // it returns no error
+		if err != nil {
+			return
+		}
+		span.SetAttributes(attribute.Int("harmony.models", len(v.Config.Models)),
+			attribute.Int("harmony.pools", len(v.Resolved.Pools)))
+		if changed != nil {
+			span.SetAttributes(attribute.StringSlice("harmony.changed", changed))
+		}
+		s.warnOnlyUp(v.Config)
 	}
-	if !reflect.DeepEqual(before.clients, after.clients) {
-		all = append(all, "the clients of clients.keys_file")
-	}
-	if len(all) == 0 {
-		return []string{"nothing"}
-	}
-	if more := len(all) - maxListedChanges; more > 0 {
-		all = append(all[:maxListedChanges:maxListedChanges], fmt.Sprintf("and %d more", more))
-	}
-	return all
 }
 
 // warnOnlyUp logs settings that only harmony up uses. It logs the same settings once.
-func (s *Server) warnOnlyUp(c *configuration) {
-	if s.options.Adjust != nil {
-		return // harmony up uses them
+func (s *Server) warnOnlyUp(c *config.Config) {
+	if s.options.OwnEnvoy {
+		return
 	}
-	settings := c.Config.OnlyUp()
+	settings := c.OnlyUp()
 	if len(settings) > 0 && !slices.Equal(settings, s.warnedOnlyUp) {
 		s.log.Warn("settings are for harmony up only and have no effect here: set them in each Envoy's bootstrap", "settings",
 			settings)
@@ -104,92 +68,31 @@ func (s *Server) warnOnlyUp(c *configuration) {
 	s.warnedOnlyUp = settings
 }
 
-// read reads the configuration file and the secrets' files. They are watched before they are read, so no later change
-// is missed.
-func (s *Server) read() (*configuration, error) {
-	c := s.options.Config
-	if file := s.options.ConfigFile; file != "" {
-		s.watchFiles(nil, false)
-		var err error
-		if c, err = config.Load(file); err != nil {
-			return nil, err
+// Check returns why Envoys cannot get a configuration: it builds the resources, and sends nothing. It implements
+// [follow.Part].
+func (s *Server) Check(ctx context.Context, v *follow.Version) error {
+	return s.run(ctx, func(context.Context) error {
+		r, err := s.build(s.configurationOf(v))
+		if err != nil {
+			return asConfigError(err)
 		}
-		if s.options.Adjust != nil {
-			if err = s.options.Adjust(c); err != nil {
-				return nil, err
-			}
-		}
-	}
-	resolved, err := c.Resolve()
-	if err != nil {
-		return nil, err
-	}
-	next := &configuration{Resolved: resolved, remembered: s.remembered}
-	s.watchFiles(next, false)
-	if next.secrets, err = readSecrets(c, s.options.RefuseSecrets); err != nil {
-		return nil, err
-	}
-	next.clients, err = ReadClients(c)
-	return next, err
+		return r.Check()
+	})
 }
 
-// ReadClients reads the keys file of a configuration. Without one the result is nil.
-func ReadClients(c *config.Config) (*clients.File, error) {
-	if c.Clients.KeysFile == "" {
-		return nil, nil //nolint:nilnil // as documented
-	}
-	f, err := clients.Load(c.Clients.KeysFile)
-	if err != nil {
-		return nil, &config.Error{Field: "clients.keys_file", Reason: err.Error()}
-	}
-	return f, nil
+// Apply puts a configuration in force. It implements [follow.Part].
+func (s *Server) Apply(ctx context.Context, v *follow.Version) error {
+	return s.run(ctx, func(context.Context) error { return s.apply(ctx, s.configurationOf(v)) })
 }
 
-// secretFiles returns the files of the secrets that are used. When one of them changes, the whole configuration is read
-// again.
-func (c *configuration) secretFiles() []string {
-	files := []string{c.Config.Clients.KeysFile}
-	for _, secret := range c.Config.Secrets {
-		if !c.Config.Uses(secret.Name) {
-			continue
-		}
-		files = append(files, secret.File, secret.Certificate, secret.Key)
-	}
-	return files
+func (s *Server) configurationOf(v *follow.Version) *configuration {
+	return &configuration{Resolved: v.Resolved, secrets: v.Secrets, clients: v.Clients, remembered: s.remembered}
 }
 
-// watchFiles sets the files whose changes make the configuration be read again: the configuration file and the files
-// that it refers to. The pools' watcher follows servers files by itself. They are in the set only while a configuration
-// is not in force, because one of them may be the reason.
-func (s *Server) watchFiles(next *configuration, inForce bool) {
-	if s.options.ConfigFile == "" {
-		return
-	}
-	files := []string{s.options.ConfigFile}
-	if s.current != nil && !inForce {
-		files = append(files, s.current.secretFiles()...)
-	}
-	if next != nil {
-		files = append(files, next.secretFiles()...)
-		for i := range next.Pools {
-			if !inForce {
-				files = append(files, next.Pools[i].ServersFile, next.Config.CAFile)
-			}
-		}
-	}
-	s.files.Set(slices.DeleteFunc(files, func(f string) bool { return f == "" }))
-}
+// Drain implements [follow.Part]. The control plane begins nothing that lasts.
+func (s *Server) Drain() {}
 
-// apply puts a configuration in force. It first builds the resources once without any effect, so that an error changes
-// nothing.
 func (s *Server) apply(ctx context.Context, next *configuration) error {
-	r, err := s.build(next)
-	if err != nil {
-		return asConfigError(err)
-	}
-	if err := r.Check(); err != nil {
-		return err
-	}
 	if err := s.pools.Set(next.watchedPools()); err != nil {
 		return asConfigError(err)
 	}
@@ -202,7 +105,8 @@ func (s *Server) apply(ctx context.Context, next *configuration) error {
 	}
 	s.weigh(next, s.pools.Servers(), load.ByEarlierLoad)
 	s.updateContexts(next)
-	if r, err = s.build(next); err == nil {
+	r, err := s.build(next)
+	if err == nil {
 		_, err = s.push(ctx, r, false)
 	}
 	if err != nil {
@@ -216,7 +120,6 @@ func (s *Server) apply(ctx context.Context, next *configuration) error {
 	s.mu.Unlock()
 	CountFailed(s.options.History, next.Resolved)
 	s.beside.notify()
-	s.watchFiles(next, true)
 	s.updateConditions()
 	return nil
 }
@@ -312,6 +215,10 @@ func (s *Server) xdsOptions(c *configuration) xds.Options {
 		servers[p.Name] = all
 	}
 	c.keepRefusing(servers, states)
+	var deputy clients.Hash
+	if c.Config.ResponsesService.Runs() {
+		deputy = s.options.Deputy
+	}
 	return xds.Options{ModulePath: s.modulePath(), CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets,
-		Contexts: s.contexts.tokens(), Clients: c.clients, Deputy: s.options.Deputy}
+		Contexts: s.contexts.tokens(), Clients: c.clients, Deputy: deputy}
 }

@@ -28,7 +28,7 @@ func TestSmallestContextCounts(t *testing.T) {
 	large, small := newModelServer(t, 131072, 400), newModelServer(t, 4096, 400)
 	other := newModelServer(t, 131072, 400) // so that another server can always be asked, as the filter is told
 	folder := folderWith(t, twoServers("", large, other, small))
-	hold := func(o *Options) { o.WeightInterval = 5 * time.Millisecond }
+	hold := func(o *testOptions) { o.WeightInterval = 5 * time.Millisecond }
 	p := start(t, folder, hold)
 	e := startEnvoy(t, p.ads, "one")
 	has := func(n int) bool {
@@ -73,7 +73,7 @@ func TestSmallestContextCounts(t *testing.T) {
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
-	p = start(t, folder, hold, func(o *Options) { o.ContextHold = time.Nanosecond })
+	p = start(t, folder, hold, func(o *testOptions) { o.ContextHold = time.Nanosecond })
 	e = startEnvoy(t, p.ads, "one")
 	eventually(t, "the larger context", func() bool {
 		return p.current() && !strings.Contains(e.text(t, resource.ExtensionConfigType, "harmony"), "context_length")

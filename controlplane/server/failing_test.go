@@ -18,7 +18,7 @@ func TestFailedAttempts(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
 	var ahead atomic.Int64
 	past := history.New(history.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
-	p := start(t, folderWith(t, oneModel(engine.URL)), func(o *Options) { o.History = past })
+	p := start(t, folderWith(t, oneModel(engine.URL)), func(o *testOptions) { o.History = past })
 	p.ready()
 	e := newPusher(t, p, "127.0.0.1", nil)
 	e.is("edge-1")

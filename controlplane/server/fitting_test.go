@@ -2,8 +2,6 @@ package server
 
 import (
 	"errors"
-	"net"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -62,7 +60,7 @@ func TestServersThatDoNotFit(t *testing.T) {
 // TestFromHTTPToHTTPS checks that a pool in force can change its scheme.
 func TestFromHTTPToHTTPS(t *testing.T) {
 	const text = "models: [{name: m, servers: ['vllm=http://localhost:1']}]\n"
-	p := start(t, folderWith(t, text), func(o *Options) { o.CAFile = "/etc/ssl/certs/ca-certificates.crt" })
+	p := start(t, folderWith(t, text), func(o *testOptions) { o.CAFile = "/etc/ssl/certs/ca-certificates.crt" })
 	p.ready()
 	p.write("config.yaml", strings.ReplaceAll(text, "http:", "https:"))
 	eventually(t, "https", func() bool {
@@ -73,17 +71,9 @@ func TestFromHTTPToHTTPS(t *testing.T) {
 
 // TestABadServersFileAtTheStart checks that a bad servers file at the start is an error of the configuration.
 func TestABadServersFileAtTheStart(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := folderWith(t, twoPools, "a.yaml", "- nonsense\n", "b.yaml", "[]\n")
-	s, err := New(Options{ConfigFile: filepath.Join(folder, "config.yaml"), ModulePath: "/filter.wasm", ADS: l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := start(t, folderWith(t, twoPools, "a.yaml", "- nonsense\n", "b.yaml", "[]\n"))
 	var wrong *config.Error
-	if err := s.Run(t.Context()); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "a.yaml:1: ") {
+	if err := p.failure(); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "a.yaml:1: ") {
 		t.Errorf("got %v", err)
 	}
 }

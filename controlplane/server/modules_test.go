@@ -15,7 +15,7 @@ import (
 )
 
 // handsOut makes a control plane hand out the file filter.wasm of its folder.
-func handsOut(o *Options) {
+func handsOut(o *testOptions) {
 	o.ModulePath, o.ModuleFile = "", filepath.Join(filepath.Dir(o.ConfigFile), "filter.wasm")
 }
 
@@ -72,7 +72,7 @@ func TestFilterIsHandedOut(t *testing.T) {
 // TestFilterThatStaysTheSame checks that a filter without a file is handed out, and that its status has no path.
 func TestFilterThatStaysTheSame(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
-	p := start(t, folderWith(t, oneModel(engine.URL)), func(o *Options) { o.ModulePath, o.Module = "", stub.Filter("1") })
+	p := start(t, folderWith(t, oneModel(engine.URL)), func(o *testOptions) { o.ModulePath, o.Module = "", stub.Filter("1") })
 	wantFilter(t, startEnvoy(t, p.ads, "one"), "1")
 	eventually(t, "current", p.current)
 	if got := p.Status().Filter; got.File != "" || got.OnEnvoys || got.Version != "1" || got.Error != "" {

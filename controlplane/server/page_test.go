@@ -24,7 +24,7 @@ func TestPage(t *testing.T) {
 	}))
 	defer gateway.Close()
 	engine := newEngine(t, `{"id":"m"}`)
-	p := start(t, folderWith(t, oneModel(engine.URL)), func(o *Options) {
+	p := start(t, folderWith(t, oneModel(engine.URL)), func(o *testOptions) {
 		o.Gateway, o.TapKey = gateway.URL, "0123456789abcdef"
 		o.History = history.New(history.Options{Interval: 50 * time.Millisecond, Length: time.Minute, Delay: time.Millisecond})
 	})

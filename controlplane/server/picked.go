@@ -2,67 +2,64 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
 	"github.com/harmonyedge/harmonyedge/controlplane/picker"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
-	"github.com/harmonyedge/harmonyedge/controlplane/xds"
-	"github.com/harmonyedge/harmonyedge/internal/watch"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 )
 
 // feedInterval is the time between two looks at the servers' states and loads.
 const feedInterval = time.Second
 
-// PickerOptions are the settings of [FeedPicker].
-type PickerOptions struct {
-	// ConfigFile is the path of the configuration, which is read again whenever it changes.
-	ConfigFile string
+// FeedOptions are the settings of a [Feed].
+type FeedOptions struct {
 	// Picker gets the servers.
 	Picker *picker.Picker
 	// Log receives changes and errors. If it is nil, nothing is logged.
 	Log *slog.Logger
-	// Fed is called when the picker has its first servers. It may be nil.
-	Fed func()
 	// Pools are the settings of the [pools.Watcher]. Their Log is replaced by the one above.
 	Pools pools.Options
 }
 
-// FeedPicker follows the servers of the pools that have a picker, and gives them to it until ctx ends. It then returns
-// nil. It returns an error if there is no configuration to begin with.
-func FeedPicker(ctx context.Context, o PickerOptions) error {
+// Feed follows the servers of the pools that have a picker, and gives them to it. It is a [follow.Part].
+type Feed struct {
+	o     FeedOptions
+	pools *pools.Watcher
+
+	mu      sync.Mutex
+	current *configuration // nil before the first
+}
+
+// NewFeed returns a feed. The caller must call [Feed.Run].
+func NewFeed(o FeedOptions) *Feed {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Pools.Log = o.Log
-	f := feed{o: o, pools: pools.New(o.Pools), files: watch.New(o.Log)}
+	return &Feed{o: o, pools: pools.New(o.Pools)}
+}
+
+// PickersSecret is the [follow.Needs] of a program with a [Feed]: the secrets of servers. Those of listeners may not be
+// on its machine.
+func PickersSecret(r *config.Resolved, name string) bool {
+	return slices.ContainsFunc(r.Pools, func(p config.ResolvedPool) bool { return p.Asked() && p.Authorization == name })
+}
+
+// Run gives the picker the servers until ctx ends.
+func (f *Feed) Run(ctx context.Context) error {
 	defer f.pools.Close()
-	defer f.files.Close()
-	if err := f.load(); err != nil {
-		return err
-	}
-	wait, cancel := context.WithTimeout(ctx, resolveTimeout)
-	_ = f.pools.Resolved(wait) // a name that takes longer adds its servers later
-	cancel()
-	f.set()
-	if o.Fed != nil {
-		o.Fed()
-	}
 	ticks := time.NewTicker(feedInterval)
 	defer ticks.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-f.files.Changed():
-			if err := f.load(); err != nil {
-				o.Log.Error("the configuration is refused; the last good one stays in force", "error", err)
-			} else {
-				o.Log.Info("the configuration is in force")
-			}
 		case <-f.pools.Changed():
 		case <-ticks.C:
 		}
@@ -70,51 +67,39 @@ func FeedPicker(ctx context.Context, o PickerOptions) error {
 	}
 }
 
-// feed is what [FeedPicker] works with.
-type feed struct {
-	o       PickerOptions
-	pools   *pools.Watcher
-	files   *watch.Files
-	current *configuration
+// Drain implements [follow.Part]. The feed begins nothing that lasts.
+func (f *Feed) Drain() {}
+
+// Check implements [follow.Part].
+func (f *Feed) Check(_ context.Context, v *follow.Version) error {
+	if len(f.watched(v)) == 0 {
+		return &config.Error{Field: "pools",
+			Reason: "no pool has policy: picker with a url; there is nothing to choose here"}
+	}
+	return nil
 }
 
-// load reads the configuration and puts it in force.
-func (f *feed) load() error {
-	files := []string{f.o.ConfigFile}
-	defer func() { f.files.Set(files) }()
-	f.files.Set(files) // before it is read, so that no change is missed
-	c, err := config.Load(f.o.ConfigFile)
-	if err != nil {
-		return err
+// Apply implements [follow.Part]. When it returns, the picker has the servers of the configuration.
+func (f *Feed) Apply(ctx context.Context, v *follow.Version) error {
+	if err := f.pools.Set(f.watched(v)); err != nil {
+		return asConfigError(err)
 	}
-	resolved, err := c.Resolve()
-	if err != nil {
-		return config.Locate(err, f.o.ConfigFile)
-	}
-	next := &configuration{Resolved: resolved, secrets: map[string]xds.SecretValue{}}
-	watched := map[string]bool{}
-	for i := range resolved.Pools {
-		watched[resolved.Pools[i].Name] = resolved.Pools[i].Asked()
-	}
-	// Only the secrets of servers are read. Secrets of listeners may not be on this machine.
-	for i := range c.Secrets {
-		secret := &c.Secrets[i]
-		for j := range resolved.Pools {
-			if p := &resolved.Pools[j]; !watched[p.Name] || p.Authorization != secret.Name {
-				continue
-			}
-			files = append(files, secret.File)
-			value, field, err := readSecret(secret)
-			if err != nil {
-				return config.Locate(&config.Error{Field: fmt.Sprintf("secrets[%d]%s", i, field), Reason: err.Error()},
-					f.o.ConfigFile)
-			}
-			next.secrets[secret.Name] = value
-		}
-	}
+	wait, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	_ = f.pools.Resolved(wait) // a name that takes longer adds its servers later
+	f.mu.Lock()
+	f.current = &configuration{Resolved: v.Resolved, secrets: v.Secrets}
+	f.mu.Unlock()
+	f.set()
+	return nil
+}
+
+// watched returns the pools that have a picker.
+func (f *Feed) watched(v *follow.Version) []pools.Pool {
+	next := &configuration{Resolved: v.Resolved, secrets: v.Secrets}
 	var all []pools.Pool
 	for _, p := range next.watchedPools() {
-		if !watched[p.Name] {
+		if !v.Resolved.Pool(p.Name).Asked() {
 			continue
 		}
 		if p.LoadInterval == 0 {
@@ -122,19 +107,16 @@ func (f *feed) load() error {
 		}
 		all = append(all, p)
 	}
-	if len(all) == 0 {
-		return config.Locate(&config.Error{Field: "pools",
-			Reason: "no pool has policy: picker with a url; there is nothing to choose here"}, f.o.ConfigFile)
-	}
-	if err := f.pools.Set(all); err != nil {
-		return asConfigError(err)
-	}
-	f.current = next
-	return nil
+	return all
 }
 
 // set gives the picker the present servers.
-func (f *feed) set() {
+func (f *Feed) set() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.current == nil {
+		return
+	}
 	states, now := f.pools.Servers(), time.Now()
 	all := map[string][]picker.Server{}
 	for i := range f.current.Pools {

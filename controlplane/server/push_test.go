@@ -109,7 +109,7 @@ func TestPushesOfOthers(t *testing.T) {
 	authority := newAuthority(t)
 	for _, secured := range []bool{false, true} {
 		engine := newEngine(t, `{"id":"m"}`)
-		p := start(t, folderWith(t, oneModel(engine.URL)), func(o *Options) {
+		p := start(t, folderWith(t, oneModel(engine.URL)), func(o *testOptions) {
 			if secured {
 				o.ADS = tls.NewListener(o.ADS, authority.server())
 			}

@@ -21,9 +21,9 @@ import (
 )
 
 // takesCommands makes a control plane take commands at a socket.
-func takesCommands(t *testing.T) func(o *Options) {
+func takesCommands(t *testing.T) func(o *testOptions) {
 	t.Helper()
-	return func(o *Options) {
+	return func(o *testOptions) {
 		folder, err := os.MkdirTemp("", "control") // short enough for a socket
 		if err != nil {
 			t.Fatal(err)

@@ -25,7 +25,7 @@ func TestSecretsAreRefused(t *testing.T) {
 	}
 	write("key", "sesame")
 	write("config.yaml", without+secret) // the secret is not used
-	p := start(t, folder, func(o *Options) { o.RefuseSecrets = why })
+	p := start(t, folder, func(o *testOptions) { o.Follow.Needs.RefuseSecrets = why })
 	e := startEnvoy(t, p.ads, "one", "key")
 	eventually(t, "current", p.current)
 	p.write("config.yaml", without+"  authorization: key\n"+secret)
@@ -37,7 +37,7 @@ func TestSecretsAreRefused(t *testing.T) {
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
-	restarted := start(t, folder, func(o *Options) { o.RefuseSecrets, o.StateDir = why, "" })
+	restarted := start(t, folder, func(o *testOptions) { o.Follow.Needs.RefuseSecrets, o.StateDir = why, "" })
 	eventually(t, "refused at the start", func() bool {
 		return strings.Contains(restarted.log.String(), "secrets[0]: "+why)
 	})

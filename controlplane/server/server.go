@@ -23,7 +23,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/rollout"
 	"github.com/harmonyedge/harmonyedge/internal/watch"
 	"github.com/harmonyedge/harmonyedge/operator/clients"
-	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
@@ -33,6 +32,9 @@ const (
 	// coalesce is the shortest time between two pushes of changed servers, so that many servers that are added at once are
 	// one push.
 	coalesce = 10 * time.Millisecond
+	// holdRemovals is how long Envoys keep clusters to which nothing refers any more. Their workers need tens of
+	// milliseconds to take a change that the Envoy has accepted, and more on a busy machine.
+	holdRemovals = 5 * time.Second
 	// saveInterval is the shortest time between two writes of the last good snapshot.
 	saveInterval = time.Second
 )
@@ -42,14 +44,12 @@ const snapshotFile = "snapshot.json"
 
 // Options are the settings of a [Server].
 type Options struct {
-	// ConfigFile is the path of the configuration. The file is read again whenever it changes. If it is empty, Config is
-	// the configuration. Exactly one of the two must be set.
+	// ConfigFile is the path of the configuration, for the status. It is empty if there is none.
 	ConfigFile string
-	Config     *config.Config
+	// OwnEnvoy reports whether the program runs the Envoy itself, so that the settings for it are in force.
+	OwnEnvoy bool
 	// Deputy is the hash of the key of the program's own responses service, or zero. No keys file has it.
 	Deputy clients.Hash
-	// Adjust applies a program's flags to each configuration that is read. It may be nil.
-	Adjust func(*config.Config) error
 	// StateDir is the folder for the last good snapshot. If it is empty, the snapshot is not saved.
 	StateDir string
 	// ModuleFile is the path of the filter's module. Envoys get its content from here, and get the new content when the
@@ -72,9 +72,6 @@ type Options struct {
 	// History gets what the status says of servers and Envoys, and what Envoys push. If it is nil, nothing is kept, and
 	// the page has no plots.
 	History *history.History
-	// RefuseSecrets is why a configuration that uses secrets is refused: peers that must not have them may connect to ADS.
-	// If it is empty, secrets are allowed.
-	RefuseSecrets string
 	// MaxEnvoys is how many Envoys may be connected at once. 0 means [ads.DefaultMaxEnvoys].
 	MaxEnvoys int
 	// Version is the version of this program, for the status and the metrics.
@@ -98,7 +95,7 @@ type Options struct {
 	ContextHold time.Duration
 }
 
-// Server is a control plane. [New] makes one, and [Server.Run] runs it.
+// Server is a control plane, a [follow.Part]. [New] makes one, and [Server.Run] runs it.
 type Server struct {
 	options  Options
 	log      *slog.Logger
@@ -109,7 +106,6 @@ type Server struct {
 	receiver *pushed.Receiver // nil without a history
 	watch    *rollout.Watch   // what a rollout is judged by
 	commands chan command
-	files    *watch.Files
 	modules  *modules
 	metrics  *metrics
 	traces   traces
@@ -118,6 +114,7 @@ type Server struct {
 	moduleFiles *watch.Files
 
 	ready   chan struct{} // closed by the first snapshot
+	begun   chan struct{} // closed when the last good snapshot is served, or there is none
 	unsaved chan struct{} // holds a value while a snapshot waits to be saved
 
 	// Only the goroutine of Run uses these.
@@ -126,7 +123,10 @@ type Server struct {
 	pushedLast     time.Time
 	failing        map[string]int    // by pool, the failed attempts at the last look
 	loggedProblems map[string]string // by pool, the problem logged last
-	warnedOnlyUp   []string          // the settings for harmony up that were logged last
+
+	// Only the goroutine that reads the configuration uses these.
+	firstRead    sync.Once
+	warnedOnlyUp []string // the settings for harmony up that were logged last
 
 	mu              sync.Mutex
 	current         *configuration // the configuration in force; nil before the first
@@ -149,9 +149,6 @@ type Server struct {
 func New(o Options) (*Server, error) {
 	if o.ADS == nil {
 		return nil, errors.New("the control plane has no address for Envoys")
-	}
-	if (o.ConfigFile == "") == (o.Config == nil) {
-		return nil, errors.New("the control plane needs either Options.ConfigFile or Options.Config")
 	}
 	modulesSet := 0
 	for _, set := range []bool{o.ModuleFile != "", o.Module != nil, o.ModulePath != ""} {
@@ -176,6 +173,7 @@ func New(o Options) (*Server, error) {
 		reach:          reach.New(o.Reach),
 		loggedProblems: map[string]string{},
 		ready:          make(chan struct{}), unsaved: make(chan struct{}, 1),
+		begun: make(chan struct{}),
 		watch: rollout.NewWatch(2 * cmp.Or(o.MaxEnvoys, ads.DefaultMaxEnvoys)), commands: make(chan command),
 	}
 	if o.History != nil {
@@ -185,7 +183,7 @@ func New(o Options) (*Server, error) {
 		addRefused(o.History, s.started, 0) // a refusal in the first interval is a gain too
 	}
 	s.ads = ads.New(ads.Options{Log: o.Log, Services: s.services, Vary: handedOut.vary,
-		Answered: s.traces.answered, MaxEnvoys: o.MaxEnvoys, MaxInFlight: inFlight})
+		Answered: s.traces.answered, MaxEnvoys: o.MaxEnvoys, MaxInFlight: inFlight, HoldRemovals: holdRemovals})
 	s.metrics = newMetrics(s)
 	return s, nil
 }
@@ -202,15 +200,15 @@ func (s *Server) services(ctx context.Context, g grpc.ServiceRegistrar) {
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // Run runs the control plane until ctx ends, and then returns nil. It returns an error if a necessary part fails: a
-// listener, or the first configuration when there is no saved snapshot. The listeners are closed when it returns.
+// listener, or the filter. The listeners are closed when it returns.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.options.Pools.Log = s.log
 	s.pools = pools.New(s.options.Pools)
 	defer s.pools.Close()
-	s.files = watch.New(s.log)
-	defer s.files.Close()
+	begun := sync.OnceFunc(func() { close(s.begun) })
+	defer begun()
 	s.moduleFiles = watch.New(s.log)
 	defer s.moduleFiles.Close()
 
@@ -234,7 +232,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.options.StateDir != "" {
 		part(s.saveSnapshots)
 	}
-	if err := s.loop(ctx); err != nil {
+	if err := s.loop(ctx, begun); err != nil {
 		cancel(err)
 	}
 	<-ctx.Done()
@@ -250,8 +248,20 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// loop runs the only goroutine that decides which resources Envoys get.
-func (s *Server) loop(ctx context.Context) error {
+// Restored waits until the control plane has begun, and reports whether it serves the last good snapshot of an earlier
+// run: it can then do without a configuration.
+func (s *Server) Restored() bool {
+	<-s.begun
+	select {
+	case <-s.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// loop runs the only goroutine that decides which resources Envoys get. It calls begun when it takes configurations.
+func (s *Server) loop(ctx context.Context, begun func()) error {
 	s.restoreRollout()
 	s.restore()
 	if _, err := s.loadModule(); err != nil && s.module.SHA256 == "" {
@@ -259,16 +269,9 @@ func (s *Server) loop(ctx context.Context) error {
 	} else if err == nil {
 		s.ownModuleChanged()
 	}
-	if err := s.load(ctx); err != nil {
-		select {
-		case <-s.ready: // the last good snapshot is served
-		default:
-			return err
-		}
-	}
+	begun()
 	weights := time.NewTicker(cmp.Or(s.options.WeightInterval, weightInterval))
 	defer weights.Stop()
-	s.endSplit()
 	look := time.NewTicker(lookInterval)
 	defer look.Stop()
 	for {
@@ -283,8 +286,6 @@ func (s *Server) loop(ctx context.Context) error {
 		case <-look.C:
 			s.lookAtRollout(ctx)
 			s.logFailing()
-		case <-s.files.Changed():
-			_ = s.load(ctx) // an error is logged, and the last good configuration stays in force
 		case <-s.moduleFiles.Changed():
 			s.changeModule(ctx)
 		case <-s.pools.Changed():

@@ -26,6 +26,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/filterfile/stub"
 	"github.com/harmonyedge/harmonyedge/internal/memlog"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
@@ -54,8 +55,14 @@ func (p *testServer) failure() error {
 	}
 }
 
+// testOptions are those of the control plane, and of what follows its configuration.
+type testOptions struct {
+	Options
+	Follow follow.Options
+}
+
 // start runs a control plane with the configuration file in a folder. The folder is also its state folder.
-func start(t *testing.T, folder string, change ...func(*Options)) *testServer {
+func start(t *testing.T, folder string, change ...func(*testOptions)) *testServer {
 	t.Helper()
 	p := &testServer{t: t, folder: folder, log: &memlog.Log{}}
 	var listeners [2]net.Listener
@@ -66,21 +73,22 @@ func start(t *testing.T, folder string, change ...func(*Options)) *testServer {
 		}
 	}
 	p.ads, p.url = listeners[0].Addr().String(), "http://"+listeners[1].Addr().String()
-	o := Options{
+	o := testOptions{Options: Options{
 		ConfigFile: p.file("config.yaml"), StateDir: p.file("state"), ModulePath: "/filter.wasm", Version: "1.2.3",
 		ADS: listeners[0], HTTP: listeners[1], Log: slog.New(slog.NewTextHandler(p.log, nil)),
 		Pools: pools.Options{ReadyInterval: 20 * time.Millisecond}, History: history.New(history.Options{}),
-	}
+	}, Follow: follow.Options{File: p.file("config.yaml"), Needs: follow.Needs{Secret: follow.Every, Clients: true}}}
 	for _, change := range change {
 		change(&o)
 	}
 	var err error
-	if p.Server, err = New(o); err != nil {
+	if p.Server, err = New(o.Options); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.done = make(chan error, 1)
-	go func() { p.done <- p.Run(ctx) }()
+	program := p.program(o)
+	go func() { p.done <- program.Run(ctx) }()
 	p.stop = sync.OnceValue(func() error {
 		cancel()
 		select {
@@ -92,6 +100,13 @@ func start(t *testing.T, folder string, change ...func(*Options)) *testServer {
 	})
 	t.Cleanup(func() { _ = p.stop() })
 	return p
+}
+
+// program returns the program with the control plane as its only part.
+func (p *testServer) program(o testOptions) *follow.Program {
+	o.Follow.Log = o.Log
+	return &follow.Program{Follower: follow.Open(o.Follow), Parts: []follow.Part{p.Server}, Reading: p.Reading,
+		Without: p.Restored, Log: o.Log}
 }
 
 func (p *testServer) file(name string) string { return filepath.Join(p.folder, name) }
@@ -269,7 +284,7 @@ func TestAMissingFileThatAppearsIsRead(t *testing.T) {
 
 func TestServersComeAndGoWithoutAReload(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
-	p := start(t, folderWith(t, ""), func(o *Options) {
+	p := start(t, folderWith(t, ""), func(o *testOptions) {
 		folder := filepath.Dir(o.ConfigFile)
 		text := oneModel(engine.URL) + "  servers_file: " + filepath.Join(folder, "servers.yaml") + "\n"
 		for name, text := range map[string]string{"config.yaml": text, "servers.yaml": "[]\n"} {
@@ -383,7 +398,7 @@ func TestARestartTakesNoServersAway(t *testing.T) {
 	lookup := func(context.Context, string, string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 	}
-	p := start(t, folder, func(o *Options) { o.Pools.Lookup = lookup })
+	p := start(t, folder, func(o *testOptions) { o.Pools.Lookup = lookup })
 	eventually(t, "pushed with one that is not ready", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -399,7 +414,7 @@ func TestARestartTakesNoServersAway(t *testing.T) {
 		return nil, &net.DNSError{Err: "nobody there", IsTemporary: true}
 	}
 	silent.Store(true) // the restarted control plane cannot learn the server's state
-	restarted := start(t, folder, func(o *Options) { o.Pools.Lookup = away })
+	restarted := start(t, folder, func(o *testOptions) { o.Pools.Lookup = away })
 	eventually(t, "in force", func() bool { return !restarted.Status().Configuration.Loaded.IsZero() })
 	status := restarted.Status()
 	if fmt.Sprint(status.Snapshot.Versions) != fmt.Sprint(versions) {
@@ -419,7 +434,7 @@ func TestARestartTakesNoServersAway(t *testing.T) {
 func TestSecretsReachOnlyEnvoys(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
 	folder := t.TempDir()
-	p := start(t, folder, func(o *Options) {
+	p := start(t, folder, func(o *testOptions) {
 		for name, text := range map[string]string{
 			"config.yaml": oneModel(engine.URL) + "  authorization: key\nsecrets:\n- name: key\n  file: " +
 				filepath.Join(folder, "key") + "\n",
@@ -476,7 +491,9 @@ func TestAConfigurationWithoutAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, t.TempDir(), func(o *Options) { o.ConfigFile, o.StateDir, o.Config, o.HTTP = "", "", c, nil })
+	p := start(t, t.TempDir(), func(o *testOptions) {
+		o.ConfigFile, o.StateDir, o.Follow.File, o.Follow.Config, o.HTTP = "", "", "", c, nil
+	})
 	p.ready()
 	startEnvoy(t, p.ads, "one")
 	eventually(t, "current", p.current)
@@ -488,14 +505,13 @@ func TestAConfigurationWithoutAFile(t *testing.T) {
 	}
 }
 
-func TestNewWantsOneConfiguration(t *testing.T) {
+func TestNewWantsListenerAndFilter(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	for _, o := range []Options{{}, {ADS: l}, {ADS: l, ConfigFile: "x", Config: config.Default(), ModulePath: "/f"},
-		{ADS: l, ConfigFile: "x"}, {ADS: l, ConfigFile: "x", ModulePath: "/f", ModuleFile: "/f"}} {
+	for _, o := range []Options{{}, {ADS: l}, {ADS: l, ModulePath: "/f", ModuleFile: "/f"}, {ModulePath: "/f"}} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}
@@ -510,7 +526,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
 	asked := oneModel(engine.URL) + "  load: {interval: 1s}\nresponses_service: {url: " + newEngine(t, "").URL + "}\n"
 	folder := folderWith(t, asked, "filter.wasm", string(stub.Filter("1")), "own.pem", certificateUntil(t, time.Hour))
-	p := start(t, folder, handsOut, func(o *Options) { o.Certificates = []string{filepath.Join(folder, "own.pem")} })
+	p := start(t, folder, handsOut, func(o *testOptions) { o.Certificates = []string{filepath.Join(folder, "own.pem")} })
 	p.ready()
 	// Ready is closed shortly before the pools are known.
 	eventually(t, "a pool", func() bool {

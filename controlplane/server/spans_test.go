@@ -52,7 +52,7 @@ func (l *spanList) path(name, failure string) string {
 func TestSpans(t *testing.T) {
 	spans := &spanList{}
 	engine := newEngine(t, `{"id":"m"}`)
-	p := start(t, folderWith(t, oneModel(engine.URL)), func(o *Options) {
+	p := start(t, folderWith(t, oneModel(engine.URL)), func(o *testOptions) {
 		o.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)).Tracer("test")
 	})
 	e := startEnvoy(t, p.ads, "one")

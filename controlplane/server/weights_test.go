@@ -60,7 +60,7 @@ func weighingPool(settings string, servers ...*loaded) string {
 
 const byLoad = "  load: {weights: true, interval: 500ms}\n"
 
-func weigh(o *Options) { o.WeightInterval = 20 * time.Millisecond }
+func weigh(o *testOptions) { o.WeightInterval = 20 * time.Millisecond }
 
 // shown returns a server as the status has it.
 func (p *testServer) shown(s *loaded) PoolServer {

@@ -57,7 +57,7 @@ type Options struct {
 	Deputy  clients.Hash
 	// Secrets are the values of the configuration's secrets, by name, for Envoys that get them over SDS. If it is nil,
 	// Envoy reads the files and the environment itself.
-	Secrets map[string]SecretValue
+	Secrets map[string]config.SecretValue
 }
 
 // Server is one address of a pool.

@@ -102,9 +102,9 @@ func build(c *config.Config, o Options) (*Resources, error) {
 // of the pool h200 is not ready.
 func withDiscovery(t *testing.T, c *config.Config, o Options) Options {
 	t.Helper()
-	o.Servers, o.Secrets = map[string][]Server{}, map[string]SecretValue{}
+	o.Servers, o.Secrets = map[string][]Server{}, map[string]config.SecretValue{}
 	for i, s := range c.Secrets {
-		o.Secrets[s.Name] = SecretValue{Token: fmt.Sprint("token-", i), Certificate: []byte("certificate"),
+		o.Secrets[s.Name] = config.SecretValue{Token: fmt.Sprint("token-", i), Certificate: []byte("certificate"),
 			Key: []byte("key")}
 	}
 	resolved, err := c.Resolve()

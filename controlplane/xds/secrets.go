@@ -13,12 +13,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
-// SecretValue is the value of a secret: a token, or a certificate with its key in PEM.
-type SecretValue struct {
-	Token            string
-	Certificate, Key []byte
-}
-
 // secrets returns Envoy's secrets, by the names of the configuration, with their values or with where Envoy finds them.
 func (b *builder) secrets() []*tlsv3.Secret {
 	var all []*tlsv3.Secret

@@ -1,66 +1,49 @@
 package limits
 
 import (
-	"log/slog"
-	"sync"
-	"sync/atomic"
+	"context"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/internal/watch"
 	"github.com/harmonyedge/harmonyedge/operator/clients"
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 	"github.com/harmonyedge/harmonyedge/services/limits/ledger"
 )
 
-// KeysFile has the [Rules] of a keys file. It is read again whenever it changes; while it has an error, the last good
-// one stays in force. Used tokens stay used, as much of each limit as before.
-type KeysFile struct {
-	file    atomic.Pointer[clients.File]
-	watched *watch.Files
-	ended   chan struct{}
-	running sync.WaitGroup
+// Check implements [follow.Part]. A keys file without a mistake can be in force.
+func (s *Service) Check(context.Context, *follow.Version) error { return nil }
+
+// Apply puts the limits of a keys file in force. What has been used stays used, as much of each limit as before. It
+// implements [follow.Part].
+func (s *Service) Apply(_ context.Context, v *follow.Version) error {
+	s.use(func(client, model string) []ledger.Limit { return limitsOf(v.Clients, client, model) })
+	return nil
 }
 
-// OpenKeysFile reads a keys file. The caller must call [KeysFile.Close].
-func OpenKeysFile(path string, log *slog.Logger) (*KeysFile, error) {
-	k := &KeysFile{watched: watch.New(log), ended: make(chan struct{})}
-	k.watched.Set([]string{path})
-	f, err := clients.Load(path)
-	if err != nil {
-		k.watched.Close()
-		return nil, err
-	}
-	k.file.Store(f)
-	k.running.Go(func() { k.follow(path, log) })
-	return k, nil
-}
-
-func (k *KeysFile) follow(path string, log *slog.Logger) {
-	for {
-		select {
-		case <-k.ended:
-			return
-		case <-k.watched.Changed():
-			f, err := clients.Load(path)
-			if err != nil {
-				log.Error("the keys file has an error; the last good one stays in force", "error", err)
-				continue
-			}
-			k.file.Store(f)
-			log.Info("the keys file was read again", "clients", len(f.Clients))
-		}
+// Run serves from the first keys file on, until ctx ends. It implements [follow.Part].
+func (s *Service) Run(ctx context.Context) error {
+	defer s.Close()
+	select {
+	case <-s.applied:
+		return s.Serve(ctx, s.o.Listener, s.o.DrainTime)
+	case <-ctx.Done():
+		return s.o.Listener.Close()
 	}
 }
 
-// Close stops watching the file.
-func (k *KeysFile) Close() {
-	close(k.ended)
-	k.running.Wait()
-	k.watched.Close()
+// rules return the limits that count a request of a client for a model. They may be called at once by several
+// goroutines.
+type rules func(client, model string) []ledger.Limit
+
+// none are the rules before the first keys file.
+var none = rules(func(string, string) []ledger.Limit { return nil })
+
+func (s *Service) use(r rules) {
+	s.rules.Store(&r)
+	s.first.Do(func() { close(s.applied) })
 }
 
-// Limits implements [Rules].
-func (k *KeysFile) Limits(client, model string) []ledger.Limit {
-	all, ofModel := k.file.Load().Limits(client, model)
+func limitsOf(f *clients.File, client, model string) []ledger.Limit {
+	all, ofModel := f.Limits(client, model)
 	return appendLimits(appendLimits(nil, "", &all), model, &ofModel)
 }
 

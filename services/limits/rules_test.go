@@ -1,16 +1,26 @@
 package limits
 
 import (
-	"log/slog"
+	"context"
 	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 	"github.com/harmonyedge/harmonyedge/services/limits/ledger"
 )
 
+// served is a service without a listener.
+type served struct{ *Service }
+
+func (served) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// TestKeysFile follows a keys file while it changes.
 func TestKeysFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys.yaml")
 	write := func(text string) {
@@ -18,10 +28,6 @@ func TestKeysFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	log := slog.New(slog.DiscardHandler)
-	if _, err := OpenKeysFile(path, log); err == nil {
-		t.Error("an absent file was opened")
 	}
 	write(`
 defaults: {requests_per_minute: 60, context: 9000}
@@ -32,11 +38,20 @@ clients:
   - name: free
     limits: {}
 `)
-	k, err := OpenKeysFile(path, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer k.Close()
+	s := New(Options{Ledger: stopped()})
+	t.Cleanup(s.Close)
+	p := follow.Program{Follower: follow.Open(follow.Options{KeysFile: path}), Parts: []follow.Part{served{s}}}
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ended <- p.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	limits := func(client, model string) []ledger.Limit { return (*s.rules.Load())(client, model) }
+	<-s.applied
 	ofAcme := []ledger.Limit{
 		{Resource: ledger.Requests, Max: 70, Window: ledger.Day},
 		{Resource: ledger.Tokens, Max: 1000, Window: ledger.Minute}, {Resource: ledger.Tokens, Max: 9000, Window: ledger.Day},
@@ -52,7 +67,7 @@ clients:
 		{"unknown", model, []ledger.Limit{{Resource: ledger.Requests, Max: 60, Window: ledger.Minute}}},
 		{"free", model, nil},
 	} {
-		if got := k.Limits(c.client, c.model); !reflect.DeepEqual(got, c.want) {
+		if got := limits(c.client, c.model); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s, %s:\n got %+v\nwant %+v", c.client, c.model, got, c.want)
 		}
 	}
@@ -60,7 +75,7 @@ clients:
 		t.Helper()
 		write(text)
 		for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-			if got := k.Limits("acme", model); len(got) == 1 && got[0].Max == want {
+			if got := limits("acme", model); len(got) == 1 && got[0].Max == want {
 				return
 			} else if time.Now().After(end) {
 				t.Fatalf("%s: still %+v", text, got)

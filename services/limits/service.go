@@ -3,7 +3,9 @@ package limits
 import (
 	"context"
 	"log/slog"
+	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,20 +28,17 @@ const (
 	maxID   = 64
 )
 
-// Rules say what clients may use. They may be called at once by several goroutines.
-type Rules interface {
-	// Limits returns the limits that count a request of a client for a model.
-	Limits(client, model string) []ledger.Limit
-}
-
 // Options are what a [Service] needs.
 type Options struct {
 	Ledger ledger.Ledger
-	Rules  Rules
-	Log    *slog.Logger // nil logs nothing
+	// Listener is where [Service.Run] answers Envoys. DrainTime is how long what they have asked may take at the end.
+	Listener  net.Listener
+	DrainTime time.Duration
+	Log       *slog.Logger // nil logs nothing
 }
 
-// Service answers Envoys. It implements the server of envoy.service.ratelimit.v3.
+// Service answers Envoys, by the limits of a keys file. It implements the server of envoy.service.ratelimit.v3, and is a
+// [follow.Part].
 type Service struct {
 	rlsv3.UnimplementedRateLimitServiceServer
 	o        Options
@@ -48,14 +47,18 @@ type Service struct {
 	failing  atomic.Bool // whether the ledger's last step failed
 	answered atomic.Bool // whether the ledger has ever answered
 	draining atomic.Bool
+	rules    atomic.Pointer[rules]
+	first    sync.Once
+	applied  chan struct{} // closed by the first keys file
 }
 
-// New returns a service. The caller must call [Service.Close].
+// New returns a service. The caller must call [Service.Run], or [Service.Close].
 func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{o: o}
+	s := &Service{o: o, applied: make(chan struct{})}
+	s.rules.Store(&none)
 	s.metrics = newMetrics(s)
 	s.late = newLate(s.settleLate)
 	return s
@@ -153,7 +156,7 @@ func (s *Service) reserve(ctx context.Context, q request, answer *rlsv3.RateLimi
 	one *rlsv3.RateLimitResponse_DescriptorStatus,
 ) error {
 	r := ledger.Reservation{ID: q.id, Client: q.client, Model: q.model, Tokens: max(q.tokens, 0),
-		Limits: s.o.Rules.Limits(q.client, q.model)}
+		Limits: (*s.rules.Load())(q.client, q.model)}
 	var a ledger.Answer
 	if err := s.step(ctx, stepReserve, func(ctx context.Context) (err error) {
 		a, err = s.o.Ledger.Reserve(ctx, r)
@@ -183,7 +186,7 @@ func (s *Service) reserve(ctx context.Context, q request, answer *rlsv3.RateLimi
 // settle settles a request, later if the ledger fails. Envoy does not wait for the answer.
 func (s *Service) settle(ctx context.Context, q request) {
 	settlement := ledger.Settlement{ID: q.id, Client: q.client, Model: q.model, Tokens: q.tokens,
-		Limits: s.o.Rules.Limits(q.client, q.model)}
+		Limits: (*s.rules.Load())(q.client, q.model)}
 	if q.id == "" {
 		return // the filter named no reservation: it did not read the request
 	}

@@ -21,10 +21,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/limits/ledger"
 )
 
-type rules []ledger.Limit
-
-func (r rules) Limits(string, string) []ledger.Limit { return r }
-
 const model = "gpt-oss-120b"
 
 // question returns the request of an Envoy with one descriptor: a reservation, or a settlement.
@@ -39,7 +35,8 @@ func question(entry, id string, hits int64) *rlsv3.RateLimitRequest {
 
 func newService(t *testing.T, l ledger.Ledger, limits ...ledger.Limit) *Service {
 	t.Helper()
-	s := New(Options{Ledger: l, Rules: rules(limits)})
+	s := New(Options{Ledger: l})
+	s.use(func(string, string) []ledger.Limit { return limits })
 	t.Cleanup(s.Close)
 	return s
 }
@@ -294,7 +291,8 @@ func TestLedgerFails(t *testing.T) {
 // TestCloseSettles: settlements that wait when the service ends are made if the ledger is back by then.
 func TestCloseSettles(t *testing.T) {
 	l := &breaking{Memory: stopped()}
-	s := New(Options{Ledger: l, Rules: rules(nil)})
+	s := New(Options{Ledger: l})
+	s.use(func(string, string) []ledger.Limit { return nil })
 	ask(t, s, "reservation", "a", 10)
 	ask(t, s, "reservation", "b", 10)
 	l.broken.Store(true)

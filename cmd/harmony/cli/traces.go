@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/tracing"
 	"github.com/harmonyedge/harmonyedge/internal/version"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 )
 
 // The names of the programs in traces. Envoy's name is in its own configuration.
@@ -16,18 +18,68 @@ const (
 	TracedControlPlane = "harmony-controlplane"
 )
 
-// NewTraces returns what sends a program's spans, or nil if the configuration has no collector.
-func NewTraces(c *config.Config, program string, log *slog.Logger) (*tracing.Provider, error) {
-	if c == nil || !c.Tracing.Enabled() {
-		return nil, nil
+// Traces send the spans of a program to the collector of the version in force. It is a [follow.Part].
+type Traces struct {
+	tracing.Live
+	program string
+	log     *slog.Logger
+	to      *tracing.Options // of the version in force; nil: nobody gets spans
+}
+
+// NewTraces returns the traces of a program, which is one of the names above.
+func NewTraces(program string, log *slog.Logger) *Traces { return &Traces{program: program, log: log} }
+
+// options returns where spans go, or nil.
+func (t *Traces) options(c *config.Config) (*tracing.Options, error) {
+	if !c.Tracing.Enabled() {
+		return nil, nil //nolint:nilnil // as documented
 	}
 	to, err := c.Tracing.Collector()
 	if err != nil {
 		return nil, err
 	}
-	return tracing.New(tracing.Options{
+	return &tracing.Options{
 		Host: net.JoinHostPort(to.Endpoint.Host, strconv.Itoa(int(to.Endpoint.Port))), TLS: to.Endpoint.TLS, Path: to.Path,
 		CAFile: c.CAFile, Share: float64(c.Tracing.Share.Millionths()) / 1e6,
-		Service: program, Version: version.Current().Version, Log: log,
-	})
+		Service: t.program, Version: version.Current().Version, Log: t.log,
+	}, nil
 }
+
+// Check implements [follow.Part].
+func (t *Traces) Check(_ context.Context, v *follow.Version) error {
+	o, err := t.options(v.Config)
+	if err == nil && o != nil {
+		var p *tracing.Provider
+		if p, err = tracing.New(*o); err == nil {
+			p.Close()
+		}
+	}
+	return err
+}
+
+// Apply implements [follow.Part].
+func (t *Traces) Apply(_ context.Context, v *follow.Version) error {
+	o, err := t.options(v.Config)
+	if err != nil || o == nil && t.to == nil || o != nil && t.to != nil && *o == *t.to {
+		return err
+	}
+	var p *tracing.Provider
+	if o != nil {
+		if p, err = tracing.New(*o); err != nil {
+			return err
+		}
+	}
+	t.Set(p)
+	t.to = o
+	return nil
+}
+
+// Run sends spans until ctx ends. It implements [follow.Part].
+func (t *Traces) Run(ctx context.Context) error {
+	<-ctx.Done()
+	t.Close()
+	return nil
+}
+
+// Drain implements [follow.Part].
+func (t *Traces) Drain() {}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
@@ -21,6 +22,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/version"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 	"github.com/harmonyedge/harmonyedge/sight/history"
 	"github.com/harmonyedge/harmonyedge/sight/page"
 )
@@ -142,8 +144,8 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 		Certificates: []string{f.tls.Certificate, f.tls.ClientCA},
 		ConfigFile:   f.file, StateDir: state, ModulePath: f.wasmOnEnvoys, CAFile: cli.SystemCAFile(),
 		ADS: xds, HTTP: status, Version: version.Current().Version, Log: log,
-		RefuseSecrets: f.refuseSecrets(xds.Addr()), MaxEnvoys: f.maxEnvoys,
-		Gateway: f.gateway, TapKey: os.Getenv(contract.TapKeyVariable), PageNames: f.pageNames,
+		MaxEnvoys: f.maxEnvoys,
+		Gateway:   f.gateway, TapKey: os.Getenv(contract.TapKeyVariable), PageNames: f.pageNames,
 		History: history.New(history.Options{Delay: pushDelay, MaxSenders: 2 * f.maxEnvoys}),
 	}
 	if f.wasmOnEnvoys == "" {
@@ -157,25 +159,14 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 		o.Control = control
 		defer control.Close() // again, for an end before the control plane has begun
 	}
-	// The control plane reports what is wrong with the file.
-	if c, err := config.Load(f.file); err == nil {
-		traces, err := cli.NewTraces(c, cli.TracedControlPlane, log)
-		if err != nil {
-			return errors.Join(cli.Usage(err), xds.Close(), status.Close())
-		}
-		defer traces.Close()
-		o.Tracer = traces.Tracer("controlplane")
-	}
 	ctx, second, stop := cli.Interrupts(cmd.Context())
 	defer stop()
-	service, err := store.Beside(f.file, time.Duration(f.drainTime), log)
-	if err != nil {
-		return errors.Join(err, xds.Close(), status.Close())
-	}
-	defer service.Stop()
-	defer context.AfterFunc(ctx, service.Drain)()
-	context.AfterFunc(second, service.Cut)
-	o.Collectors, o.Deputy = service.Collectors(), service.Deputy()
+	service := store.NewPart(store.PartOptions{Runs: (*config.ResponsesService).Runs, DrainTime: time.Duration(f.drainTime),
+		OwnKey: true, Log: log})
+	defer context.AfterFunc(second, service.Cut)()
+	traces := cli.NewTraces(cli.TracedControlPlane, log)
+	o.Tracer = traces.Tracer("controlplane")
+	o.Collectors, o.Deputy = []prometheus.Collector{service}, service.Deputy()
 	s, err := server.New(o)
 	if err != nil {
 		return errors.Join(err, xds.Close(), status.Close())
@@ -184,7 +175,14 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 		log.Warn("Envoys are served in clear text; see --certificate", "listen", xds.Addr().String())
 	}
 	go announce(ctx, cmd, s, xds, status)
-	return cli.AsUsage(s.Run(ctx))
+	program := follow.Program{
+		Follower: follow.Open(follow.Options{File: f.file, Log: log, Needs: follow.Needs{Secret: follow.Every,
+			RefuseSecrets: f.refuseSecrets(xds.Addr()), Clients: true, Files: store.HeadersFiles}}),
+		Parts:   []follow.Part{s, traces, service},
+		Reading: s.Reading, Without: s.Restored, Log: log,
+		NextStart: store.NextStart("harmony controlplane"),
+	}
+	return cli.AsUsage(program.Run(ctx))
 }
 
 // refuseSecrets returns why a configuration with secrets cannot be served at an address, or "" if it can.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 	"github.com/harmonyedge/harmonyedge/services/limits"
 	"github.com/harmonyedge/harmonyedge/services/limits/ledger"
 	"github.com/harmonyedge/harmonyedge/services/limits/redisledger"
@@ -81,17 +82,11 @@ func (f *limitsFlags) run(cmd *cobra.Command) error {
 		return cli.Usage(err)
 	}
 	defer closeBooks()
-	rules, err := limits.OpenKeysFile(f.keys, log)
-	if err != nil {
-		return cli.Usage(err)
-	}
-	defer rules.Close()
 	l, status, err := cli.ListenTwice(f.listen, f.status, &f.tls, log)
 	if err != nil {
 		return err
 	}
-	service := limits.New(limits.Options{Ledger: books, Rules: rules, Log: log})
-	defer service.Close()
+	service := limits.New(limits.Options{Ledger: books, Listener: l, DrainTime: drainOfLimits, Log: log})
 	if cli.Reachable(l.Addr()) && f.tls.ClientCA == "" {
 		log.Warn("any client that connects may take from the limits of others; see --client-ca", "listen",
 			l.Addr().String())
@@ -101,9 +96,14 @@ func (f *limitsFlags) run(cmd *cobra.Command) error {
 	mux := cli.StatusMux(service.Metrics())
 	service.AddStatus(mux)
 	defer cli.ServeStatus(status, mux, log).Close()
-	fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nready: http://%s/ready\nmetrics: http://%[2]s/metrics\nbooks: "+
-		"http://%[2]s/books\n", l.Addr(), status.Addr())
-	return service.Serve(ctx, l, drainOfLimits)
+	program := follow.Program{
+		Follower: follow.Open(follow.Options{KeysFile: f.keys, Log: log}), Parts: []follow.Part{service}, Log: log,
+		Ready: func() {
+			fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nready: http://%s/ready\nmetrics: http://%[2]s/metrics\nbooks: "+
+				"http://%[2]s/books\n", l.Addr(), status.Addr())
+		},
+	}
+	return cli.AsUsage(program.Run(ctx))
 }
 
 // openLedger returns where the numbers are kept.

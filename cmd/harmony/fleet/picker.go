@@ -15,6 +15,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 	"github.com/harmonyedge/harmonyedge/controlplane/picker"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 )
 
 const pickerLong = `Chooses the server of each request, for Envoys of one configuration: the one that has most of the
@@ -97,24 +98,21 @@ func (f *pickerFlags) run(cmd *cobra.Command) error {
 	s := picker.NewService(p, log)
 	ready := make(chan struct{})
 	defer cli.ServeStatus(status, pickerStatus(s, ready), log).Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	fed := make(chan error, 1)
-	go func() {
-		fed <- server.FeedPicker(ctx, server.PickerOptions{ConfigFile: f.file, Picker: p, Log: log,
-			Fed: func() { close(ready) }})
-		cancel()
-	}()
-	select {
-	case <-ready: // only now may Envoys come: without servers they would choose by themselves
-	case <-ctx.Done():
-		return errors.Join(cli.AsUsage(<-fed), l.Close())
+	program := follow.Program{
+		Follower: follow.Open(follow.Options{File: f.file, Needs: follow.Needs{Secret: server.PickersSecret}, Log: log}),
+		// Envoys may come only when there are servers: without them they would choose by themselves.
+		Parts: []follow.Part{
+			follow.NewServed(func(ctx context.Context) error { return s.Serve(ctx, l) }),
+			server.NewFeed(server.FeedOptions{Picker: p, Log: log}),
+		},
+		Ready: func() {
+			close(ready)
+			fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nstatus: http://%s/status\nmetrics: http://%[2]s/metrics\n",
+				l.Addr(), status.Addr())
+		},
+		Log: log,
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nstatus: http://%s/status\nmetrics: http://%[2]s/metrics\n", l.Addr(),
-		status.Addr())
-	err = s.Serve(ctx, l)
-	cancel()
-	return errors.Join(err, cli.AsUsage(<-fed))
+	return cli.AsUsage(program.Run(ctx))
 }
 
 // pickerStatus serves the metrics and the servers of a picker, and whether it knows servers yet.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
-	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 )
 
 const validateLong = `Checks configuration files as harmony up and harmony controlplane read them, with the servers
@@ -110,7 +110,7 @@ func Validate(file string) (*Validated, error) {
 		return nil, config.Locate(err, file)
 	}
 	servers, wrong := serversOf(resolved)
-	known, err := server.ReadClients(c)
+	known, err := follow.ReadClients(c)
 	if err != nil {
 		wrong = append(wrong, asConfigError(err))
 	}

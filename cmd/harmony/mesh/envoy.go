@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
-	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/envoy/mesh"
 	"github.com/harmonyedge/harmonyedge/envoy/mesh/ownenvoy"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 )
 
 const meshEnvoyLong = `Prints the pieces that an envoy.yaml of your own needs to serve models, each with its place:
@@ -108,7 +108,7 @@ func (f *meshEnvoyFlags) resources(c *config.Resolved, servers map[string][]xds.
 				f.file, p.Name)
 		}
 	}
-	known, err := server.ReadClients(c.Config)
+	known, err := follow.ReadClients(c.Config)
 	if err != nil {
 		return nil, config.Locate(err, f.file)
 	}

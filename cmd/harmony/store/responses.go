@@ -6,21 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"runtime/debug"
-	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
-	"github.com/harmonyedge/harmonyedge/internal/tracing"
-	"github.com/harmonyedge/harmonyedge/operator/clients"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 	"github.com/harmonyedge/harmonyedge/services/responses"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
@@ -63,7 +59,7 @@ func Command() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runResponses(cmd, c, status, time.Duration(drain))
+			return runResponses(cmd, file, c, status, time.Duration(drain))
 		},
 	}
 	c.PersistentFlags().StringVar(&file, "config", "", "configuration `FILE` (YAML) of the gateway")
@@ -91,39 +87,38 @@ func loadService(file string) (*config.Config, error) {
 	return c, nil
 }
 
-func runResponses(cmd *cobra.Command, c *config.Config, statusAt string, drain time.Duration) error {
+func runResponses(cmd *cobra.Command, file string, c *config.Config, statusAt string, drain time.Duration) error {
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-	traces, err := cli.NewTraces(c, cli.TracedService, log)
-	if err != nil {
-		return cli.Usage(err)
-	}
-	defer traces.Close()
-	key := os.Getenv(serviceKeyVariable)
-	if key == "" && c.Clients.ByKey() && c.Clients.Required {
+	if os.Getenv(serviceKeyVariable) == "" && c.Clients.ByKey() && c.Clients.Required {
 		return cli.Usage(fmt.Errorf("%s is not set, and the gateway asks for keys (clients.keys_file): run harmony keys new "+
 			"--deputy", serviceKeyVariable))
 	}
-	s, err := newService(c, "", key, traces, log)
-	if err != nil {
-		return cli.Usage(err)
-	}
-	l, err := cli.Listen(c.ResponsesService.ListenAddress(), "responses_service.listen")
+	status, err := cli.Listen(statusAt, "--status")
 	if err != nil {
 		return err
 	}
-	status, err := cli.Listen(statusAt, "--status")
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
-	limitHeap(s)
+	part := NewPart(PartOptions{Runs: hasStore, DrainTime: drain, Fatal: true, Log: log})
 	ctx, second, stop := cli.Interrupts(cmd.Context())
 	defer stop()
-	defer context.AfterFunc(second, s.Cut)()
-	defer cli.ServeStatus(status, statusOf(s), log).Close()
-	fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nready: http://%s/ready\nmetrics: http://%[2]s/metrics\n",
-		l.Addr(), status.Addr())
-	return AsUsage(s.Serve(ctx, l, drain))
+	defer context.AfterFunc(second, part.Cut)()
+	defer cli.ServeStatus(status, statusOf(part), log).Close()
+	from := follow.Options{File: file, Needs: follow.Needs{Files: HeadersFiles}, Log: log}
+	if !cli.IsFile(file) { // a pipe can be read only once
+		from.File, from.Config = "", c
+	}
+	program := follow.Program{
+		Follower: follow.Open(from), Parts: []follow.Part{part}, Log: log,
+		NextStart: follow.NextStart("harmony responses", config.PartService),
+		Ready: func() {
+			fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nready: http://%s/ready\nmetrics: http://%[2]s/metrics\n",
+				part.Address(), status.Addr())
+		},
+	}
+	return cli.AsUsage(program.Run(ctx))
 }
+
+// hasStore reports whether a service of ours is configured, wherever it runs.
+func hasStore(s *config.ResponsesService) bool { return s.Store != "" }
 
 // besideRequests is what the program may take beside the requests of the service before the collector runs more
 // often, in bytes.
@@ -150,7 +145,7 @@ func AsUsage(err error) error {
 
 // newService returns the responses service of a configuration. gateway is where it asks the models if the configuration
 // does not say, and key is its key there.
-func newService(c *config.Config, gateway, key string, traces *tracing.Provider, log *slog.Logger,
+func newService(c *config.Config, gateway, key string, traces *cli.Traces, log *slog.Logger,
 ) (*responses.Service, error) {
 	r := &c.ResponsesService
 	storeKeys, err := keysOf(store.KeysVariable)
@@ -225,135 +220,4 @@ func gatewayOf(c *config.Config) (string, error) {
 		return fmt.Sprintf("http://127.0.0.1:%d", a.Port()), nil
 	}
 	return "http://" + a.String(), nil
-}
-
-// Service is the responses service inside harmony up or beside a control plane.
-type Service struct {
-	listener net.Listener
-	// drainTime is how long what runs may take to end.
-	drainTime time.Duration
-	// key is the service's key at the gateway. made reports whether this program has made it.
-	key     string
-	made    bool
-	service *responses.Service
-	traces  *tracing.Provider
-	ended   chan error    // buffered: how it ended
-	done    chan struct{} // closed when it has ended
-	once    sync.Once
-}
-
-// New returns the service of this program, which is not started. It serves on a listener. Running responses may take
-// drainTime to end.
-func New(l net.Listener, drainTime time.Duration) *Service {
-	s := &Service{listener: l, drainTime: drainTime, key: os.Getenv(serviceKeyVariable)}
-	if s.key == "" {
-		s.key, s.made = clients.NewKey(), true
-	}
-	return s
-}
-
-// Deputy returns the hash of the service's key, if no keys file has it.
-func (s *Service) Deputy() clients.Hash {
-	if s == nil || !s.made {
-		return clients.Hash{}
-	}
-	return clients.HashOf(s.key)
-}
-
-// Start runs the service. gateway is the same as for [newService].
-func (s *Service) Start(c *config.Config, gateway string, log *slog.Logger) (err error) {
-	if s == nil {
-		return nil
-	}
-	if s.traces, err = cli.NewTraces(c, cli.TracedService, log); err == nil {
-		s.service, err = newService(c, gateway, s.key, s.traces, log)
-	}
-	if err != nil {
-		return cli.Usage(err)
-	}
-	limitHeap(s.service)
-	s.ended, s.done = make(chan error, 1), make(chan struct{})
-	go func() {
-		defer close(s.done)
-		s.ended <- s.service.Serve(context.Background(), s.listener, s.drainTime)
-	}()
-	select {
-	case <-s.service.Reached():
-	case <-time.After(storePatience): // what needs no store is served meanwhile
-	case err := <-s.ended:
-		return AsUsage(err)
-	}
-	return nil
-}
-
-// storePatience is how long the start waits for the store.
-const storePatience = 5 * time.Second
-
-// Collectors returns the service's metrics.
-func (s *Service) Collectors() []prometheus.Collector {
-	if s == nil {
-		return nil
-	}
-	return []prometheus.Collector{s.service.Metrics()}
-}
-
-// Failed receives the error of a service that has ended by itself.
-func (s *Service) Failed() <-chan error {
-	if s == nil {
-		return nil
-	}
-	return s.ended
-}
-
-// Drain makes the service begin nothing new that lasts.
-func (s *Service) Drain() {
-	if s != nil && s.service != nil {
-		s.service.Drain()
-	}
-}
-
-// Cut ends the service at once, which is being stopped.
-func (s *Service) Cut() {
-	if s != nil && s.service != nil {
-		s.service.Cut()
-	}
-}
-
-// Stop ends the service.
-func (s *Service) Stop() {
-	if s == nil {
-		return
-	}
-	s.once.Do(func() {
-		if s.service == nil {
-			s.listener.Close()
-			return
-		}
-		s.service.Stop()
-		<-s.done
-		s.traces.Close()
-	})
-}
-
-// Beside runs the responses service beside a control plane, if its file says so. A file that cannot be read is
-// the control plane's to report.
-func Beside(file string, drainTime time.Duration, log *slog.Logger) (*Service, error) {
-	c, err := config.Load(file)
-	if err != nil || c.Validate() != nil || !c.ResponsesService.Runs() {
-		return nil, nil
-	}
-	l, err := cli.Listen(c.ResponsesService.ListenAddress(), "responses_service.listen")
-	if err != nil {
-		return nil, err
-	}
-	s := New(l, drainTime)
-	if err := s.Start(c, "", log); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	go func() {
-		if err := <-s.ended; err != nil {
-			log.Error("the responses service has ended", "error", err)
-		}
-	}()
-	return s, nil
 }

@@ -8,14 +8,20 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-	"github.com/harmonyedge/harmonyedge/services/responses"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // statusOf serves the metrics, whether the program runs, and whether what is stored can be read.
-func statusOf(s *responses.Service) http.Handler {
-	mux := cli.StatusMux(s.Metrics())
+func statusOf(p *Part) http.Handler {
+	mux := cli.StatusMux(p)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET "+contract.ServiceReadyPath, s.ServeReady)
+	mux.HandleFunc("GET "+contract.ServiceReadyPath, func(w http.ResponseWriter, r *http.Request) {
+		if s := p.Service(); s != nil {
+			s.ServeReady(w, r)
+			return
+		}
+		http.Error(w, "the service has not begun", http.StatusServiceUnavailable)
+	})
 	return mux
 }
 
@@ -26,7 +32,7 @@ func openAccessLog(path string) (io.Writer, error) {
 	}
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
 	if err != nil {
-		return nil, fmt.Errorf("responses_service.access_log: %w", err)
+		return nil, &config.Error{Field: "responses_service.access_log", Reason: err.Error()}
 	}
 	return f, nil
 }

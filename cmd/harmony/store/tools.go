@@ -32,7 +32,8 @@ func toolOptions(c *config.Config) (responses.ToolOptions, error) {
 		s := &t.Servers[i]
 		headers, err := readHeaders(s.HeadersFile)
 		if err != nil {
-			return o, fmt.Errorf("responses_service.tools.servers[%d].headers_file: %w", i, err)
+			return o, &config.Error{Field: fmt.Sprintf("responses_service.tools.servers[%d].headers_file", i),
+				Reason: err.Error()}
 		}
 		server := responses.ToolServer{Label: s.Label, URL: s.URL, Transport: s.Transport, Command: s.Command,
 			Headers: headers, AllowedTools: s.AllowedTools, RequireApproval: s.RequireApproval}
@@ -42,6 +43,15 @@ func toolOptions(c *config.Config) (responses.ToolOptions, error) {
 		o.Servers = append(o.Servers, server)
 	}
 	return o, nil
+}
+
+// HeadersFiles are the files with headers of a configuration's servers of tools.
+func HeadersFiles(c *config.Config) []string {
+	var files []string
+	for i := range c.ResponsesService.Tools.Servers {
+		files = append(files, c.ResponsesService.Tools.Servers[i].HeadersFile)
+	}
+	return files
 }
 
 // maxHeadersFile is the size of the largest file with headers. Servers take less.

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
-	"github.com/harmonyedge/harmonyedge/cmd/harmony/store"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-	"github.com/harmonyedge/harmonyedge/internal/tracing"
 	"github.com/harmonyedge/harmonyedge/internal/version"
+	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 )
 
 // runEnvoy runs the filter in an Envoy, with a control plane for that Envoy alone.
@@ -65,17 +65,12 @@ func (u *up) runEnvoy(ctx context.Context) error {
 // ownControlPlane is a control plane in this program, for one Envoy.
 type ownControlPlane struct {
 	*server.Server
+	*program
 	socket *privateSocket
-	cancel context.CancelFunc
-	done   chan struct{} // closed when it has ended
-	err    error         // how it ended; written before done is closed
-	traces *tracing.Provider
 }
 
 func (c *ownControlPlane) stop() {
-	c.cancel()
-	<-c.done
-	c.traces.Close()
+	c.program.stop()
 	c.socket.folder.Remove()
 }
 
@@ -85,34 +80,26 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
 		return nil, err
 	}
 	o := server.Options{
-		ConfigFile: u.file, Adjust: u.adjust, Deputy: u.service.Deputy(), CAFile: cli.SystemCAFile(), ADS: l,
+		OwnEnvoy: true, Deputy: u.service.Deputy(), CAFile: cli.SystemCAFile(), ADS: l,
 		Version: version.Current().Version, Log: u.eventLog(), History: u.sight.past,
 	}
 	u.module.HandOut(&o)
-	if !cli.IsFile(u.file) { // only flags, or a pipe, which can be read only once
-		o.ConfigFile, o.Config = "", u.config
+	if cli.IsFile(u.file) {
+		o.ConfigFile = u.file
 	}
-	traces, err := cli.NewTraces(u.config, cli.TracedControlPlane, o.Log)
-	if err != nil {
-		return nil, errors.Join(cli.Usage(err), l.discard())
-	}
+	traces := cli.NewTraces(cli.TracedControlPlane, o.Log)
 	o.Tracer = traces.Tracer("controlplane")
 	s, err := server.New(o)
 	if err != nil {
 		return nil, errors.Join(err, l.discard())
 	}
-	interrupted := ctx.Done()
 	// The interrupt does not end it, because Envoy must end first.
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c := &ownControlPlane{Server: s, socket: l, cancel: cancel, done: make(chan struct{}), traces: traces}
-	go func() {
-		defer close(c.done)
-		c.err = s.Run(ctx)
-	}()
+	c := &ownControlPlane{Server: s, socket: l, program: u.follow(ctx, follow.Program{Reading: s.Reading},
+		[]follow.Part{s, traces}, config.PartEnvoy)}
 	select {
 	case <-s.Ready():
 		return c, nil
-	case <-interrupted:
+	case <-ctx.Done():
 		c.stop()
 		return nil, nil
 	case <-c.done:
@@ -156,7 +143,7 @@ func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlan
 		}
 		about += "\nstatistics: http://" + stats + envoy.StatsPath
 	}
-	if err := u.startService(address); err != nil {
+	if err := u.askModelsAt(address, c.program); err != nil {
 		return err
 	}
 	if err := u.showEnvoy(ctx, p, c); err != nil {
@@ -165,8 +152,6 @@ func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlan
 	u.printReady(address, about)
 	defer u.tryServers(ctx)()
 	select {
-	case err := <-u.service.Failed():
-		return store.AsUsage(err)
 	case <-ctx.Done():
 		return nil
 	case <-p.Done():

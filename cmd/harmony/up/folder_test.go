@@ -55,14 +55,14 @@ func TestServicePort(t *testing.T) {
 	for range 2 {
 		c := config.Default()
 		c.ResponsesService.Store = "responses.db"
-		u := up{config: c, adjust: func(c *config.Config) error { // as --store does
+		u := up{config: c, stderr: io.Discard, adjust: func(c *config.Config) error { // as --store does
 			c.ResponsesService.Store = "responses.db"
 			return nil
 		}}
-		if err := u.listenForService(); err != nil {
+		if err := u.newService(); err != nil {
 			t.Fatal(err)
 		}
-		defer u.service.Stop()
+		defer u.service.Close()
 		at := c.ResponsesService.Listen
 		read := config.Default() // as after a reload of the file
 		if err := u.adjust(read); err != nil || read.ResponsesService.Listen != at {

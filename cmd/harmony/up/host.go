@@ -12,10 +12,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
-	"github.com/harmonyedge/harmonyedge/cmd/harmony/store"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 )
 
 // hostAuto is the value of --host that takes Envoy if there is one (RATIONALE.md#27).
@@ -123,10 +124,11 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 		return err
 	}
 	defer s.Stop()
-	if err := u.startService(s.Address()); err != nil {
+	following := u.follow(ctx, follow.Program{}, nil, config.PartHost)
+	defer following.stop()
+	if err := u.askModelsAt(s.Address(), following); err != nil {
 		return err
 	}
-	defer u.service.Stop()
 	if watchErr != nil {
 		fmt.Fprintln(u.stderr, "warning: the servers are not watched:", watchErr)
 	}
@@ -138,8 +140,8 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 		cli.Plural(len(s.Proxy().Stats()), "VM"), u.sight.url()))
 	defer u.tryServers(ctx)()
 	select {
-	case err := <-u.service.Failed():
-		return store.AsUsage(err)
+	case <-following.done:
+		return following.err
 	case <-ctx.Done():
 		u.service.Drain()
 		clean := u.drain(second, proxyHost{

@@ -13,10 +13,10 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/store"
-	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/operator/config"
+	"github.com/harmonyedge/harmonyedge/operator/follow"
 )
 
 const upLong = `Runs Envoy with the Harmony filter in front of inference servers, which have a gpt-oss model loaded, until
@@ -98,10 +98,10 @@ func Command() *cobra.Command {
 				return err
 			}
 			cli.RemoveDeadRuns()
-			if err := u.listenForService(); err != nil {
+			if err := u.newService(); err != nil {
 				return err
 			}
-			defer u.service.Stop()
+			defer u.service.Close()
 			if u.sight, err = u.startSight(&sight); err != nil {
 				return err
 			}
@@ -135,7 +135,7 @@ type up struct {
 	logLevel  string
 	stats     netip.AddrPort // where Envoy serves its statistics; invalid: only at its admin interface
 	drainTime time.Duration
-	service   *store.Service // nil if there is none
+	service   *store.Part // nil only for --print-bootstrap
 	// contexts are the contexts of models by their servers, in tokens, which the filter in this program has got at its
 	// start. With the host envoy the map is nil: the control plane follows the servers.
 	contexts       map[string]int
@@ -153,12 +153,12 @@ func (u *up) resources() (*xds.Resources, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := server.ReadClients(u.config)
+	known, err := follow.ReadClients(u.config)
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
 	r, err := xds.Build(c, xds.Options{ModulePath: module, CAFile: cli.SystemCAFile(), Clients: known,
-		Deputy: u.service.Deputy(), Contexts: u.contexts})
+		Deputy: u.deputy(), Contexts: u.contexts})
 	if err != nil {
 		return nil, cli.Usage(err)
 	}

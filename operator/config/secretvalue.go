@@ -1,4 +1,4 @@
-package server
+package config
 
 import (
 	"bytes"
@@ -9,35 +9,29 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/internal/watch"
-	"github.com/harmonyedge/harmonyedge/operator/config"
 )
+
+// SecretValue is the value of a [Secret]: a token, or a certificate with its key in PEM.
+type SecretValue struct {
+	Token            string
+	Certificate, Key []byte
+}
 
 // maxSecret is the largest file of a secret, in bytes. Tokens and certificate chains are much smaller.
 const maxSecret = 1 << 20
 
-// readSecrets returns the values of the secrets that are used. No error contains a value. refuse is
-// [Options].RefuseSecrets.
-func readSecrets(c *config.Config, refuse string) (map[string]xds.SecretValue, error) {
-	values := make(map[string]xds.SecretValue, len(c.Secrets)) // not nil, because Envoys get the secrets from here
-	for i := range c.Secrets {
-		if !c.Uses(c.Secrets[i].Name) {
-			continue
-		}
-		if refuse != "" {
-			return nil, &config.Error{Field: fmt.Sprintf("secrets[%d]", i), Reason: refuse}
-		}
-		value, field, err := readSecret(&c.Secrets[i])
-		if err != nil {
-			return nil, &config.Error{Field: fmt.Sprintf("secrets[%d]%s", i, field), Reason: err.Error()}
-		}
-		values[c.Secrets[i].Name] = value
+// SecretValue reads the value of the i-th secret. An error is an [*Error], and contains no value.
+func (c *Config) SecretValue(i int) (SecretValue, error) {
+	value, field, err := c.Secrets[i].read()
+	if err != nil {
+		return SecretValue{}, &Error{Field: fmt.Sprintf("secrets[%d]%s", i, field), Reason: err.Error()}
 	}
-	return values, nil
+	return value, nil
 }
 
-func readSecret(s *config.Secret) (value xds.SecretValue, field string, err error) {
+// read returns the value, and the setting that an error is about.
+func (s *Secret) read() (value SecretValue, field string, err error) {
 	if s.IsCertificate() {
 		if value.Certificate, err = watch.Read(s.Certificate, maxSecret); err != nil {
 			return value, ".certificate", err

@@ -1,0 +1,247 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/internal/memlog"
+	"github.com/harmonyedge/harmonyedge/operator/config"
+)
+
+// limit is how long anything in these tests may take.
+const limit = 20 * time.Second
+
+const (
+	first  = "models: [{name: first, servers: ['vllm=http://127.0.0.1:1']}]\n"
+	second = "models: [{name: second, servers: ['vllm=http://127.0.0.1:1']}]\n"
+	third  = "models: [{name: third, servers: ['vllm=http://127.0.0.1:1']}]\n"
+)
+
+// diary notes what happens to all parts, in order.
+type diary struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (d *diary) note(line string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = append(d.lines, line)
+}
+
+func (d *diary) all() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.lines)
+}
+
+// has waits for a line.
+func (d *diary) has(t *testing.T, line string) {
+	t.Helper()
+	for end := time.Now().Add(limit); !slices.Contains(d.all(), line); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%q is not among %q", line, d.all())
+		}
+	}
+}
+
+// part is a part that notes what it is told, and refuses models by their names.
+type part struct {
+	name            string
+	diary           *diary
+	unfit, breaking string        // the model that Check refuses, and the one at which Apply fails
+	fails           chan struct{} // closed: Run fails
+}
+
+func (p *part) Check(_ context.Context, v *Version) error {
+	if name := v.Config.Models[0].Name; name == p.unfit {
+		return &config.Error{Field: "models[0].name", Reason: p.name + " does not take it"}
+	}
+	return nil
+}
+
+func (p *part) Apply(_ context.Context, v *Version) error {
+	name := v.Config.Models[0].Name
+	if name == p.breaking {
+		return errors.New(p.name + " breaks")
+	}
+	p.diary.note(p.name + " has " + name)
+	return nil
+}
+
+func (p *part) Run(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		p.diary.note(p.name + " ends")
+		return nil
+	case <-p.fails:
+		return errors.New(p.name + " fails")
+	}
+}
+
+func (p *part) Drain() { p.diary.note(p.name + " drains") }
+
+// program is a program in a test.
+type program struct {
+	*Program
+	t     *testing.T
+	file  string
+	diary *diary
+	log   *memlog.Log
+	stop  func() error
+}
+
+func begin(t *testing.T, text string, change func(*Program), parts ...*part) *program {
+	t.Helper()
+	p := &program{t: t, file: filepath.Join(t.TempDir(), "config.yaml"), diary: &diary{}, log: &memlog.Log{}}
+	p.write(text)
+	p.Program = &Program{Follower: Open(Options{File: p.file, Needs: Needs{Secret: Every, Clients: true}}),
+		Log: slog.New(slog.NewTextHandler(p.log, nil)), Ready: func() { p.diary.note("ready") }}
+	for _, one := range parts {
+		one.diary = p.diary
+		p.Parts = append(p.Parts, one)
+	}
+	if change != nil {
+		change(p.Program)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	p.stop = sync.OnceValue(func() error {
+		cancel()
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(limit):
+			return errors.New("it does not end")
+		}
+	})
+	t.Cleanup(func() { _ = p.stop() })
+	return p
+}
+
+func (p *program) write(text string) {
+	p.t.Helper()
+	if err := os.WriteFile(p.file, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *program) logs(text string) {
+	p.t.Helper()
+	for end := time.Now().Add(limit); !strings.Contains(p.log.String(), text); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			p.t.Fatalf("%q is not logged:\n%s", text, p.log)
+		}
+	}
+}
+
+// TestAVersionReachesAllPartsOrNone checks both ways in which a part can refuse a version.
+func TestAVersionReachesAllPartsOrNone(t *testing.T) {
+	p := begin(t, first, nil, &part{name: "a", unfit: "second", breaking: "third"}, &part{name: "b"})
+	p.diary.has(t, "ready")
+	p.write(second) // a does not take it, so b does not get it
+	p.logs("config.yaml:1: models[0].name: a does not take it")
+	p.write(third) // a fails with it, so b gets the first again
+	p.logs("a breaks")
+	p.write(strings.ReplaceAll(first, "first", "fourth"))
+	p.diary.has(t, "a has fourth")
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"b has first", "a has first", "ready", "b has third", "b has first", "b has fourth",
+		"a has fourth", "a drains", "b drains", "b ends", "a ends"}
+	if got := p.diary.all(); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// TestNextStart checks that a change for the next start is refused, and that a later one that takes it back is not.
+func TestNextStart(t *testing.T) {
+	p := begin(t, first, func(p *Program) {
+		p.NextStart = func(before, after *config.Config) error {
+			if before.Admin != after.Admin {
+				return &config.Error{Field: "admin", Reason: "takes effect at the next start"}
+			}
+			return nil
+		}
+	}, &part{name: "a"})
+	p.diary.has(t, "ready")
+	p.write("admin: 127.0.0.1:9999\n" + second)
+	p.logs("config.yaml:1: admin: takes effect at the next start")
+	p.write(second)
+	p.diary.has(t, "a has second")
+}
+
+// TestABadFirstVersion checks that a program ends with a bad first version, unless it can do without.
+func TestABadFirstVersion(t *testing.T) {
+	p := begin(t, "models: [", nil, &part{name: "a"})
+	p.diary.has(t, "a ends")
+	if err := p.stop(); err == nil || !strings.Contains(err.Error(), "config.yaml:1: ") {
+		t.Errorf("it ended with %v", err)
+	}
+	p = begin(t, "models: [", func(p *Program) { p.Without = func() bool { return true } }, &part{name: "a"})
+	p.diary.has(t, "ready")
+	p.write(first)
+	p.diary.has(t, "a has first")
+	if err := p.stop(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// TestAFailedPart checks that a part that fails ends all others, and that the program tells why.
+func TestAFailedPart(t *testing.T) {
+	failing := &part{name: "b", fails: make(chan struct{})}
+	p := begin(t, first, nil, &part{name: "a"}, failing, &part{name: "c"})
+	p.diary.has(t, "ready")
+	close(failing.fails)
+	p.diary.has(t, "a ends")
+	if err := p.stop(); err == nil || err.Error() != "b fails" {
+		t.Errorf("it ended with %v", err)
+	}
+	if !slices.Contains(p.diary.all(), "c ends") {
+		t.Errorf("c goes on: %q", p.diary.all())
+	}
+}
+
+// TestFilesOfAVersion changes each kind of file that a version refers to, and one that the program does not need.
+func TestFilesOfAVersion(t *testing.T) {
+	folder := t.TempDir()
+	path := func(name, text string) string {
+		t.Helper()
+		file := filepath.Join(folder, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	token, keys := path("token", "one"), path("keys.yaml", "clients: [{name: acme}]\n")
+	text := "secrets: [{name: s, file: " + token + "}, {name: unused, file: /nowhere}]\n" +
+		"pools: [{name: p, kind: vllm, servers: ['http://127.0.0.1:1'], authorization: s}]\n" +
+		"models: [{name: first, pool: p}]\nclients: {keys_file: " + keys + "}\n"
+	p := begin(t, text, nil, &part{name: "a"})
+	p.diary.has(t, "ready")
+	path("token", "two")
+	p.logs(`changed="[the value of secrets[s]]"`)
+	path("keys.yaml", "clients: [{name: other}]\n")
+	p.logs(`changed="[the clients of clients.keys_file]"`)
+	path("token", "")
+	p.logs("secrets[0].file: " + token + " has no token")
+	if log := p.log.String(); strings.Contains(log, "two") {
+		t.Errorf("a secret is logged:\n%s", log)
+	}
+	path("token", "three") // this file alone mends it
+	for end := time.Now().Add(limit); strings.Count(p.log.String(), "secrets[s]") != 2; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not mended:\n%s", p.log)
+		}
+	}
+}

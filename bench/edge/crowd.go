@@ -43,7 +43,7 @@ func (c crowd) load() load {
 func crowdsPage(tables string) string {
 	return fmt.Sprintf("# Workers and streams\n\n"+
 		"`make bench-workers` has written this page, which [capacity](../capacity.md) is computed from. It ran on %s,\n"+
-		"%s. The memory is that of the process. It is read when Envoy serves, and again with all the\n"+
+		"%s. The memory is the process's. It is read when Envoy serves, and again with all the\n"+
 		"streams, each of which then gets its whole answer.\n\n%s",
 		time.Now().UTC().Format(time.DateOnly), lab.Machine(), strings.TrimSuffix(tables, "\n"))
 }

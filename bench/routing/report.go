@@ -20,7 +20,7 @@ each policy, %d policies at a time. A server's cache has %d blocks of 16 tokens.
 more for %.0f tokens of prompts that are not in the cache, or %.0f tokens of answers. New conversations came for %v.
 
 - **Hits**: the part of all prompts' tokens that the servers had in their caches.
-- **Of the oracle**: the hit rate beside that of [a separate program](../../bench/routingsim/oracle.py), which has one
+- **Of the oracle**: the hit rate, compared with [a separate program](../../bench/routingsim/oracle.py), which has one
   cache of all servers' size and knows the future.
 - **p50, p95, p99**: of the time to the first token.
 - **In flight**: the requests at the server that had the most on average over time, beside the mean of the servers.

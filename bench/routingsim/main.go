@@ -128,9 +128,9 @@ time of its own, with no proxy and no filter. [The same workloads with real Envo
 A server's cache has %d blocks. A step of it takes %v, and a second more for %.0f tokens of prompts that are not in
 the cache, or %.0f tokens of answers.
 
-The columns are those of that page: the hit rate, the time to the first token, and how uneven the servers are.
+The columns are the same as there: the hit rate, the time to the first token, and how uneven the servers are.
 
-What it decides:
+These choices follow from it:
 
 - **The user's first message ends what counts.** All prompts of a conversation then have one key. Without that end the
   longer keys of chats and agents change from turn to turn.

@@ -90,8 +90,8 @@ func (f *fleet) post(ctx context.Context, envoy int, client string, words, token
 	return http.DefaultClient.Do(req)
 }
 
-// TestGateway is TestBooks with the shipped filter: it says what is reserved and used. Servers die, too. Some requests say
-// no length, and their answers are longer than is expected.
+// TestGateway is TestBooks with the shipped filter: it says what is reserved and used. Servers die, too. Some requests
+// say no length, and their answers are longer than is expected.
 func TestGateway(t *testing.T) {
 	f := startFleet(t, map[string]string{"strict": "tokens_per_minute: 20000, concurrency: 2", "a": "", "b": ""}, ", expected_answer: 5")
 	var sent, left atomic.Int64
@@ -159,7 +159,7 @@ type told struct {
 	lines, refused, failed, unasked int64
 	// unserved requests failed before a server accepted them.
 	unserved int64
-	// used is what was reserved without what was given back, and tokens those of prompts and answers.
+	// used is the reserved tokens without the returned ones, and tokens the tokens of prompts and answers.
 	used, tokens int64
 	// answers are what was counted of each request that a server has accepted, by its id.
 	answers map[string]counted

@@ -31,8 +31,8 @@ func TestRedisLedger(t *testing.T) {
 	})
 }
 
-// No key stays for ever, also of a client of which nothing more is heard while its request runs. Those of refused requests
-// end soon: a client may send any number of them.
+// No key stays for ever, also of a client of which nothing more is heard while its request runs. Keys of refused
+// requests end soon: a client may send any number of them.
 func TestRedisKeysEnd(t *testing.T) {
 	server := lab.StartRedis(t)
 	l, err := redisledger.Open(server.URL, "", ledger.Options{})

@@ -26,7 +26,7 @@ const (
 
 // TestNoTextElsewhere: texts of requests come to the recorder if they were asked for, and to no other place: not into
 // Envoy's log, which says all that it can, not into the access log, the statistics or the dump of the configuration.
-// The key is in none of the places that do not show clients' headers.
+// The key is in no place that does not show clients' headers.
 func TestNoTextElsewhere(t *testing.T) {
 	t.Setenv(contract.TapKeyVariable, key)
 	for all, want := range map[string]bool{

@@ -151,7 +151,7 @@ func TestPassed(t *testing.T) {
 				t.Errorf("the server got %.100q and the header %q", got[len(got)-2], got[len(got)-1])
 			}
 		}
-		// What the gateway does not handle is not tapped, and its server does not get the key either.
+		// A request that the gateway does not handle is not tapped, and its server does not get the key either.
 		if a := ask(client, h, "/v1/embeddings", `{"input":"Hi"}`, key); a.Body != long || got[len(got)-1] != "" {
 			t.Errorf("%.100s; the server got %q", a.Body, got[len(got)-1])
 		}

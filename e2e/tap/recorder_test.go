@@ -31,7 +31,7 @@ type recorder struct {
 	mu    sync.Mutex
 	more  sync.Cond
 	calls int
-	// bytes is the size of all calls, and largest that of the largest one. bodies are the calls.
+	// bytes is the size of all calls, and largest the size of the largest one. bodies are the calls.
 	bytes, largest int
 	bodies         []byte
 	open           map[string]*tapped

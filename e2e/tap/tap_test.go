@@ -72,7 +72,7 @@ func TestTappedByKey(t *testing.T) {
 				}
 			}
 		}
-		// Several headers ask if one of them has the key. None of them goes on.
+		// Several headers ask if one of them has the key. The headers do not go on.
 		for _, keys := range [][]string{{"x", key}, {key, "x"}, {key, key}, {"", ""}, {"x," + key}} {
 			a := lab.Do(lab.HTTP2(t), http.MethodPost, h.URL+lab.ChatPath,
 				http.Header{http.CanonicalHeaderKey(tap.KeyHeader): keys}, strings.NewReader(lab.ChatBody(lab.Model, "Hi")))

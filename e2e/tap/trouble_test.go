@@ -114,7 +114,7 @@ func load(t *testing.T, g *gateway, requests int) (slowest time.Duration) {
 }
 
 // TestTroubledRecorder: a recorder that is dead, silent, rude or slow harms no request, and takes no more memory than
-// it may. What it did not take it is told of when it is well again.
+// it may. It is told of lost frames when it is well again.
 func TestTroubledRecorder(t *testing.T) {
 	t.Setenv(contract.TapKeyVariable, key)
 	for _, host := range []string{"envoy", "wazero"} {
@@ -171,7 +171,7 @@ func TestTroubledRecorder(t *testing.T) {
 						t.Errorf("%d calls at once, the largest of %d bytes", r.most, r.largest)
 					}
 					well.Store(true)
-					// What waited goes out, and then everything of a new request comes. The recorder may hear of a
+					// The frames that waited go out, and then everything of a new request comes. The recorder may hear of a
 					// request later than its client, when the next one is under way: any of the answers will do.
 					answers := map[string]bool{}
 					r.wait("a whole request", func() bool {

@@ -57,7 +57,7 @@ func plan(t *testing.T, g *Gateway, body string) (prompt []uint32, room int, cod
 
 // TestTruncation: in every context the prompt is the prompt of the request without its oldest turns, of as few as it
 // takes for the prompt and the answer to fit; without truncation, and where the last turn does not fit, it is refused.
-// What is counted beforehand is what is sent.
+// The tokens that are counted beforehand are the tokens that are sent.
 func TestTruncation(t *testing.T) {
 	for _, leading := range []string{"", `{"role":"assistant","content":"Where was I? I had begun to tell of rain in ` +
 		`the north, and of fog along the coast."}`} {

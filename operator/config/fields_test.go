@@ -41,7 +41,8 @@ func TestFieldsAreTheSettings(t *testing.T) {
 	}
 }
 
-// fieldsOf returns the fields of a struct that are settings, including those of the contract's structs that it embeds.
+// fieldsOf returns the fields of a struct that are settings, including the fields of the contract's structs that it
+// embeds.
 func fieldsOf(t reflect.Type) []reflect.StructField {
 	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool {
 		name := f.Tag.Get("yaml")

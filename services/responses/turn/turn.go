@@ -21,7 +21,7 @@ import (
 // Turn is a response that is being made. The model is asked once, or in rounds while it calls tools of the service's.
 type Turn struct {
 	env *Env
-	// settings are those of the request.
+	// settings are the request's.
 	settings *settings.Snapshot
 	Request  *Request
 	Headers  http.Header

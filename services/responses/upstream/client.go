@@ -54,7 +54,7 @@ func New(key string, log *slog.Logger) *Client {
 
 // Question is a plain request for the gateway.
 type Question struct {
-	// URL is where it is sent, and headers those of the client.
+	// URL is where it is sent, and headers are the client's.
 	URL     string
 	Headers http.Header
 	Body    []byte

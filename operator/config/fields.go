@@ -67,7 +67,7 @@ func (c *Config) Fields() []Field {
 func (l *Listener) fields() []Field {
 	return []Field{
 		{Key: "address", At: &l.Address, Required: true, Form: FormAddress, Check: parses(ParseListen),
-			Meaning: "several such addresses, in place of `listen`; all serve the same models"},
+			Meaning: "several such addresses, instead of `listen`; all serve the same models"},
 		{Key: "name", At: &l.Name, Zero: DefaultListener, Form: FormName, Check: nameReason,
 			Meaning: "what Envoy's statistics call it"},
 		{Key: "tls", At: &l.TLS, Form: FormCertificate,
@@ -119,7 +119,8 @@ func (l *Limits) fields() []Field {
 			Advice:  "is too long for each request to wait; use at most {max}",
 			Meaning: "how long a request waits for the service"},
 		{Key: "expected_answer", At: &l.ExpectedAnswer, Zero: contract.DefaultExpectedAnswer,
-			Shown: "4096, or with `mode: local` the rest of the context", Range: numbers(1, contract.MaxContextLength),
+			Shown: fmt.Sprintf("%d, or with `mode: local` the rest of the context", contract.DefaultExpectedAnswer),
+			Range: numbers(1, contract.MaxContextLength),
 			Advice: fmt.Sprintf("is out of range; write how many tokens an answer is expected to have, such as %d",
 				contract.DefaultExpectedAnswer),
 			Meaning: "tokens that a request without `max_tokens` [reserves](keys.md#what-is-reserved) for its answer"},

@@ -135,7 +135,7 @@ var modelMeanings = map[string]about{
 		"`===FINAL===`. With `speaks: harmony` text without control tokens is split at it"},
 	"extra_body": {
 		meaning: "[defaults](chat-servers.md#defaults) of sampling, and the servers' own parameters"},
-	"sampling_overrides":     {meaning: "[sampling](chat-servers.md#defaults) in place of the clients'"},
+	"sampling_overrides":     {meaning: "[sampling](chat-servers.md#defaults) instead of the clients'"},
 	"chat.reasoning_history": {meaning: "where [earlier reasoning](chat-servers.md#reasoning) goes"},
 	"chat.think_tags": {
 		meaning: "`anywhere`, `opened`, `off`: where [`<think>`](chat-servers.md#think-tags) is a tag"},

@@ -137,7 +137,7 @@ func (l *PoolLoad) fields() []Field {
 	return []Field{
 		{Key: "weights", At: &l.Weights,
 			Meaning: "servers with more to do than the others get fewer requests: [load](pools.md#load)"},
-		{Key: "interval", At: &l.Interval, Zero: Duration(DefaultLoadInterval), Shown: "`2s` with `weights`, else none",
+		{Key: "interval", At: &l.Interval, Zero: Duration(DefaultLoadInterval), Shown: fmt.Sprintf("`%s` with `weights`, else none", DefaultLoadInterval),
 			Range: times(500*time.Millisecond, time.Minute), Advice: "is out of range; write a time from {min} to {max}",
 			Meaning: "how often each server is asked for its load, {range}"},
 	}

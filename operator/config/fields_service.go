@@ -115,7 +115,7 @@ func (s *ToolServer) fields() []Field {
 			Words: []string{TransportStreamableHTTP, TransportSSE}, Or: "leave it out to try both",
 			Meaning: "`streamable_http` or `sse`"},
 		{Key: "command", At: &s.Command, Form: "program and arguments",
-			Meaning: "in place of `url`: a [program](tools.md#programs) to start"},
+			Meaning: "instead of `url`: a [program](tools.md#programs) to start"},
 		{Key: "environment", At: &s.Environment, Form: "NAME: value",
 			Meaning: "variables of that program, as `NAME: value`"},
 		{Key: "headers_file", At: &s.HeadersFile, Form: FormFile,

@@ -133,95 +133,109 @@ func (m *metrics) Describe(c chan<- *prometheus.Desc) {
 	}
 }
 
+// sender sends the metrics of one scrape.
+type sender chan<- prometheus.Metric
+
+func (c sender) gauge(d *prometheus.Desc, value float64, labels ...string) {
+	c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+}
+
+func (c sender) counter(d *prometheus.Desc, value uint64, labels ...string) {
+	c <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
+}
+
 // Collect implements [prometheus.Collector].
 func (m *metrics) Collect(c chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
-		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	status, to := m.server.Status(), sender(c)
+	m.collectEnvoys(to, &status)
+	for i := range status.Pools {
+		collectPool(to, &status.Pools[i])
 	}
-	counter := func(d *prometheus.Desc, value uint64, labels ...string) {
-		c <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
+	for _, one := range status.Certificates {
+		to.gauge(certificateDesc, time.Until(one.Expires).Seconds(), one.File)
 	}
-	status, counts := m.server.Status(), m.server.ads.Counts()
-	current := 0
+	for _, one := range status.Services {
+		to.gauge(serviceDesc, oneIf(one.Problem == ""), one.Name, one.URL)
+	}
+	collectLoads(status.Pools, to.gauge)
+	told, failed := m.server.samples()
+	to.counter(askedDesc, told, outcomes[0])
+	to.counter(askedDesc, failed, outcomes[1])
+	collectFiles(to, &status)
+	fresh := 0 // Envoys of a rollout
+	if r := status.Rollout; r != nil {
+		fresh = r.Envoys
+	}
+	to.gauge(rolloutDesc, float64(fresh), "new")
+	to.gauge(rolloutDesc, float64(len(status.Envoys)-fresh), "old")
+	to.gauge(pushedDesc, unix(status.Snapshot.Pushed))
+}
+
+// collectEnvoys sends what Envoys got, and what they made of it.
+func (m *metrics) collectEnvoys(to sender, status *Status) {
+	current, counts := 0, m.server.ads.Counts()
 	for i := range status.Envoys {
 		if status.Envoys[i].Current {
 			current++
 		}
 	}
-	gauge(envoysDesc, float64(len(status.Envoys)))
-	gauge(currentDesc, float64(current))
+	to.gauge(envoysDesc, float64(len(status.Envoys)))
+	to.gauge(currentDesc, float64(current))
 	for _, t := range ads.Types() {
-		counter(responsesDesc, counts[t].Accepted, t, results[0])
-		counter(responsesDesc, counts[t].Refused, t, results[1])
-		counter(pushesDesc, counts[t].Sent, t)
+		to.counter(responsesDesc, counts[t].Accepted, t, results[0])
+		to.counter(responsesDesc, counts[t].Refused, t, results[1])
+		to.counter(pushesDesc, counts[t].Sent, t)
 	}
 	if m.server.receiver != nil {
 		taken, refused := m.server.receiver.Counts()
-		counter(metricsDesc, taken, results[0])
-		counter(metricsDesc, refused, results[1])
+		to.counter(metricsDesc, taken, results[0])
+		to.counter(metricsDesc, refused, results[1])
 	}
-	for _, p := range status.Pools {
-		byState, byRefusal, other := map[pools.State]int{}, map[pools.Refusal]int{}, 0
-		for _, s := range p.Servers {
-			byState[s.State]++
-			byRefusal[s.Refusal]++
-			if s.Vocabulary == pools.OtherVocabulary {
-				other++
-			}
-		}
-		gauge(vocabularyDesc, float64(other), p.Name)
-		for _, why := range refusals {
-			gauge(refusingDesc, float64(byRefusal[why]), p.Name, string(why))
-		}
-		for _, state := range states {
-			gauge(serversDesc, float64(byState[state]), p.Name, string(state))
-		}
-		for model, n := range p.shortContexts {
-			gauge(shortDesc, float64(n), p.Name, model)
-		}
-		up := 1.0
-		if !p.Down.IsZero() {
-			up = 0
-		}
-		gauge(poolUpDesc, up, p.Name)
-	}
-	for _, one := range status.Certificates {
-		gauge(certificateDesc, time.Until(one.Expires).Seconds(), one.File)
-	}
-	for _, one := range status.Services {
-		works := 1.0
-		if one.Problem != "" {
-			works = 0
-		}
-		gauge(serviceDesc, works, one.Name, one.URL)
-	}
-	collectLoads(status.Pools, gauge)
-	told, failed := m.server.samples()
-	counter(askedDesc, told, outcomes[0])
-	counter(askedDesc, failed, outcomes[1])
-	valid := 0.0
-	if status.Configuration.Error == "" && !status.Configuration.Loaded.IsZero() {
-		valid = 1
-	}
-	gauge(validDesc, valid)
-	gauge(loadedDesc, unix(status.Configuration.Loaded))
-	if f := status.Filter; !f.OnEnvoys {
-		whole := 1.0
-		if f.Error != "" {
-			whole = 0
-		}
-		gauge(filterDesc, whole)
-		if f.SHA256 != "" {
-			gauge(infoDesc, 1, f.Version, f.SHA256)
+}
+
+// collectPool sends how many servers of a pool are in each state.
+func collectPool(to sender, p *Pool) {
+	byState, byRefusal, other := map[pools.State]int{}, map[pools.Refusal]int{}, 0
+	for _, s := range p.Servers {
+		byState[s.State]++
+		byRefusal[s.Refusal]++
+		if s.Vocabulary == pools.OtherVocabulary {
+			other++
 		}
 	}
-	fresh := 0 // Envoys of a rollout
-	if r := status.Rollout; r != nil {
-		fresh = r.Envoys
+	to.gauge(vocabularyDesc, float64(other), p.Name)
+	for _, why := range refusals {
+		to.gauge(refusingDesc, float64(byRefusal[why]), p.Name, string(why))
 	}
-	gauge(rolloutDesc, float64(fresh), "new")
-	gauge(rolloutDesc, float64(len(status.Envoys)-fresh), "old")
-	gauge(pushedDesc, unix(status.Snapshot.Pushed))
+	for _, state := range states {
+		to.gauge(serversDesc, float64(byState[state]), p.Name, string(state))
+	}
+	for model, n := range p.shortContexts {
+		to.gauge(shortDesc, float64(n), p.Name, model)
+	}
+	to.gauge(poolUpDesc, oneIf(p.Down.IsZero()), p.Name)
+}
+
+// collectFiles sends whether the configuration and the filter's file are in force.
+func collectFiles(to sender, status *Status) {
+	c, f := &status.Configuration, &status.Filter
+	to.gauge(validDesc, oneIf(c.Error == "" && !c.Loaded.IsZero()))
+	to.gauge(loadedDesc, unix(c.Loaded))
+	if f.OnEnvoys {
+		return
+	}
+	to.gauge(filterDesc, oneIf(f.Error == ""))
+	if f.SHA256 != "" {
+		to.gauge(infoDesc, 1, f.Version, f.SHA256)
+	}
+}
+
+// oneIf returns 1 if what a gauge says is true, else 0.
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // unix returns t in seconds, and 0 if t is zero.

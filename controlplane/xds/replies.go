@@ -45,6 +45,12 @@ const resetBefore = "upstream_reset_before_response_started{"
 
 // localReplies returns the rules in order; the first one that matches applies. The codes are in docs/errors.md.
 func localReplies(c *config.Config) []LocalReply {
+	return slices.Concat(unreachedReplies(c), gatewayReplies(c), limitReplies(), otherReplies())
+}
+
+// unreachedReplies returns the rules for requests that reach no server. It also has the one for a responses service that
+// ends its answer early, because a rule for every server comes later.
+func unreachedReplies(c *config.Config) []LocalReply {
 	return []LocalReply{
 		{
 			Details: []string{"request_payload_too_large"},
@@ -74,6 +80,12 @@ func localReplies(c *config.Config) []LocalReply {
 			message: "No inference server can be reached at the moment. Try again later.",
 			kind:    contract.ServerErrorType, code: contract.CodeServerUnavailable,
 		},
+	}
+}
+
+// gatewayReplies returns the rules for a gateway that cannot take a request, and for an exchange that breaks off.
+func gatewayReplies(c *config.Config) []LocalReply {
+	return []LocalReply{
 		{
 			// Agents try WebSocket first, and go on over HTTP only after a 426. Envoy's own status is 403. RFC 9110 (section
 			// 15.5.22) requires that a 426 names the protocol to use.
@@ -113,6 +125,12 @@ func localReplies(c *config.Config) []LocalReply {
 			message: fmt.Sprintf("The request was not all there after %s.", &c.RequestTimeout),
 			kind:    contract.InvalidRequestError, code: contract.CodeInvalidRequest,
 		},
+	}
+}
+
+// limitReplies returns the rules for the limits of memory, requests and tokens.
+func limitReplies() []LocalReply {
+	return []LocalReply{
 		{
 			Details: []string{"overload"},
 			message: "The gateway has no memory to spare for another request. Try again.",
@@ -133,6 +151,12 @@ func localReplies(c *config.Config) []LocalReply {
 				"Try again later.",
 			kind: contract.ServerErrorType, code: contract.CodeServerUnavailable,
 		},
+	}
+}
+
+// otherReplies returns the rules for all other replies, by their status.
+func otherReplies() []LocalReply {
+	return []LocalReply{
 		{
 			Statuses: []int{408, 504},
 			message:  "Nothing came for too long, and the request was given up.",

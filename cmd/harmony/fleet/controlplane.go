@@ -99,25 +99,12 @@ func controlplaneCommand() *cobra.Command {
 }
 
 func (f *controlplaneFlags) run(cmd *cobra.Command) error {
-	if f.file == "" {
-		return cli.Usage(fmt.Errorf("no configuration is given; write --config FILE (see examples/config.yaml), or one "+
-			"of the commands in %s --help", cmd.CommandPath()))
-	}
-	if f.maxEnvoys < 1 {
-		return cli.Usage(fmt.Errorf("--max-envoys %d is out of range; write at least 1", f.maxEnvoys))
-	}
-	if f.gateway != "" {
-		if err := page.CheckGateway(f.gateway); err != nil {
-			return cli.Usage(fmt.Errorf("--gateway: %w", err))
-		}
+	if err := f.check(cmd); err != nil {
+		return cli.Usage(err)
 	}
 	log, err := f.logger(cmd)
 	if err != nil {
 		return cli.Usage(err)
-	}
-	if f.wasmOnEnvoys != "" && f.filter.Given() {
-		return cli.Usage(errors.New("--wasm hands the filter out to Envoys, and --wasm-on-envoys lets them find it " +
-			"themselves; write one of them"))
 	}
 	var module cli.FilterSource
 	if f.wasmOnEnvoys == "" {
@@ -129,25 +116,11 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return cli.Usage(err)
 	}
-	xds, err := cli.Listen(f.listen, "--listen")
+	xds, status, err := f.listeners(log)
 	if err != nil {
 		return err
 	}
-	if xds, err = f.tls.Wrap(xds, log); err != nil {
-		return cli.Usage(err)
-	}
-	status, err := cli.Listen(f.status, "--status")
-	if err != nil {
-		return errors.Join(err, xds.Close())
-	}
-	o := server.Options{
-		Certificates: []string{f.tls.Certificate, f.tls.ClientCA},
-		ConfigFile:   f.file, StateDir: state, ModulePath: f.wasmOnEnvoys, CAFile: cli.SystemCAFile(),
-		ADS: xds, HTTP: status, Version: version.Current().Version, Log: log,
-		MaxEnvoys: f.maxEnvoys,
-		Gateway:   f.gateway, TapKey: os.Getenv(contract.TapKeyVariable), PageNames: f.pageNames,
-		History: history.New(history.Options{Delay: pushDelay, MaxSenders: 2 * f.maxEnvoys}),
-	}
+	o := f.serverOptions(state, xds, status, log)
 	if f.wasmOnEnvoys == "" {
 		module.HandOut(&o)
 	}
@@ -183,6 +156,53 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 		NextStart: store.NextStart("harmony controlplane"),
 	}
 	return cli.AsUsage(program.Run(ctx))
+}
+
+// check refuses flags that are missing or wrong, or do not go together.
+func (f *controlplaneFlags) check(cmd *cobra.Command) error {
+	if f.file == "" {
+		return fmt.Errorf("no configuration is given; write --config FILE (see examples/config.yaml), or one of the "+
+			"commands in %s --help", cmd.CommandPath())
+	}
+	if f.maxEnvoys < 1 {
+		return fmt.Errorf("--max-envoys %d is out of range; write at least 1", f.maxEnvoys)
+	}
+	if f.gateway != "" {
+		if err := page.CheckGateway(f.gateway); err != nil {
+			return fmt.Errorf("--gateway: %w", err)
+		}
+	}
+	if f.wasmOnEnvoys != "" && f.filter.Given() {
+		return errors.New("--wasm hands the filter out to Envoys, and --wasm-on-envoys lets them find it themselves; " +
+			"write one of them")
+	}
+	return nil
+}
+
+// listeners opens the address for Envoys and the one for the status.
+func (f *controlplaneFlags) listeners(log *slog.Logger) (xds, status net.Listener, err error) {
+	if xds, err = cli.Listen(f.listen, "--listen"); err != nil {
+		return nil, nil, err
+	}
+	if xds, err = f.tls.Wrap(xds, log); err != nil {
+		return nil, nil, cli.Usage(err)
+	}
+	if status, err = cli.Listen(f.status, "--status"); err != nil {
+		return nil, nil, errors.Join(err, xds.Close())
+	}
+	return xds, status, nil
+}
+
+// serverOptions returns the options that follow from the flags.
+func (f *controlplaneFlags) serverOptions(state string, xds, status net.Listener, log *slog.Logger) server.Options {
+	return server.Options{
+		Certificates: []string{f.tls.Certificate, f.tls.ClientCA},
+		ConfigFile:   f.file, StateDir: state, ModulePath: f.wasmOnEnvoys, CAFile: cli.SystemCAFile(),
+		ADS: xds, HTTP: status, Version: version.Current().Version, Log: log,
+		MaxEnvoys: f.maxEnvoys,
+		Gateway:   f.gateway, TapKey: os.Getenv(contract.TapKeyVariable), PageNames: f.pageNames,
+		History: history.New(history.Options{Delay: pushDelay, MaxSenders: 2 * f.maxEnvoys}),
+	}
 }
 
 // refuseSecrets returns why a configuration with secrets cannot be served at an address, or "" if it can.

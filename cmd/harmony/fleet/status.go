@@ -113,19 +113,7 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		}
 		return now.Sub(since).Round(time.Second).String()
 	}
-	file := s.Configuration.File
-	if file == "" {
-		file = "from flags"
-	}
-	program := "control plane"
-	if s.Host != "" {
-		program = "harmony up"
-	}
-	fmt.Fprintf(t, "%s\t%s, up %s\n", program, s.Version, ago(s.Started))
-	fmt.Fprintf(t, "configuration\t%s, in force for %s\n", file, ago(s.Configuration.Loaded))
-	if s.Configuration.Error != "" {
-		fmt.Fprintf(t, "\tREFUSED: %s\n", s.Configuration.Error)
-	}
+	printProgram(t, s, ago)
 	printFilter(t, &s.Filter, ago)
 	printRollout(t, s.Rollout, ago)
 	outdated := 0
@@ -134,62 +122,9 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	} else {
 		outdated = printEnvoys(t, s, ago)
 	}
-	loads := slices.ContainsFunc(s.Pools, func(p server.Pool) bool { return slices.ContainsFunc(p.Servers, hasLoad) })
-	fmt.Fprintf(t, "\nPOOL\tMODELS\tPOLICY\tSERVER\tADDRESS\tSTATE\tFOR\tPROGRAM")
-	if loads {
-		fmt.Fprintf(t, "\tLOAD")
-	}
-	fmt.Fprintf(t, "\n")
-	var down, warned []string
-	for _, p := range s.Pools {
-		name, models, policy := p.Name, strings.Join(p.Models, ", "), p.Policy
-		switch {
-		case p.Role == config.RolePrefill:
-			models = "prefill for " + strings.Join(p.PrefillFor, ", ")
-		case models == "":
-			models = "-"
-		case p.Prefill != "":
-			models += " (prefill: " + p.Prefill + ")"
-		}
-		for _, one := range p.Servers {
-			state := string(one.State)
-			if one.Reason != "" {
-				state += " (" + one.Reason + ")"
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, models, policy, one.URL, one.Address, state,
-				ago(one.Since), cli.ProgramText(one.Program, one.Context, one.Vocabulary))
-			if loads {
-				fmt.Fprintf(t, "\t%s", loadText(&one))
-			}
-			fmt.Fprintf(t, "\n")
-			name, models, policy = "", "", ""
-		}
-		if len(p.Servers) == 0 {
-			fmt.Fprintf(t, "%s\t%s\t%s\tnone\n", name, models, policy)
-		}
-		if !p.Down.IsZero() {
-			fmt.Fprintf(t, "\tDOWN for %s: no server is reachable and ready%s\n", ago(p.Down), spareNote(&p))
-			down = append(down, p.Name)
-		}
-		for _, text := range p.Warnings {
-			fmt.Fprintf(t, "\tWARNING: %s\n", text)
-			warned = append(warned, text)
-		}
-		for _, model := range slices.Sorted(maps.Keys(p.Contexts)) {
-			fmt.Fprintf(t, "\t%s has a context of %d tokens, the smallest of its servers'\n", model, p.Contexts[model])
-		}
-		if p.Problem != "" {
-			fmt.Fprintf(t, "\tPROBLEM: %s\n", p.Problem)
-		}
-	}
+	down, warned := printPools(t, s.Pools, ago)
 	away := printServices(t, s.Services, ago)
-	for _, one := range s.Certificates {
-		if one.Late(now) {
-			text := fmt.Sprintf("the certificate in %s expires on %s", one.File, one.Expires.UTC().Format(time.DateTime))
-			fmt.Fprintf(t, "\nWARNING: %s\n", text)
-			warned = append(warned, text)
-		}
-	}
+	warned = append(warned, printCertificates(t, s.Certificates, now)...)
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -208,6 +143,92 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		return errors.New(warned[0])
 	}
 	return nil
+}
+
+// printProgram prints which program answers, and its configuration.
+func printProgram(w io.Writer, s *server.Status, ago func(time.Time) string) {
+	program := "control plane"
+	if s.Host != "" {
+		program = "harmony up"
+	}
+	fmt.Fprintf(w, "%s\t%s, up %s\n", program, s.Version, ago(s.Started))
+	fmt.Fprintf(w, "configuration\t%s, in force for %s\n", cmp.Or(s.Configuration.File, "from flags"),
+		ago(s.Configuration.Loaded))
+	if s.Configuration.Error != "" {
+		fmt.Fprintf(w, "\tREFUSED: %s\n", s.Configuration.Error)
+	}
+}
+
+// printPools prints the pools with their servers. It returns which pools are down, and the warnings.
+func printPools(w io.Writer, pools []server.Pool, ago func(time.Time) string) (down, warned []string) {
+	loads := slices.ContainsFunc(pools, func(p server.Pool) bool { return slices.ContainsFunc(p.Servers, hasLoad) })
+	fmt.Fprintf(w, "\nPOOL\tMODELS\tPOLICY\tSERVER\tADDRESS\tSTATE\tFOR\tPROGRAM")
+	if loads {
+		fmt.Fprintf(w, "\tLOAD")
+	}
+	fmt.Fprintf(w, "\n")
+	for i := range pools {
+		p := &pools[i]
+		printServers(w, p, loads, ago)
+		if !p.Down.IsZero() {
+			fmt.Fprintf(w, "\tDOWN for %s: no server is reachable and ready%s\n", ago(p.Down), spareNote(p))
+			down = append(down, p.Name)
+		}
+		for _, text := range p.Warnings {
+			fmt.Fprintf(w, "\tWARNING: %s\n", text)
+			warned = append(warned, text)
+		}
+		for _, model := range slices.Sorted(maps.Keys(p.Contexts)) {
+			fmt.Fprintf(w, "\t%s has a context of %d tokens, the smallest of its servers'\n", model, p.Contexts[model])
+		}
+		if p.Problem != "" {
+			fmt.Fprintf(w, "\tPROBLEM: %s\n", p.Problem)
+		}
+	}
+	return down, warned
+}
+
+// printServers prints a line for each server of a pool, of which the first names the pool. loads reports whether the
+// table has a column of loads.
+func printServers(w io.Writer, p *server.Pool, loads bool, ago func(time.Time) string) {
+	name, models, policy := p.Name, strings.Join(p.Models, ", "), p.Policy
+	switch {
+	case p.Role == config.RolePrefill:
+		models = "prefill for " + strings.Join(p.PrefillFor, ", ")
+	case models == "":
+		models = "-"
+	case p.Prefill != "":
+		models += " (prefill: " + p.Prefill + ")"
+	}
+	if len(p.Servers) == 0 {
+		fmt.Fprintf(w, "%s\t%s\t%s\tnone\n", name, models, policy)
+	}
+	for i := range p.Servers {
+		one := &p.Servers[i]
+		state := string(one.State)
+		if one.Reason != "" {
+			state += " (" + one.Reason + ")"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, models, policy, one.URL, one.Address, state,
+			ago(one.Since), cli.ProgramText(one.Program, one.Context, one.Vocabulary))
+		if loads {
+			fmt.Fprintf(w, "\t%s", loadText(one))
+		}
+		fmt.Fprintf(w, "\n")
+		name, models, policy = "", "", ""
+	}
+}
+
+// printCertificates warns of certificates that expire soon, and returns the warnings.
+func printCertificates(w io.Writer, all []server.CertificateStatus, now time.Time) (warned []string) {
+	for _, one := range all {
+		if one.Late(now) {
+			text := fmt.Sprintf("the certificate in %s expires on %s", one.File, one.Expires.UTC().Format(time.DateTime))
+			fmt.Fprintf(w, "\nWARNING: %s\n", text)
+			warned = append(warned, text)
+		}
+	}
+	return warned
 }
 
 // printEnvoys prints what Envoys get and have accepted. It returns how many have not accepted everything.

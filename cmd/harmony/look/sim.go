@@ -21,13 +21,16 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
+// simFlags are the flags of harmony sim. Flags that are parsed before they are options are fields of their own.
+type simFlags struct {
+	options                         sim.Options
+	listen, perChunk, fault, script string
+	quiet                           bool
+}
+
 // simCommand returns the command "harmony sim".
 func simCommand() *cobra.Command {
-	var (
-		o                               sim.Options
-		listen, perChunk, fault, script string
-		quiet                           bool
-	)
+	var f simFlags
 	c := &cobra.Command{
 		Use:   "sim",
 		Short: "Run a simulated GPU server that speaks vLLM's API, or another server's",
@@ -44,88 +47,112 @@ Also served: the kind's pages, such as /v1/models, /health and /metrics. HTTP/1.
   harmony sim --script answers.jsonl --tokens-per-chunk all --cut-bytes 1`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if o.Fault, err = sim.ParseFault(fault); err != nil {
-				return cli.Usage(fmt.Errorf("--fault: %w", err))
-			}
-			if o.TokensPerChunk, err = parsePerChunk(perChunk); err != nil {
+			if err := f.read(); err != nil {
 				return cli.Usage(err)
 			}
-			if _, err := config.ParseListen(listen); err != nil {
-				return cli.Usage(fmt.Errorf("--listen: %w", err))
-			}
-			if !slices.Contains(sim.Kinds(), o.Kind) {
-				return cli.Usage(fmt.Errorf("--kind: %q is not known; write %s", o.Kind, strings.Join(sim.Kinds(), ", ")))
-			}
-			if o.FrontEnd != sim.PythonFrontEnd && o.FrontEnd != sim.RustFrontEnd {
-				return cli.Usage(fmt.Errorf("--front-end: %q is neither %s nor %s", o.FrontEnd, sim.PythonFrontEnd,
-					sim.RustFrontEnd))
-			}
-			if !slices.Contains([]string{"", sim.RolePrefill, sim.RoleDecode}, o.Role) {
-				return cli.Usage(fmt.Errorf("--role: %q is not known; write %s or %s", o.Role, sim.RolePrefill, sim.RoleDecode))
-			}
-			if !slices.Contains(sim.ChatForms(), o.ChatForm) {
-				return cli.Usage(fmt.Errorf("--chat-form: %q is not known; write %s", o.ChatForm,
-					strings.Join(sim.ChatForms(), ", ")))
-			}
-			if err := checkBatch(&o); err != nil {
-				return cli.Usage(err)
-			}
-			if script != "" {
-				f, err := os.Open(script)
-				if err != nil {
-					return cli.Usage(fmt.Errorf("--script: %w", err))
-				}
-				defer f.Close()
-				if o.Script, err = sim.ReadScript(f, o200k.Tokenizer()); err != nil {
-					return cli.Usage(fmt.Errorf("--script: %s: %w", script, err))
-				}
-			}
-			o.Keep = -1
-			if !quiet {
-				o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+			if !f.quiet {
+				f.options.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return runSim(ctx, cmd, o, listen)
+			return runSim(ctx, cmd, f.options, f.listen)
 		},
 	}
-	f := c.Flags()
-	f.StringVar(&listen, "listen", "127.0.0.1:8000", "address to listen on; port 0 takes a free one")
-	f.StringArrayVar(&o.Models, "model", []string{sim.DefaultModel},
+	f.add(c.Flags())
+	return c
+}
+
+// read checks the flags and reads them into the options.
+func (f *simFlags) read() error {
+	o := &f.options
+	var err error
+	if o.Fault, err = sim.ParseFault(f.fault); err != nil {
+		return fmt.Errorf("--fault: %w", err)
+	}
+	if o.TokensPerChunk, err = parsePerChunk(f.perChunk); err != nil {
+		return err
+	}
+	if _, err := config.ParseListen(f.listen); err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	if !slices.Contains(sim.Kinds(), o.Kind) {
+		return fmt.Errorf("--kind: %q is not known; write %s", o.Kind, strings.Join(sim.Kinds(), ", "))
+	}
+	if o.FrontEnd != sim.PythonFrontEnd && o.FrontEnd != sim.RustFrontEnd {
+		return fmt.Errorf("--front-end: %q is neither %s nor %s", o.FrontEnd, sim.PythonFrontEnd, sim.RustFrontEnd)
+	}
+	if !slices.Contains([]string{"", sim.RolePrefill, sim.RoleDecode}, o.Role) {
+		return fmt.Errorf("--role: %q is not known; write %s or %s", o.Role, sim.RolePrefill, sim.RoleDecode)
+	}
+	if !slices.Contains(sim.ChatForms(), o.ChatForm) {
+		return fmt.Errorf("--chat-form: %q is not known; write %s", o.ChatForm, strings.Join(sim.ChatForms(), ", "))
+	}
+	if err := checkBatch(o); err != nil {
+		return err
+	}
+	o.Keep = -1
+	return f.readScript()
+}
+
+// readScript reads the file of ready answers, if there is one.
+func (f *simFlags) readScript() error {
+	if f.script == "" {
+		return nil
+	}
+	file, err := os.Open(f.script)
+	if err != nil {
+		return fmt.Errorf("--script: %w", err)
+	}
+	defer file.Close()
+	if f.options.Script, err = sim.ReadScript(file, o200k.Tokenizer()); err != nil {
+		return fmt.Errorf("--script: %s: %w", f.script, err)
+	}
+	return nil
+}
+
+// add adds the flags to a command's.
+func (f *simFlags) add(flags *pflag.FlagSet) {
+	o := &f.options
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8000", "address to listen on; port 0 takes a free one")
+	flags.StringArrayVar(&o.Models, "model", []string{sim.DefaultModel},
 		"served model `name`; repeatable, answers carry the first")
-	f.IntVar(&o.MaxModelLen, "max-model-len", sim.DefaultMaxModelLen, "context length in `tokens`")
-	f.StringVar(&o.Kind, "kind", sim.VLLM, "`KIND` of server to simulate: "+strings.Join(sim.Kinds(), ", "))
-	f.StringVar(&o.FrontEnd, "front-end", sim.PythonFrontEnd,
+	flags.IntVar(&o.MaxModelLen, "max-model-len", sim.DefaultMaxModelLen, "context length in `tokens`")
+	flags.StringVar(&o.Kind, "kind", sim.VLLM, "`KIND` of server to simulate: "+strings.Join(sim.Kinds(), ", "))
+	flags.StringVar(&o.FrontEnd, "front-end", sim.PythonFrontEnd,
 		"`NAME` of the front end of vLLM to simulate: python or rust")
-	f.BoolVar(&o.IncrementalStreaming, "incremental-streaming-output", false,
+	flags.BoolVar(&o.IncrementalStreaming, "incremental-streaming-output", false,
 		"send only new tokens in each event, for --kind sglang")
-	f.StringVar(&o.APIKey, "api-key", "", "`key` required as a bearer token under /v1")
-	f.Float64Var(&o.TokensPerSecond, "tokens-per-second", 0, "pace of the answer; 0 is as fast as possible")
-	f.DurationVar(&o.TimeToFirstToken, "ttft", 0, "time to the first token")
-	f.StringVar(&perChunk, "tokens-per-chunk", "1", "`tokens` in one event, or all")
-	f.IntVar(&o.MaxRunning, "max-running", 0, "`requests` that generate at once, the others wait; 0 is no limit")
-	addBatchFlags(f, &o)
+	flags.StringVar(&o.APIKey, "api-key", "", "`key` required as a bearer token under /v1")
+	flags.Float64Var(&o.TokensPerSecond, "tokens-per-second", 0, "pace of the answer; 0 is as fast as possible")
+	flags.DurationVar(&o.TimeToFirstToken, "ttft", 0, "time to the first token")
+	flags.StringVar(&f.perChunk, "tokens-per-chunk", "1", "`tokens` in one event, or all")
+	flags.IntVar(&o.MaxRunning, "max-running", 0, "`requests` that generate at once, the others wait; 0 is no limit")
+	addBatchFlags(flags, o)
+	addPieceFlags(flags, o)
+	flags.BoolVar(&o.PromptTokensDetails, "enable-prompt-tokens-details", false, "report cached prompt tokens in usage")
+	flags.BoolVar(&o.ReasoningConfig, "reasoning-config", false, "honour thinking_token_budget")
+	flags.BoolVar(&o.AnyPrompt, "any-prompt", false, "answer prompts that are not well-formed Harmony too, instead of 400")
+	flags.BoolVar(&o.TextSpecials, "text-specials", false, "read special tokens out of text prompts, as a real vLLM does")
+	flags.BoolVar(&o.OtherVocabulary, "other-vocabulary", false, "answer /tokenize with the ids of another vocabulary")
+	flags.BoolVar(&o.PrintSpecials, "print-specials", false, "spell special tokens in answers, for --kind text")
+	flags.StringVar(&o.Role, "role", "", "`ROLE` in a divided pool, for kinds of vLLM and SGLang: prefill or decode")
+	flags.StringVar(&o.TransferListen, "transfer-listen", "127.0.0.1:0",
+		"address where --role prefill hands over prompts, such as SGLang's bootstrap port")
+	addChatFlags(flags, o)
+	flags.StringVar(&f.fault, "fault", "none", "fault of every completion:\n"+sim.FaultHelp+"\n")
+	flags.BoolVar(&o.AllowHeaders, "allow-headers", false,
+		"let the request header x-sim-fault name a fault for its request")
+	flags.StringVar(&f.script, "script", "", "`file` of ready answers as JSON lines: {\"match\": text in the prompt "+
+		"(optional),\n"+
+		"\"tokens\": [ids] or \"text\": harmony text, \"chunks\": [sizes], \"fault\": fault, \"finish\": reason}")
+	flags.BoolVar(&f.quiet, "quiet", false, "log no requests")
+}
+
+// addPieceFlags adds the flags that cut answers into pieces.
+func addPieceFlags(f *pflag.FlagSet, o *sim.Options) {
 	f.IntVar(&o.CutBytes, "cut-bytes", 0, "flush answers in pieces of so many `bytes`; 0 flushes whole events")
 	f.IntSliceVar(&o.CutAt, "cut-at", nil, "flush answers at these byte `offsets` only, and at the end")
 	f.DurationVar(&o.CutPause, "cut-pause", 0, "pause between two pieces")
-	f.BoolVar(&o.PromptTokensDetails, "enable-prompt-tokens-details", false, "report cached prompt tokens in usage")
-	f.BoolVar(&o.ReasoningConfig, "reasoning-config", false, "honour thinking_token_budget")
-	f.BoolVar(&o.AnyPrompt, "any-prompt", false, "answer prompts that are not well-formed Harmony too, instead of 400")
-	f.BoolVar(&o.TextSpecials, "text-specials", false, "read special tokens out of text prompts, as a real vLLM does")
-	f.BoolVar(&o.OtherVocabulary, "other-vocabulary", false, "answer /tokenize with the ids of another vocabulary")
-	f.BoolVar(&o.PrintSpecials, "print-specials", false, "spell special tokens in answers, for --kind text")
-	f.StringVar(&o.Role, "role", "", "`ROLE` in a divided pool, for kinds of vLLM and SGLang: prefill or decode")
-	f.StringVar(&o.TransferListen, "transfer-listen", "127.0.0.1:0",
-		"address where --role prefill hands over prompts, such as SGLang's bootstrap port")
-	addChatFlags(f, &o)
-	f.StringVar(&fault, "fault", "none", "fault of every completion:\n"+sim.FaultHelp+"\n")
-	f.BoolVar(&o.AllowHeaders, "allow-headers", false, "let the request header x-sim-fault name a fault for its request")
-	f.StringVar(&script, "script", "", "`file` of ready answers as JSON lines: {\"match\": text in the prompt "+
-		"(optional),\n"+
-		"\"tokens\": [ids] or \"text\": harmony text, \"chunks\": [sizes], \"fault\": fault, \"finish\": reason}")
-	f.BoolVar(&quiet, "quiet", false, "log no requests")
-	return c
 }
 
 // addBatchFlags adds the flags of an engine that computes its requests in batches.

@@ -235,6 +235,7 @@ func (st *stream) deferred(t resource.Type) deferrals {
 	case resource.ClusterType:
 		for _, t := range []resource.Type{resource.ListenerType, resource.RouteType, resource.ExtensionConfigType} {
 			if s := st.types[t]; s != nil && !s.hasAll(st.collection(t)) {
+				st.unreferenced = time.Time{}
 				return deferrals{removals: true}
 			}
 		}

@@ -146,7 +146,14 @@ func TestModelSettingsFollow(t *testing.T) {
 				t.Fatal("not every other answer is lost")
 			}
 			g.replace(text("retry"))
-			g.until("lost answers are asked for once more", func() bool { return completed() && completed() && completed() })
+			g.until("lost answers are asked for once more", func() bool {
+				for range 3 {
+					if !completed() {
+						return false
+					}
+				}
+				return true
+			})
 		})
 	}
 }

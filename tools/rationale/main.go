@@ -3,7 +3,8 @@
 //	go run ./tools/rationale
 //
 // An entry is a heading "## NUMBER. QUESTION" in one of the chapters. The index has an anchor for each number, so that
-// comments can cite RATIONALE.md#19 whichever chapter entry 19 is in.
+// comments can cite RATIONALE.md#19 whichever chapter entry 19 is in. A paragraph "*Read first: REASON.*" below the
+// heading lists the entry at the top of the index, for newcomers.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -32,12 +34,20 @@ rejected, and what was measured or shows it. Figures are from Envoy 1.40 on 2 co
 
 The number of an entry never changes. A new entry gets the next number, whichever chapter it is in. The chapters are in
 [docs/rationale](docs/rationale); ` + "`make rationale`" + ` writes this page out of them.
+
+## Read these first
+
+A newcomer needs these before the first change. All others can wait until a comment cites them.
+
 `
 
 var (
 	titleLine = regexp.MustCompile(`(?m)^# (.+)$`)
 	entryLine = regexp.MustCompile(`(?m)^## (\d+)\. (.+)$`)
 	anyEntry  = regexp.MustCompile(`(?m)^## .+$`)
+	// markedEntry is an entry with its mark, and anyMark is a mark anywhere.
+	markedEntry = regexp.MustCompile(`(?m)^## (\d+)\. (.+)\n\n\*Read first: (.+)\.\*\n$`)
+	anyMark     = regexp.MustCompile(`(?i)\*read first`)
 )
 
 func main() {
@@ -56,7 +66,7 @@ func main() {
 // index returns the text of RATIONALE.md. It is an error if a heading has no number, or if the numbers of all chapters
 // are not 1 to their count.
 func index(root string) ([]byte, error) {
-	page, links := bytes.NewBufferString(intro), new(bytes.Buffer)
+	first, page, links := bytes.NewBufferString(intro), new(bytes.Buffer), new(bytes.Buffer)
 	seen := map[int]string{}
 	for _, chapter := range chapters {
 		path := "docs/rationale/" + chapter + ".md"
@@ -68,6 +78,14 @@ func index(root string) ([]byte, error) {
 		entries := entryLine.FindAllSubmatch(text, -1)
 		if title == nil || len(entries) != len(anyEntry.FindAll(text, -1)) {
 			return nil, fmt.Errorf("%s: a title and headings of the form %q are wanted", path, "## 7. Why …?")
+		}
+		marked := markedEntry.FindAllSubmatch(text, -1)
+		if len(marked) != len(anyMark.FindAll(text, -1)) {
+			return nil, fmt.Errorf("%s: a mark is wanted as a paragraph of its own below a heading: %q", path,
+				"*Read first: it says what a pool is.*")
+		}
+		for _, entry := range marked {
+			fmt.Fprintf(first, "- [%s][%s]:\n  %s\n", entry[2], entry[1], entry[3])
 		}
 		fmt.Fprintf(page, "\n## [%s](%s)\n\n| | question |\n|---|---|\n", title[1], path)
 		for _, entry := range entries {
@@ -88,9 +106,7 @@ func index(root string) ([]byte, error) {
 			return nil, errors.New("there is no entry " + strconv.Itoa(number))
 		}
 	}
-	page.WriteString("\n")
-	page.Write(links.Bytes())
-	return page.Bytes(), nil
+	return slices.Concat(first.Bytes(), page.Bytes(), []byte("\n"), links.Bytes()), nil
 }
 
 // slug returns the anchor that GitHub gives a heading.

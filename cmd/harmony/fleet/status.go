@@ -133,6 +133,8 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		return fmt.Errorf("the filter's file is not in force: %s", s.Filter.Error)
 	case s.Configuration.Error != "":
 		return fmt.Errorf("the configuration is not in force: %s", s.Configuration.Error)
+	case s.Configuration.Loaded.IsZero():
+		return errors.New("no configuration is in force yet")
 	case outdated > 0:
 		return fmt.Errorf("%d of %d Envoys have not accepted everything", outdated, len(s.Envoys))
 	case len(down) > 0:

@@ -107,8 +107,10 @@ func TestStatus(t *testing.T) {
 				"middle of the pool 8)",
 			shared + "0 running, of before: no answer in time, weight: 100", shared + "unknown: answers 404 to GET /metrics",
 		}},
-		"nobody": {func(s *server.Status) { s.Envoys, s.Configuration = nil, server.Configuration{} }, 0,
-			[]string{"none has connected yet", "configuration from flags, in force for -"}},
+		"nobody": {func(s *server.Status) { s.Envoys, s.Configuration.File = nil, "" }, 0,
+			[]string{"none has connected yet", "configuration from flags, in force for 0s"}},
+		"nothing yet": {func(s *server.Status) { s.Configuration.Loaded = time.Time{} }, 1,
+			[]string{"configuration /etc/h.yaml, in force for -"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := goodStatus()

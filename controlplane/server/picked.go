@@ -45,8 +45,8 @@ func NewFeed(o FeedOptions) *Feed {
 	return &Feed{o: o, pools: pools.New(o.Pools)}
 }
 
-// PickersSecret is the [follow.Needs] of a program with a [Feed]: the secrets of servers. Those of listeners may not be
-// on its machine.
+// PickersSecret is the [follow.Needs] of a program with a [Feed]: the secrets of servers. Secrets of listeners may not
+// be on its machine.
 func PickersSecret(r *config.Resolved, name string) bool {
 	return slices.ContainsFunc(r.Pools, func(p config.ResolvedPool) bool { return p.Asked() && p.Authorization == name })
 }

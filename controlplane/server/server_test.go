@@ -55,7 +55,7 @@ func (p *testServer) failure() error {
 	}
 }
 
-// testOptions are those of the control plane, and of what follows its configuration.
+// testOptions are the options of the control plane, and of what follows its configuration.
 type testOptions struct {
 	Options
 	Follow follow.Options

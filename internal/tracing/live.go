@@ -11,7 +11,7 @@ import (
 // Live makes tracers whose provider can change while a program runs. Its zero value makes spans that nobody gets.
 type Live struct{ provider atomic.Pointer[Provider] }
 
-// Set makes new spans be those of a provider. Nil: nobody gets them. The provider before it sends what it has, and is
+// Set makes new spans go to a provider. Nil: they go nowhere. The provider before it sends what it has, and is
 // closed.
 func (l *Live) Set(p *Provider) {
 	if before := l.provider.Swap(p); before != nil {

@@ -12,7 +12,7 @@ import (
 // Check implements [follow.Part]. A keys file without a mistake can be in force.
 func (s *Service) Check(context.Context, *follow.Version) error { return nil }
 
-// Apply puts the limits of a keys file in force. What has been used stays used, as much of each limit as before. It
+// Apply puts the limits of a keys file in force. Used tokens stay used, as much of each limit as before. It
 // implements [follow.Part].
 func (s *Service) Apply(_ context.Context, v *follow.Version) error {
 	s.use(func(client, model string) []ledger.Limit { return limitsOf(v.Clients, client, model) })

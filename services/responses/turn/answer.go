@@ -176,7 +176,7 @@ func (t *Turn) Count(ctx context.Context) (*http.Response, *openai.Error) {
 	return t.post(ctx, contract.InputTokensPath, t.body())
 }
 
-// Frame makes the events those of a connection.
+// Frame makes the events a connection's.
 func (t *Turn) Frame() {
 	t.framed = true
 	// The next request needs the reasoning, stored or not.

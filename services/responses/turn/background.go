@@ -44,8 +44,8 @@ func (t *Turn) Finished() []json.RawMessage { return t.output }
 // Restore gives back the finished items to a turn that was stopped, and has dropped them.
 func (t *Turn) Restore(output []json.RawMessage) { t.output = output }
 
-// TakeStored takes over the object of a response that another replica has begun. What cannot be read leaves the object as
-// it was queued.
+// TakeStored takes over the object of a response that another replica has begun. If it cannot be read,
+// the turn's object stays as it was queued.
 func (t *Turn) TakeStored(r *store.Response) {
 	_ = json.Unmarshal(r.Object, &t.last)
 	t.Request.Stream = r.Streamed

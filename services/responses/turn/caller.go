@@ -11,7 +11,7 @@ import (
 
 // Caller is who sends a request.
 type Caller struct {
-	// Settings are those of the request.
+	// Settings are the request's.
 	Settings    *settings.Snapshot
 	Tenant      store.Tenant
 	TenantValue string

@@ -13,7 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 )
 
-// Request is the body of a request for a response, as far as the service handles it itself.
+// Request has the members of a request for a response that the service handles itself.
 type Request struct {
 	// fields are those that are passed on unchanged. The gateway checks them.
 	fields map[string]json.RawMessage

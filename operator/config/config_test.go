@@ -292,6 +292,7 @@ func TestMisspeltSettings(t *testing.T) {
 			"number is expected",
 		"models:\n- name: m\n  drop_commentary_from_history: often": "h.yaml:3: models[0].drop_commentary_from_history: " +
 			"found text where true or false is expected",
+		"envoy:\n  concurrency: &none\n  path: e": "h.yaml:2: envoy.concurrency: found nothing where a number is expected",
 		"models: hello":       "h.yaml:1: models: found text where a list is expected",
 		"models: { name: m }": "h.yaml:1: models: found a block of settings where a list is expected",
 		"models:\n- name: m\n  servers: []\n  name: n": "h.yaml:4: name is listed twice, first on line 2",

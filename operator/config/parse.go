@@ -158,6 +158,9 @@ var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
 
 // kindOf returns the name of a type for a person who writes YAML.
 func kindOf(t reflect.Type) string {
+	if t == nil { // an anchor without a value
+		return "nothing"
+	}
 	switch t.Kind() {
 	case reflect.Map, reflect.Struct:
 		return "a block of settings"

@@ -6,7 +6,7 @@
 //	prefill                              requests that two servers share
 //	books                                the rate limit service: its books balance, and what it costs
 //	telemetry secrets monitoring         its metrics and logs, what must not be in them; dashboard and alerts
-//	controlplane up                      the program
+//	controlplane up lifecycle            the program, and what becomes of it when its file changes
 //	page                                 its page, in a browser
 //	clients nemogym                      real clients, and recorded exchanges with NeMo Gym
 //	hardening                            what the pages about production say

@@ -169,7 +169,7 @@ func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, un
 	share := &quota.Share{Of: s.memory, Tenant: j.Tenant}
 	defer share.Release()
 	share.HoldAnyway(quota.Copies * int64(len(j.Request)))
-	m := &maker{service: s, store: st, job: j}
+	m := &maker{service: s, store: st, job: j, share: share}
 	var wrong error
 	m.turn, wrong = s.env.Resume(j, &turn.Caller{Settings: s.settings(), Tenant: j.Tenant, Share: share},
 		unreadable == nil)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 	"github.com/harmonyedge/harmonyedge/services/responses/turn"
@@ -22,6 +23,8 @@ type maker struct {
 	store   *store.Store
 	job     *store.Job
 	turn    *turn.Turn
+	// share is the memory that it has.
+	share *quota.Share
 
 	// cancel ends the work. Its cause is [store.ErrLost] if another replica has the response, and errGiveBack if another is
 	// to have it.
@@ -41,7 +44,7 @@ func (m *maker) run(ctx context.Context) {
 	s := m.service
 	ctx, span := m.backgroundSpan(ctx)
 	defer span.End()
-	past, input, err := m.store.JobItems(ctx, m.job, m.turn.Share.Take)
+	past, input, err := m.store.JobItems(ctx, m.job, m.share.Take)
 	if err == nil && m.turn.Request.Conversation != "" {
 		var locked *store.Past
 		locked, err = m.store.Lock(ctx, m.job.Tenant, m.turn.Request.Conversation, m.job.ID, lockLease,
@@ -71,6 +74,7 @@ func (m *maker) run(ctx context.Context) {
 		return
 	}
 	m.turn.CarryOn(past, input)
+	m.share.Insists = true
 	work, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	m.cancel = cancel
@@ -264,12 +268,12 @@ func (m *maker) fail(ctx context.Context, message string) {
 // resume takes over what is stored of the response: the object, the finished items of the stream, and the number of
 // the next event.
 func (m *maker) resume(ctx context.Context) {
-	share := m.turn.Insist()
-	if r, err := m.store.Object(ctx, m.job.Tenant, m.job.ID, share.Take); err == nil {
+	m.share.Insists = true
+	if r, err := m.store.Object(ctx, m.job.Tenant, m.job.ID, m.share.Take); err == nil {
 		m.turn.TakeStored(r)
 	}
 	for ended := false; !ended; {
-		batches, last, err := m.store.EventsAfter(ctx, m.job.Tenant, m.job.ID, m.next-1, share.Hold)
+		batches, last, err := m.store.EventsAfter(ctx, m.job.Tenant, m.job.ID, m.next-1, m.share.Hold)
 		if err != nil {
 			m.service.log.Warn("the events of a response cannot be read", "response", m.job.ID, "error", err)
 			break
@@ -280,7 +284,7 @@ func (m *maker) resume(ctx context.Context) {
 			m.turn.TakeEvents(batches[i].Body)
 			m.next = batches[i].Last + 1
 		}
-		share.Drop(size)
+		m.share.Drop(size)
 		ended = last || len(batches) == 0
 	}
 	if m.job.Begun {

@@ -33,7 +33,7 @@ type Verdict int
 // The results of [Pool.Take].
 const (
 	Granted Verdict = iota
-	// Exhausted means that all requests together have what there is, and tenantExhausted that the tenant's requests do.
+	// Exhausted means that all requests together have what there is, and TenantExhausted that the tenant's requests do.
 	Exhausted
 	TenantExhausted
 )

@@ -20,10 +20,10 @@ func (e *Env) New(request *Request, c *Caller) (*Turn, *openai.Error) {
 	tools, failure := c.Settings.Operator.Take(request.fields, request.Background)
 	return &Turn{
 		env: e, settings: c.Settings, Request: request, Headers: c.Headers, owner: c.Tenant,
-		bound: c.Bound(request.Model), Share: c.Share,
-		ID: items.NewID("resp"), created: e.Now(), loop: loop{hosted: tools},
-		// The next response needs the reasoning, and so does the next round.
-		sealing: (request.Store || tools != nil) && request.seals(c.Settings),
+		bound: c.Bound(request.Model), ID: items.NewID("resp"), created: e.Now(), loop: loop{hosted: tools},
+		stream: stream{share: c.Share, includes: request.includes,
+			// The next response needs the reasoning, and so does the next round.
+			sealing: (request.Store || tools != nil) && request.seals(c.Settings)},
 	}, failure
 }
 
@@ -60,9 +60,10 @@ func (t *Turn) Record(end *Outcome, past *store.Past) *store.Record {
 	}
 	r := &store.Record{
 		Response: store.Response{ID: t.ID, Status: end.Status, CreatedAt: t.created, Object: end.stored},
-		Input:    t.kept(input, nil, end), Output: t.kept(end.output, end.preambles, end), Retention: t.settings.Retention,
+		Input:    end.kept(t.settings, input, nil), Output: end.kept(t.settings, end.output, end.preambles),
+		Retention:     t.settings.Retention,
 		Past:          past,
-		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end),
+		DropReasoning: end.dropsReasoning(t.settings), Compacted: end.compacted(),
 	}
 	if past.InConversation() && end.Status != items.Completed {
 		// Input and output join the conversation after the response has completed, and not otherwise.
@@ -70,26 +71,6 @@ func (t *Turn) Record(end *Outcome, past *store.Past) *store.Record {
 		r.Past = &alone
 	}
 	return r
-}
-
-// dropsReasoning reports whether the reasoning before an answer is removed from the store.
-func (t *Turn) dropsReasoning(end *Outcome) bool {
-	return t.settings.Reasoning == settings.KeepUntilFinal && end.answered
-}
-
-// kept returns the items that the service is to store. preambles reports of the first ones whether they are known to be
-// preambles, whatever they say themselves.
-func (t *Turn) kept(list []store.Item, preambles []bool, end *Outcome) (kept []store.Item) {
-	s := t.settings
-	for i := range list {
-		switch {
-		case list[i].Type == items.TypeReasoning && (s.Reasoning == settings.KeepNone || t.dropsReasoning(end)):
-		case s.DropCommentary && (i < len(preambles) && preambles[i] || items.IsCommentary(&list[i])):
-		default:
-			kept = append(kept, list[i])
-		}
-	}
-	return kept
 }
 
 // leftError means that the client takes no more of its stream.
@@ -185,7 +166,7 @@ func (t *Turn) Frame() {
 
 // Conversation returns the whole conversation after a turn, as a connection remembers it.
 func (t *Turn) Conversation(end *Outcome) []store.Item {
-	if t.compacted(end) {
+	if end.compacted() {
 		return end.output
 	}
 	return slices.Concat(t.past, t.input, end.output)

@@ -135,14 +135,14 @@ func answeredAlready(at, question string) *openai.Error {
 }
 
 // approvedCalls returns the calls that the client has approved.
-func (t *Turn) approvedCalls() ([]*hosted.Call, *openai.Error) {
-	calls := make([]*hosted.Call, 0, len(t.approvals))
-	for i := range t.approvals {
-		a := &t.approvals[i]
+func (l *loop) approvedCalls() ([]*hosted.Call, *openai.Error) {
+	calls := make([]*hosted.Call, 0, len(l.approvals))
+	for i := range l.approvals {
+		a := &l.approvals[i]
 		if a.Denied {
 			continue
 		}
-		m := t.hosted.Server(a.Label)
+		m := l.hosted.Server(a.Label)
 		var tool *hosted.Tool
 		if m != nil {
 			tool = m.Named(a.Name)

@@ -7,26 +7,16 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
-	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
-// CarryOn gives the turn what it continues and its input, as they were stored. From then on it is refused no memory.
-func (t *Turn) CarryOn(past, input []store.Item) {
-	t.past, t.input = past, input
-	t.Insist()
-}
-
-// Insist makes that the turn is refused no memory, and returns what it has.
-func (t *Turn) Insist() *quota.Share {
-	t.Share.Insists = true
-	return t.Share
-}
+// CarryOn gives the turn what it continues and its input, as they were stored.
+func (t *Turn) CarryOn(past, input []store.Item) { t.past, t.input = past, input }
 
 // Within returns the limit of what the turn can continue.
 func (t *Turn) Within() store.Limit {
-	return (&Caller{Settings: t.settings, Share: t.Share}).Within()
+	return (&Caller{Settings: t.settings, Share: t.share}).Within()
 }
 
 // Begins reports whether the event that is being sent is the first.
@@ -87,7 +77,7 @@ func (t *Turn) Failed(message string, send func(*upstream.Event) error) *Outcome
 
 // StoredOutcome returns what is stored of how the turn has ended, without its events.
 func (t *Turn) StoredOutcome(end *Outcome) *store.Outcome {
-	return &store.Outcome{Status: end.Status, Object: end.stored, Output: t.kept(end.output, end.preambles, end),
-		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end),
+	return &store.Outcome{Status: end.Status, Object: end.stored, Output: end.kept(t.settings, end.output, end.preambles),
+		DropReasoning: end.dropsReasoning(t.settings), Compacted: end.compacted(),
 		JoinConversation: end.Status == items.Completed}
 }

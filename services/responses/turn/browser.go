@@ -13,7 +13,8 @@ import (
 
 // browsing is the state of a turn with a browser.
 type browsing struct {
-	// chain is the id by which the servers of gpt-oss's own tools know the chain, or empty if it is not known yet.
+	// chain is the id by which the servers of gpt-oss's own tools know the chain: their pages and sessions are kept for it.
+	// Nobody can guess it, so tenants share none.
 	chain string
 	// pages are those that the browser has shown, or nil if they have not been looked up yet.
 	pages *browse.Pages
@@ -22,74 +23,68 @@ type browsing struct {
 	cited  []map[string]any
 }
 
-// browserClient returns the id by which the servers of gpt-oss's own tools know the chain: their pages and sessions are
-// kept for it. Nobody can guess it, so tenants share none.
-func (t *Turn) browserClient() string {
-	if t.chain != "" {
-		return t.chain
-	}
-	for _, list := range [][]store.Item{t.input, t.past} {
-		for i := len(list) - 1; i >= 0 && t.chain == ""; i-- {
-			if list[i].Type != items.TypeSearchCall && list[i].Type != items.TypeCodeCall &&
-				list[i].Type != items.TypeMCPCall {
-				continue
-			}
-			var item map[string]json.RawMessage
-			if json.Unmarshal(list[i].Body, &item) == nil {
-				_ = json.Unmarshal(items.OrNull(item[items.HiddenClient]), &t.chain)
-			}
-		}
-	}
-	if t.chain == "" {
-		t.chain = items.NewID("chain")
-	}
-	return t.chain
-}
-
 // browses reports whether the request offers the browser.
 func (t *Turn) browses() bool {
 	return t.hosted != nil && t.hosted.Builtins[items.BrowserNamespace] != nil
 }
 
-// browserPages returns the pages that the browser has shown in the conversation.
-func (t *Turn) browserPages() *browse.Pages {
-	if t.pages != nil {
-		return t.pages
+// browser returns the browser of the conversation.
+func (t *Turn) browser() *browsing {
+	if t.browsing.pages == nil {
+		t.browsing.open(t.settings.Tools.BrowserCursors, t.past, t.input)
 	}
-	t.pages = &browse.Pages{Cursors: t.settings.Tools.BrowserCursors}
-	for _, list := range [][]store.Item{t.past, t.input} {
+	return &t.browsing
+}
+
+// open reads what the parts of a conversation tell of its browser. cursors reports whether a page that is not known is
+// shown as cursor:3.
+func (b *browsing) open(cursors bool, parts ...[]store.Item) {
+	b.pages = &browse.Pages{Cursors: cursors}
+	for _, list := range parts {
 		for i := range list {
-			if list[i].Type == items.TypeSearchCall {
-				t.remember(list[i].Body)
+			switch list[i].Type {
+			case items.TypeSearchCall:
+				b.remember(list[i].Body)
+			case items.TypeCodeCall, items.TypeMCPCall:
+			default:
+				continue
+			}
+			var item map[string]json.RawMessage
+			client := ""
+			if json.Unmarshal(list[i].Body, &item) == nil &&
+				json.Unmarshal(items.OrNull(item[items.HiddenClient]), &client) == nil && client != "" {
+				b.chain = client
 			}
 		}
 	}
-	return t.pages
+	if b.chain == "" {
+		b.chain = items.NewID("chain")
+	}
 }
 
 // remember notes the page that a stored call has shown.
-func (t *Turn) remember(body json.RawMessage) {
+func (b *browsing) remember(body json.RawMessage) {
 	var item map[string]json.RawMessage
 	var pair []struct{ Name, Arguments, Output string }
 	if json.Unmarshal(body, &item) != nil || json.Unmarshal(items.OrNull(item[items.HiddenItems]), &pair) != nil ||
 		len(pair) != 2 {
 		return
 	}
-	t.pages.Shown(browse.Call{Name: pair[0].Name, Arguments: json.RawMessage(pair[0].Arguments)}, pair[1].Output)
+	b.pages.Shown(browse.Call{Name: pair[0].Name, Arguments: json.RawMessage(pair[0].Arguments)}, pair[1].Output)
 }
 
-// browserAction returns the action of a browser's call. A call that has ended changes the pages.
-func (t *Turn) browserAction(c *hosted.Call, ended bool) json.RawMessage {
+// action returns the action of a browser's call. A call that has ended changes the pages.
+func (b *browsing) action(c *hosted.Call, ended bool) json.RawMessage {
 	call := browse.Call{Name: c.Name, Arguments: json.RawMessage(c.Sent)}
 	if !ended {
-		return t.browserPages().Asked(call)
+		return b.pages.Asked(call)
 	}
-	return t.browserPages().Shown(call, c.Result.Text)
+	return b.pages.Shown(call, c.Result.Text)
 }
 
 // withSources returns a finished item with the pages that the model has opened from it, if it is a search. The findings
 // of a search are not in its result, so these are the sources that are known.
-func (t *Turn) withSources(raw json.RawMessage) json.RawMessage {
+func (b *browsing) withSources(raw json.RawMessage) json.RawMessage {
 	if items.Of(raw).Type != items.TypeSearchCall {
 		return raw
 	}
@@ -105,7 +100,7 @@ func (t *Turn) withSources(raw json.RawMessage) json.RawMessage {
 	}
 	sources := []source{}
 	if cursor, shows := browse.Cursor(pair[1].Output); shows {
-		for _, url := range t.browserPages().Sources(cursor) {
+		for _, url := range b.pages.Sources(cursor) {
 			sources = append(sources, source{"url", url})
 		}
 	}
@@ -126,7 +121,7 @@ type citing struct {
 
 // takeText changes the events of a message's text that may have citations: they become links, and annotations. It
 // calls before for what comes before the event.
-func (t *Turn) takeText(e *upstream.Event, before func(*upstream.Event) error) error {
+func (b *browsing) takeText(e *upstream.Event, before func(*upstream.Event) error) error {
 	switch e.Kind {
 	case "response.output_text.delta", "response.output_text.done", "response.content_part.done":
 	default:
@@ -138,13 +133,13 @@ func (t *Turn) takeText(e *upstream.Event, before func(*upstream.Event) error) e
 	}
 	id := ""
 	_ = json.Unmarshal(items.OrNull(body["item_id"]), &id)
-	c := t.citing[id]
+	c := b.citing[id]
 	if c == nil {
 		return nil
 	}
 	switch e.Kind {
 	case "response.output_text.delta":
-		return t.citeDelta(e, body, c)
+		return b.citeDelta(e, body, c)
 	case "response.output_text.done":
 		if rest := c.citer.End(); rest != "" {
 			c.text.WriteString(rest)
@@ -173,7 +168,7 @@ func deltaEvent(done map[string]json.RawMessage, text string) *upstream.Event {
 
 // citeDelta changes a delta. Its citations are sent after it. A delta of which nothing is shown yet has no kind
 // afterwards.
-func (t *Turn) citeDelta(e *upstream.Event, body map[string]json.RawMessage, c *citing) error {
+func (b *browsing) citeDelta(e *upstream.Event, body map[string]json.RawMessage, c *citing) error {
 	delta := ""
 	if err := json.Unmarshal(body["delta"], &delta); err != nil {
 		return err
@@ -190,7 +185,7 @@ func (t *Turn) citeDelta(e *upstream.Event, body map[string]json.RawMessage, c *
 	body["delta"] = items.JSON(out)
 	e.Data = items.JSON(body)
 	for i := range cited {
-		t.cited = append(t.cited, map[string]any{"item_id": body["item_id"], "output_index": c.index,
+		b.cited = append(b.cited, map[string]any{"item_id": body["item_id"], "output_index": c.index,
 			"content_index": body["content_index"], "annotation_index": len(c.cited) + i, "annotation": cited[i]})
 	}
 	c.cited = append(c.cited, cited...)
@@ -211,7 +206,7 @@ func (c *citing) cite(part json.RawMessage) json.RawMessage {
 }
 
 // citeItem returns a finished message with its citations. The model's own text is kept for the model.
-func (t *Turn) citeItem(item json.RawMessage) json.RawMessage {
+func (b *browsing) citeItem(item json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	var parts []json.RawMessage
 	if json.Unmarshal(item, &fields) != nil || json.Unmarshal(items.OrNull(fields["content"]), &parts) != nil ||
@@ -220,11 +215,11 @@ func (t *Turn) citeItem(item json.RawMessage) json.RawMessage {
 	}
 	id := ""
 	_ = json.Unmarshal(items.OrNull(fields["id"]), &id)
-	c := t.citing[id]
+	c := b.citing[id]
 	if c == nil {
 		return item
 	}
-	delete(t.citing, id)
+	delete(b.citing, id)
 	if len(c.cited) == 0 {
 		return item
 	}
@@ -233,22 +228,22 @@ func (t *Turn) citeItem(item json.RawMessage) json.RawMessage {
 	return items.JSON(fields)
 }
 
-// beginCiting watches a message that begins, if it may cite the browser. index is its output_index for the client.
-func (t *Turn) beginCiting(item, index json.RawMessage) {
+// begin watches a message that begins, which may cite the browser. index is its output_index for the client.
+func (b *browsing) begin(item, index json.RawMessage) {
 	var fields struct{ ID, Type string }
-	if !t.browses() || json.Unmarshal(item, &fields) != nil || fields.Type != items.TypeMessage {
+	if json.Unmarshal(item, &fields) != nil || fields.Type != items.TypeMessage {
 		return
 	}
-	if t.citing == nil {
-		t.citing = map[string]*citing{}
+	if b.citing == nil {
+		b.citing = map[string]*citing{}
 	}
-	t.citing[fields.ID] = &citing{citer: browse.NewCiter(t.browserPages()), index: index}
+	b.citing[fields.ID] = &citing{citer: browse.NewCiter(b.pages), index: index}
 }
 
 // showCited sends the annotations that wait for the delta before them.
 func (t *Turn) showCited(emit func(*upstream.Event) error) error {
-	waiting := t.cited
-	t.cited = nil
+	waiting := t.browsing.cited
+	t.browsing.cited = nil
 	for _, fields := range waiting {
 		if err := t.sendEvent(emit, "response.output_text.annotation.added", fields); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
+	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 	"github.com/harmonyedge/harmonyedge/services/responses/toolserver"
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
@@ -27,7 +28,8 @@ func (t *Turn) perform(ctx context.Context, calls []*hosted.Call, emit func(*ups
 	defer running.Wait()
 	defer cancel()
 	t.calls += int64(len(calls))
-	client := t.browserClient()
+	runner := &runner{env: t.env, settings: t.settings, response: t.ID, round: t.rounds, tenant: t.tenant(),
+		client: t.browser().chain}
 	slots := make(chan struct{}, t.parallel())
 	// Results that wait until those before them have been shown have not paid for their memory.
 	unshown, left := make(chan struct{}, max(maxUnshown, cap(slots))), make(chan struct{})
@@ -54,7 +56,7 @@ func (t *Turn) perform(ctx context.Context, calls []*hosted.Call, emit func(*ups
 				if c.Namespace != "" && before != nil {
 					<-before
 				}
-				c.Result = t.runSafely(ctx, c, client)
+				c.Result = runner.runSafely(ctx, c)
 			})
 		}
 	})
@@ -78,56 +80,67 @@ func (t *Turn) parallel() int {
 	return t.settings.Tools.Parallel
 }
 
-// runSafely is runTool, but for a fault, which costs its own call only.
-func (t *Turn) runSafely(ctx context.Context, c *hosted.Call, client string) (result *hosted.Result) {
+// runner runs calls of one round.
+type runner struct {
+	env      *Env
+	settings *settings.Snapshot
+	// response is the id of the response, and round the number of the round.
+	response string
+	round    int
+	// tenant keeps the sessions of tenants apart, and client is the id by which gpt-oss's own tools know the chain.
+	tenant, client string
+}
+
+// runSafely is run, but for a fault, which costs its own call only.
+func (r *runner) runSafely(ctx context.Context, c *hosted.Call) (result *hosted.Result) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			t.env.Log.Error("a tool was not called", "response", t.ID, "reason", fault, "stack", string(debug.Stack()))
+			r.env.Log.Error("a tool was not called", "response", r.response, "reason", fault, "stack", string(debug.Stack()))
 			const text = "Error: the tool could not be called."
 			result = &hosted.Result{Text: text, Failure: protocolError(codeInternal, text)}
 		}
 	}()
-	return t.runTool(ctx, c, client)
+	return r.run(ctx, c)
 }
 
-// runTool runs a call. A failure is a result too, which the model sees.
-func (t *Turn) runTool(ctx context.Context, c *hosted.Call, client string) *hosted.Result {
-	s := t.env
-	if !t.settings.Operator.Offers(c) {
+// run runs a call. A failure is a result too, which the model sees.
+func (r *runner) run(ctx context.Context, c *hosted.Call) *hosted.Result {
+	if !r.settings.Operator.Offers(c) {
 		return &hosted.Result{Text: "Error: there is no tool of this name.",
 			Failure: protocolError(codeInvalidParams, "The server has no tool "+refusal.Quote(c.Name)+".")}
 	}
-	limited, cancel := context.WithTimeout(ctx, t.settings.Tools.CallTime)
+	limited, cancel := context.WithTimeout(ctx, r.settings.Tools.CallTime)
 	defer cancel()
-	limited, span := t.toolSpan(limited, c)
+	limited, span := r.span(limited, c)
 	defer span.End() // also after a fault
 	began := time.Now()
 	call := &toolserver.Call{Name: c.Name, Arguments: json.RawMessage(c.Sent)}
 	if c.Namespace != "" {
-		call.ClientID = client
+		call.ClientID = r.client
 	}
-	result, err := s.Tools.Call(limited, c.To, t.tenant(), call)
+	result, err := r.env.Tools.Call(limited, c.To, r.tenant, call)
 	took := time.Since(began)
 	outcome := outcomeOf(result, err)
-	s.Metrics.CalledTool(c.Label, outcome, took)
+	r.env.Metrics.CalledTool(c.Label, outcome, took)
 	endTool(span, outcome)
-	about := []any{"response", t.ID, "round", t.rounds, "server", c.Label, "tool", openai.Clip(c.Name, refusal.MaxLogged),
+	about := []any{"response", r.response, "round", r.round, "server", c.Label, "tool", openai.Clip(c.Name,
+		refusal.MaxLogged),
 		"outcome", outcome, "duration", took}
 	var wrong *toolserver.ArgumentsError
 	switch {
 	case errors.As(err, &wrong):
-		s.Log.Info("a tool was called", about...)
+		r.env.Log.Info("a tool was called", about...)
 		text := "Error: " + err.Error()
 		return &hosted.Result{Text: text, Failure: toolError(text)}
 	case err != nil:
 		if errors.Is(ctx.Err(), context.Canceled) {
-			s.Log.Info("a call of a tool was given up", about...)
+			r.env.Log.Info("a call of a tool was given up", about...)
 		} else {
-			s.Log.Warn("a tool could not be called", append(about, "error", logged(err))...)
+			r.env.Log.Warn("a tool could not be called", append(about, "error", logged(err))...)
 		}
 		return &hosted.Result{Text: "Error: the tool could not be called: " + err.Error(), Failure: failureOf(err)}
 	}
-	s.Log.Info("a tool was called", append(about, "bytes", len(result.Text))...)
+	r.env.Log.Info("a tool was called", append(about, "bytes", len(result.Text))...)
 	if result.IsError {
 		content := json.RawMessage(bytes.ToValidUTF8(result.Content, []byte("\uFFFD")))
 		if len(content) == 0 {

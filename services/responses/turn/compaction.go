@@ -125,11 +125,6 @@ func (t *Turn) takeSummary(e *upstream.Event, emit func(*upstream.Event) error) 
 	return nil
 }
 
-// compacted reports whether the output of a turn stands for everything before it.
-func (t *Turn) compacted(end *Outcome) bool {
-	return len(end.output) > 0 && end.output[0].Type == items.TypeCompaction
-}
-
 // CompactAll returns the user's messages and an item that stands for everything else.
 func (t *Turn) CompactAll(ctx context.Context) ([]byte, *openai.Error) {
 	if len(t.past)+len(t.input) == 0 {

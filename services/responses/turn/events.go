@@ -25,12 +25,18 @@ func (t *Turn) take(e *upstream.Event, emit func(*upstream.Event) error) (upstre
 		t.failure, e.Kind = upstream.ToldError(e.Data), ""
 		return nil, nil
 	default:
-		if len(t.citing) > 0 {
-			if err := t.takeText(e, func(before *upstream.Event) error { return t.passNumbered(before, emit) }); err != nil {
+		if len(t.browsing.citing) > 0 {
+			if err := t.browsing.takeText(e, func(before *upstream.Event) error {
+				return t.passNumbered(before,
+					emit)
+			}); err != nil {
 				return nil, err
 			}
 		}
 		if e.Kind == "" {
+			return nil, nil
+		}
+		if !t.numbers() {
 			return nil, nil
 		}
 		return nil, t.renumber(e)
@@ -69,7 +75,7 @@ func (t *Turn) own(o upstream.Object) {
 	if r.Conversation != "" {
 		o["conversation"] = items.JSON(map[string]string{"id": r.Conversation})
 	}
-	t.ownTools(o)
+	t.ownTools(o, r.fields)
 }
 
 // takeItem keeps a finished item, and removes from it what is only for the service. A call of the service's tools is
@@ -85,7 +91,7 @@ func (t *Turn) takeItem(e *upstream.Event) error {
 	}
 	item := body["item"]
 	if !added {
-		if err := t.Share.Take(int64(len(item))); err != nil {
+		if err := t.share.Take(int64(len(item))); err != nil {
 			return err
 		}
 	}
@@ -96,9 +102,11 @@ func (t *Turn) takeItem(e *upstream.Event) error {
 		}
 	}
 	if added {
-		t.beginCiting(item, body["output_index"])
+		if t.browses() {
+			t.browser().begin(item, body["output_index"])
+		}
 	} else {
-		item = t.citeItem(item)
+		item = t.browsing.citeItem(item)
 		t.output = append(t.output, item)
 	}
 	body["item"] = t.shown(item)
@@ -110,7 +118,7 @@ func (t *Turn) takeItem(e *upstream.Event) error {
 
 // end returns the outcome of a turn whose last event has the object o, and changes o into the client's.
 func (t *Turn) end(kind, status string, o upstream.Object) *Outcome {
-	t.total(o)
+	t.usage.total(o)
 	if t.opened {
 		o["reasoning"] = t.last["reasoning"] // as the client has been told at the start, when no model had been asked
 	}
@@ -119,7 +127,7 @@ func (t *Turn) end(kind, status string, o upstream.Object) *Outcome {
 	end.preambles = items.Preambles(t.output)
 	for i, raw := range t.output {
 		if t.browses() {
-			raw = t.withSources(raw)
+			raw = t.browser().withSources(raw)
 		}
 		end.output = append(end.output, t.storedItem(raw))
 		end.answered = end.answered || items.IsAnswer(raw) && !end.preambles[i]
@@ -130,14 +138,6 @@ func (t *Turn) end(kind, status string, o upstream.Object) *Outcome {
 	o["output"] = items.JSON(shown)
 	end.object = items.JSON(o)
 	return end
-}
-
-// shown returns a finished item as the client gets it.
-func (t *Turn) shown(raw json.RawMessage) json.RawMessage {
-	if t.sealing {
-		raw = items.WithoutSealed(raw)
-	}
-	return items.WithoutHidden(raw, t.Request.includes)
 }
 
 // storedItem returns a finished item as it is stored: with the text that only the service can open.
@@ -224,15 +224,4 @@ func (t *Turn) LastEvents(end *Outcome) (events []*upstream.Event) {
 		sequence++
 	}
 	return append(events, &upstream.Event{Kind: end.kind, Data: upstream.Lifecycle(end.kind, sequence, end.object)})
-}
-
-// open sends the events with which a stream begins, of the service's own making.
-func (t *Turn) open(o upstream.Object, send func(*upstream.Event) error) error {
-	for _, kind := range []string{"response.created", "response.in_progress"} {
-		if err := send(&upstream.Event{Kind: kind, Data: upstream.Lifecycle(kind, t.sequence, items.JSON(o))}); err != nil {
-			return err
-		}
-		t.sequence++
-	}
-	return nil
 }

@@ -66,10 +66,10 @@ func (t *Turn) describe() (*openai.Response, *openai.Error) {
 	}
 	values, _ := rawjson.Count(text, rawjson.MaxDepth, openai.MaxValues) // Open reports what is wrong
 	memory := items.MemoryPerDecoded * int64(values)
-	if t.Share.Hold(memory) != nil {
+	if t.share.Hold(memory) != nil {
 		return nil, refusal.Overloaded("no memory for another request now")
 	}
-	defer t.Share.Drop(memory)
+	defer t.share.Drop(memory)
 	body, failure := openai.OpenWithin(text, openai.MaxValues+free)
 	if failure != nil {
 		return nil, failure
@@ -122,9 +122,10 @@ func (e *Env) Resume(stored *store.Job, c *Caller, readable bool) (*Turn, error)
 	if readable {
 		err = json.Unmarshal(stored.Request, &j)
 	}
-	t := &Turn{env: e, settings: c.Settings, owner: c.Tenant, Share: c.Share, Headers: j.Headers, bound: &j.Bound,
+	t := &Turn{env: e, settings: c.Settings, owner: c.Tenant, Headers: j.Headers, bound: &j.Bound,
 		ID: stored.ID, created: time.Unix(j.Created, 0), last: j.Queued,
-		sealing: j.Sealing, triggered: j.Triggered, loop: loop{approvals: j.Approvals},
+		stream:    stream{share: c.Share, includes: j.Includes, sealing: j.Sealing},
+		triggered: j.Triggered, loop: loop{approvals: j.Approvals},
 		Request: &Request{fields: j.Fields, Model: j.Model, Previous: j.Previous, Conversation: j.Conversation,
 			Stream: j.Stream, Background: true, Store: true, includes: j.Includes}}
 	// The tools were read when the response was accepted. Without those that a new configuration has no more, the model

@@ -42,7 +42,7 @@ func (t *Turn) list(ctx context.Context) *openai.Error {
 					"more than %d tools, or more than %d bytes of them.", m.At, refusal.Quote(m.Label), maxTools,
 					openai.MaxTools))
 		}
-		if t.Share.Take(int64(size-before)) != nil {
+		if t.share.Take(int64(size-before)) != nil {
 			return refusal.Overloaded("no memory for the tools of the request now")
 		}
 		m.Offer(t.env.Log, tools)

@@ -31,10 +31,7 @@ type loop struct {
 
 // round is one answer of the model within a response.
 type round struct {
-	// indexes are the client's output_index for each of the gateway's. The indexes of calls of the service's tools are
-	// hiddenIndex.
-	indexes map[int]int
-	calls   []*hosted.Call
+	calls []*hosted.Call
 	// waits reports whether the client has to act before the model can be asked again: a call of its own, or a question
 	// for approval.
 	waits bool
@@ -43,8 +40,8 @@ type round struct {
 }
 
 // roundFields returns the fields of a request for the next round.
-func (t *Turn) roundFields(fields map[string]json.RawMessage) map[string]json.RawMessage {
-	fields = maps.Clone(fields)
+func (l *loop) roundFields(given map[string]json.RawMessage) map[string]json.RawMessage {
+	fields := maps.Clone(given)
 	set := func(name string, value json.RawMessage) {
 		if value == nil {
 			delete(fields, name)
@@ -52,32 +49,32 @@ func (t *Turn) roundFields(fields map[string]json.RawMessage) map[string]json.Ra
 			fields[name] = value
 		}
 	}
-	tools := t.hosted.Plain()
+	tools := l.hosted.Plain()
 	set("tools", items.JSON(tools))
-	choice, _ := t.hosted.ForGateway(t.rounds, t.round.last) // list has reported what is wrong
+	choice, _ := l.hosted.ForGateway(l.rounds, l.round.last) // list has reported what is wrong
 	if len(tools) == 0 {
 		choice = nil
 	}
 	set("tool_choice", choice)
-	if left, limited := t.tokensLeft(); limited && t.rounds > 0 {
+	if left, limited := l.tokensLeft(given); limited && l.rounds > 0 {
 		set("max_output_tokens", items.JSON(left))
 	}
 	return fields
 }
 
 // lastRound reports whether the next answer must not call tools, because a limit of the request or the operator is
-// reached.
-func (t *Turn) lastRound() bool {
-	late := !t.deadline.IsZero() && !time.Now().Before(t.deadline)
-	return t.hosted != nil && (late || t.rounds+1 >= t.settings.Tools.Rounds || t.callsLeft() <= 0)
+// reached. most is how often the model may be asked.
+func (l *loop) lastRound(most int) bool {
+	late := !l.deadline.IsZero() && !time.Now().Before(l.deadline)
+	return l.hosted != nil && (late || l.rounds+1 >= most || l.callsLeft() <= 0)
 }
 
 // callsLeft returns how many calls may still run.
-func (t *Turn) callsLeft() int64 {
-	if t.hosted.MaxCalls < 0 {
+func (l *loop) callsLeft() int64 {
+	if l.hosted.MaxCalls < 0 {
 		return maxCallsOfRound
 	}
-	return t.hosted.MaxCalls - t.calls
+	return l.hosted.MaxCalls - l.calls
 }
 
 // maxCallsOfRound is how many calls of one answer are run.
@@ -87,12 +84,12 @@ const maxCallsOfRound = 128
 const minTokens = 16
 
 // tokensLeft returns how many tokens the model may still write, if the request limits them.
-func (t *Turn) tokensLeft() (left int64, limited bool) {
+func (l *loop) tokensLeft(fields map[string]json.RawMessage) (left int64, limited bool) {
 	var most *int64
-	if json.Unmarshal(items.OrNull(t.Request.fields["max_output_tokens"]), &most) != nil || most == nil {
+	if json.Unmarshal(items.OrNull(fields["max_output_tokens"]), &most) != nil || most == nil {
 		return 0, false
 	}
-	return *most - t.usage.Output, true
+	return *most - l.usage.Output, true
 }
 
 // runCalls runs the calls of a round, and reports whether the model is to be asked again.
@@ -138,7 +135,7 @@ func (t *Turn) runCalls(ctx context.Context, end *ending, emit func(*upstream.Ev
 	if t.round.waits {
 		return false, nil
 	}
-	if left, limited := t.tokensLeft(); limited && left < minTokens {
+	if left, limited := t.tokensLeft(t.Request.fields); limited && left < minTokens {
 		end.kind = "response.incomplete"
 		end.object["status"] = items.JSON(items.Incomplete)
 		end.object["incomplete_details"] = items.JSON(map[string]string{"reason": openai.ReasonMaxOutputTokens})
@@ -149,21 +146,21 @@ func (t *Turn) runCalls(ctx context.Context, end *ending, emit func(*upstream.Ev
 }
 
 // ownTools writes the request's tools into an object of the gateway's, and what a round of its own has changed.
-func (t *Turn) ownTools(o upstream.Object) {
-	if t.hosted == nil {
+func (l *loop) ownTools(o upstream.Object, fields map[string]json.RawMessage) {
+	if l.hosted == nil {
 		return
 	}
 	var plain []json.RawMessage
-	if json.Unmarshal(items.OrNull(o["tools"]), &plain) == nil && !t.echoed {
-		t.echo, t.echoed = items.JSON(t.hosted.Echo(plain)), true
+	if json.Unmarshal(items.OrNull(o["tools"]), &plain) == nil && !l.echoed {
+		l.echo, l.echoed = items.JSON(l.hosted.Echo(plain)), true
 	}
-	if t.echoed {
-		o["tools"] = t.echo
+	if l.echoed {
+		o["tools"] = l.echo
 	}
-	if t.hosted.Choice.Raw != nil {
-		o["tool_choice"] = t.hosted.Choice.Raw
+	if l.hosted.Choice.Raw != nil {
+		o["tool_choice"] = l.hosted.Choice.Raw
 	} else {
 		o["tool_choice"] = items.JSON("auto")
 	}
-	o["max_output_tokens"] = items.OrNull(t.Request.fields["max_output_tokens"])
+	o["max_output_tokens"] = items.OrNull(fields["max_output_tokens"])
 }

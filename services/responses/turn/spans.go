@@ -50,13 +50,13 @@ const (
 	mcpList = "tools/list"
 )
 
-// toolSpan begins the span of a call of a tool. The tool is one that its server offers, so the model has not
+// span begins the span of a call of a tool. The tool is one that its server offers, so the model has not
 // made up the name.
-func (t *Turn) toolSpan(ctx context.Context, c *hosted.Call) (context.Context, trace.Span) {
+func (r *runner) span(ctx context.Context, c *hosted.Call) (context.Context, trace.Span) {
 	name := openai.Clip(c.Name, refusal.MaxLogged)
-	return t.env.Spans.Begin(ctx, mcpCall+" "+name, trace.SpanKindClient, attribute.String(spans.MCPMethod, mcpCall),
+	return r.env.Spans.Begin(ctx, mcpCall+" "+name, trace.SpanKindClient, attribute.String(spans.MCPMethod, mcpCall),
 		attribute.String(spans.Operation, "execute_tool"), attribute.String(spans.Tool, name),
-		attribute.String(spans.ToolServer, c.Label), attribute.Int(spans.Round, t.rounds))
+		attribute.String(spans.ToolServer, c.Label), attribute.Int(spans.Round, r.round))
 }
 
 // endTool ends it.

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
@@ -10,41 +9,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
-
-// sendEvent gives the client an event about an item of the service's own.
-func (t *Turn) sendEvent(emit func(*upstream.Event) error, kind string, fields map[string]any) error {
-	fields["type"], fields["sequence_number"] = kind, t.sequence
-	return t.pass(&upstream.Event{Kind: kind, Data: items.JSON(fields)}, emit)
-}
-
-// showItem gives the client an item that is finished when it begins.
-func (t *Turn) showItem(item json.RawMessage, emit func(*upstream.Event) error) error {
-	if err := t.Share.Take(int64(len(item))); err != nil {
-		return err
-	}
-	return t.during(item, item, emit, func(int) error { return nil })
-}
-
-// during shows an item: as it begins, what happens meanwhile, and as it ends.
-func (t *Turn) during(begun, finished json.RawMessage, emit func(*upstream.Event) error,
-	meanwhile func(index int) error) error {
-	index := t.index
-	t.index++
-	err := t.sendEvent(emit, "response.output_item.added", map[string]any{"output_index": index, "item": t.shown(begun)})
-	if err == nil {
-		err = meanwhile(index)
-	}
-	if err != nil {
-		return err
-	}
-	return t.finishItem(index, finished, emit)
-}
-
-// finishItem shows and keeps a finished item.
-func (t *Turn) finishItem(index int, item json.RawMessage, emit func(*upstream.Event) error) error {
-	t.output = append(t.output, item)
-	return t.sendEvent(emit, "response.output_item.done", map[string]any{"output_index": index, "item": t.shown(item)})
-}
 
 // showLists shows the tools of servers that the client has not seen yet.
 func (t *Turn) showLists(emit func(*upstream.Event) error) error {
@@ -62,16 +26,6 @@ func (t *Turn) showLists(emit func(*upstream.Event) error) error {
 			return t.sendEach(emit, index, id, "response.mcp_list_tools.in_progress", "response.mcp_list_tools.completed")
 		})
 		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sendEach sends events that tell of an item's progress.
-func (t *Turn) sendEach(emit func(*upstream.Event) error, index int, id string, kinds ...string) error {
-	for _, kind := range kinds {
-		if err := t.sendEvent(emit, kind, map[string]any{"output_index": index, "item_id": id}); err != nil {
 			return err
 		}
 	}
@@ -133,7 +87,7 @@ func (t *Turn) showCall(ctx context.Context, c *hosted.Call, emit func(*upstream
 	if err := ctx.Err(); errors.Is(err, context.Canceled) { // a deadline of the tools' is no end of the response
 		return err
 	}
-	if err := t.Share.Take(int64(len(c.Result.Text) + len(c.Written))); err != nil {
+	if err := t.share.Take(int64(len(c.Result.Text) + len(c.Written))); err != nil {
 		return err
 	}
 	ended, status := []string{p.completed}, items.Completed

@@ -14,7 +14,7 @@ func (t *Turn) item(c *hosted.Call, status string) json.RawMessage {
 	begins := status == store.InProgress
 	switch c.ItemType() {
 	case items.TypeSearchCall:
-		item["action"] = t.browserAction(c, !begins)
+		item["action"] = t.browser().action(c, !begins)
 	case items.TypeCodeCall:
 		item["code"], item["outputs"], item["container_id"] = c.Written, nil, "auto"
 		if begins {
@@ -43,7 +43,7 @@ func (t *Turn) item(c *hosted.Call, status string) json.RawMessage {
 	if c.Namespace != "" && !begins {
 		item[items.HiddenItems] = []any{c.Plain, map[string]any{"type": c.Plain["type"].(string) + "_output",
 			"call_id": c.Plain["call_id"], "output": c.Result.Text}}
-		item[items.HiddenClient] = t.browserClient()
+		item[items.HiddenClient] = t.browser().chain
 	}
 	return items.JSON(item)
 }

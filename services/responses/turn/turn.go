@@ -27,30 +27,21 @@ type Turn struct {
 	Headers  http.Header
 	owner    store.Tenant
 	bound    *seal.Bound
-	Share    *quota.Share
 	ID       string
 	created  time.Time
 	// past are the items before the input.
 	past, input []store.Item
 	// carried reports whether past is not in the store, because only a connection has it.
 	carried bool
-	// sealing reports whether the gateway is asked for the sealed reasoning only for the service. The client does not get
-	// it.
-	sealing bool
 
-	// output holds the finished items: as the gateway has sent them, or of the service's own making.
-	output []json.RawMessage
+	stream
+
 	// last is the newest object, without its output.
 	last upstream.Object
-	// sequence is the number of events that the client has got, and index the number of items that have begun.
-	sequence int64
-	index    int
 	// opening is the number of events before the first one that shows something of the model's answer, or 0.
 	opening int64
 	// opened reports whether the events with which a stream begins are not the gateway's.
 	opened bool
-	// begun is the number of events that the client has from an earlier attempt.
-	begun int64
 	// lost reports whether the last attempt ended by a fault of the model's server, and failure what the gateway's event
 	// error has said of it, or nil.
 	lost    bool
@@ -59,7 +50,7 @@ type Turn struct {
 	framed bool
 
 	loop
-	browsing
+	browsing browsing
 
 	// triggered reports whether the request is for a compaction, and not for an answer.
 	triggered bool
@@ -68,22 +59,6 @@ type Turn struct {
 	shortened  []json.RawMessage
 	// summary holds the finished items of the answer to a request for a compaction.
 	summary []json.RawMessage
-}
-
-// Outcome is how a turn has ended.
-type Outcome struct {
-	Status string
-	// kind is the kind of the last event.
-	kind string
-	// object is the whole object for the client, and stored the one without output.
-	object, stored []byte
-	output         []store.Item
-	// preambles reports of each item of the output whether it is what the model has said before a call.
-	preambles []bool
-	// answered reports whether the output has a final answer.
-	answered bool
-	// refusal is why the gateway refused a later round, or nil.
-	refusal *openai.Error
 }
 
 // ending is the last event of an answer of the gateway's.
@@ -159,7 +134,8 @@ func (t *Turn) ask(ctx context.Context, emit func(*upstream.Event) error) (end *
 }
 
 func (t *Turn) askOnce(ctx context.Context, emit func(*upstream.Event) error) (*ending, error) {
-	t.lost, t.failure, t.round = false, nil, round{indexes: map[int]int{}, last: t.lastRound()}
+	t.indexes = map[int]int{}
+	t.lost, t.failure, t.round = false, nil, round{last: t.lastRound(t.settings.Tools.Rounds)}
 	if t.started() {
 		t.opening = t.sequence
 	}
@@ -238,15 +214,6 @@ func (t *Turn) showOwn(emit func(*upstream.Event) error) error {
 	}
 	t.opening = t.sequence
 	return nil
-}
-
-// pass gives an event to the client, if it does not have it from an earlier attempt.
-func (t *Turn) pass(e *upstream.Event, emit func(*upstream.Event) error) error {
-	t.sequence++
-	if t.sequence <= t.begun {
-		return nil
-	}
-	return emit(e)
 }
 
 // body returns the plain request.

@@ -44,8 +44,7 @@ func (u *usage) add(raw json.RawMessage) {
 }
 
 // total writes the usage of all rounds into the object of the response.
-func (t *Turn) total(o upstream.Object) {
-	u := &t.usage
+func (u *usage) total(o upstream.Object) {
 	if !u.known {
 		return
 	}

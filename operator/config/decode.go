@@ -15,14 +15,17 @@ import (
 const maxDecoded = maxFile
 
 // decode reads a file's settings. A setting that cannot be read, because it is unknown or has another form, is an error
-// and is left out, so that all such errors are found. unread has their paths. The configuration is nil if so much is
-// unread that nothing can be said about the rest.
+// and is left out, so that all such errors are found. unread has their paths, and the paths of those that they may have
+// been meant to be. The configuration is nil if so much is unread that nothing can be said about the rest.
 func decode(name string, data []byte, tree *ast.File) (c *Config, unread []string, _ *problems) {
 	found := &problems{}
 	rest, decoded := tree, 0
 	for {
 		c := Default()
 		err := yaml.NodeToValue(rest.Docs[0].Body, c, yaml.Strict())
+		if err == nil && slices.ContainsFunc(unread, isWhole) {
+			return nil, nil, found
+		}
 		if err == nil {
 			if len(c.PassthroughPaths) == 0 {
 				c.PassthroughPaths = DefaultPassthroughPaths()
@@ -38,10 +41,15 @@ func decode(name string, data []byte, tree *ast.File) (c *Config, unread []strin
 		}
 		path, ok := prune(rest.Docs[0], e.Field)
 		decoded += len(data)
-		if !ok || decoded >= maxDecoded || isWhole(path) {
+		if !ok || decoded >= maxDecoded {
 			return nil, nil, found
 		}
 		unread = append(unread, path)
+		if meant := meantBy(path); meant != "" {
+			if in, _ := find(rest.Docs[0].Body, steps(meant)); in == nil {
+				unread = append(unread, meant)
+			}
+		}
 	}
 }
 
@@ -68,10 +76,11 @@ func within(path, block string) bool {
 }
 
 // prune removes a setting from a document, or the nearest one around it that can be removed. It returns its path, and
-// whether there is one.
+// whether there is one. Entries of lists stay, so that the others keep their numbers.
 func prune(doc *ast.DocumentNode, path string) (string, bool) {
 	for path != "" {
-		if remove(doc.Body, steps(path)) {
+		if in, at := find(doc.Body, steps(path)); in != nil {
+			in.Values = slices.Delete(in.Values, at, at+1)
 			return path, true
 		}
 		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
@@ -84,25 +93,26 @@ func steps(path string) []string {
 	return strings.Split(strings.NewReplacer("[", ".", "]", "").Replace(path), ".")
 }
 
-// remove removes a setting of a mapping within a node, and reports whether there is one. Entries of lists stay, so that
-// the others keep their numbers.
-func remove(node ast.Node, path []string) bool {
+// find returns the mapping within a node that has a setting, and where, or nil.
+func find(node ast.Node, path []string) (in *ast.MappingNode, at int) {
 	switch n := node.(type) {
 	case *ast.AnchorNode:
-		return remove(n.Value, path)
+		return find(n.Value, path)
 	case *ast.MappingNode:
 		at := slices.IndexFunc(n.Values, func(v *ast.MappingValueNode) bool { return v.Key.GetToken().Value == path[0] })
-		if at < 0 {
-			return false
+		switch {
+		case at < 0:
+			return nil, 0
+		case len(path) == 1:
+			return n, at
 		}
-		if len(path) > 1 {
-			return remove(n.Values[at].Value, path[1:])
-		}
-		n.Values = slices.Delete(n.Values, at, at+1)
-		return true
+		return find(n.Values[at].Value, path[1:])
 	case *ast.SequenceNode:
 		at, err := strconv.Atoi(path[0])
-		return err == nil && len(path) > 1 && at >= 0 && at < len(n.Values) && remove(n.Values[at], path[1:])
+		if err != nil || len(path) == 1 || at < 0 || at >= len(n.Values) {
+			return nil, 0
+		}
+		return find(n.Values[at], path[1:])
 	}
-	return false
+	return nil, 0
 }

@@ -81,12 +81,17 @@ func TestEveryMistake(t *testing.T) {
 func TestUnreadSettings(t *testing.T) {
 	for in, want := range map[string]string{
 		"pools: 5\nmodels: [{ name: m, pool: p }]\nmode: half": "h.yaml:1:8: pools: found a number where a list is expected\n",
-		"models: [ a ]\nmode: half":                            "h.yaml:1:11: models[0]: found text where a block of settings is expected\n",
+		"pools: 5\nmodels: [{ name: m, pool: p, colour: red }]": "h.yaml:1:8: pools: found a number where a list is " +
+			"expected\nh.yaml:2:30: models[0].colour: colour is not a setting; check its spelling and its indentation\n",
+		"models: [ a ]\nmode: half": "h.yaml:1:11: models[0]: found text where a block of settings is expected\n",
 		"pools:\n- name: p\n  servers: x\nmodels: [{ name: m, pool: p }]": "h.yaml:3:12: pools[0].servers: found text " +
 			"where a list is expected\n",
 		"models:\n- { name: m, answers: &a { stricd: true } }\n- { name: n, answers: *a }\nmode: half": "h.yaml:2:28: " +
 			"models[0].answers.stricd: stricd is not a setting; did you mean strict?\n" +
 			"h.yaml:4:7: mode: \"half\" is not known; write full or reduced\n",
+		"pool: [{ name: p, servers: ['http://h:1'] }]\nmodels: [{ name: m, pool: p }]": "h.yaml:1:1: pool: pool is not a " +
+			"setting; did you mean pools?\n",
+		"models: [{ nam: m }]":  "h.yaml:1:12: models[0].nam: nam is not a setting; did you mean name?\n",
 		"listen: [\nmode: half": "h.yaml:1:9: sequence end token ']' not found\n",
 	} {
 		_, err := Parse("h.yaml", []byte(in))

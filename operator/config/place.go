@@ -45,18 +45,25 @@ func (f *placeFinder) Visit(node ast.Node) ast.Visitor {
 // suggestion returns an error text for an unknown setting. It names a setting of the same block with a similar name, or
 // the blocks that have a setting of this name.
 func suggestion(path string) string {
-	block, name := "", path
-	if cut := strings.LastIndexByte(path, '.'); cut >= 0 {
-		block, name = path[:cut], path[cut+1:]
+	name := path[strings.LastIndexByte(path, '.')+1:]
+	if meant := meantBy(path); meant != "" {
+		return name + " is not a setting; did you mean " + meant[strings.LastIndexByte(meant, '.')+1:] + "?"
 	}
 	top := Default().Fields()
-	if known := nearest.Word(name, keysOf(blockAt(top, block))); known != "" {
-		return name + " is not a setting; did you mean " + known + "?"
-	}
 	if blocks := blocksWith(top, name); len(blocks) > 0 {
 		return name + " is not a setting here; it belongs " + strings.Join(blocks, " or ") + ": check its indentation"
 	}
 	return name + " is not a setting; check its spelling and its indentation"
+}
+
+// meantBy returns the path of the setting that an unknown one may have been meant to be, or "".
+func meantBy(path string) string {
+	cut := strings.LastIndexByte(path, '.')
+	block := blockAt(Default().Fields(), path[:max(cut, 0)])
+	if known := nearest.Word(path[cut+1:], keysOf(block)); known != "" {
+		return path[:cut+1] + known
+	}
+	return ""
 }
 
 // inner returns the settings of a block, or of the entries of a list, or nil.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
@@ -32,7 +33,7 @@ const (
 )
 
 // enqueue stores a response that is to be made.
-func (s *Service) enqueue(ctx context.Context, c *turn.Caller, t *turn.Turn, past *store.Past) *openai.Error {
+func (s *Service) enqueue(ctx context.Context, c *input.Caller, t *turn.Turn, past *store.Past) *openai.Error {
 	st, failure := s.stored()
 	if failure != nil {
 		return failure
@@ -52,7 +53,7 @@ func (s *Service) enqueue(ctx context.Context, c *turn.Caller, t *turn.Turn, pas
 }
 
 // answerQueued answers with the queued response, or with its stream.
-func (s *Service) answerQueued(w http.ResponseWriter, r *http.Request, c *turn.Caller, t *turn.Turn) *openai.Error {
+func (s *Service) answerQueued(w http.ResponseWriter, r *http.Request, c *input.Caller, t *turn.Turn) *openai.Error {
 	if !t.Request.Stream {
 		return writeJSON(w, whole(&store.Response{Object: t.Newest()}, nil, c, nil))
 	}
@@ -171,7 +172,7 @@ func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, un
 	share.HoldAnyway(quota.Copies * int64(len(j.Request)))
 	m := &maker{service: s, store: st, job: j, share: share}
 	var wrong error
-	m.turn, wrong = s.env.Resume(j, &turn.Caller{Settings: s.settings(), Tenant: j.Tenant, Share: share},
+	m.turn, wrong = s.env.Resume(j, &input.Caller{Settings: s.settings(), Tenant: j.Tenant, Share: share},
 		unreadable == nil)
 	if unreadable == nil {
 		unreadable = wrong

@@ -12,6 +12,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
@@ -44,7 +45,7 @@ func (s *Service) connect(w http.ResponseWriter, r *http.Request) {
 
 // serveSession serves a connection until it ends, if there may be another. headers are the request's, as they
 // came.
-func (s *Service) serveSession(w http.ResponseWriter, r *http.Request, c *turn.Caller,
+func (s *Service) serveSession(w http.ResponseWriter, r *http.Request, c *input.Caller,
 	headers http.Header) *openai.Error {
 	switch s.connected.Take(c.Tenant, 1) {
 	case quota.Exhausted:
@@ -134,9 +135,9 @@ func checkFrame(s *settings.Snapshot, frame []byte) *openai.Error {
 }
 
 // create is Create for a request that there is room for.
-func (n *session) create(ctx context.Context, c *turn.Caller, lane string, frame []byte,
+func (n *session) create(ctx context.Context, c *input.Caller, lane string, frame []byte,
 	send func(*upstream.Event) error) *openai.Error {
-	request, failure := turn.ParseFrame(frame)
+	request, failure := input.ParseFrame(frame)
 	if failure == nil {
 		failure = n.answer(ctx, c, lane, request, send)
 	}
@@ -148,7 +149,7 @@ func (n *session) create(ctx context.Context, c *turn.Caller, lane string, frame
 }
 
 // answer makes a response and sends its events.
-func (n *session) answer(ctx context.Context, c *turn.Caller, lane string, r *turn.Request,
+func (n *session) answer(ctx context.Context, c *input.Caller, lane string, r *input.Request,
 	send func(*upstream.Event) error) *openai.Error {
 	s := n.service
 	t, failure := s.env.New(r, c)
@@ -182,7 +183,7 @@ func (n *session) answer(ctx context.Context, c *turn.Caller, lane string, r *tu
 }
 
 // past returns what a turn continues: what the connection remembers, or what is stored.
-func (n *session) past(ctx context.Context, c *turn.Caller, t *turn.Turn) (*store.Past, func(), *openai.Error) {
+func (n *session) past(ctx context.Context, c *input.Caller, t *turn.Turn) (*store.Past, func(), *openai.Error) {
 	if t.Request.Previous != "" {
 		items, size, found := n.service.recent.find(n, t.Request.Previous)
 		if found {

@@ -10,10 +10,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
-	"github.com/harmonyedge/harmonyedge/services/responses/turn"
 )
 
 // The limits of OpenAI's API.
@@ -31,7 +31,7 @@ type conversationBody struct {
 }
 
 // readConversation reads a body. It checks that there are not too many items, and the metadata.
-func (s *Service) readConversation(w http.ResponseWriter, r *http.Request, c *turn.Caller) (*conversationBody,
+func (s *Service) readConversation(w http.ResponseWriter, r *http.Request, c *input.Caller) (*conversationBody,
 	*openai.Error) {
 	raw, failure := s.body(w, r, c)
 	if failure != nil {
@@ -107,7 +107,7 @@ func (s *Service) writeConversation(w http.ResponseWriter, c *store.Conversation
 	}{c.ID, "conversation", c.CreatedAt.Unix(), c.Metadata}))
 }
 
-func (s *Service) createConversation(w http.ResponseWriter, r *http.Request, c *turn.Caller,
+func (s *Service) createConversation(w http.ResponseWriter, r *http.Request, c *input.Caller,
 	st *store.Store) *openai.Error {
 	body, failure := s.readConversation(w, r, c)
 	if failure != nil {
@@ -122,14 +122,14 @@ func (s *Service) createConversation(w http.ResponseWriter, r *http.Request, c *
 	return s.writeConversation(w, created, err, refusal.StoreAway())
 }
 
-func (s *Service) getConversation(w http.ResponseWriter, r *http.Request, c *turn.Caller,
+func (s *Service) getConversation(w http.ResponseWriter, r *http.Request, c *input.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
 	found, err := st.GetConversation(r.Context(), c.Tenant, id)
 	return s.writeConversation(w, found, err, refusal.NotFound("Conversation", id))
 }
 
-func (s *Service) updateConversation(w http.ResponseWriter, r *http.Request, c *turn.Caller,
+func (s *Service) updateConversation(w http.ResponseWriter, r *http.Request, c *input.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
 	body, failure := s.readConversation(w, r, c)
@@ -140,7 +140,7 @@ func (s *Service) updateConversation(w http.ResponseWriter, r *http.Request, c *
 	return s.writeConversation(w, changed, err, refusal.NotFound("Conversation", id))
 }
 
-func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request, c *turn.Caller,
+func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request, c *input.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
 	if err := st.DeleteConversation(r.Context(), c.Tenant, id); err != nil {
@@ -149,7 +149,7 @@ func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request, c *
 	return writeJSON(w, items.JSON(deleted{id, "conversation.deleted", true}))
 }
 
-func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *turn.Caller,
+func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *input.Caller,
 	st *store.Store) *openai.Error {
 	id, query := r.PathValue("id"), r.URL.Query()
 	p, failure := page(query, c)
@@ -163,7 +163,7 @@ func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *turn.Call
 	return s.writeList(w, c, list, c.Bound(""), includes(query))
 }
 
-func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *turn.Caller,
+func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *input.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
 	body, failure := s.readConversation(w, r, c)
@@ -180,7 +180,7 @@ func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *turn.Calle
 	return s.writeList(w, c, &store.List{Items: list}, c.Bound(""), includes(r.URL.Query()))
 }
 
-func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *turn.Caller,
+func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *input.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("item")
 	item, err := st.ConversationItem(r.Context(), c.Tenant, r.PathValue("id"), id, c.Share.Take)
@@ -191,7 +191,7 @@ func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *turn.Caller
 }
 
 // deleteItem answers with the conversation, as OpenAI's API does.
-func (s *Service) deleteItem(w http.ResponseWriter, r *http.Request, c *turn.Caller,
+func (s *Service) deleteItem(w http.ResponseWriter, r *http.Request, c *input.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("item")
 	changed, err := st.DeleteItem(r.Context(), c.Tenant, r.PathValue("id"), id)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 	"github.com/harmonyedge/harmonyedge/services/responses/turn"
@@ -18,7 +19,7 @@ import (
 // saveTimeout limits how long a response that is ready waits for the store.
 const saveTimeout = 15 * time.Second
 
-func (s *Service) createResponse(w http.ResponseWriter, r *http.Request, c *turn.Caller) *openai.Error {
+func (s *Service) createResponse(w http.ResponseWriter, r *http.Request, c *input.Caller) *openai.Error {
 	t, past, unlock, failure := s.begin(w, r, c)
 	if failure != nil {
 		return failure
@@ -47,14 +48,14 @@ func (s *Service) createResponse(w http.ResponseWriter, r *http.Request, c *turn
 }
 
 // begin reads a request and what it continues. unlock gives its conversation back, and may be called again.
-func (s *Service) begin(w http.ResponseWriter, r *http.Request, c *turn.Caller) (t *turn.Turn, past *store.Past,
+func (s *Service) begin(w http.ResponseWriter, r *http.Request, c *input.Caller) (t *turn.Turn, past *store.Past,
 	unlock func(),
 	failure *openai.Error) {
 	body, failure := s.body(w, r, c)
 	if failure != nil {
 		return nil, nil, nil, failure
 	}
-	request, failure := turn.Parse(body)
+	request, failure := input.Parse(body)
 	if failure != nil {
 		return nil, nil, nil, failure
 	}
@@ -73,14 +74,14 @@ func (s *Service) begin(w http.ResponseWriter, r *http.Request, c *turn.Caller) 
 }
 
 // store stores a turn, also if its client has left.
-func (s *Service) store(ctx context.Context, st *store.Store, c *turn.Caller, r *store.Record) *openai.Error {
+func (s *Service) store(ctx context.Context, st *store.Store, c *input.Caller, r *store.Record) *openai.Error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	return s.failure(st.Insert(ctx, c.Tenant, r), "", refusal.StoreAway())
 }
 
 // past returns what a turn continues. unlock gives its conversation back.
-func (s *Service) past(ctx context.Context, c *turn.Caller, t *turn.Turn) (past *store.Past, unlock func(),
+func (s *Service) past(ctx context.Context, c *input.Caller, t *turn.Turn) (past *store.Past, unlock func(),
 	failure *openai.Error) {
 	r := t.Request
 	none := func() {}
@@ -164,7 +165,7 @@ func writeWhole(ctx context.Context, w http.ResponseWriter, t *turn.Turn,
 }
 
 // countInput counts the tokens of a request that continues a stored one.
-func (s *Service) countInput(w http.ResponseWriter, r *http.Request, c *turn.Caller) *openai.Error {
+func (s *Service) countInput(w http.ResponseWriter, r *http.Request, c *input.Caller) *openai.Error {
 	t, _, unlock, failure := s.begin(w, r, c)
 	if failure != nil {
 		return failure
@@ -183,7 +184,7 @@ func (s *Service) countInput(w http.ResponseWriter, r *http.Request, c *turn.Cal
 }
 
 // createCompaction answers with the user's messages and an item that stands for everything else.
-func (s *Service) createCompaction(w http.ResponseWriter, r *http.Request, c *turn.Caller) *openai.Error {
+func (s *Service) createCompaction(w http.ResponseWriter, r *http.Request, c *input.Caller) *openai.Error {
 	t, _, unlock, failure := s.begin(w, r, c)
 	if failure != nil {
 		return failure

@@ -11,30 +11,30 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
-	"github.com/harmonyedge/harmonyedge/services/responses/turn"
 )
 
 // caller returns who sends a request with these headers, which it makes the client's.
-func (s *Service) caller(headers http.Header) *turn.Caller {
+func (s *Service) caller(headers http.Header) *input.Caller {
 	now, value := s.settings(), ""
 	if now.TenantHeader != "" {
 		value = headers.Get(now.TenantHeader)
 	}
 	value = contract.Tenant(now.Adopt(headers), value)
 	tenant := store.TenantOf(value)
-	return &turn.Caller{Settings: now, Tenant: tenant, TenantValue: value, Headers: headers,
+	return &input.Caller{Settings: now, Tenant: tenant, TenantValue: value, Headers: headers,
 		Share: &quota.Share{Of: s.memory, Tenant: tenant}}
 }
 
 // handler answers a request. It returns an error if it has written nothing.
-type handler func(http.ResponseWriter, *http.Request, *turn.Caller) *openai.Error
+type handler func(http.ResponseWriter, *http.Request, *input.Caller) *openai.Error
 
 // storeHandler is a handler of what is stored.
-type storeHandler func(http.ResponseWriter, *http.Request, *turn.Caller, *store.Store) *openai.Error
+type storeHandler func(http.ResponseWriter, *http.Request, *input.Caller, *store.Store) *openai.Error
 
 // Handler returns the handler of the API's paths.
 func (s *Service) Handler() http.Handler {
@@ -66,7 +66,7 @@ func (s *Service) Handler() http.Handler {
 		"GET " + conversations + "/{id}/items/{item}":    s.getItem,
 		"DELETE " + conversations + "/{id}/items/{item}": s.deleteItem,
 	} {
-		serve(pattern, func(w http.ResponseWriter, r *http.Request, c *turn.Caller) *openai.Error {
+		serve(pattern, func(w http.ResponseWriter, r *http.Request, c *input.Caller) *openai.Error {
 			st, failure := s.stored()
 			if failure != nil {
 				return failure
@@ -79,7 +79,7 @@ func (s *Service) Handler() http.Handler {
 	return mux
 }
 
-func unknownURL(_ http.ResponseWriter, r *http.Request, _ *turn.Caller) *openai.Error {
+func unknownURL(_ http.ResponseWriter, r *http.Request, _ *input.Caller) *openai.Error {
 	return &openai.Error{Status: http.StatusNotFound, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
 		Message: "Unknown request URL: " + r.Method + " " + openai.Clip(r.URL.Path, refusal.MaxQuoted) + "."}
 }
@@ -100,7 +100,7 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request, handle handler) 
 }
 
 // enter counts a request until leave is called. It returns an error if there are too many.
-func (s *Service) enter(c *turn.Caller) (leave func(), failure *openai.Error) {
+func (s *Service) enter(c *input.Caller) (leave func(), failure *openai.Error) {
 	switch s.inFlight.Take(c.Tenant, 1) {
 	case quota.Exhausted:
 		return func() {}, refusal.Overloaded("too many requests now")
@@ -117,7 +117,7 @@ func (s *Service) enter(c *turn.Caller) (leave func(), failure *openai.Error) {
 const bodyTimeout = time.Minute
 
 // body reads the body of a request, if there is memory for it and for what its values take.
-func (s *Service) body(w http.ResponseWriter, r *http.Request, c *turn.Caller) ([]byte, *openai.Error) {
+func (s *Service) body(w http.ResponseWriter, r *http.Request, c *input.Caller) ([]byte, *openai.Error) {
 	size, limit := r.ContentLength, c.Settings.BodyLimit
 	if size > limit {
 		return nil, refusal.TooLarge(limit)
@@ -165,7 +165,7 @@ const (
 )
 
 // writeStored writes what was read from the store. It gives back the memory that reading it took.
-func writeStored(w http.ResponseWriter, c *turn.Caller, body []byte) *openai.Error {
+func writeStored(w http.ResponseWriter, c *input.Caller, body []byte) *openai.Error {
 	c.Share.Keep(int64(len(body)))
 	w.Header().Set("content-type", "application/json")
 	_ = writePieces(w, body)
@@ -198,7 +198,7 @@ const (
 const pageBytes = 1 << 20
 
 // page reads the parameters of a list.
-func page(q url.Values, c *turn.Caller) (store.Page, *openai.Error) {
+func page(q url.Values, c *input.Caller) (store.Page, *openai.Error) {
 	p := store.Page{After: q.Get("after"), Limit: defaultPage, MaxBytes: pageBytes, Allow: c.Share.Take}
 	if limit := q.Get("limit"); limit != "" {
 		n, err := strconv.Atoi(limit)
@@ -221,7 +221,7 @@ func page(q url.Values, c *turn.Caller) (store.Page, *openai.Error) {
 func includes(q url.Values) []string { return append(q["include"], q["include[]"]...) }
 
 // writeList writes a page of items.
-func (s *Service) writeList(w http.ResponseWriter, c *turn.Caller, list *store.List, bound *seal.Bound,
+func (s *Service) writeList(w http.ResponseWriter, c *input.Caller, list *store.List, bound *seal.Bound,
 	include []string) *openai.Error {
 	type page struct {
 		Object  string  `json:"object"`

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
-	"github.com/harmonyedge/harmonyedge/services/responses/turn"
 )
 
 // otherRoute is the route of a path that the API does not have, and frameRoute the route of a request on a connection.
@@ -19,7 +19,7 @@ const (
 )
 
 // watched calls a handler, counts its request, and logs it.
-func (s *Service) watched(w http.ResponseWriter, r *http.Request, c *turn.Caller,
+func (s *Service) watched(w http.ResponseWriter, r *http.Request, c *input.Caller,
 	handle func(http.ResponseWriter, *http.Request)) {
 	began, route := s.now(), r.Pattern
 	if route == "/" {

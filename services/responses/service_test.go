@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
@@ -302,7 +303,7 @@ func TestReferences(t *testing.T) {
 // has left.
 func TestClientLeft(t *testing.T) {
 	f := start(t, Options{})
-	request, failure := turn.Parse([]byte(`{"model":"m","input":"x","stream":true}`))
+	request, failure := input.Parse([]byte(`{"model":"m","input":"x","stream":true}`))
 	if failure != nil {
 		t.Fatal(failure)
 	}

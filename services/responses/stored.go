@@ -8,15 +8,15 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
-	"github.com/harmonyedge/harmonyedge/services/responses/turn"
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // getResponse answers with a stored response, or with its stream.
-func (s *Service) getResponse(w http.ResponseWriter, r *http.Request, c *turn.Caller,
+func (s *Service) getResponse(w http.ResponseWriter, r *http.Request, c *input.Caller,
 	st *store.Store) *openai.Error {
 	id, query := r.PathValue("id"), r.URL.Query()
 	if stream := query.Get("stream"); stream != "" && stream != "false" {
@@ -30,7 +30,7 @@ func (s *Service) getResponse(w http.ResponseWriter, r *http.Request, c *turn.Ca
 }
 
 // getStream answers with the stream of a stored response.
-func (s *Service) getStream(w http.ResponseWriter, r *http.Request, c *turn.Caller, st *store.Store) *openai.Error {
+func (s *Service) getStream(w http.ResponseWriter, r *http.Request, c *input.Caller, st *store.Store) *openai.Error {
 	id, query := r.PathValue("id"), r.URL.Query()
 	found, err := st.Head(r.Context(), c.Tenant, id)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Service) getStream(w http.ResponseWriter, r *http.Request, c *turn.Call
 }
 
 // whole returns the object of a stored response with its output.
-func whole(r *store.Response, output []store.Item, c *turn.Caller, include []string) []byte {
+func whole(r *store.Response, output []store.Item, c *input.Caller, include []string) []byte {
 	var o upstream.Object
 	if json.Unmarshal(r.Object, &o) != nil {
 		return r.Object
@@ -73,7 +73,7 @@ func whole(r *store.Response, output []store.Item, c *turn.Caller, include []str
 	return items.JSON(o)
 }
 
-func (s *Service) deleteResponse(w http.ResponseWriter, r *http.Request, c *turn.Caller,
+func (s *Service) deleteResponse(w http.ResponseWriter, r *http.Request, c *input.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
 	err := st.Delete(r.Context(), c.Tenant, id)
@@ -93,7 +93,7 @@ type deleted struct {
 	Deleted bool   `json:"deleted"`
 }
 
-func (s *Service) listInputItems(w http.ResponseWriter, r *http.Request, c *turn.Caller,
+func (s *Service) listInputItems(w http.ResponseWriter, r *http.Request, c *input.Caller,
 	st *store.Store) *openai.Error {
 	id, query := r.PathValue("id"), r.URL.Query()
 	p, failure := page(query, c)
@@ -114,7 +114,7 @@ func (s *Service) listInputItems(w http.ResponseWriter, r *http.Request, c *turn
 }
 
 // cancelResponse ends a response that is made in the background.
-func (s *Service) cancelResponse(w http.ResponseWriter, r *http.Request, c *turn.Caller,
+func (s *Service) cancelResponse(w http.ResponseWriter, r *http.Request, c *input.Caller,
 	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
 	found, err := st.Cancel(r.Context(), c.Tenant, id, c.Share.Take, cancelled)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 )
 
@@ -15,10 +16,10 @@ func TestModelsByAlias(t *testing.T) {
 	s := newAround(testKeys(t), settings.Settings{Models: []contract.Model{two, one}})
 	for name, want := range map[string]bool{"m": true, "gpt-4o": true, "team/a": true, "n": false, "gpt-4": false,
 		"": false} {
-		made := Turn{settings: s.settings, Request: &Request{Model: name}}
+		made := Turn{settings: s.settings, Request: &input.Request{Model: name}}
 		m := made.settings.Model(name)
-		if made.retries() != want || made.Request.seals(made.settings) != want || m.Answers.TokenIDs != want {
-			t.Errorf("%q: %t %t %t", name, made.retries(), made.Request.seals(made.settings), m.Answers.TokenIDs)
+		if made.retries() != want || made.Request.Seals(made.settings) != want || m.Answers.TokenIDs != want {
+			t.Errorf("%q: %t %t %t", name, made.retries(), made.Request.Seals(made.settings), m.Answers.TokenIDs)
 		}
 	}
 }

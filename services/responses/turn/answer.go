@@ -7,39 +7,34 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
-	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // New returns a turn whose past and input are not read yet.
-func (e *Env) New(request *Request, c *Caller) (*Turn, *openai.Error) {
+func (e *Env) New(request *input.Request, c *input.Caller) (*Turn, *openai.Error) {
 	c.Model = request.Model
-	tools, failure := c.Settings.Operator.Take(request.fields, request.Background)
+	tools, failure := c.Settings.Operator.Take(request.Fields, request.Background)
 	return &Turn{
 		env: e, settings: c.Settings, Request: request, Headers: c.Headers, owner: c.Tenant,
 		bound: c.Bound(request.Model), ID: items.NewID("resp"), created: e.Now(), loop: loop{hosted: tools},
-		stream: stream{share: c.Share, includes: request.includes,
+		stream: stream{share: c.Share, includes: request.Includes,
 			// The next response needs the reasoning, and so does the next round.
-			sealing: (request.Store || tools != nil) && request.seals(c.Settings)},
+			sealing: (request.Store || tools != nil) && request.Seals(c.Settings)},
 	}, failure
 }
 
-// seals reports whether the reasoning is hidden from the client, so that only the gateway's sealed text of it is left.
-func (r *Request) seals(s *settings.Snapshot) bool {
-	return s.Sealer.Keys != nil && s.Model(r.Model).Answers.HideReasoning && !r.includesValue(items.IncludeSealed)
-}
-
 // ReadInput reads the items of the request.
-func (t *Turn) ReadInput(ctx context.Context, c *Caller, past *store.Past) (failure *openai.Error) {
+func (t *Turn) ReadInput(ctx context.Context, c *input.Caller, past *store.Past) (failure *openai.Error) {
 	t.past = past.Items
 	t.env.Metrics.Continued(past)
 	reader := t.env.NewReader(c, t.bound, past.Items)
 	t.input, failure = reader.Read(ctx, "input", t.takeTrigger())
-	t.Request.input = nil // it would be kept beside what was read of it
-	t.approvals = reader.approvals
+	t.Request.Input = nil // it would be kept beside what was read of it
+	t.approvals = reader.Approvals
 	if t.triggered {
 		t.hosted = nil // a summary needs no tools
 	}
@@ -161,7 +156,7 @@ func (t *Turn) Count(ctx context.Context) (*http.Response, *openai.Error) {
 func (t *Turn) Frame() {
 	t.framed = true
 	// The next request needs the reasoning, stored or not.
-	t.sealing = t.Request.seals(t.settings)
+	t.sealing = t.Request.Seals(t.settings)
 }
 
 // Conversation returns the whole conversation after a turn, as a connection remembers it.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
@@ -16,7 +17,7 @@ func (t *Turn) CarryOn(past, input []store.Item) { t.past, t.input = past, input
 
 // Within returns the limit of what the turn can continue.
 func (t *Turn) Within() store.Limit {
-	return (&Caller{Settings: t.settings, Share: t.share}).Within()
+	return (&input.Caller{Settings: t.settings, Share: t.share}).Within()
 }
 
 // Begins reports whether the event that is being sent is the first.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
@@ -16,7 +17,7 @@ import (
 // summarize asks the model for a summary of items.
 func (t *Turn) summarize(ctx context.Context, list []json.RawMessage) (text string, usage json.RawMessage,
 	failure *openai.Error) {
-	body := plain(items.SummaryFields(t.Request.fields), append(list[:len(list):len(list)], items.SummaryRequest()),
+	body := input.Plain(items.SummaryFields(t.Request.Fields), append(list[:len(list):len(list)], items.SummaryRequest()),
 		false)
 	var answer struct {
 		Status string            `json:"status"`
@@ -41,7 +42,7 @@ func (t *Turn) summarize(ctx context.Context, list []json.RawMessage) (text stri
 // compact replaces what the model is asked with by a summary and the newest items, if the request allows that and is
 // long enough.
 func (t *Turn) compact(ctx context.Context) *openai.Error {
-	threshold := t.Request.compactThreshold()
+	threshold := t.Request.CompactThreshold()
 	if threshold == 0 || t.triggered {
 		return nil
 	}
@@ -69,25 +70,9 @@ func (t *Turn) compact(ctx context.Context) *openai.Error {
 	return nil
 }
 
-// compactThreshold returns how many tokens a request may have before it is compacted, or 0 for any number. The gateway
-// reports a value that is wrong.
-func (r *Request) compactThreshold() int64 {
-	var entries []struct {
-		Type      string `json:"type"`
-		Threshold int64  `json:"compact_threshold"`
-	}
-	_ = json.Unmarshal(items.OrNull(r.fields["context_management"]), &entries)
-	for i := range entries {
-		if entries[i].Type == items.TypeCompaction {
-			return entries[i].Threshold
-		}
-	}
-	return 0
-}
-
 // takeTrigger returns the items of the input without the one that asks for a compaction.
 func (t *Turn) takeTrigger() []json.RawMessage {
-	list := t.Request.input
+	list := t.Request.Input
 	if len(list) == 0 {
 		return list
 	}

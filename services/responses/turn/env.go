@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/spans"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
@@ -38,6 +40,11 @@ type Metrics interface {
 	Rounded(rounds int)
 	// Finished counts a response that has ended.
 	Finished(status string)
+}
+
+// NewReader returns a reader of items that follow others.
+func (e *Env) NewReader(c *input.Caller, bound *seal.Bound, past []store.Item) *input.Reader {
+	return input.NewReader(&input.Source{Stored: e.Stored, Log: e.Log}, c, bound, past)
 }
 
 // failure returns the error that a client gets for an error of the store.

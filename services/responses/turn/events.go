@@ -75,7 +75,7 @@ func (t *Turn) own(o upstream.Object) {
 	if r.Conversation != "" {
 		o["conversation"] = items.JSON(map[string]string{"id": r.Conversation})
 	}
-	t.ownTools(o, r.fields)
+	t.ownTools(o, r.Fields)
 }
 
 // takeItem keeps a finished item, and removes from it what is only for the service. A call of the service's tools is

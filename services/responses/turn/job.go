@@ -9,6 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
@@ -26,7 +27,7 @@ type job struct {
 	Created                int64
 	Bound                  seal.Bound
 	Sealing, Triggered     bool
-	Approvals              []approval
+	Approvals              []input.Approval
 	// Queued is the object before the model was asked.
 	Queued upstream.Object
 }
@@ -37,8 +38,8 @@ func (t *Turn) Queue(past *store.Past) (*store.Record, []byte, *openai.Error) {
 		return nil, nil, failure
 	}
 	r := t.Request
-	request := items.JSON(job{Fields: r.fields, Model: r.Model, Previous: r.Previous, Conversation: r.Conversation,
-		Stream: r.Stream, Includes: r.includes, Headers: t.storedHeaders(), Created: t.created.Unix(),
+	request := items.JSON(job{Fields: r.Fields, Model: r.Model, Previous: r.Previous, Conversation: r.Conversation,
+		Stream: r.Stream, Includes: r.Includes, Headers: t.storedHeaders(), Created: t.created.Unix(),
 		Bound: *t.bound, Sealing: t.sealing, Triggered: t.triggered, Approvals: t.approvals, Queued: t.last})
 	return &store.Record{
 		Response: store.Response{ID: t.ID, Status: store.Queued, Background: true, Streamed: r.Stream,
@@ -116,7 +117,7 @@ func harmless(name string) bool {
 
 // Resume returns the turn of a stored request. An error means that the request cannot be read, and that the turn has
 // nothing of it.
-func (e *Env) Resume(stored *store.Job, c *Caller, readable bool) (*Turn, error) {
+func (e *Env) Resume(stored *store.Job, c *input.Caller, readable bool) (*Turn, error) {
 	var j job
 	var err error
 	if readable {
@@ -126,12 +127,12 @@ func (e *Env) Resume(stored *store.Job, c *Caller, readable bool) (*Turn, error)
 		ID: stored.ID, created: time.Unix(j.Created, 0), last: j.Queued,
 		stream:    stream{share: c.Share, includes: j.Includes, sealing: j.Sealing},
 		triggered: j.Triggered, loop: loop{approvals: j.Approvals},
-		Request: &Request{fields: j.Fields, Model: j.Model, Previous: j.Previous, Conversation: j.Conversation,
-			Stream: j.Stream, Background: true, Store: true, includes: j.Includes}}
+		Request: &input.Request{Fields: j.Fields, Model: j.Model, Previous: j.Previous, Conversation: j.Conversation,
+			Stream: j.Stream, Background: true, Store: true, Includes: j.Includes}}
 	// The tools were read when the response was accepted. Without those that a new configuration has no more, the model
 	// answers as it can.
 	if !t.triggered {
-		t.hosted, _ = t.settings.Operator.Take(t.Request.fields, true)
+		t.hosted, _ = t.settings.Operator.Take(t.Request.Fields, true)
 	}
 	return t, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
@@ -16,7 +17,7 @@ import (
 type loop struct {
 	// hosted are those tools, or nil. approvals are the answers to questions for approval.
 	hosted    *hosted.Tools
-	approvals []approval
+	approvals []input.Approval
 	// round is the newest answer of the model, rounds how many there have been, and calls how many calls were run.
 	round  round
 	rounds int
@@ -135,7 +136,7 @@ func (t *Turn) runCalls(ctx context.Context, end *ending, emit func(*upstream.Ev
 	if t.round.waits {
 		return false, nil
 	}
-	if left, limited := t.tokensLeft(t.Request.fields); limited && left < minTokens {
+	if left, limited := t.tokensLeft(t.Request.Fields); limited && left < minTokens {
 		end.kind = "response.incomplete"
 		end.object["status"] = items.JSON(items.Incomplete)
 		end.object["incomplete_details"] = items.JSON(map[string]string{"reason": openai.ReasonMaxOutputTokens})

@@ -11,6 +11,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/settings"
@@ -23,7 +24,7 @@ type Turn struct {
 	env *Env
 	// settings are the request's.
 	settings *settings.Snapshot
-	Request  *Request
+	Request  *input.Request
 	Headers  http.Header
 	owner    store.Tenant
 	bound    *seal.Bound
@@ -218,19 +219,19 @@ func (t *Turn) showOwn(emit func(*upstream.Event) error) error {
 
 // body returns the plain request.
 func (t *Turn) body() []byte {
-	fields := t.Request.fields
+	fields := t.Request.Fields
 	if t.sealing {
 		fields = maps.Clone(fields)
-		fields["include"] = items.JSON(append(t.Request.includes[:len(t.Request.includes):len(t.Request.includes)],
+		fields["include"] = items.JSON(append(t.Request.Includes[:len(t.Request.Includes):len(t.Request.Includes)],
 			items.IncludeSealed))
 	}
 	if t.triggered {
-		return plain(items.SummaryFields(fields), append(t.asked(), items.SummaryRequest()), true)
+		return input.Plain(items.SummaryFields(fields), append(t.asked(), items.SummaryRequest()), true)
 	}
 	if t.hosted != nil {
 		fields = t.roundFields(fields)
 	}
-	return plain(fields, t.asked(), true)
+	return input.Plain(fields, t.asked(), true)
 }
 
 // asked returns what the model is asked with: the past and the input, or what is left of them after a compaction, and

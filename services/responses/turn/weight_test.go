@@ -7,6 +7,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/bodytest"
+	"github.com/harmonyedge/harmonyedge/services/responses/input"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
@@ -32,7 +33,7 @@ func TestWeights(t *testing.T) {
 	const slack = 1 << 20
 	for name, text := range bodytest.Bodies(`"model":"m",`, "input", 200<<10) {
 		body := []byte(text)
-		c := &Caller{Settings: s.settings, Headers: http.Header{}, Share: &quota.Share{Of: memory}}
+		c := &input.Caller{Settings: s.settings, Headers: http.Header{}, Share: &quota.Share{Of: memory}}
 		var failure *openai.Error
 		if n, _ := taken(func() any { failure = c.PayFor(body); return nil }); n > 256<<10 {
 			t.Errorf("%s: weighing takes %d bytes", name, n)
@@ -43,7 +44,7 @@ func TestWeights(t *testing.T) {
 			continue
 		}
 		all, kept := taken(func() any {
-			r, failure := Parse(body)
+			r, failure := input.Parse(body)
 			if failure != nil {
 				return r
 			}

@@ -1,10 +1,13 @@
-package turn
+package input
 
 import (
 	"net/http"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
@@ -38,4 +41,13 @@ func (c *Caller) Within() store.Limit {
 		}
 		return c.Share.Take(bytes)
 	}
+}
+
+// PayFor takes the memory for the values of a body, before anything of it is decoded.
+func (c *Caller) PayFor(body []byte) *openai.Error {
+	bytes, failure := items.Weigh(body)
+	if failure == nil && c.Share.Hold(bytes) != nil {
+		failure = refusal.Overloaded("no memory for another request now")
+	}
+	return failure
 }

@@ -1,15 +1,44 @@
-package turn
+package input
 
 import (
 	"encoding/json"
+	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
+	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
+
+// around is what readers have around them.
+type around struct {
+	source   *Source
+	keys     *seal.Keys
+	settings *settings.Snapshot
+}
+
+// newAround returns what is around readers of a service with keys, or nil, and without a store.
+func newAround(keys *seal.Keys) *around {
+	log := slog.New(slog.DiscardHandler)
+	return &around{keys: keys,
+		source:   &Source{Stored: func() (*store.Store, *openai.Error) { return nil, refusal.StoreAway() }, Log: log},
+		settings: settings.New(settings.Settings{}, items.Sealer{Keys: keys, Now: time.Now, Log: log}, nil)}
+}
+
+func testKeys(t *testing.T) *seal.Keys {
+	t.Helper()
+	keys, err := seal.ParseKeys("a:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
 
 // sameJSON compares texts by what they say.
 func sameJSON(t *testing.T, got []byte, want string) {
@@ -28,7 +57,7 @@ func sameJSON(t *testing.T, got []byte, want string) {
 
 // newTestReader returns a reader of items that follow others.
 func newTestReader(s *around, past []store.Item) *Reader {
-	return s.env.NewReader(&Caller{Settings: s.settings}, nil, past)
+	return NewReader(s.source, &Caller{Settings: s.settings}, nil, past)
 }
 
 func TestReadItems(t *testing.T) {
@@ -94,12 +123,12 @@ func TestHiddenReasoning(t *testing.T) {
 	s := newAround(testKeys(t))
 	c := &Caller{Settings: s.settings, TenantValue: "acme"}
 	bound := c.Bound("m")
-	sealed, err := s.keys.Seal(nil, []byte("secret thought"), *bound, s.env.Now().Unix()+60)
+	sealed, err := s.keys.Seal(nil, []byte("secret thought"), *bound, time.Now().Unix()+60)
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := json.RawMessage(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"` + string(sealed) + `"}`)
-	stored, failure := s.env.NewReader(c, bound, nil).Read(t.Context(), "input", []json.RawMessage{in})
+	stored, failure := NewReader(s.source, c, bound, nil).Read(t.Context(), "input", []json.RawMessage{in})
 	if failure != nil {
 		t.Fatal(failure)
 	}
@@ -115,13 +144,13 @@ func TestHiddenReasoning(t *testing.T) {
 	if err := json.Unmarshal(shown, &carried); err != nil || carried.Text != "" {
 		t.Errorf("%+v, %v", carried, err)
 	}
-	if text, err := s.keys.Open([]byte(carried.Sealed), *bound, s.env.Now().Unix()); err != nil ||
+	if text, err := s.keys.Open([]byte(carried.Sealed), *bound, time.Now().Unix()); err != nil ||
 		string(text) != "secret thought" {
 		t.Errorf("%q, %v", text, err)
 	}
 	// Another tenant's, or another model's, is an error.
 	for _, other := range []*seal.Bound{(&Caller{TenantValue: "other"}).Bound("m"), c.Bound("n")} {
-		_, failure := s.env.NewReader(c, other, nil).Read(t.Context(), "input", []json.RawMessage{in})
+		_, failure := NewReader(s.source, c, other, nil).Read(t.Context(), "input", []json.RawMessage{in})
 		if failure == nil || failure.Code != "invalid_encrypted_content" || failure.Param != "input[0].encrypted_content" ||
 			strings.Contains(failure.Message, "secret") {
 			t.Errorf("%+v", failure)
@@ -147,7 +176,7 @@ func TestCompaction(t *testing.T) {
 		if strings.Contains(string(in), items.HiddenText) || strings.Contains(string(in), "what was said") {
 			t.Errorf("the client gets %s", in)
 		}
-		stored, failure := s.env.NewReader(c, c.Bound("another model"), nil).Read(t.Context(), "input",
+		stored, failure := NewReader(s.source, c, c.Bound("another model"), nil).Read(t.Context(), "input",
 			[]json.RawMessage{in})
 		if failure != nil {
 			t.Fatal(failure)
@@ -164,7 +193,7 @@ func TestCompaction(t *testing.T) {
 			t.Errorf("the model gets %s", model)
 		}
 		again := s.settings.Sealer.ForClient(&stored[0], c.Bound(""), nil)
-		if _, failure := s.env.NewReader(c, c.Bound("m"), nil).Read(t.Context(), "input",
+		if _, failure := NewReader(s.source, c, c.Bound("m"), nil).Read(t.Context(), "input",
 			[]json.RawMessage{again}); failure != nil {
 			t.Error(failure)
 		}
@@ -172,7 +201,7 @@ func TestCompaction(t *testing.T) {
 			continue
 		}
 		other := (&Caller{TenantValue: "other"}).Bound("m")
-		if _, failure := s.env.NewReader(c, other, nil).Read(t.Context(), "input", []json.RawMessage{in}); failure == nil ||
+		if _, failure := NewReader(s.source, c, other, nil).Read(t.Context(), "input", []json.RawMessage{in}); failure == nil ||
 			failure.Code != "invalid_encrypted_content" {
 			t.Errorf("another tenant's compaction: %v", failure)
 		}

@@ -1,4 +1,4 @@
-package turn
+package input
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -20,7 +21,7 @@ import (
 
 // Reader turns items of a request into items that are stored.
 type Reader struct {
-	env      *Env
+	source   *Source
 	settings *settings.Snapshot
 	tenant   store.Tenant
 	// bound is what sealed texts are bound to. Without a model, reasoning is not opened.
@@ -34,12 +35,12 @@ type Reader struct {
 	seen map[string]bool
 	// questions are questions for approval that have been stored, by id. approvals are the answers to them.
 	questions map[string]*store.Item
-	approvals []approval
+	Approvals []Approval
 }
 
 // NewReader returns a reader of items that follow others.
-func (e *Env) NewReader(c *Caller, bound *seal.Bound, past []store.Item) *Reader {
-	r := &Reader{env: e, settings: c.Settings, tenant: c.Tenant, share: c.Share, bound: bound,
+func NewReader(from *Source, c *Caller, bound *seal.Bound, past []store.Item) *Reader {
+	r := &Reader{source: from, settings: c.Settings, tenant: c.Tenant, share: c.Share, bound: bound,
 		seen: make(map[string]bool, len(past)), questions: map[string]*store.Item{}}
 	for i := range past {
 		r.seen[past[i].ID] = true
@@ -147,7 +148,7 @@ func (r *Reader) referred(ctx context.Context, at, id string) (store.Item, *open
 	missing := refusal.Bad(contract.CodeInvalidValue, at,
 		"Item with id "+refusal.Quote(id)+" not found. Items are not persisted when "+
 			"`store` is set to false. Try again with `store` set to true, or remove this item from your input.")
-	st, failure := r.env.Stored()
+	st, failure := r.source.Stored()
 	if failure != nil {
 		return store.Item{}, failure
 	}
@@ -158,7 +159,7 @@ func (r *Reader) referred(ctx context.Context, at, id string) (store.Item, *open
 	}
 	item, err := st.Item(ctx, r.tenant, id, r.pay)
 	if err != nil {
-		return store.Item{}, r.env.failure(err, at, missing)
+		return store.Item{}, r.source.failure(err, at, missing)
 	}
 	r.seen[id] = true
 	return item, nil
@@ -168,7 +169,7 @@ func (r *Reader) referred(ctx context.Context, at, id string) (store.Item, *open
 // one of gpt-oss's own tools.
 func (r *Reader) known(ctx context.Context, at, id, kind string) (item store.Item, found bool,
 	failure *openai.Error) {
-	st, unavailable := r.env.Stored()
+	st, unavailable := r.source.Stored()
 	if unavailable != nil || r.seen[id] || !strings.HasPrefix(id, items.Prefixes[kind]+"_") || !items.Storable(id) ||
 		r.references >= maxReferences {
 		return item, false, nil
@@ -176,7 +177,7 @@ func (r *Reader) known(ctx context.Context, at, id, kind string) (item store.Ite
 	r.references++
 	item, err := st.Item(ctx, r.tenant, id, r.share.Take)
 	if errors.Is(err, quota.ErrNoMemory) {
-		return item, false, r.env.failure(err, at, nil)
+		return item, false, r.source.failure(err, at, nil)
 	}
 	size := int64(len(item.Body))
 	if err != nil || item.Type != kind || !bytes.Contains(item.Body, []byte(`"`+items.HiddenItems+`"`)) {
@@ -184,8 +185,20 @@ func (r *Reader) known(ctx context.Context, at, id, kind string) (item store.Ite
 		return item, false, nil
 	}
 	if r.total += size; r.total > r.settings.BodyLimit {
-		return item, false, r.env.failure(r.tooLarge(), at, nil)
+		return item, false, r.source.failure(r.tooLarge(), at, nil)
 	}
 	r.seen[id] = true
 	return item, true, nil
+}
+
+// Source is where the items are stored that a request refers to.
+type Source struct {
+	// Stored returns the store, or the error for one that has not answered yet.
+	Stored func() (*store.Store, *openai.Error)
+	Log    *slog.Logger
+}
+
+// failure returns the error that a client gets for an error of the store.
+func (s *Source) failure(err error, param string, missing *openai.Error) *openai.Error {
+	return refusal.OfStore(s.Log, err, param, missing)
 }

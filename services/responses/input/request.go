@@ -1,4 +1,4 @@
-package turn
+package input
 
 import (
 	"bytes"
@@ -11,22 +11,23 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
+	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 )
 
 // Request has the members of a request for a response that the service handles itself.
 type Request struct {
-	// fields are those that are passed on unchanged. The gateway checks them.
-	fields map[string]json.RawMessage
+	// Fields are those that are passed on unchanged. The gateway checks them.
+	Fields map[string]json.RawMessage
 	Model  string
-	// Previous and conversation are what the response continues. One of them at most is not empty.
+	// Previous and Conversation are what the response continues. One of them at most is not empty.
 	Previous, Conversation    string
 	Stream, Background, Store bool
 	// Prewarm reports whether the client wants no answer, but a response to continue.
 	Prewarm bool
-	// includes are the values of include.
-	includes []string
-	// input holds the items. A text is an item too.
-	input []json.RawMessage
+	// Includes are the values of include.
+	Includes []string
+	// Input holds the items. A text is an item too.
+	Input []json.RawMessage
 }
 
 // Parse reads the body of a request.
@@ -41,7 +42,7 @@ func Parse(body []byte) (*Request, *openai.Error) {
 // parseFields returns a request of which no field has been read.
 func parseFields(body []byte) (*Request, *openai.Error) {
 	r := &Request{Store: true}
-	if err := json.Unmarshal(body, &r.fields); err != nil || r.fields == nil {
+	if err := json.Unmarshal(body, &r.Fields); err != nil || r.Fields == nil {
 		return nil, refusal.Bad(contract.CodeInvalidJSON, "", "The body is not a JSON object.")
 	}
 	return r, nil
@@ -63,8 +64,8 @@ func (r *Request) read() *openai.Error {
 		}
 	}
 	// The gateway reports these, if they are wrong.
-	_ = json.Unmarshal(r.fields["model"], &r.Model)
-	_ = json.Unmarshal(r.fields["include"], &r.includes)
+	_ = json.Unmarshal(r.Fields["model"], &r.Model)
+	_ = json.Unmarshal(r.Fields["include"], &r.Includes)
 	if failure := r.takeConversation(); failure != nil {
 		return failure
 	}
@@ -81,8 +82,8 @@ func (r *Request) read() *openai.Error {
 
 // take reads a field and removes it.
 func (r *Request) take(name, want string, into any) *openai.Error {
-	raw, given := r.fields[name]
-	delete(r.fields, name)
+	raw, given := r.Fields[name]
+	delete(r.Fields, name)
 	if !given || items.IsNull(raw) {
 		return nil
 	}
@@ -112,27 +113,27 @@ func (r *Request) takeConversation() *openai.Error {
 }
 
 func (r *Request) takeInput() *openai.Error {
-	raw, given := r.fields["input"]
-	delete(r.fields, "input")
+	raw, given := r.Fields["input"]
+	delete(r.Fields, "input")
 	if !given || items.IsNull(raw) {
 		return nil
 	}
 	text := ""
 	if json.Unmarshal(raw, &text) == nil {
-		r.input = []json.RawMessage{items.JSON(map[string]string{"type": "message", "role": "user", "content": text})}
+		r.Input = []json.RawMessage{items.JSON(map[string]string{"type": "message", "role": "user", "content": text})}
 		return nil
 	}
-	if json.Unmarshal(raw, &r.input) != nil {
+	if json.Unmarshal(raw, &r.Input) != nil {
 		return refusal.WrongType("input", "a string or an array of items")
 	}
 	return nil
 }
 
 // includesValue reports whether the client asked for an addition to the answer.
-func (r *Request) includesValue(value string) bool { return slices.Contains(r.includes, value) }
+func (r *Request) includesValue(value string) bool { return slices.Contains(r.Includes, value) }
 
-// plain returns the body of a request that needs no store: fields of a request, and all items.
-func plain(fields map[string]json.RawMessage, list []json.RawMessage, stream bool) []byte {
+// Plain returns the body of a request that needs no store: fields of a request, and all items.
+func Plain(fields map[string]json.RawMessage, list []json.RawMessage, stream bool) []byte {
 	b := bytes.NewBufferString(`{"store":false,"stream":`)
 	fmt.Fprintf(b, "%t", stream)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -159,7 +160,7 @@ func ParseFrame(frame []byte) (*Request, *openai.Error) {
 		return nil, failure
 	}
 	for _, name := range []string{"type", "stream_id", "stream", "background"} { // they have no meaning within a frame
-		delete(r.fields, name)
+		delete(r.Fields, name)
 	}
 	generate := true
 	if failure := r.take("generate", "a boolean", &generate); failure != nil {
@@ -167,4 +168,25 @@ func ParseFrame(frame []byte) (*Request, *openai.Error) {
 	}
 	r.Stream, r.Prewarm = true, !generate
 	return r, r.read()
+}
+
+// CompactThreshold returns how many tokens a request may have before it is compacted, or 0 for any number. The gateway
+// reports a value that is wrong.
+func (r *Request) CompactThreshold() int64 {
+	var entries []struct {
+		Type      string `json:"type"`
+		Threshold int64  `json:"compact_threshold"`
+	}
+	_ = json.Unmarshal(items.OrNull(r.Fields["context_management"]), &entries)
+	for i := range entries {
+		if entries[i].Type == items.TypeCompaction {
+			return entries[i].Threshold
+		}
+	}
+	return 0
+}
+
+// Seals reports whether the reasoning is hidden from the client, so that only the gateway's sealed text of it is left.
+func (r *Request) Seals(s *settings.Snapshot) bool {
+	return s.Sealer.Keys != nil && s.Model(r.Model).Answers.HideReasoning && !r.includesValue(items.IncludeSealed)
 }

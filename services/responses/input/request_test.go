@@ -1,4 +1,4 @@
-package turn
+package input
 
 import (
 	"encoding/json"
@@ -17,12 +17,12 @@ func TestParseRequest(t *testing.T) {
 		t.Fatal(failure)
 	}
 	if r.Model != "m" || r.Previous != "resp_1" || r.Conversation != "" || !r.Stream || !r.Store || r.Background ||
-		!r.includesValue(items.IncludeSealed) || len(r.input) != 1 {
+		!r.includesValue(items.IncludeSealed) || len(r.Input) != 1 {
 		t.Errorf("%+v", r)
 	}
 	want := `{"store":false,"stream":true,"include":["reasoning.encrypted_content"],"model":"m","temperature":0.5,` +
 		`"input":[{"content":"Hi","role":"user","type":"message"}]}`
-	if got := string(plain(r.fields, r.input, true)); got != want {
+	if got := string(Plain(r.Fields, r.Input, true)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for body, id := range map[string]string{
@@ -34,7 +34,7 @@ func TestParseRequest(t *testing.T) {
 		}
 	}
 	if r, failure := Parse([]byte(`{"input":[{"a":1}, {"b":2}]}`)); failure != nil ||
-		string(plain(r.fields, r.input, false)) != `{"store":false,"stream":false,"input":[{"a":1},{"b":2}]}` {
+		string(Plain(r.Fields, r.Input, false)) != `{"store":false,"stream":false,"input":[{"a":1},{"b":2}]}` {
 		t.Errorf("%+v, %v", r, failure)
 	}
 }
@@ -88,7 +88,7 @@ func FuzzParseRequest(f *testing.F) {
 		if r.Previous != "" && r.Conversation != "" || r.Background && !r.Store {
 			t.Fatalf("%q: %+v", body, r)
 		}
-		plain := plain(r.fields, r.input, r.Stream)
+		plain := Plain(r.Fields, r.Input, r.Stream)
 		var before, after map[string]any
 		if err := json.Unmarshal(plain, &after); err != nil {
 			t.Fatalf("%q becomes %q: %v", body, plain, err)
@@ -97,7 +97,7 @@ func FuzzParseRequest(f *testing.F) {
 			t.Fatal(err)
 		}
 		items, isList := after["input"].([]any)
-		if after["store"] != false || after["stream"] != r.Stream || !isList || len(items) != len(r.input) ||
+		if after["store"] != false || after["stream"] != r.Stream || !isList || len(items) != len(r.Input) ||
 			strings.Count(string(plain), `"store":false`) == 0 {
 			t.Fatalf("%q becomes %q", body, plain)
 		}

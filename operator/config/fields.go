@@ -15,7 +15,7 @@ import (
 func (c *Config) Fields() []Field {
 	return slices.Concat([]Field{
 		{Key: "listen", At: &c.Listen, Flag: "--listen", Default: DefaultListen, Required: true, Form: FormAddress,
-			Check: parses(ParseListen), Meaning: "where clients connect: IP address and port"},
+			Check: parses(ParseListen), Start: PartUp, Meaning: "where clients connect: IP address and port"},
 		{Key: "listeners", Entries: entriesOf(c.Listeners, zero, (*Listener).fields)},
 		{Key: "admin", At: &c.Admin, Flag: "--admin", Default: DefaultAdmin, Required: true, Form: FormAddress,
 			Check: parses(ParseAdmin), Start: PartPage,
@@ -66,11 +66,11 @@ func (c *Config) Fields() []Field {
 
 func (l *Listener) fields() []Field {
 	return []Field{
-		{Key: "address", At: &l.Address, Required: true, Form: FormAddress, Check: parses(ParseListen),
+		{Key: "address", At: &l.Address, Required: true, Form: FormAddress, Check: parses(ParseListen), Start: PartUp,
 			Meaning: "several such addresses, instead of `listen`; all serve the same models"},
-		{Key: "name", At: &l.Name, Zero: DefaultListener, Form: FormName, Check: nameReason,
+		{Key: "name", At: &l.Name, Zero: DefaultListener, Form: FormName, Check: nameReason, Start: PartUp,
 			Meaning: "what Envoy's statistics call it"},
-		{Key: "tls", At: &l.TLS, Form: FormCertificate,
+		{Key: "tls", At: &l.TLS, Form: FormCertificate, Start: PartUp,
 			Meaning: "name of a secret with a certificate: clients speak TLS, HTTP/1.1 or HTTP/2"},
 	}
 }

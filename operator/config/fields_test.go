@@ -78,6 +78,11 @@ func TestNextStart(t *testing.T) {
 		{"", "envoy: { concurrency: 2 }", []Part{PartEnvoy}, "envoy.concurrency", "Envoy"},
 		{"", "envoy: { concurrency: 2 }", nil, "", ""},
 		{"", "admin: 127.0.0.1:9901", []Part{PartEnvoy, PartPage}, "admin", "the page"},
+		{"", "listen: 127.0.0.1:1", []Part{PartEnvoy, PartPage}, "", ""},
+		{"", "listen: 127.0.0.1:1", []Part{PartUp}, "listen", "harmony up"},
+		{"", "listeners: [{ address: '127.0.0.1:1' }]", []Part{PartUp}, "listeners[0]", "harmony up"},
+		{"listeners: [{ address: '127.0.0.1:1' }]", "listeners: [{ address: '127.0.0.1:1' }, { name: b, address: " +
+			"'127.0.0.1:2' }]", []Part{PartUp}, "", ""},
 		{"", "body_limit: 1MiB", []Part{PartEnvoy, PartPage, PartService}, "", ""},
 		{"", "body_limit: 1MiB", []Part{PartHost}, "body_limit", "the filter in this program"},
 		{"", "pools: [{ name: p, servers: ['http://h:2'] }]", []Part{PartHost}, "pools[p]", "the filter in this program"},

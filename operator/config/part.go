@@ -14,6 +14,9 @@ const (
 	// PartEnvoy is the Envoy that harmony up starts, and PartPage is its page.
 	PartEnvoy Part = "Envoy"
 	PartPage  Part = "the page"
+	// PartUp is harmony up as a whole: its page and its service reach the gateway at the first listener's address. In a
+	// control plane a change of listeners is live.
+	PartUp Part = "harmony up"
 	// PartService is the responses service.
 	PartService Part = "the responses service"
 	// PartHost is the filter in the program itself, without Envoy. It reads everything at its start that Envoys get.
@@ -35,13 +38,20 @@ func NextStart(before, after *Config, program string, running ...Part) *Error {
 		}
 	}
 	walk("", after.Fields(), func(path string, f *Field) {
-		if f.Start == "" || !slices.Contains(running, f.Start) || f.Start == PartService && !keeps {
+		if f.Start == "" || f.Start == PartUp || !slices.Contains(running, f.Start) || f.Start == PartService && !keeps {
 			return
 		}
 		if !reflect.DeepEqual(old[path], f.At) {
 			refuse(path, f.Start)
 		}
 	})
+	if slices.Contains(running, PartUp) && before.AllListeners()[0] != after.AllListeners()[0] {
+		path := "listen"
+		if len(after.Listeners) > 0 {
+			path = "listeners[0]"
+		}
+		refuse(path, PartUp)
+	}
 	if found == nil && slices.Contains(running, PartHost) {
 		if path := hostChange(before, after); path != "" {
 			refuse(path, PartHost)

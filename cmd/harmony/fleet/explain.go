@@ -41,15 +41,18 @@ func change(s *config.Setting) string {
 		return "start: service"
 	case config.PartPage:
 		return "start: page"
+	case config.PartUp:
+		return "up: start"
 	}
 	return "start: " + string(s.Start)
 }
 
 const explainAbout = `
-live   harmony up and harmony controlplane put a change in force when the file has it.
-start  A change takes effect at the next start: of harmony up for its Envoy and its page, of the program that runs the
-       responses service for the service. Until then the program refuses the change, and the last good file stays in
-       force.
+live       harmony up and harmony controlplane put a change in force when the file has it.
+start      A change takes effect at the next start: of harmony up for its Envoy and its page, of the program that runs
+           the responses service for the service. Until then the program refuses the change, and the last good file
+           stays in force.
+up: start  For harmony up's first listener as start. A control plane puts it in force when the file has it.
 
 Without Envoy (harmony up --host wazero) a change takes effect at the next start, unless it is the responses service's.
 Addresses of programs, and what the control plane keeps, are flags: see harmony controlplane --help. More about each

@@ -82,7 +82,7 @@ func TestExplain(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := eachSetting(t, config.Schema, schema.Defs, "", func(path string) {
-		if rows[path] == nil || rows[path][0] != "live" && rows[path][0] != "start:" {
+		if rows[path] == nil || rows[path][0] != "live" && rows[path][0] != "start:" && rows[path][0] != "up:" {
 			t.Errorf("%s: %v", path, rows[path])
 		}
 	})

@@ -67,7 +67,7 @@ func (u *up) follow(ctx context.Context, f follow.Program, parts []follow.Part, 
 		from.File, from.Config = "", u.config
 	}
 	f.Follower, f.Parts, f.Log = follow.Open(from), append(parts, u.service), u.eventLog()
-	f.NextStart = store.NextStart("harmony up", append(hosts, config.PartPage)...)
+	f.NextStart = store.NextStart("harmony up", append(hosts, config.PartPage, config.PartUp)...)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &program{cancel: cancel, ready: make(chan struct{}), done: make(chan struct{})}
 	f.Ready = func() { close(p.ready) }

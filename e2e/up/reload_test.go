@@ -63,3 +63,38 @@ func TestUpReload(t *testing.T) {
 	}
 	up.Stop(t, syscall.SIGTERM)
 }
+
+// TestUpNextStart changes settings that only a start reads. Each is refused with what to do, and the gateway goes on
+// where it was.
+func TestUpNextStart(t *testing.T) {
+	_, url := lab.RunSim(t, sim.Options{})
+	listen, file := lab.FreeAddress(t), filepath.Join(t.TempDir(), "config.yaml")
+	write := func(top string) {
+		text := fmt.Sprintf("%s\nmodels: [{ name: %s, servers: ['vllm=%s'] }]\n", top, lab.Model, url)
+		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+".new", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("listen: " + listen)
+	up := lab.RunHarmony(t, nil, "up", "--config", file, "--wasm", lab.Tool(t, "HARMONY_WASM"), "--drain-time", "100ms")
+	up.Announced(t, "listening on (.*)\n")
+	for _, tt := range []struct{ top, want string }{
+		{"listen: " + lab.FreeAddress(t), "listen: takes effect at the next start: harmony up reads it only when it starts"},
+		{"listen: " + listen + "\nadmin: " + lab.FreeAddress(t), "admin: takes effect at the next start: the page reads it"},
+		{"listen: " + listen + "\nenvoy: { concurrency: 2 }", "envoy.concurrency: takes effect at the next start: Envoy reads"},
+	} {
+		write(tt.top)
+		for end := time.Now().Add(lab.Patience); !strings.Contains(up.Stderr.String(), tt.want); {
+			if up.Ended(10*time.Millisecond) || time.Now().After(end) {
+				t.Fatalf("it does not say %s: %s", tt.want, up.Stderr.String())
+			}
+		}
+	}
+	if a := lab.AskChat(lab.HTTP1(t), "http://"+listen); a.Status != 200 {
+		t.Errorf("got %+v", a)
+	}
+	up.Stop(t, syscall.SIGTERM)
+}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -23,8 +24,8 @@ var (
 	citation = regexp.MustCompile(`\b(docs/[\w/-]+\.md|RATIONALE\.md)(?:#([\w-]+))?`)
 	// namedPath is a path in the checkout, alone in a code span.
 	namedPath = regexp.MustCompile(
-		"`((?:cmd|controlplane|e2e|envoy|examples|filter|harmonycore|inspect|internal|responses|sim|tools)" +
-			"/[\\w./-]+)`")
+		"`((?:bench|cmd|controlplane|docs|e2e|envoy|examples|filter|findings|harmonycore|inspect|internal|operator|services|" +
+			"sight|sim|tools)/[\\w./-]+)`")
 )
 
 // notSources are folders without source files of this repository.
@@ -94,8 +95,16 @@ func TestPaths(t *testing.T) {
 // sourceFiles returns the pages, programs and scripts of the checkout by their paths from its root.
 func sourceFiles(t *testing.T) map[string]string {
 	t.Helper()
+	sources, err := readSources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sources
+}
+
+var readSources = sync.OnceValues(func() (map[string]string, error) {
 	sources := map[string]string{}
-	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+	return sources, filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -118,11 +127,7 @@ func sourceFiles(t *testing.T) map[string]string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sources
-}
+})
 
 // anchorsOf returns the anchors of a page.
 func anchorsOf(text string) map[string]bool {

@@ -35,29 +35,46 @@ func TestPlaces(t *testing.T) {
 	for _, page := range guides {
 		found := 0
 		for _, text := range units(sourceFiles(t)[page]) {
-			var near []string // folders of the places before
-			for _, span := range codeSpan.FindAllString(text, -1) {
-				name := strings.Trim(span, "`")
-				short := !strings.Contains(name, "/") && !fileName.MatchString(name)
-				if !place.MatchString(name) || testName.MatchString(name) || notInTree.MatchString(name) {
-					continue
-				}
-				at, ok := resolve(name, near)
-				if ok {
-					found++
-					for at != "." {
-						near = append(near, at)
-						at = path.Dir(at)
-					}
-				} else if !short {
-					t.Errorf("%s: there is no %s in %q", page, name, text)
-				}
+			_, known, unknown := placesIn(text)
+			found += known
+			for _, name := range unknown {
+				t.Errorf("%s: there is no %s in %q", page, name, text)
 			}
 		}
 		if found < 50 {
 			t.Errorf("%s: only %d places were found", page, found)
 		}
 	}
+}
+
+// placesOf returns the files and folders that a text names.
+func placesOf(text string) (all []string) {
+	for _, one := range units(text) {
+		named, _, _ := placesIn(one)
+		all = append(all, named...)
+	}
+	return all
+}
+
+// placesIn returns the files and folders that a row, an entry or a paragraph names, with the folders that they are in,
+// how many were found, and which were not.
+func placesIn(text string) (near []string, found int, unknown []string) {
+	for _, span := range codeSpan.FindAllString(text, -1) {
+		name := strings.Trim(span, "`")
+		if !place.MatchString(name) || testName.MatchString(name) || notInTree.MatchString(name) {
+			continue
+		}
+		at, ok := resolve(name, near)
+		if ok {
+			found++
+			for ; at != "."; at = path.Dir(at) {
+				near = append(near, at)
+			}
+		} else if strings.Contains(name, "/") || fileName.MatchString(name) {
+			unknown = append(unknown, name)
+		}
+	}
+	return near, found, unknown
 }
 
 // TestTree shows that the tree in CONTRIBUTING.md has every folder at the root, and no folder that is not there. A line

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"strings"
 
 	"github.com/harmonyedge/harmonyedge/internal/tracing"
 	"github.com/harmonyedge/harmonyedge/internal/version"
@@ -36,7 +37,7 @@ func (t *Traces) options(c *config.Config) (*tracing.Options, error) {
 	}
 	to, err := c.Tracing.Collector()
 	if err != nil {
-		return nil, err
+		return nil, &config.Error{Field: "tracing", Reason: err.Error()}
 	}
 	return &tracing.Options{
 		Host: net.JoinHostPort(to.Endpoint.Host, strconv.Itoa(int(to.Endpoint.Port))), TLS: to.Endpoint.TLS, Path: to.Path,
@@ -45,12 +46,21 @@ func (t *Traces) options(c *config.Config) (*tracing.Options, error) {
 	}, nil
 }
 
+// newProvider returns a provider. An error is one of the configuration.
+func newProvider(o *tracing.Options) (*tracing.Provider, error) {
+	p, err := tracing.New(*o)
+	if err != nil {
+		return nil, &config.Error{Field: "tracing", Reason: strings.TrimPrefix(err.Error(), "tracing: ")}
+	}
+	return p, nil
+}
+
 // Check implements [follow.Part].
 func (t *Traces) Check(_ context.Context, v *follow.Version) error {
 	o, err := t.options(v.Config)
 	if err == nil && o != nil {
 		var p *tracing.Provider
-		if p, err = tracing.New(*o); err == nil {
+		if p, err = newProvider(o); err == nil {
 			p.Close()
 		}
 	}
@@ -65,7 +75,7 @@ func (t *Traces) Apply(_ context.Context, v *follow.Version) error {
 	}
 	var p *tracing.Provider
 	if o != nil {
-		if p, err = tracing.New(*o); err != nil {
+		if p, err = newProvider(o); err != nil {
 			return err
 		}
 	}

@@ -134,8 +134,8 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	}
 	ctx, second, stop := cli.Interrupts(cmd.Context())
 	defer stop()
-	service := store.NewPart(store.PartOptions{Runs: (*config.ResponsesService).Runs, DrainTime: time.Duration(f.drainTime),
-		OwnKey: true, Log: log})
+	service := store.NewPart(store.PartOptions{Program: "harmony controlplane", Runs: (*config.ResponsesService).Runs,
+		DrainTime: time.Duration(f.drainTime), OwnKey: true, Log: log})
 	defer context.AfterFunc(second, service.Cut)()
 	traces := cli.NewTraces(cli.TracedControlPlane, log)
 	o.Tracer = traces.Tracer("controlplane")
@@ -153,7 +153,6 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 			RefuseSecrets: f.refuseSecrets(xds.Addr()), Clients: true, Files: store.HeadersFiles}}),
 		Parts:   []follow.Part{s, traces, service},
 		Reading: s.Reading, Without: s.Restored, Log: log,
-		NextStart: store.NextStart("harmony controlplane"),
 	}
 	return cli.AsUsage(program.Run(ctx))
 }

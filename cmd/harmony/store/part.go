@@ -1,11 +1,15 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +24,8 @@ import (
 
 // PartOptions are the settings of a [Part].
 type PartOptions struct {
+	// Program is the name of the program, such as harmony up.
+	Program string
 	// Runs reports whether this program runs the service of a configuration.
 	Runs func(*config.ResponsesService) bool
 	// Listen is where the service listens if the configuration does not say.
@@ -35,18 +41,6 @@ type PartOptions struct {
 	Log   *slog.Logger
 }
 
-// NextStart returns a [follow.Program].NextStart for a program that runs the service if the configuration says so, beside
-// parts.
-func NextStart(name string, parts ...config.Part) func(before, after *config.Config) error {
-	without, with := follow.NextStart(name, parts...), follow.NextStart(name, append(parts, config.PartService)...)
-	return func(before, after *config.Config) error {
-		if before.ResponsesService.Runs() && after.ResponsesService.Runs() {
-			return with(before, after)
-		}
-		return without(before, after)
-	}
-}
-
 // Part is the responses service in a program: a [follow.Part]. The service starts with the first version that has it,
 // follows the versions, and is drained when one does not have it any more.
 type Part struct {
@@ -54,34 +48,72 @@ type Part struct {
 	// key is the service's key at the gateway. made reports whether this program has made it.
 	key  string
 	made bool
-	// gateway is where the models are asked if a configuration does not say, once known is closed.
-	gateway string
-	known   chan struct{}
-	failed  chan error // how the service has ended by itself
+	// envoysTime is how long a service goes on that no version has any more.
+	envoysTime time.Duration
+	known      chan struct{} // closed when gateway is known
+	failed     chan error    // how the service has ended by itself
+	running    sync.WaitGroup
 
 	mu      sync.Mutex
-	now     *running     // nil: there is no service
-	leaving *running     // is being drained; nil if none is
-	free    string       // the free address that Adjust has found, or ""
-	bound   net.Listener // there, until the service has it
-	running sync.WaitGroup
+	gateway string            // where the models are asked if a configuration does not say
+	now     *running          // nil: there is no service
+	leaving *departure        // of a service that goes on for a while; nil if there is none
+	all     map[*running]bool // those that have not ended
+	closed  bool              // nothing begins any more
+	free    string            // the free address that Adjust has found, or ""
+	bound   net.Listener      // there, until the service has it
 }
+
+// departure is one time that a service leaves. The service may come back, and leave again.
+type departure struct{ service *running }
 
 // running is a service that runs.
 type running struct {
-	service  *responses.Service
-	listener net.Listener
-	traces   *cli.Traces
-	config   *config.Config // of the version in force; under the part's lock
-	stop     context.CancelFunc
-	stay     chan struct{} // closed: it does not leave after all
-	done     chan struct{} // closed when it has ended
-	err      error         // how it has ended; written before done is closed
+	service   *responses.Service
+	listener  *toldListener
+	traces    *cli.Traces
+	accessLog io.WriteCloser // nil if there is none
+	stop      context.CancelFunc
+	done      chan struct{} // closed when it has ended
+
+	// settling is held while a version comes into force. Only the goroutine that applies versions writes version.
+	settling sync.Mutex
+	version  *follow.Version
+
+	// The part's mutex guards these. err is how it has ended. awaited reports whether somebody waits for its beginning, and
+	// tells err.
+	err     error
+	awaited bool
+}
+
+// close frees what a service has that does not serve.
+func (r *running) close() {
+	if r.listener != nil {
+		_ = r.listener.Close() // what has served it has closed it already
+	}
+	if r.accessLog != nil {
+		r.accessLog.Close()
+	}
+	r.traces.Close()
+}
+
+// toldListener is a listener that tells when it is closed.
+type toldListener struct {
+	net.Listener
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Close implements [net.Listener].
+func (l *toldListener) Close() error {
+	defer l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
 }
 
 // NewPart returns the service of a program, which does not run yet.
 func NewPart(o PartOptions) *Part {
-	p := &Part{o: o, key: os.Getenv(serviceKeyVariable), known: make(chan struct{}), failed: make(chan error, 1)}
+	p := &Part{o: o, key: os.Getenv(serviceKeyVariable), envoysTime: envoysTime, known: make(chan struct{}),
+		failed: make(chan error, 1), all: map[*running]bool{}}
 	if p.key == "" && o.OwnKey {
 		p.key, p.made = clients.NewKey(), true
 	}
@@ -121,22 +153,30 @@ const listenSetting = "responses_service.listen"
 
 // AskAt says where the models are asked if a configuration does not say, and waits for the store, but not long: what
 // needs no store is served meanwhile. It returns the error of a store that cannot be used as it is.
-func (p *Part) AskAt(gateway string) error {
+func (p *Part) AskAt(ctx context.Context, gateway string) error {
 	p.mu.Lock()
 	p.gateway = gateway
+	close(p.known)
 	now := p.now
 	p.mu.Unlock()
-	close(p.known)
 	if now == nil {
 		return nil
 	}
-	return now.wait()
+	return p.wait(ctx, now)
 }
 
 // Check implements [follow.Part].
-func (p *Part) Check(_ context.Context, v *follow.Version) error {
+func (p *Part) Check(ctx context.Context, v *follow.Version) error {
 	if !p.o.Runs(&v.Config.ResponsesService) {
 		return nil
+	}
+	if now := p.present(); now != nil {
+		if e := config.NextStart(now.version.Config, v.Config, p.o.Program, config.PartService); e != nil {
+			return e
+		}
+	}
+	if err := cli.NewTraces(cli.TracedService, p.o.Log).Check(ctx, v); err != nil {
+		return err
 	}
 	_, err := serviceSettings(v.Config, p.askedAt())
 	return refusal(err)
@@ -162,112 +202,159 @@ func (p *Part) askedAt() string {
 	return p.gateway
 }
 
+// present returns the service that runs, or nil.
+func (p *Part) present() *running {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now
+}
+
 // Apply implements [follow.Part].
 func (p *Part) Apply(ctx context.Context, v *follow.Version) error {
-	p.mu.Lock()
-	now := p.now
-	p.mu.Unlock()
+	now := p.present()
 	switch runs := p.o.Runs(&v.Config.ResponsesService); {
 	case now == nil && runs:
 		return p.begin(ctx, v)
 	case now != nil && !runs:
 		p.leave(now)
 	case now != nil:
-		settings, err := serviceSettings(v.Config, p.askedAt())
-		if err != nil {
-			return err
-		}
-		if err := now.traces.Apply(ctx, v); err != nil {
-			return err
-		}
-		p.mu.Lock()
-		now.config = v.Config
-		p.mu.Unlock()
-		now.service.Apply(settings)
-		limitHeap(now.service)
+		return p.settle(ctx, now, v)
 	}
 	return nil
 }
 
-// begin starts the service.
-func (p *Part) begin(ctx context.Context, v *follow.Version) error {
-	if p.stays(v.Config) {
-		return p.Apply(ctx, v)
+// settle gives a service the settings of a version, and the gateway that is known by now. Nil is the version that it
+// has.
+func (p *Part) settle(ctx context.Context, r *running, v *follow.Version) error {
+	r.settling.Lock()
+	defer r.settling.Unlock()
+	now := cmp.Or(v, r.version)
+	settings, err := serviceSettings(now.Config, p.askedAt())
+	if err == nil {
+		err = r.traces.Apply(ctx, now)
 	}
-	traces := cli.NewTraces(cli.TracedService, p.o.Log)
-	if err := traces.Apply(ctx, v); err != nil {
-		return err
-	}
-	s, err := newService(v.Config, p.askedAt(), p.key, traces, p.o.Log)
 	if err != nil {
-		traces.Close()
 		return refusal(err)
 	}
-	l, err := p.listen(v.Config)
-	if err != nil {
-		traces.Close()
+	if v != nil {
+		r.version = v
+	}
+	r.service.Apply(settings)
+	limitHeap(r.service)
+	return nil
+}
+
+// begin starts the service, or takes the one back that leaves.
+func (p *Part) begin(ctx context.Context, v *follow.Version) error {
+	if r := p.comesBack(ctx, v.Config); r != nil {
+		err := p.settle(ctx, r, v)
+		if err != nil {
+			p.leave(r)
+		}
 		return err
 	}
-	limitHeap(s)
-	r := &running{service: s, listener: l, traces: traces, config: v.Config, stay: make(chan struct{}),
-		done: make(chan struct{})}
-	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r.stop = stop
+	r, err := p.open(ctx, v)
+	if err != nil {
+		return refusal(err)
+	}
+	serving, stop := context.WithCancel(context.Background()) // the version's span is none of its requests'
+	r.stop, r.awaited = stop, true
 	p.mu.Lock()
-	p.now = r
-	p.mu.Unlock()
+	if p.closed {
+		p.mu.Unlock()
+		stop()
+		r.close()
+		return errors.New("the responses service has ended with its program")
+	}
+	p.now, p.all[r] = r, true
 	p.running.Go(func() { p.serve(serving, r) })
+	known := p.knows()
+	p.mu.Unlock()
+	if !known {
+		return nil // AskAt waits for it
+	}
+	return p.wait(ctx, r)
+}
+
+// knows reports whether it is known where the models are asked.
+func (p *Part) knows() bool {
 	select {
 	case <-p.known:
-		return r.wait()
-	default: // it is waited for later
-		return nil
+		return true
+	default:
+		return false
 	}
 }
 
+// open returns a service that does not serve yet.
+func (p *Part) open(ctx context.Context, v *follow.Version) (*running, error) {
+	r := &running{traces: cli.NewTraces(cli.TracedService, p.o.Log), version: v, done: make(chan struct{})}
+	if err := p.fill(ctx, r, v.Config); err != nil {
+		r.close()
+		return nil, err
+	}
+	limitHeap(r.service)
+	return r, nil
+}
+
+// fill gives a service what it has to have for a configuration. If it fails, the caller closes what it has.
+func (p *Part) fill(ctx context.Context, r *running, c *config.Config) (err error) {
+	if err = r.traces.Apply(ctx, r.version); err != nil {
+		return err
+	}
+	if r.listener, err = p.listen(c); err != nil {
+		return err
+	}
+	if r.accessLog, err = openAccessLog(c.ResponsesService.AccessLog); err != nil {
+		return err
+	}
+	r.service, err = newService(c, p.askedAt(), p.key, r.traces, r.accessLog, p.o.Log)
+	return err
+}
+
 // listen returns the service's listener, at the address that Adjust has written or at the configuration's.
-func (p *Part) listen(c *config.Config) (net.Listener, error) {
+func (p *Part) listen(c *config.Config) (*toldListener, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l := p.bound; l != nil && p.free == c.ResponsesService.Listen {
+	l := p.bound
+	if l != nil && p.free == c.ResponsesService.Listen {
 		p.bound = nil
-		return l, nil
+	} else {
+		var err error
+		if l, err = cli.Listen(c.ResponsesService.ListenAddress(), listenSetting); err != nil {
+			return nil, &config.Error{Field: listenSetting, Reason: err.Error()}
+		}
 	}
-	l, err := cli.Listen(c.ResponsesService.ListenAddress(), listenSetting)
-	if err != nil {
-		return nil, &config.Error{Field: listenSetting, Reason: err.Error()}
-	}
-	return l, nil
+	return &toldListener{Listener: l, closed: make(chan struct{})}, nil
 }
 
 // serve serves until ctx ends, and then waits for what runs.
 func (p *Part) serve(ctx context.Context, r *running) {
 	defer close(r.done)
-	defer r.traces.Close()
+	defer r.close()
+	var err error
 	select {
 	case <-p.known:
-	case <-ctx.Done():
-		r.listener.Close()
-		return
-	}
-	if p.o.LaterGateway {
-		p.mu.Lock()
-		c := r.config
-		p.mu.Unlock()
-		if settings, err := serviceSettings(c, p.askedAt()); err == nil { // Check has accepted it
-			r.service.Apply(settings)
+		if p.o.LaterGateway {
+			_ = p.settle(ctx, r, nil) // Check has accepted it
 		}
+		err = AsUsage(r.service.Serve(ctx, r.listener, p.o.DrainTime))
+	case <-ctx.Done():
 	}
-	r.err = AsUsage(r.service.Serve(ctx, r.listener, p.o.DrainTime))
 	p.mu.Lock()
-	if p.now == r {
+	defer p.mu.Unlock()
+	wanted := p.now == r
+	if wanted {
 		p.now = nil
 	}
-	p.mu.Unlock()
-	if r.err != nil {
-		p.o.Log.Error("the responses service has ended", "error", r.err)
+	delete(p.all, r)
+	if r.err = err; err == nil || r.awaited {
+		return
+	}
+	p.o.Log.Error("the responses service has ended", "error", err)
+	if wanted {
 		select {
-		case p.failed <- r.err:
+		case p.failed <- err:
 		default:
 		}
 	}
@@ -277,15 +364,19 @@ func (p *Part) serve(ctx context.Context, r *running) {
 const storePatience = 5 * time.Second
 
 // wait waits for the store, and returns the error of a service that cannot use it.
-func (r *running) wait() error {
+func (p *Part) wait(ctx context.Context, r *running) error {
+	patience := time.NewTimer(storePatience) // what needs no store is served meanwhile
+	defer patience.Stop()
 	select {
 	case <-r.service.Reached():
-		return nil
 	case <-r.done:
-		return r.err
-	case <-time.After(storePatience): // what needs no store is served meanwhile
-		return nil
+	case <-patience.C:
+	case <-ctx.Done():
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r.awaited = false
+	return r.err
 }
 
 // envoysTime is how long a service goes on when no version has it any more: Envoys send requests until they have the
@@ -296,48 +387,41 @@ const envoysTime = 5 * time.Second
 func (p *Part) leave(r *running) {
 	p.o.Log.Info("the responses service ends what it runs: the configuration does not have it any more")
 	p.mu.Lock()
-	p.now, p.leaving = nil, r
-	p.mu.Unlock()
-	p.running.Go(func() {
-		select {
-		case <-time.After(envoysTime):
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			if p.leaving == r { // else it stays
-				r.stop()
-			}
-		case <-r.stay:
-		case <-r.done:
+	defer p.mu.Unlock()
+	d := &departure{r}
+	p.now, p.leaving = nil, d
+	time.AfterFunc(p.envoysTime, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.leaving == d { // else it has come back
+			p.leaving = nil
+			r.stop()
 		}
 	})
 }
 
-// stays reports whether a service that leaves has become the service of a configuration again. If it cannot, it is ended
-// first, so that its address and its store are free.
-func (p *Part) stays(c *config.Config) bool {
+// comesBack returns the service that leaves if it can be the service of a configuration. If it cannot, it ends. Services
+// that end do not listen any more when comesBack returns, so that the next one can have their address.
+func (p *Part) comesBack(ctx context.Context, c *config.Config) *running {
 	p.mu.Lock()
-	r := p.leaving
-	p.leaving = nil
-	if r == nil {
-		p.mu.Unlock()
-		return false
-	}
-	was := r.config
-	p.mu.Unlock()
-	if config.NextStart(was, c, "", config.PartService) == nil {
-		select {
-		case <-r.done:
-		default:
-			close(r.stay)
-			p.mu.Lock()
-			p.now, r.stay = r, make(chan struct{})
+	if d := p.leaving; d != nil {
+		p.leaving = nil
+		if r := d.service; p.all[r] && config.NextStart(r.version.Config, c, "", config.PartService) == nil {
+			p.now = r
 			p.mu.Unlock()
-			return true
+			return r
+		}
+		d.service.stop()
+	}
+	ending := slices.Collect(maps.Keys(p.all))
+	p.mu.Unlock()
+	for _, r := range ending {
+		select {
+		case <-r.listener.closed:
+		case <-ctx.Done():
 		}
 	}
-	r.stop()
-	<-r.done
-	return false
+	return nil
 }
 
 // Run implements [follow.Part].
@@ -361,13 +445,12 @@ func (p *Part) Run(ctx context.Context) error {
 // Close ends the service, and waits for it. A part that runs calls it itself.
 func (p *Part) Close() {
 	p.mu.Lock()
+	p.closed = true
 	if p.bound != nil {
 		p.bound.Close()
 	}
-	for _, r := range []*running{p.now, p.leaving} {
-		if r != nil {
-			r.stop()
-		}
+	for r := range p.all {
+		r.stop()
 	}
 	p.mu.Unlock()
 	p.running.Wait()
@@ -375,8 +458,10 @@ func (p *Part) Close() {
 
 // Drain implements [follow.Part].
 func (p *Part) Drain() {
-	if s := p.Service(); s != nil {
-		s.Drain()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for r := range p.all {
+		r.service.Drain()
 	}
 }
 
@@ -384,31 +469,25 @@ func (p *Part) Drain() {
 func (p *Part) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, r := range []*running{p.now, p.leaving} {
-		if r != nil {
-			r.service.Cut()
-		}
+	for r := range p.all {
+		r.service.Cut()
 	}
 }
 
 // Service returns the service that runs, or nil.
 func (p *Part) Service() *responses.Service {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.now == nil {
-		return nil
+	if now := p.present(); now != nil {
+		return now.service
 	}
-	return p.now.service
+	return nil
 }
 
 // Address returns where the service that runs listens, or "".
 func (p *Part) Address() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.now == nil {
-		return ""
+	if now := p.present(); now != nil {
+		return now.listener.Addr().String()
 	}
-	return p.now.listener.Addr().String()
+	return ""
 }
 
 // Describe implements [prometheus.Collector]. The service's metrics come and go with it.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -97,7 +98,7 @@ func runResponses(cmd *cobra.Command, file string, c *config.Config, statusAt st
 	if err != nil {
 		return err
 	}
-	part := NewPart(PartOptions{Runs: hasStore, DrainTime: drain, Fatal: true, Log: log})
+	part := NewPart(PartOptions{Program: "harmony responses", Runs: hasStore, DrainTime: drain, Fatal: true, Log: log})
 	ctx, second, stop := cli.Interrupts(cmd.Context())
 	defer stop()
 	defer context.AfterFunc(second, part.Cut)()
@@ -108,7 +109,6 @@ func runResponses(cmd *cobra.Command, file string, c *config.Config, statusAt st
 	}
 	program := follow.Program{
 		Follower: follow.Open(from), Parts: []follow.Part{part}, Log: log,
-		NextStart: follow.NextStart("harmony responses", config.PartService),
 		Ready: func() {
 			fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nready: http://%s/ready\nmetrics: http://%[2]s/metrics\n",
 				part.Address(), status.Addr())
@@ -145,7 +145,7 @@ func AsUsage(err error) error {
 
 // newService returns the responses service of a configuration. gateway is where it asks the models if the configuration
 // does not say, and key is its key there.
-func newService(c *config.Config, gateway, key string, traces *cli.Traces, log *slog.Logger,
+func newService(c *config.Config, gateway, key string, traces *cli.Traces, accessLog io.Writer, log *slog.Logger,
 ) (*responses.Service, error) {
 	r := &c.ResponsesService
 	storeKeys, err := keysOf(store.KeysVariable)
@@ -157,10 +157,6 @@ func newService(c *config.Config, gateway, key string, traces *cli.Traces, log *
 		return nil, err
 	}
 	settings, err := serviceSettings(c, gateway)
-	if err != nil {
-		return nil, err
-	}
-	accessLog, err := openAccessLog(r.AccessLog)
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,8 @@ func statusOf(p *Part) http.Handler {
 	return mux
 }
 
-// openAccessLog opens the access log, to which the program writes until it ends. It returns nil if there is none.
-func openAccessLog(path string) (io.Writer, error) {
+// openAccessLog opens the access log. It returns nil if there is none.
+func openAccessLog(path string) (io.WriteCloser, error) {
 	if path == "" {
 		return nil, nil
 	}

@@ -143,7 +143,7 @@ func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlan
 		}
 		about += "\nstatistics: http://" + stats + envoy.StatsPath
 	}
-	if err := u.askModelsAt(address, c.program); err != nil {
+	if err := u.askModelsAt(ctx, address, c.program); err != nil || ctx.Err() != nil {
 		return err
 	}
 	if err := u.showEnvoy(ctx, p, c); err != nil {

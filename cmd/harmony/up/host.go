@@ -126,7 +126,7 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	defer s.Stop()
 	following := u.follow(ctx, follow.Program{}, nil, config.PartHost)
 	defer following.stop()
-	if err := u.askModelsAt(s.Address(), following); err != nil {
+	if err := u.askModelsAt(ctx, s.Address(), following); err != nil {
 		return err
 	}
 	if watchErr != nil {

@@ -13,8 +13,8 @@ import (
 
 // newService returns the responses service of this program, which runs whenever the configuration has one.
 func (u *up) newService() error {
-	u.service = store.NewPart(store.PartOptions{Runs: (*config.ResponsesService).Runs, Listen: freePort, OwnKey: true,
-		LaterGateway: true, DrainTime: drainOfService, Fatal: true, Log: u.eventLog()})
+	u.service = store.NewPart(store.PartOptions{Program: programName, Runs: (*config.ResponsesService).Runs,
+		Listen: freePort, OwnKey: true, LaterGateway: true, DrainTime: drainOfService, Fatal: true, Log: u.eventLog()})
 	flags := u.adjust
 	u.adjust = func(c *config.Config) error {
 		if err := flags(c); err != nil { // first, because the flags may add the store
@@ -33,6 +33,9 @@ func (u *up) deputy() clients.Hash {
 	return u.service.Deputy()
 }
 
+// programName is what an operator starts again.
+const programName = "harmony up"
+
 // freePort is where the service of harmony up listens by default: only this run's gateway has to find it.
 const freePort = "127.0.0.1:0"
 
@@ -40,11 +43,13 @@ const freePort = "127.0.0.1:0"
 const drainOfService = time.Second
 
 // askModelsAt says where the service finds the gateway: at the address of the first listener.
-func (u *up) askModelsAt(address string, p *program) error {
+func (u *up) askModelsAt(ctx context.Context, address string, p *program) error {
 	defer u.waitFor("the store of responses")()
 	select {
 	case <-p.ready:
-		return u.service.AskAt("http://" + address)
+		return u.service.AskAt(ctx, "http://"+address)
+	case <-ctx.Done():
+		return nil // interrupted
 	case <-p.done:
 		return cli.AsUsage(p.err)
 	}
@@ -67,7 +72,7 @@ func (u *up) follow(ctx context.Context, f follow.Program, parts []follow.Part, 
 		from.File, from.Config = "", u.config
 	}
 	f.Follower, f.Parts, f.Log = follow.Open(from), append(parts, u.service), u.eventLog()
-	f.NextStart = store.NextStart("harmony up", append(hosts, config.PartPage, config.PartUp)...)
+	f.NextStart = follow.NextStart(programName, append(hosts, config.PartPage, config.PartUp)...)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &program{cancel: cancel, ready: make(chan struct{}), done: make(chan struct{})}
 	f.Ready = func() { close(p.ready) }

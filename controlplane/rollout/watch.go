@@ -18,7 +18,7 @@ const (
 	halfLife = 10 * time.Minute
 	// keepSilent is how long an Envoy that pushes nothing is remembered.
 	keepSilent = time.Minute
-	// defaultSenders is how many Envoys are watched at most, unless [Options] say otherwise.
+	// defaultSenders is how many Envoys are watched at most, unless [NewWatch] is told otherwise.
 	defaultSenders = 4000
 )
 

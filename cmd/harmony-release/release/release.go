@@ -18,7 +18,7 @@ const (
 	license     = "Apache-2.0"
 )
 
-// Parts are what a release is packed from. [Build] makes them.
+// Parts are what a release is packed from. [Builder.Build] makes them.
 type Parts struct {
 	Build version.Build
 	// Time is when the commit was made. It stands in archives and images in place of the time of the build.

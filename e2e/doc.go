@@ -2,24 +2,27 @@
 // servers. They need the tag e2e and what `make e2e` builds and installs.
 //
 //	suite fields faults routing limits   the gateway
+//	picker                               pools whose servers are chosen by a picker
 //	keys                                 clients' keys, and what is reserved for their requests
 //	prefill                              requests that two servers share
 //	books                                the rate limit service: its books balance, and what it costs
 //	telemetry secrets monitoring         its metrics and logs, what must not be in them; dashboard and alerts
+//	tap tracing                          what it shows a recorder, and its spans
 //	controlplane up lifecycle            the program, and what becomes of it when its file changes
 //	page                                 its page, in a browser
 //	clients nemogym                      real clients, and recorded exchanges with NeMo Gym
 //	hardening                            what the pages about production say
 //	rules                                proxy-wasm, as Envoy and wazero run it
 //	responses tools                      the responses service, with its databases and with servers of tools
-//	mesh                                 gateways that Istio and Envoy Gateway program
+//	mesh chart kubernetes                gateways that Istio and Envoy Gateway program; the Helm chart; pools by a Service
 //	rustfrontend llamacpp requestmodels  real servers, and their request models
 //	hostile soak                         worker time and memory
 //	release                              what is released, and how it is installed
 //	instructions                         what the filter executes
 //
 // They share hosts (gateways), lab (servers, clients, the program), service (the program with a store), toolservers
-// (MCP servers), cases (requests and expected answers) and grammar (the form of answers). No room imports another.
-// The benchmarks are in a module of their own, bench. The tests know what clients and servers see. They do not know how the filter
-// works.
+// (MCP servers), cases (requests and expected answers), grammar (the form of answers), and the filters probe, for rules,
+// and panicfilter. No room imports another.
+// The benchmarks are in a module of their own, bench. The tests know what clients and servers see. They do not know how
+// the filter works.
 package e2e

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // guides are the pages that say where things are.
@@ -117,6 +118,20 @@ func TestTree(t *testing.T) {
 		name := f.Name()
 		if f.IsDir() && !strings.HasPrefix(name, ".") && !slices.Contains(notSources, name) && !named[name] {
 			t.Errorf("the tree has no line for %s/", name)
+		}
+	}
+}
+
+// TestRooms shows that e2e/doc.go has every room.
+func TestRooms(t *testing.T) {
+	rooms, err := os.ReadDir(filepath.Join(root, "e2e"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.FieldsFunc(sourceFiles(t)["e2e/doc.go"], func(r rune) bool { return !unicode.IsLetter(r) })
+	for _, room := range rooms {
+		if room.IsDir() && !slices.Contains(words, room.Name()) {
+			t.Errorf("e2e/doc.go does not name the room %s", room.Name())
 		}
 	}
 }

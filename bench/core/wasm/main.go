@@ -15,9 +15,9 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
+	"github.com/harmonyedge/harmonyedge/bench/core/ours"
 	"github.com/harmonyedge/harmonyedge/filter/vocabulary"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
-	"github.com/harmonyedge/harmonyedge/bench/core/ours"
 )
 
 func main() {}

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/bench/core/ours"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
 type request struct {

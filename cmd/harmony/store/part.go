@@ -178,6 +178,10 @@ func (p *Part) Check(ctx context.Context, v *follow.Version) error {
 	if err := cli.NewTraces(cli.TracedService, p.o.Log).Check(ctx, v); err != nil {
 		return err
 	}
+	if p.key == "" && v.Config.Clients.ByKey() && v.Config.Clients.Required {
+		return &config.Error{Field: "clients.required", Reason: serviceKeyVariable + " is not set, and the gateway asks for " +
+			"keys (clients.keys_file): run harmony keys new --deputy"}
+	}
 	_, err := serviceSettings(v.Config, p.askedAt())
 	return refusal(err)
 }

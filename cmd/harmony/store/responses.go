@@ -90,10 +90,6 @@ func loadService(file string) (*config.Config, error) {
 
 func runResponses(cmd *cobra.Command, file string, c *config.Config, statusAt string, drain time.Duration) error {
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-	if os.Getenv(serviceKeyVariable) == "" && c.Clients.ByKey() && c.Clients.Required {
-		return cli.Usage(fmt.Errorf("%s is not set, and the gateway asks for keys (clients.keys_file): run harmony keys new "+
-			"--deputy", serviceKeyVariable))
-	}
 	status, err := cli.Listen(statusAt, "--status")
 	if err != nil {
 		return err

@@ -33,8 +33,7 @@ func NextStart(before, after *Config, program string, running ...Part) *Error {
 	var found *Error
 	refuse := func(path string, p Part) {
 		if found == nil {
-			found = &Error{Field: path, Reason: "takes effect at the next start: " + string(p) + " reads it only when it " +
-				"starts; start " + program + " again, or take the change back"}
+			found = ReadAtStart(path, p, program)
 		}
 	}
 	walk("", after.Fields(), func(path string, f *Field) {
@@ -58,6 +57,12 @@ func NextStart(before, after *Config, program string, running ...Part) *Error {
 		}
 	}
 	return found
+}
+
+// ReadAtStart returns why a setting cannot change while a program runs: a part reads it only when it starts.
+func ReadAtStart(path string, p Part, program string) *Error {
+	return &Error{Field: path, Reason: "takes effect at the next start: " + string(p) + " reads it only when it starts; " +
+		"start " + program + " again, or take the change back"}
 }
 
 // hostChange returns the path of the first setting that differs and that Envoys would get, or "".

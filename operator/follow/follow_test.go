@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,6 +59,7 @@ type part struct {
 	name            string
 	diary           *diary
 	unfit, breaking string        // the model that Check refuses, and the one at which Apply fails
+	mends           atomic.Bool   // Apply fails no more
 	fails           chan struct{} // closed: Run fails
 }
 
@@ -70,7 +72,8 @@ func (p *part) Check(_ context.Context, v *Version) error {
 
 func (p *part) Apply(_ context.Context, v *Version) error {
 	name := v.Config.Models[0].Name
-	if name == p.breaking {
+	if name == p.breaking && !p.mends.Load() {
+		p.diary.note(p.name + " breaks")
 		return errors.New(p.name + " breaks")
 	}
 	p.diary.note(p.name + " has " + name)
@@ -157,8 +160,8 @@ func TestAVersionReachesAllPartsOrNone(t *testing.T) {
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"b has first", "a has first", "ready", "b has third", "b has first", "b has fourth",
-		"a has fourth", "a drains", "b drains", "b ends", "a ends"}
+	want := []string{"b has first", "a has first", "ready", "b has third", "a breaks", "b has first",
+		"b has fourth", "a has fourth", "a drains", "b drains", "b ends", "a ends"}
 	if got := p.diary.all(); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -167,8 +170,8 @@ func TestAVersionReachesAllPartsOrNone(t *testing.T) {
 // TestNextStart checks that a change for the next start is refused, and that a later one that takes it back is not.
 func TestNextStart(t *testing.T) {
 	p := begin(t, first, func(p *Program) {
-		p.NextStart = func(before, after *config.Config) error {
-			if before.Admin != after.Admin {
+		p.NextStart = func(before, after *Version) error {
+			if before.Config.Admin != after.Config.Admin {
 				return &config.Error{Field: "admin", Reason: "takes effect at the next start"}
 			}
 			return nil
@@ -181,12 +184,87 @@ func TestNextStart(t *testing.T) {
 	p.diary.has(t, "a has second")
 }
 
+// TestChangedBeforeTheProgramRuns checks the first version against what the program has read before.
+func TestChangedBeforeTheProgramRuns(t *testing.T) {
+	began := &Version{Config: config.Default()}
+	p := begin(t, "admin: 127.0.0.1:9999\n"+first, func(p *Program) {
+		p.NextStart, p.Began = NextStart("harmony tested", config.PartPage), began
+	}, &part{name: "a"})
+	p.diary.has(t, "a ends")
+	if err := p.stop(); err == nil || !strings.Contains(err.Error(), "config.yaml:1: admin: takes effect at the next start") {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// TestKeysOfAHostWithoutEnvoy checks that other clients are refused where the filter reads them only when it starts.
+func TestKeysOfAHostWithoutEnvoy(t *testing.T) {
+	keys := filepath.Join(t.TempDir(), "keys.yaml")
+	write := func(client string) {
+		if err := os.WriteFile(keys, []byte("clients: [{name: "+client+"}]\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("acme")
+	p := begin(t, "clients: {keys_file: "+keys+"}\n"+first, func(p *Program) {
+		p.NextStart = NextStart("harmony tested", config.PartHost)
+	}, &part{name: "a"})
+	p.diary.has(t, "ready")
+	write("other")
+	p.logs("config.yaml:1: clients.keys_file: takes effect at the next start: the filter in this program reads it only")
+	if n := strings.Count(p.log.String(), "is in force"); n != 1 {
+		t.Errorf("%d versions are in force:\n%s", n, p.log)
+	}
+}
+
+// TestAFailedVersionIsTriedAgain checks that a version comes into force without another change when what has kept a part
+// from applying it is over, and that each refusal is logged once.
+func TestAFailedVersionIsTriedAgain(t *testing.T) {
+	a := &part{name: "a", breaking: "second"}
+	p := begin(t, first, func(p *Program) { p.pause = time.Millisecond }, a, &part{name: "b"})
+	p.diary.has(t, "ready")
+	tries := func(want int) {
+		t.Helper()
+		count := func() (n int) {
+			for _, line := range p.diary.all() {
+				if line == "a breaks" {
+					n++
+				}
+			}
+			return n
+		}
+		for end := time.Now().Add(limit); count() < want; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("it is not tried again: %q", p.diary.all())
+			}
+		}
+	}
+	p.write(second)
+	tries(3)
+	if n := strings.Count(p.log.String(), "a breaks"); n != 1 {
+		t.Errorf("told %d times:\n%s", n, p.log)
+	}
+	p.write(second + "\n") // another file, with the same mistake
+	for end := time.Now().Add(limit); strings.Count(p.log.String(), "a breaks") != 2; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it is not told again:\n%s", p.log)
+		}
+	}
+	a.mends.Store(true)
+	p.diary.has(t, "a has second")
+	p.logs("in force\" models=1 pools=1 changed")
+}
+
 // TestABadFirstVersion checks that a program ends with a bad first version, unless it can do without.
 func TestABadFirstVersion(t *testing.T) {
 	p := begin(t, "models: [", nil, &part{name: "a"})
 	p.diary.has(t, "a ends")
 	if err := p.stop(); err == nil || !strings.Contains(err.Error(), "config.yaml:1: ") {
 		t.Errorf("it ended with %v", err)
+	}
+	p = begin(t, "models: [", func(p *Program) { p.Without = func() bool { return false } }, &part{name: "a"})
+	p.diary.has(t, "a ends")
+	if err := p.stop(); err == nil || strings.Contains(p.log.String(), "last good") {
+		t.Errorf("it ended with %v, and says that something is in force:\n%s", err, p.log)
 	}
 	p = begin(t, "models: [", func(p *Program) { p.Without = func() bool { return true } }, &part{name: "a"})
 	p.diary.has(t, "ready")

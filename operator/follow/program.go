@@ -1,11 +1,14 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
@@ -31,7 +34,10 @@ type Program struct {
 	// first, and the last part ends first.
 	Parts []Part
 	// NextStart returns why the second version cannot follow the first while the program runs, or nil. It may be nil.
-	NextStart func(before, after *config.Config) error
+	NextStart func(before, after *Version) error
+	// Began is what the program has read of the file before it runs, for NextStart: the first version may differ from it
+	// already. Nil: it has read nothing.
+	Began *Version
 	// Reading is called before each reading. Parts get the context that it returns. done is called with what has become of
 	// the version, before it is logged: changed are the settings that differ from the version before, and err is why it is
 	// refused. Reading may be nil.
@@ -44,7 +50,15 @@ type Program struct {
 	Log *slog.Logger
 
 	current *Version
+	// failed reports whether a part could not apply what no part had refused, and told is the refusal that was logged last.
+	failed bool
+	told   string
+	pause  time.Duration // in place of retryPause, in tests
 }
+
+// retryPause is how long after a part has failed to apply a version it is tried again: nothing says when a port is free
+// again, or a folder is there.
+const retryPause = 5 * time.Second
 
 // Run runs the parts until ctx ends. It returns the error of a part that has failed, or of the first version if the
 // program cannot run without one.
@@ -103,24 +117,31 @@ func (p *Program) start(ctx context.Context, failed context.CancelCauseFunc) (en
 
 // follow puts versions in force until ctx ends.
 func (p *Program) follow(ctx context.Context, failed context.CancelCauseFunc) {
-	if err := p.next(ctx); err != nil {
-		if p.Without == nil || !p.Without() {
-			failed(err)
-			return
-		}
+	if err := p.next(ctx); err != nil && !p.goesOn() {
+		failed(err)
+		return
 	}
 	if p.Ready != nil && ctx.Err() == nil {
 		p.Ready()
 	}
 	for {
+		var again <-chan time.Time
+		if p.failed {
+			again = time.After(cmp.Or(p.pause, retryPause))
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-p.Follower.Changed():
-			_ = p.next(ctx) // it is logged, and the last good version stays in force
+			p.told = "" // what is refused now is told, even if the reason is the same
+		case <-again:
 		}
+		_ = p.next(ctx) // it is logged, and the last good version stays in force
 	}
 }
+
+// goesOn reports whether the program runs although a version is refused.
+func (p *Program) goesOn() bool { return p.current != nil || p.Without != nil && p.Without() }
 
 // next reads a version and puts it in force. If it is refused, the last good one stays in force.
 func (p *Program) next(ctx context.Context) error {
@@ -128,6 +149,7 @@ func (p *Program) next(ctx context.Context) error {
 	if p.Reading != nil {
 		reading, done = p.Reading(ctx)
 	}
+	p.failed = false
 	v, err := p.Follower.Read()
 	if err == nil {
 		err = p.Follower.Locate(p.apply(reading, v))
@@ -142,13 +164,14 @@ func (p *Program) next(ctx context.Context) error {
 		changed = v.Changes(p.current)
 	}
 	done(v, changed, err) // first, so that the log's reader finds it in the status too
-	if err != nil && p.current == nil && p.Without == nil {
-		return err // the program ends with it
-	}
 	if err != nil {
-		p.Log.Error("the configuration is refused; the last good one stays in force", "error", err)
+		if text := err.Error(); p.goesOn() && text != p.told {
+			p.Log.Error("the configuration is refused; the last good one stays in force", "error", err)
+			p.told = text
+		}
 		return err
 	}
+	p.told = ""
 	p.Log.Info("the configuration is in force", attributes(v, changed)...)
 	p.current = v
 	p.Follower.Accept(v)
@@ -171,8 +194,8 @@ func attributes(v *Version, changed []string) []any {
 
 // apply gives a version to all parts, or to none.
 func (p *Program) apply(ctx context.Context, v *Version) error {
-	if p.NextStart != nil && p.current != nil && v.Config != nil {
-		if err := p.NextStart(p.current.Config, v.Config); err != nil {
+	if before := cmp.Or(p.current, p.Began); p.NextStart != nil && before != nil {
+		if err := p.NextStart(before, v); err != nil {
 			return err
 		}
 	}
@@ -186,6 +209,7 @@ func (p *Program) apply(ctx context.Context, v *Version) error {
 		if err == nil {
 			continue
 		}
+		p.failed = true
 		if p.current != nil {
 			for _, done := range p.Parts[i+1:] {
 				err = errors.Join(err, done.Apply(ctx, p.current))
@@ -232,10 +256,13 @@ func (s *Served) Drain() {}
 
 // NextStart returns a [Program].NextStart for a program that runs parts. The name is what an operator starts again, such
 // as harmony up.
-func NextStart(name string, parts ...config.Part) func(before, after *config.Config) error {
-	return func(before, after *config.Config) error {
-		if e := config.NextStart(before, after, name, parts...); e != nil {
+func NextStart(name string, parts ...config.Part) func(before, after *Version) error {
+	return func(before, after *Version) error {
+		if e := config.NextStart(before.Config, after.Config, name, parts...); e != nil {
 			return e
+		}
+		if slices.Contains(parts, config.PartHost) && !reflect.DeepEqual(before.Clients, after.Clients) {
+			return config.ReadAtStart("clients.keys_file", config.PartHost, name)
 		}
 		return nil
 	}

@@ -72,6 +72,7 @@ func (u *up) follow(ctx context.Context, f follow.Program, parts []follow.Part, 
 		from.File, from.Config = "", u.config
 	}
 	f.Follower, f.Parts, f.Log = follow.Open(from), append(parts, u.service), u.eventLog()
+	f.Began = &follow.Version{Config: u.config, Clients: u.clients}
 	f.NextStart = follow.NextStart(programName, append(hosts, config.PartPage, config.PartUp)...)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &program{cancel: cancel, ready: make(chan struct{}), done: make(chan struct{})}

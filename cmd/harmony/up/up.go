@@ -15,6 +15,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/store"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/operator/clients"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/operator/follow"
 )
@@ -139,6 +140,7 @@ type up struct {
 	// contexts are the contexts of models by their servers, in tokens, which the filter in this program has got at its
 	// start. With the host envoy the map is nil: the control plane follows the servers.
 	contexts       map[string]int
+	clients        *clients.File // of the filter in this program
 	sight          *upSight
 	stdout, stderr io.Writer
 }
@@ -157,6 +159,7 @@ func (u *up) resources() (*xds.Resources, error) {
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
+	u.clients = known
 	r, err := xds.Build(c, xds.Options{ModulePath: module, CAFile: cli.SystemCAFile(), Clients: known,
 		Deputy: u.deputy(), Contexts: u.contexts})
 	if err != nil {

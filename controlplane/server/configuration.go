@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -24,6 +25,8 @@ type configuration struct {
 	secrets    map[string]config.SecretValue
 	clients    *clients.File // nil without a keys file
 	remembered remembered
+	// leaving is a configuration before, whose responses service Envoys still reach. Nil: there is none.
+	leaving *config.Resolved
 }
 
 // Reading begins a span for a reading of the configuration. done notes in the status and in the metrics what has become
@@ -105,6 +108,12 @@ func (s *Server) apply(ctx context.Context, next *configuration) error {
 	}
 	s.weigh(next, s.pools.Servers(), load.ByEarlierLoad)
 	s.updateContexts(next)
+	if before := s.current; before != nil && !hasService(next.Resolved) {
+		next.leaving = before.leaving
+		if hasService(before.Resolved) {
+			next.leaving = before.Resolved
+		}
+	}
 	r, err := s.build(next)
 	if err == nil {
 		_, err = s.push(ctx, r, false)
@@ -115,6 +124,10 @@ func (s *Server) apply(ctx context.Context, next *configuration) error {
 		}
 		return err
 	}
+	if next.leaving != nil && s.current.leaving == nil {
+		s.letGo = time.After(cmp.Or(s.options.HoldRemovals, holdRemovals))
+	}
+	s.hadService = s.hadService || next.Config.ResponsesService.Runs()
 	s.mu.Lock()
 	s.current = next
 	s.mu.Unlock()
@@ -122,6 +135,24 @@ func (s *Server) apply(ctx context.Context, next *configuration) error {
 	s.beside.notify()
 	s.updateConditions()
 	return nil
+}
+
+func hasService(c *config.Resolved) bool { return c.Config.ResponsesService.Address() != "" }
+
+// letServiceGo takes the way to a responses service from Envoys that no configuration has any more.
+func (s *Server) letServiceGo(ctx context.Context) {
+	s.letGo = nil
+	if s.current == nil || s.current.leaving == nil {
+		return
+	}
+	s.current.leaving = nil
+	r, err := s.build(s.current)
+	if err == nil {
+		_, err = s.push(ctx, r, false)
+	}
+	if err != nil {
+		s.log.Error("Envoys keep the way to a responses service that has gone", "error", err)
+	}
 }
 
 // asConfigError returns err as a [config.Error], unless it is one already.
@@ -216,9 +247,9 @@ func (s *Server) xdsOptions(c *configuration) xds.Options {
 	}
 	c.keepRefusing(servers, states)
 	var deputy clients.Hash
-	if c.Config.ResponsesService.Runs() {
+	if s.hadService || c.Config.ResponsesService.Runs() { // what runs may outlive the service
 		deputy = s.options.Deputy
 	}
 	return xds.Options{ModulePath: s.modulePath(), CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets,
-		Contexts: s.contexts.tokens(), Clients: c.clients, Deputy: deputy}
+		Contexts: s.contexts.tokens(), Clients: c.clients, Deputy: deputy, Leaving: c.leaving}
 }

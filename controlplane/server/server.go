@@ -32,8 +32,9 @@ const (
 	// coalesce is the shortest time between two pushes of changed servers, so that many servers that are added at once are
 	// one push.
 	coalesce = 10 * time.Millisecond
-	// holdRemovals is how long Envoys keep clusters to which nothing refers any more. Their workers need tens of
-	// milliseconds to take a change that the Envoy has accepted, and more on a busy machine.
+	// holdRemovals is how long Envoys keep clusters to which nothing refers any more, and the way to a responses service
+	// that no configuration has any more. They take other routes before another configuration of the filter, and their
+	// workers need tens of milliseconds to take a change that the Envoy has accepted, and more on a busy machine.
 	holdRemovals = 5 * time.Second
 	// saveInterval is the shortest time between two writes of the last good snapshot.
 	saveInterval = time.Second
@@ -90,6 +91,9 @@ type Options struct {
 	Reach reach.Options
 	// WeightInterval is the shortest time between two pushes of servers' weights. 0 means 5s.
 	WeightInterval time.Duration
+	// HoldRemovals is how long Envoys keep what their filter may still choose when a configuration does not have it any
+	// more: clusters, and the way to the responses service. 0 means 5s.
+	HoldRemovals time.Duration
 	// ContextHold is how long the smallest context of a model's servers stays in force after its server has gone. 0 means
 	// 10m.
 	ContextHold time.Duration
@@ -123,6 +127,8 @@ type Server struct {
 	pushedLast     time.Time
 	failing        map[string]int    // by pool, the failed attempts at the last look
 	loggedProblems map[string]string // by pool, the problem logged last
+	letGo          <-chan time.Time  // ends configuration.leaving; nil if there is none
+	hadService     bool              // a configuration has had the program's own responses service
 
 	// Only the goroutine that reads the configuration uses these.
 	firstRead    sync.Once
@@ -183,7 +189,7 @@ func New(o Options) (*Server, error) {
 		addRefused(o.History, s.started, 0) // a refusal in the first interval is a gain too
 	}
 	s.ads = ads.New(ads.Options{Log: o.Log, Services: s.services, Vary: handedOut.vary,
-		Answered: s.traces.answered, MaxEnvoys: o.MaxEnvoys, MaxInFlight: inFlight, HoldRemovals: holdRemovals})
+		Answered: s.traces.answered, MaxEnvoys: o.MaxEnvoys, MaxInFlight: inFlight, HoldRemovals: cmp.Or(o.HoldRemovals, holdRemovals)})
 	s.metrics = newMetrics(s)
 	return s, nil
 }
@@ -288,6 +294,8 @@ func (s *Server) loop(ctx context.Context, begun func()) error {
 			s.logFailing()
 		case <-s.moduleFiles.Changed():
 			s.changeModule(ctx)
+		case <-s.letGo:
+			s.letServiceGo(ctx)
 		case <-s.pools.Changed():
 			if !s.wait(ctx, coalesce-time.Since(s.pushedLast)) {
 				return nil

@@ -327,9 +327,11 @@ func TestNotReadyBeforeThereIsAnythingToServe(t *testing.T) {
 
 func TestAFirstStartWithAMistakeFails(t *testing.T) {
 	p := start(t, folderWith(t, "models: ["))
-	eventually(t, "reported", func() bool { return strings.Contains(p.log.String(), "the configuration is refused") })
-	if err := p.stop(); err == nil || !strings.Contains(err.Error(), "config.yaml:1: ") {
+	if err := p.failure(); err == nil || !strings.Contains(err.Error(), "config.yaml:1: ") {
 		t.Errorf("got %v", err)
+	}
+	if strings.Contains(p.log.String(), "stays in force") {
+		t.Errorf("nothing is in force:\n%s", p.log)
 	}
 }
 

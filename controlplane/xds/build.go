@@ -55,6 +55,9 @@ type Options struct {
 	// key of a responses service that the file does not know, or zero.
 	Clients *clients.File
 	Deputy  clients.Hash
+	// Leaving is a configuration before this one, whose responses service is still reached: an Envoy takes other routes
+	// before another configuration of the filter, which chooses among them. Nil: there is none.
+	Leaving *config.Resolved
 	// Secrets are the values of the configuration's secrets, by name, for Envoys that get them over SDS. If it is nil,
 	// Envoy reads the files and the environment itself.
 	Secrets map[string]config.SecretValue

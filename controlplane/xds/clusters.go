@@ -41,8 +41,8 @@ func (b *builder) clusters() []*clusterv3.Cluster {
 	if b.config.Passthrough != "" {
 		clusters = append(clusters, b.cluster(PassthroughCluster, singleServer(b.resolved.Passthrough), speech{}))
 	}
-	if b.config.ResponsesService.Address() != "" {
-		clusters = append(clusters, b.cluster(ResponsesCluster, singleServer(b.resolved.Service), speech{}))
+	if c := b.withService(); c != nil {
+		clusters = append(clusters, b.cluster(ResponsesCluster, singleServer(c.Service), speech{}))
 	}
 	if b.config.Tap.URL != "" {
 		clusters = append(clusters, b.cluster(contract.TapCluster, singleServer(b.resolved.Tap), speech{}))

@@ -15,9 +15,21 @@ import (
 // often whether they are there.
 const webSocketIdle = 10 * time.Minute
 
+// withService returns the configuration that has the responses service: this one, or the one before if its service is
+// leaving. It returns nil if there is no service.
+func (b *builder) withService() *config.Resolved {
+	for _, c := range []*config.Resolved{b.resolved, b.options.Leaving} {
+		if c != nil && c.Config.ResponsesService.Address() != "" {
+			return c
+		}
+	}
+	return nil
+}
+
 // serviceRoutes returns the routes to the responses service, if there is one.
 func (b *builder) serviceRoutes() []*routev3.Route {
-	if b.config.ResponsesService.Address() == "" {
+	c := b.withService()
+	if c == nil {
 		return nil
 	}
 	var routes []*routev3.Route
@@ -28,7 +40,7 @@ func (b *builder) serviceRoutes() []*routev3.Route {
 	match := prefix(contract.APIPrefix)
 	match.Headers = []*routev3.HeaderMatcher{chosen}
 	forward := b.forward("responses service", match, ResponsesCluster)
-	if tools := &b.config.ResponsesService.Tools; tools.Served() {
+	if tools := &c.Config.ResponsesService.Tools; tools.Served() {
 		// While its tools run, the service may have nothing to say.
 		forward.GetRoute().IdleTimeout = durationpb.New(b.idleTimeout() + tools.TimeLimit())
 	}
@@ -43,8 +55,8 @@ func (b *builder) serviceRoutes() []*routev3.Route {
 }
 
 func (b *builder) servesWebSocket() bool {
-	s := &b.config.ResponsesService
-	return s.Address() != "" && s.ServesWebSocket()
+	c := b.withService()
+	return c != nil && c.Config.ResponsesService.ServesWebSocket()
 }
 
 // webSocket returns a route for requests of the WebSocket mode that have a header.

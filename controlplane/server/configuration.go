@@ -45,7 +45,13 @@ func (s *Server) Reading(ctx context.Context) (context.Context, func(*follow.Ver
 			s.loaded = time.Now()
 		}
 		s.mu.Unlock()
-		_ = s.run(ctx, func(context.Context) error { s.firstRead.Do(s.endSplit); return nil }) // it returns no error
+		_ = s.run(ctx, func(context.Context) error {
+			s.firstRead.Do(func() {
+				s.endSplit()
+				close(s.read)
+			})
+			return nil
+		}) // it returns no error
 		if err != nil {
 			return
 		}

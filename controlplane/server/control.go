@@ -35,6 +35,16 @@ func (s *Server) run(ctx context.Context, do func(ctx context.Context) error) er
 	}
 }
 
+// obey has a command of an operator done, once the first configuration is in force or refused.
+func (s *Server) obey(ctx context.Context, do func(ctx context.Context) error) error {
+	select {
+	case <-s.read:
+		return s.run(ctx, do)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // serveControl serves commands until ctx ends.
 func (s *Server) serveControl(ctx context.Context) error {
 	if s.options.Control == nil {
@@ -76,13 +86,13 @@ func (s *Server) controlHandler(ctx context.Context) http.Handler {
 			answer(w, fmt.Errorf("the filter does not come whole: %w", err))
 			return
 		}
-		answer(w, s.run(ctx, func(context.Context) error { return s.beginRollout(content, plan) }))
+		answer(w, s.obey(ctx, func(context.Context) error { return s.beginRollout(content, plan) }))
 	})
 	mux.HandleFunc("POST "+RolloutOnPath, func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, s.run(ctx, s.rolloutOn))
+		answer(w, s.obey(ctx, s.rolloutOn))
 	})
 	mux.HandleFunc("POST "+RolloutBackPath, func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, s.run(ctx, s.rolloutBack))
+		answer(w, s.obey(ctx, s.rolloutBack))
 	})
 	return mux
 }

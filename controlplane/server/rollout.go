@@ -243,6 +243,8 @@ func (s *Server) rolloutMoved(ctx context.Context) {
 	}
 }
 
+var errNotInForce = errors.New("no configuration is in force; see harmony status")
+
 // beginRollout begins a rollout of a filter with this content.
 func (s *Server) beginRollout(content []byte, plan rollout.Plan) error {
 	switch {
@@ -252,7 +254,7 @@ func (s *Server) beginRollout(content []byte, plan rollout.Plan) error {
 	case s.receiver == nil:
 		return errors.New("this control plane takes no metrics of Envoys, so it could not watch a rollout")
 	case s.current == nil:
-		return errors.New("no configuration is in force; see harmony status")
+		return errNotInForce
 	case s.rollout.watching():
 		return fmt.Errorf("a rollout of version %s is under way; harmony rollout --back ends it",
 			s.rollout.Run.Plan.Filter.Version)
@@ -281,8 +283,11 @@ func (s *Server) beginRollout(content []byte, plan rollout.Plan) error {
 
 // rolloutOn goes on with a rollout because an operator says so.
 func (s *Server) rolloutOn(ctx context.Context) error {
-	if !s.rollout.watching() {
+	switch {
+	case !s.rollout.watching():
 		return errors.New("no rollout is under way")
+	case s.current == nil:
+		return errNotInForce
 	}
 	all := s.members()
 	s.mu.Lock()
@@ -301,6 +306,8 @@ func (s *Server) rolloutBack(ctx context.Context) error {
 		s.rollout.Run.Back(time.Now(), reason, s.watch)
 		s.mu.Unlock()
 		s.rolloutMoved(ctx)
+	case s.rollout.Adopted != nil && s.current == nil:
+		return errNotInForce
 	case s.rollout.Adopted != nil:
 		s.log.Warn("the filter of a rollout is taken back: the control plane's own is in force", "version", s.module.Version,
 			"rollout", s.rollout.Adopted.Version)

@@ -137,10 +137,26 @@ func TestRollout(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	good, err := os.ReadFile(p.file("config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write("config.yaml", "models: [")
+	p = start(t, p.folder, handsOut, takesCommands(t))
+	for _, path := range []string{RolloutBackPath, RolloutOnPath} { // at once, and the file is never good
+		if code, text := p.command(path, nil); code != http.StatusConflict ||
+			path == RolloutBackPath && !strings.Contains(text, "no configuration is in force") {
+			t.Errorf("%s without a configuration: %d: %s", path, code, text)
+		}
+	}
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	p.write("config.yaml", string(good))
 	p = start(t, p.folder, handsOut, takesCommands(t))
 	envoys = [2]*fakeEnvoy{startEnvoy(t, p.ads, "one"), startEnvoy(t, p.ads, "two")}
 	have(t, envoys, "2", 2)
-	eventually(t, "current", p.current)
 	if code, text := p.command(RolloutBackPath, nil); code != http.StatusOK {
 		t.Errorf("back: %d: %s", code, text)
 	}

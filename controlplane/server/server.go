@@ -118,6 +118,7 @@ type Server struct {
 	moduleFiles *watch.Files
 
 	ready   chan struct{} // closed by the first snapshot
+	read    chan struct{} // closed when the first configuration is in force or refused
 	begun   chan struct{} // closed when the last good snapshot is served, or there is none
 	unsaved chan struct{} // holds a value while a snapshot waits to be saved
 
@@ -179,7 +180,7 @@ func New(o Options) (*Server, error) {
 		reach:          reach.New(o.Reach),
 		loggedProblems: map[string]string{},
 		ready:          make(chan struct{}), unsaved: make(chan struct{}, 1),
-		begun: make(chan struct{}),
+		begun: make(chan struct{}), read: make(chan struct{}),
 		watch: rollout.NewWatch(2 * cmp.Or(o.MaxEnvoys, ads.DefaultMaxEnvoys)), commands: make(chan command),
 	}
 	if o.History != nil {

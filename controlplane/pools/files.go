@@ -10,15 +10,7 @@ import (
 // handles their changes. The caller holds w.filesMu.
 func (w *Watcher) sources(pools map[string]*pool) (
 	lists map[string]source[list], roots map[string]source[*x509.CertPool], err error) {
-	var files, cas []string
-	for _, p := range pools {
-		if p.File != "" {
-			files = append(files, p.File)
-		}
-		if p.CAFile != "" {
-			cas = append(cas, p.CAFile)
-		}
-	}
+	files, cas := filesOf(pools)
 	// The files are watched before they are read, so that no change in between is missed.
 	watched := slices.Concat(slices.Collect(maps.Keys(w.lists)), slices.Collect(maps.Keys(w.roots)))
 	w.files.Set(slices.Concat(watched, files, cas))
@@ -33,6 +25,29 @@ func (w *Watcher) sources(pools map[string]*pool) (
 	}
 	roots, err = readNew(w.roots, cas, parseRoots)
 	return lists, roots, err
+}
+
+// checkSources reads the files of pools that are new, and keeps nothing of them. The caller holds w.filesMu.
+func (w *Watcher) checkSources(pools map[string]*pool) error {
+	files, cas := filesOf(pools)
+	if _, err := readNew(w.lists, files, parseServers); err != nil {
+		return err
+	}
+	_, err := readNew(w.roots, cas, parseRoots)
+	return err
+}
+
+// filesOf returns the files of pools with servers, and those with certificates.
+func filesOf(pools map[string]*pool) (files, cas []string) {
+	for _, p := range pools {
+		if p.File != "" {
+			files = append(files, p.File)
+		}
+		if p.CAFile != "" {
+			cas = append(cas, p.CAFile)
+		}
+	}
+	return files, cas
 }
 
 func readNew[T any](known map[string]source[T], paths []string, parse func(string, []byte, T) (T, error)) (

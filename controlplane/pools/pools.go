@@ -228,19 +228,9 @@ func New(o Options) *Watcher {
 func (w *Watcher) Set(pools []Pool) error {
 	w.filesMu.Lock()
 	defer w.filesMu.Unlock()
-	next := make(map[string]*pool, len(pools))
-	for _, p := range pools {
-		if next[p.Name] != nil {
-			return errors.New("two pools have the name " + strconv.Quote(p.Name))
-		}
-		if !httpguts.ValidHeaderFieldValue(p.Authorization) {
-			return errors.New("pool " + strconv.Quote(p.Name) + ": its authorization is not a valid header value")
-		}
-		if err := w.checkService(&p); err != nil {
-			return err
-		}
-		p.Servers, p.Models = slices.Clone(p.Servers), slices.Clone(p.Models)
-		next[p.Name] = &pool{Pool: p, probe: probeOf(p)}
+	next, err := w.byName(pools)
+	if err != nil {
+		return err
 	}
 	lists, roots, err := w.sources(next)
 	if err != nil {
@@ -267,6 +257,36 @@ func (w *Watcher) Set(pools []Pool) error {
 	w.followServices()
 	w.refresh()
 	return nil
+}
+
+// Check returns the error with which [Watcher.Set] would refuse pools, and changes nothing.
+func (w *Watcher) Check(pools []Pool) error {
+	w.filesMu.Lock()
+	defer w.filesMu.Unlock()
+	next, err := w.byName(pools)
+	if err != nil {
+		return err
+	}
+	return w.checkSources(next)
+}
+
+// byName returns new pools, or why they are refused. The caller holds w.filesMu.
+func (w *Watcher) byName(pools []Pool) (map[string]*pool, error) {
+	next := make(map[string]*pool, len(pools))
+	for _, p := range pools {
+		if next[p.Name] != nil {
+			return nil, errors.New("two pools have the name " + strconv.Quote(p.Name))
+		}
+		if !httpguts.ValidHeaderFieldValue(p.Authorization) {
+			return nil, errors.New("pool " + strconv.Quote(p.Name) + ": its authorization is not a valid header value")
+		}
+		if err := w.checkService(&p); err != nil {
+			return nil, err
+		}
+		p.Servers, p.Models = slices.Clone(p.Servers), slices.Clone(p.Models)
+		next[p.Name] = &pool{Pool: p, probe: probeOf(p)}
+	}
+	return next, nil
 }
 
 // Servers returns the state of every pool, by name.

@@ -81,7 +81,11 @@ func (s *Server) warnOnlyUp(c *config.Config) {
 // [follow.Part].
 func (s *Server) Check(ctx context.Context, v *follow.Version) error {
 	return s.run(ctx, func(context.Context) error {
-		r, err := s.build(s.configurationOf(v))
+		next := s.configurationOf(v)
+		if err := s.pools.Check(next.watchedPools()); err != nil {
+			return asConfigError(err)
+		}
+		r, err := s.build(next)
 		if err != nil {
 			return asConfigError(err)
 		}

@@ -76,6 +76,9 @@ func (f *Feed) Check(_ context.Context, v *follow.Version) error {
 		return &config.Error{Field: "pools",
 			Reason: "no pool has policy: picker with a url; there is nothing to choose here"}
 	}
+	if err := f.pools.Check(f.watched(v)); err != nil {
+		return asConfigError(err)
+	}
 	return nil
 }
 

@@ -270,6 +270,25 @@ func TestAMistakeKeepsWhatIsInForce(t *testing.T) {
 	})
 }
 
+// TestCheckFindsAllMistakes checks that a version that cannot come into force is refused before any part of the program
+// has it.
+func TestCheckFindsAllMistakes(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"}`)
+	p := start(t, folderWith(t, oneModel(engine.URL)))
+	p.ready()
+	f := follow.Open(follow.Options{File: filepath.Join(folderWith(t, oneModel(engine.URL)+"  servers_file: none.txt\n"),
+		"config.yaml")})
+	defer f.Close()
+	v, err := f.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wrong *config.Error
+	if err := p.Check(t.Context(), v); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "none.txt") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAMissingFileThatAppearsIsRead(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
 	p := start(t, folderWith(t, oneModel(engine.URL)))

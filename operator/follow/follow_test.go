@@ -302,11 +302,16 @@ func TestFilesOfAVersion(t *testing.T) {
 		return file
 	}
 	token, keys := path("token", "one"), path("keys.yaml", "clients: [{name: acme}]\n")
+	further := path("further", "one")
 	text := "secrets: [{name: s, file: " + token + "}, {name: unused, file: /nowhere}]\n" +
 		"pools: [{name: p, kind: vllm, servers: ['http://127.0.0.1:1'], authorization: s}]\n" +
 		"models: [{name: first, pool: p}]\nclients: {keys_file: " + keys + "}\n"
-	p := begin(t, text, nil, &part{name: "a"})
+	p := begin(t, text, func(p *Program) {
+		p.Follower.o.Needs.Files = func(*config.Config) []string { return []string{further, ""} }
+	}, &part{name: "a"})
 	p.diary.has(t, "ready")
+	path("further", "two")
+	p.logs(`changed="[the content of ` + further + `]"`)
 	path("token", "two")
 	p.logs(`changed="[the value of secrets[s]]"`)
 	path("keys.yaml", "clients: [{name: other}]\n")

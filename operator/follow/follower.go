@@ -117,6 +117,9 @@ func (f *Follower) read() (*Version, error) {
 	}
 	v := &Version{Config: c, Resolved: resolved, Secrets: map[string]config.SecretValue{}}
 	f.watch(v, false)
+	if f.o.Needs.Files != nil {
+		v.files = hashes(f.o.Needs.Files(c))
+	}
 	for i := range c.Secrets {
 		if !f.needs(v, &c.Secrets[i]) {
 			continue

@@ -1,11 +1,13 @@
 package follow
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 
+	"github.com/harmonyedge/harmonyedge/internal/watch"
 	"github.com/harmonyedge/harmonyedge/operator/clients"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
@@ -19,6 +21,22 @@ type Version struct {
 	Secrets map[string]config.SecretValue
 	// Clients is the keys file. It is nil if there is none, or if the program needs none.
 	Clients *clients.File
+	// files are the hashes of the further files that parts read, by path.
+	files map[string][sha256.Size]byte
+}
+
+// maxFile is the largest further file whose content is compared, in bytes.
+const maxFile = 1 << 20
+
+// hashes returns the hashes of files. That of a file that cannot be read is zero: a part says what is wrong with it.
+func hashes(paths []string) map[string][sha256.Size]byte {
+	all := map[string][sha256.Size]byte{}
+	for _, path := range paths {
+		if data, err := watch.Read(path, maxFile); err == nil {
+			all[path] = sha256.Sum256(data)
+		}
+	}
+	return all
 }
 
 // maxListedChanges is how many changes a log line lists.
@@ -37,6 +55,11 @@ func (v *Version) Changes(before *Version) []string {
 	}
 	if !reflect.DeepEqual(before.Clients, v.Clients) {
 		all = append(all, "the clients of clients.keys_file")
+	}
+	for _, path := range slices.Sorted(maps.Keys(v.files)) {
+		if was, ok := before.files[path]; ok && was != v.files[path] {
+			all = append(all, "the content of "+path)
+		}
 	}
 	if len(all) == 0 {
 		return []string{"nothing"}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -43,11 +44,16 @@ func TestStartGivesUpOnAnEnvoyThatHangs(t *testing.T) {
 }
 
 func TestStartEndsWithItsContext(t *testing.T) {
-	path := program(t, "envoy", goodVersion+"\nwhile :; do sleep 0.05; done")
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
-	defer cancel()
-	ctx, cancelNow := context.WithCancel(ctx)
-	time.AfterFunc(150*time.Millisecond, cancelNow)
+	path := program(t, "envoy", goodVersion+"\n: > \"$0.runs\"\nwhile :; do sleep 0.05; done")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := os.Stat(path + ".runs"); err == nil {
+				cancel()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
 	if _, err := Start(ctx, Options{Path: path, Bootstrap: []byte("{}"), StopTimeout: time.Second}); !errors.Is(
 		err, context.Canceled) {
 		t.Errorf("got %v", err)

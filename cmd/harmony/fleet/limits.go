@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
+	"github.com/harmonyedge/harmonyedge/operator/clients"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/operator/follow"
 	"github.com/harmonyedge/harmonyedge/services/limits"
@@ -82,6 +83,9 @@ func (f *limitsFlags) run(cmd *cobra.Command) error {
 		return cli.Usage(err)
 	}
 	defer closeBooks()
+	if _, err := clients.Load(f.keys); err != nil { // what is wrong with the file comes before a port in use
+		return cli.Usage(err)
+	}
 	l, status, err := cli.ListenTwice(f.listen, f.status, &f.tls, log)
 	if err != nil {
 		return err

@@ -186,6 +186,18 @@ func (p *Part) Check(ctx context.Context, v *follow.Version) error {
 	return refusal(err)
 }
 
+// couldBegin returns why the service of a configuration cannot begin, but for its address and its store.
+func (p *Part) couldBegin(ctx context.Context, c *config.Config) error {
+	if err := p.Check(ctx, &follow.Version{Config: c}); err != nil {
+		return err
+	}
+	f, err := openAccessLog(c.ResponsesService.AccessLog)
+	if f != nil {
+		f.Close()
+	}
+	return err
+}
+
 // refusal makes an error one of the configuration.
 func refusal(err error) error {
 	var already *config.Error

@@ -90,11 +90,14 @@ func loadService(file string) (*config.Config, error) {
 
 func runResponses(cmd *cobra.Command, file string, c *config.Config, statusAt string, drain time.Duration) error {
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+	part := NewPart(PartOptions{Program: "harmony responses", Runs: hasStore, DrainTime: drain, Fatal: true, Log: log})
+	if err := part.couldBegin(cmd.Context(), c); err != nil { // what is wrong with the file comes before a port in use
+		return cli.Usage(config.Locate(err, file))
+	}
 	status, err := cli.Listen(statusAt, "--status")
 	if err != nil {
 		return err
 	}
-	part := NewPart(PartOptions{Program: "harmony responses", Runs: hasStore, DrainTime: drain, Fatal: true, Log: log})
 	ctx, second, stop := cli.Interrupts(cmd.Context())
 	defer stop()
 	defer context.AfterFunc(second, part.Cut)()

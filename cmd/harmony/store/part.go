@@ -61,7 +61,8 @@ type Part struct {
 	all     map[*running]bool // those that have not ended
 	closed  bool              // nothing begins any more
 	free    string            // the free address that Adjust has found, or ""
-	bound   net.Listener      // there, until the service has it
+	bound   net.Listener      // is open before the service begins; nil if none is
+	boundAt string            // the address of bound, as a configuration has it
 }
 
 // departure is one time that a service leaves. The service may come back, and leave again.
@@ -143,10 +144,30 @@ func (p *Part) Adjust(c *config.Config) error {
 		if err != nil {
 			return err
 		}
-		p.bound, p.free = l, l.Addr().String()
+		p.free = l.Addr().String()
+		p.bound, p.boundAt = l, p.free
 	}
 	c.ResponsesService.Listen = p.free
 	return nil
+}
+
+// Bind listens for the service of the configuration with which a program begins, before anything else can take its
+// address. It adjusts the configuration.
+func (p *Part) Bind(c *config.Config) error {
+	if err := p.Adjust(c); err != nil || !p.o.Runs(&c.ResponsesService) {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bound != nil {
+		return nil
+	}
+	at := c.ResponsesService.ListenAddress()
+	l, err := cli.Listen(at, listenSetting)
+	if err == nil {
+		p.bound, p.boundAt = l, at
+	}
+	return err
 }
 
 const listenSetting = "responses_service.listen"
@@ -332,12 +353,12 @@ func (p *Part) fill(ctx context.Context, r *running, c *config.Config) (err erro
 func (p *Part) listen(c *config.Config) (*toldListener, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := p.bound
-	if l != nil && p.free == c.ResponsesService.Listen {
+	l, at := p.bound, c.ResponsesService.ListenAddress()
+	if l != nil && p.boundAt == at {
 		p.bound = nil
 	} else {
 		var err error
-		if l, err = cli.Listen(c.ResponsesService.ListenAddress(), listenSetting); err != nil {
+		if l, err = cli.Listen(at, listenSetting); err != nil {
 			return nil, &config.Error{Field: listenSetting, Reason: err.Error()}
 		}
 	}

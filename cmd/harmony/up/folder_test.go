@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -62,7 +63,6 @@ func TestServicePort(t *testing.T) {
 		if err := u.newService(); err != nil {
 			t.Fatal(err)
 		}
-		defer u.service.Close()
 		at := c.ResponsesService.Listen
 		read := config.Default() // as after a reload of the file
 		if err := u.adjust(read); err != nil || read.ResponsesService.Listen != at {
@@ -72,6 +72,17 @@ func TestServicePort(t *testing.T) {
 			t.Errorf("it listens on %s", at)
 		}
 		seen[at] = true
+		// The same in a file is taken at once, too, before anything else of the program can take it.
+		u.service.Close()
+		c.ResponsesService.Listen = at
+		if err := u.newService(); err != nil {
+			t.Fatal(err)
+		}
+		if l, err := net.Listen("tcp", at); err == nil {
+			l.Close()
+			t.Errorf("%s is not taken", at)
+		}
+		u.service.Close()
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/operator/follow"
 )
 
-// newService returns the responses service of this program, which runs whenever the configuration has one.
+// newService makes the responses service of this program, which runs whenever the configuration has one, and listens
+// for it.
 func (u *up) newService() error {
 	u.service = store.NewPart(store.PartOptions{Program: programName, Runs: (*config.ResponsesService).Runs,
 		Listen: freePort, OwnKey: true, LaterGateway: true, DrainTime: drainOfService, Fatal: true, Log: u.eventLog()})
@@ -22,7 +23,7 @@ func (u *up) newService() error {
 		}
 		return u.service.Adjust(c)
 	}
-	return u.service.Adjust(u.config)
+	return u.service.Bind(u.config)
 }
 
 // deputy returns the hash of the service's key, if the service runs and no keys file has it.

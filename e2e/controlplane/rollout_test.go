@@ -118,7 +118,7 @@ func TestRolloutOfABadFilter(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code := said.ExitCode(t); code != 1 || s.Rollout == nil || s.Rollout.State != rollout.TakenBack ||
-		s.Rollout.Step != 1 || !strings.Contains(s.Rollout.Reason, "with the old filter") {
+		s.Rollout.Step != 1 || !strings.HasPrefix(s.Rollout.Reason, "vm_failures") {
 		t.Fatalf("after %s it ends with %d: %+v\n%s%s", took, code, s.Rollout, &said.Stdout, &said.Stderr)
 	}
 	t.Logf("taken back after %s: %s", took, s.Rollout.Reason)

@@ -83,11 +83,11 @@ func (s *Server) Check(ctx context.Context, v *follow.Version) error {
 	return s.run(ctx, func(context.Context) error {
 		next := s.configurationOf(v)
 		if err := s.pools.Check(next.watchedPools()); err != nil {
-			return asConfigError(err)
+			return config.AsError(err)
 		}
 		r, err := s.build(next)
 		if err != nil {
-			return asConfigError(err)
+			return config.AsError(err)
 		}
 		return r.Check()
 	})
@@ -107,7 +107,7 @@ func (s *Server) Drain() {}
 
 func (s *Server) apply(ctx context.Context, next *configuration) error {
 	if err := s.pools.Set(next.watchedPools()); err != nil {
-		return asConfigError(err)
+		return config.AsError(err)
 	}
 	// Without this wait a name that has not been looked up yet would remove its servers for a moment.
 	wait, cancel := context.WithTimeout(ctx, resolveTimeout)
@@ -163,15 +163,6 @@ func (s *Server) letServiceGo(ctx context.Context) {
 	if err != nil {
 		s.log.Error("Envoys keep the way to a responses service that has gone", "error", err)
 	}
-}
-
-// asConfigError returns err as a [config.Error], unless it is one already.
-func asConfigError(err error) error {
-	var already *config.Error
-	if errors.As(err, &already) {
-		return err
-	}
-	return &config.Error{Reason: err.Error()}
 }
 
 // pushServers sends Envoys the present servers of the pools.

@@ -77,7 +77,7 @@ func (f *Feed) Check(_ context.Context, v *follow.Version) error {
 			Reason: "no pool has policy: picker with a url; there is nothing to choose here"}
 	}
 	if err := f.pools.Check(f.watched(v)); err != nil {
-		return asConfigError(err)
+		return config.AsError(err)
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (f *Feed) Check(_ context.Context, v *follow.Version) error {
 // Apply implements [follow.Part]. When it returns, the picker has the servers of the configuration.
 func (f *Feed) Apply(ctx context.Context, v *follow.Version) error {
 	if err := f.pools.Set(f.watched(v)); err != nil {
-		return asConfigError(err)
+		return config.AsError(err)
 	}
 	wait, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()

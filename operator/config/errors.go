@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -69,6 +70,15 @@ func Join(all ...*Error) error {
 
 // maxErrors is how many errors of one configuration are collected.
 const maxErrors = 1000
+
+// AsError returns an error as an [*Error] about the whole file, unless it is about a setting already. Nil stays nil.
+func AsError(err error) error {
+	var already *Error
+	if err == nil || errors.As(err, &already) {
+		return err
+	}
+	return &Error{Reason: err.Error()}
+}
 
 // problems collects the errors of a configuration. The first one of a setting counts.
 type problems struct {

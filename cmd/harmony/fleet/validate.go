@@ -111,8 +111,8 @@ func Validate(file string) (*Validated, error) {
 	}
 	servers, wrong := serversOf(resolved)
 	known, err := follow.ReadClients(c)
-	if err != nil {
-		wrong = append(wrong, asConfigError(err))
+	if e := (*config.Error)(nil); errors.As(err, &e) { // it returns no other
+		wrong = append(wrong, e)
 	}
 	if err := config.Join(wrong...); err != nil {
 		return nil, config.Locate(err, file)
@@ -120,18 +120,9 @@ func Validate(file string) (*Validated, error) {
 	// The module and the certificates depend on the machine of the Envoy, so any names do.
 	if _, err = xds.Build(resolved, xds.Options{
 		ModulePath: "harmony-filter.wasm", CAFile: "ca.pem", Servers: servers, Clients: known}); err != nil {
-		return nil, config.Locate(asConfigError(err), file)
+		return nil, config.Locate(config.AsError(err), file)
 	}
 	return &Validated{c, servers}, nil
-}
-
-// asConfigError returns an error as one of a setting. Without a setting it is about the whole file.
-func asConfigError(err error) *config.Error {
-	var wrong *config.Error
-	if errors.As(err, &wrong) {
-		return wrong
-	}
-	return &config.Error{Reason: err.Error()}
 }
 
 // serversOf returns the servers of each pool, and what is wrong with servers files.

@@ -204,7 +204,7 @@ func (p *Part) Check(ctx context.Context, v *follow.Version) error {
 			"keys (clients.keys_file): run harmony keys new --deputy"}
 	}
 	_, err := serviceSettings(v.Config, p.askedAt())
-	return refusal(err)
+	return config.AsError(err)
 }
 
 // couldBegin returns why the service of a configuration cannot begin, but for its address and its store.
@@ -217,15 +217,6 @@ func (p *Part) couldBegin(ctx context.Context, c *config.Config) error {
 		f.Close()
 	}
 	return err
-}
-
-// refusal makes an error one of the configuration.
-func refusal(err error) error {
-	var already *config.Error
-	if err == nil || errors.As(err, &already) {
-		return err
-	}
-	return &config.Error{Reason: err.Error()}
 }
 
 // askedAt returns where the models are asked if a configuration does not say. Before that is known, it is a place at
@@ -271,7 +262,7 @@ func (p *Part) settle(ctx context.Context, r *running, v *follow.Version) error 
 		err = r.traces.Apply(ctx, now)
 	}
 	if err != nil {
-		return refusal(err)
+		return config.AsError(err)
 	}
 	if v != nil {
 		r.version = v
@@ -292,7 +283,7 @@ func (p *Part) begin(ctx context.Context, v *follow.Version) error {
 	}
 	r, err := p.open(ctx, v)
 	if err != nil {
-		return refusal(err)
+		return config.AsError(err)
 	}
 	serving, stop := context.WithCancel(context.Background()) // the version's span is none of its requests'
 	r.stop, r.awaited = stop, true

@@ -30,6 +30,12 @@ type Traces struct {
 // NewTraces returns the traces of a program, which is one of the names above.
 func NewTraces(program string, log *slog.Logger) *Traces { return &Traces{program: program, log: log} }
 
+// Begin sends the spans of the first reading of a configuration, which begins before a version is in force. The reading
+// tells what is wrong with it.
+func (t *Traces) Begin(ctx context.Context, c *config.Config) {
+	_ = t.Apply(ctx, &follow.Version{Config: c}) // the first version is checked
+}
+
 // options returns where spans go, or nil.
 func (t *Traces) options(c *config.Config) (*tracing.Options, error) {
 	if !c.Tracing.Enabled() {

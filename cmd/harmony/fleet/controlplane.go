@@ -138,6 +138,9 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 		DrainTime: time.Duration(f.drainTime), OwnKey: true, Log: log})
 	defer context.AfterFunc(second, service.Cut)()
 	traces := cli.NewTraces(cli.TracedControlPlane, log)
+	if c, err := config.Load(f.file); err == nil {
+		traces.Begin(cmd.Context(), c)
+	}
 	o.Tracer = traces.Tracer("controlplane")
 	o.Collectors, o.Deputy = []prometheus.Collector{service}, service.Deputy()
 	s, err := server.New(o)

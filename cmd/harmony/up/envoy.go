@@ -88,6 +88,7 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
 		o.ConfigFile = u.file
 	}
 	traces := cli.NewTraces(cli.TracedControlPlane, o.Log)
+	traces.Begin(ctx, u.config)
 	o.Tracer = traces.Tracer("controlplane")
 	s, err := server.New(o)
 	if err != nil {

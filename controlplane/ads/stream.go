@@ -28,7 +28,7 @@ type stream struct {
 	chosen       bool                   // the Envoy gets the other resources of Server.split
 	flight       flight
 	// unreferenced is since when nothing refers to the clusters that are not in the collection unreferencedIn. It is zero
-	// if there are none, or something does.
+	// if there are no such clusters, or while something refers to them.
 	unreferenced   time.Time
 	unreferencedIn *collection
 	end            func(reason error) // ends the stream; set before the first request is read

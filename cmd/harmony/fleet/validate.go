@@ -18,8 +18,8 @@ const validateLong = `Checks configuration files as harmony up and harmony contr
 files that they name. The filter's part is checked as the filter reads it. Nothing is started, and no server is asked.
 Every mistake is printed with its file, line, column and setting.
 
-What is noted is no mistake: settings that only harmony up uses, and what this machine lacks of what the file names, such
-as programs, folders and secrets.
+A note is not a mistake. Notes are about settings that only harmony up uses, and about programs, folders and secrets that
+the file names and this machine lacks.
 
 --explain needs no file. It prints every setting with its default, its range, its meaning, and whether a change takes
 effect at once or at the next start.
@@ -87,7 +87,7 @@ func validateFiles(cmd *cobra.Command, files []string) error {
 	return nil
 }
 
-// printNote prints something about a setting that is no mistake.
+// printNote prints a note about a setting. A note is not a mistake.
 func printNote(cmd *cobra.Command, file string, e *config.Error) {
 	fmt.Fprintln(cmd.ErrOrStderr(), "note:", cli.Mistakes(config.Locate(e, file), (*config.Error).Exact)[0])
 }

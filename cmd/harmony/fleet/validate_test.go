@@ -49,7 +49,7 @@ func TestEveryMistakeIsPrinted(t *testing.T) {
 	}
 }
 
-// TestMissingIsNoted checks that what this machine lacks is no mistake.
+// TestMissingIsNoted checks that validate notes what this machine lacks, and ends with status 0.
 func TestMissingIsNoted(t *testing.T) {
 	t.Setenv("HARMONY_TEST_UNSET", "")
 	file := clitest.WriteFile(t, "c.yaml", "secrets: [{ name: k, env: HARMONY_TEST_UNSET }]\npools: [{ name: p, servers: "+

@@ -81,8 +81,8 @@ type running struct {
 	settling sync.Mutex
 	version  *follow.Version
 
-	// The part's mutex guards these. err is how it has ended. awaited reports whether somebody waits for its beginning, and
-	// tells err.
+	// The part's mutex guards these. err is how it has ended. awaited reports whether a caller waits for its beginning, and
+	// will return err.
 	err     error
 	awaited bool
 }
@@ -219,8 +219,8 @@ func (p *Part) couldBegin(ctx context.Context, c *config.Config) error {
 	return err
 }
 
-// askedAt returns where the models are asked if a configuration does not say. Before that is known, it is a place at
-// which nobody is asked.
+// askedAt returns where the models are asked if a configuration does not say. Before that is known, it is an address at
+// which no server listens.
 func (p *Part) askedAt() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,17 +17,21 @@ type relayed struct {
 	// status is the response's, or empty for a stream that ends without an event. asked is how often the server is asked.
 	status string
 	asked  int
+	// cut is the text of the item that was open when the server died, and is closed as incomplete.
+	cut string
 }
 
 // TestRelay lets the model's server die at several moments of answers that are not stored.
 func TestRelay(t *testing.T) {
-	early, late := sim.Fault{Kind: sim.FaultReset, After: 1}, sim.Fault{Kind: sim.FaultReset, After: 6}
+	early, late := sim.Fault{Kind: sim.FaultReset, After: 1}, sim.Fault{Kind: sim.FaultReset, After: 5}
+	last := sim.Fault{Kind: sim.FaultReset, After: 12}
 	cases := map[string][]relayed{
-		"off":    {{late, true, "", 1}},
-		"finish": {{late, true, "failed", 1}, {early, true, "failed", 1}},
+		"off":    {{late, true, "", 1, ""}},
+		"finish": {{late, true, "failed", 1, "a thought"}, {last, true, "failed", 1, "the"},
+			{early, true, "failed", 1, ""}},
 		"retry": {
-			{late, true, "failed", 1}, {early, true, "completed", 2}, {late, false, "completed", 2}, {sim.Fault{}, true, "completed", 1},
-			{sim.Fault{Kind: sim.FaultErrorEvent, After: 1}, true, "completed", 2},
+			{late, true, "failed", 1, "a thought"}, {early, true, "completed", 2, ""}, {late, false, "completed", 2, ""},
+			{sim.Fault{}, true, "completed", 1, ""}, {sim.Fault{Kind: sim.FaultErrorEvent, After: 1}, true, "completed", 2, ""},
 		},
 	}
 	answer := lab.Tokens("<|channel|>analysis<|message|>a thought<|end|><|start|>assistant<|channel|>final<|message|>" +
@@ -77,5 +81,14 @@ func (g *gateway) relay(tt *relayed) {
 		tt.status == "completed" && r.Text() != "the answer",
 		tt.status == "failed" && (r.Error == nil || r.Error.Code != "server_error"):
 		g.T.Errorf("%+v: %+v", tt, r)
+	}
+	cut := ""
+	for _, item := range r.Output {
+		if item.Status == "incomplete" && len(item.Content) == 1 {
+			cut += item.Content[0].Text
+		}
+	}
+	if cut != tt.cut {
+		g.T.Errorf("%+v: the item that was cut has %q: %+v", tt, cut, r)
 	}
 }

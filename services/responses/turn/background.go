@@ -47,6 +47,9 @@ func (t *Turn) TakeEvents(events []byte) {
 	reader := upstream.NewReader(bytes.NewReader(events))
 	for {
 		e, err := reader.Next()
+		if err == nil {
+			err = t.follow(&e)
+		}
 		if err == nil && e.Kind == "response.output_item.done" {
 			err = t.takeItem(&e)
 		}
@@ -73,6 +76,7 @@ func (t *Turn) Failed(message string, send func(*upstream.Event) error) *Outcome
 		}
 		_ = t.open(o, send)
 	}
+	_ = t.closeOpen(send) // a stream that takes no event has no use for its end either
 	return t.synthesize(items.Failed, &openai.Error{Code: contract.CodeServerError, Message: message})
 }
 

@@ -166,8 +166,8 @@ func (t *Turn) storedItem(raw json.RawMessage) store.Item {
 }
 
 // broken ends a turn whose stream has ended too early: it is cancelled if its client or an operator has ended it, and
-// failed otherwise.
-func (t *Turn) broken(ctx context.Context, err error) (*Outcome, *openai.Error) {
+// failed otherwise. What is open of a failed one is closed first.
+func (t *Turn) broken(ctx context.Context, err error, emit func(*upstream.Event) error) (*Outcome, *openai.Error) {
 	var refused *refusedError
 	isRefused := errors.As(err, &refused)
 	switch {
@@ -178,6 +178,10 @@ func (t *Turn) broken(ctx context.Context, err error) (*Outcome, *openai.Error) 
 	}
 	var left *leftError
 	if ctx.Err() != nil || errors.As(err, &left) {
+		t.output = nil
+		return t.synthesize(items.Cancelled, nil), nil
+	}
+	if t.closeOpen(emit) != nil { // the client has left
 		t.output = nil
 		return t.synthesize(items.Cancelled, nil), nil
 	}

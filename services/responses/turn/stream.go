@@ -27,6 +27,8 @@ type stream struct {
 	// indexes are the client's output_index for each of the gateway's in this round. The indexes of calls of the service's
 	// tools are hiddenIndex.
 	indexes map[int]int
+	// unfinished is the item that the client has seen begin and not end, or nil.
+	unfinished *openItem
 }
 
 // shown returns a finished item as the client gets it.
@@ -50,6 +52,9 @@ func (s *stream) open(o upstream.Object, send func(*upstream.Event) error) error
 
 // pass gives an event to the client, if it does not have it from an earlier attempt.
 func (s *stream) pass(e *upstream.Event, emit func(*upstream.Event) error) error {
+	if err := s.follow(e); err != nil {
+		return err
+	}
 	s.sequence++
 	if s.sequence <= s.begun {
 		return nil

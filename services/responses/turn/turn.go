@@ -86,7 +86,7 @@ func (t *Turn) Run(ctx context.Context, emit func(*upstream.Event) error) (*Outc
 		defer func() { t.env.Metrics.Rounded(t.rounds) }()
 	}
 	if err := t.runApproved(ctx, emit); err != nil {
-		return t.broken(ctx, err)
+		return t.broken(ctx, err, emit)
 	}
 	for {
 		end, err := t.askRetrying(ctx, emit)
@@ -96,7 +96,7 @@ func (t *Turn) Run(ctx context.Context, emit func(*upstream.Event) error) (*Outc
 		}
 		switch {
 		case err != nil:
-			return t.broken(ctx, err)
+			return t.broken(ctx, err, emit)
 		case !again:
 			t.own(end.object)
 			return t.end(end.kind, end.object.Text("status"), end.object), nil
@@ -136,6 +136,7 @@ func (t *Turn) ask(ctx context.Context, emit func(*upstream.Event) error) (end *
 
 func (t *Turn) askOnce(ctx context.Context, emit func(*upstream.Event) error) (*ending, error) {
 	t.indexes = map[int]int{}
+	t.leaveOpen()
 	t.lost, t.failure, t.round = false, nil, round{last: t.lastRound(t.settings.Tools.Rounds)}
 	if t.started() {
 		t.opening = t.sequence

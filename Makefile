@@ -19,6 +19,7 @@ export HARMONY_PANIC_WASM := $(CURDIR)/dist/panic-filter.wasm
 export HARMONY_FAILING_WASM := $(CURDIR)/dist/failing-filter.wasm
 export HARMONY_BIN := $(CURDIR)/dist/harmony
 export HARMONY_ORACLE_PYTHON := $(CURDIR)/.tools/venv/oracle/bin/python
+export HARMONY_OSS_PYTHON := $(CURDIR)/.tools/venv/oss-harmony/bin/python
 export HARMONY_OPENAI_PYTHON := $(CURDIR)/.tools/venv/openai/bin/python
 export HARMONY_VLLM := $(CURDIR)/.tools/vllm
 export HARMONY_SGLANG := $(CURDIR)/.tools/sglang
@@ -59,7 +60,7 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-vllm tool-sglang tool-nemogym tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-redis tool-chromium tool-prometheus
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-oss-harmony tool-clients tool-mcp tool-vllm tool-sglang tool-nemogym tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-redis tool-chromium tool-prometheus
 tools: tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-lint tool-postgres tool-redis tool-chromium tool-prometheus ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
@@ -71,6 +72,9 @@ tool-envoy:
 tool-python:
 	@tools/install-python.sh oracle
 	@tools/install-python.sh openai
+
+tool-oss-harmony:
+	@tools/install-python.sh oss-harmony
 
 tool-clients:
 	@tools/install-python.sh clients
@@ -449,7 +453,7 @@ SEED ?= 1
 STREAMS ?= 100000
 CONVERSATIONS ?= 30000
 
-differential: tool-python ## Random streams and conversations, ours against openai-harmony, with a table of what was covered
+differential: tool-python tool-oss-harmony ## Random streams and conversations, ours against openai-harmony and oss-harmony, with a table of what was covered
 	@tools/vectors.sh go run ./tools/differential -seed $(SEED) -streams $(STREAMS) -conversations $(CONVERSATIONS)
 
 # --- the core beside its peers ---

@@ -64,12 +64,14 @@ type coverage struct {
 	// pairs are counted by strict flag, situation and token class.
 	pairs  [2][len(stateNames)][len(classNames)]int
 	errors map[string]int
+	// oss counts the messages and streams that a rule of [ossRules] explains.
+	oss map[string]int
 	// unlisted are errors of the reference that are in no list above.
 	unlisted map[string]int
 }
 
 func newCoverage(t *tokenizer.Tokenizer) coverage {
-	return coverage{t: t, errors: map[string]int{}, unlisted: map[string]int{}}
+	return coverage{t: t, errors: map[string]int{}, oss: map[string]int{}, unlisted: map[string]int{}}
 }
 
 // stream counts a stream's errors and returns the [harmonytest.Visit] that counts its tokens.
@@ -97,6 +99,13 @@ func (c *coverage) conversation(v *vectors.Conversation) {
 			counted[r.Error.Message] = true
 			c.countError(renderErrors, r.Error.Message)
 		}
+	}
+}
+
+// rules counts what explained a difference of oss-harmony.
+func (c *coverage) rules(rules []string) {
+	for _, rule := range rules {
+		c.oss[rule]++
 	}
 }
 
@@ -135,6 +144,10 @@ func (c *coverage) print(w io.Writer) {
 			fmt.Fprintf(w, "%8d  %s\n", c.errors[beginning], beginning)
 		}
 	}
+	fmt.Fprintln(w, "\noss-harmony differs from openai-harmony, by rule")
+	for _, rule := range ossRules {
+		fmt.Fprintf(w, "%8d  %s\n", c.oss[rule], rule)
+	}
 	fmt.Fprintln(w)
 }
 
@@ -156,6 +169,11 @@ func (c *coverage) missing(least int) error {
 			if n := c.errors[beginning]; n < least {
 				out = append(out, fmt.Sprintf("error %q: %d", beginning, n))
 			}
+		}
+	}
+	for _, rule := range ossRules {
+		if n := c.oss[rule]; n < least {
+			out = append(out, fmt.Sprintf("rule of oss-harmony %q: %d", rule, n))
 		}
 	}
 	for message, n := range c.unlisted {

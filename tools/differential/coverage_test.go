@@ -95,7 +95,7 @@ func TestStates(t *testing.T) {
 
 func TestMissing(t *testing.T) {
 	c := newCoverage(o200k.Tokenizer())
-	all := 2*len(stateNames)*len(classNames) + len(parseErrors) + len(renderErrors)
+	all := 2*len(stateNames)*len(classNames) + len(parseErrors) + len(renderErrors) + len(ossRules)
 	if err := c.missing(1); err == nil || strings.Count(err.Error(), "\n") != all {
 		t.Errorf("nothing is met, and yet: %v", err)
 	}
@@ -108,6 +108,9 @@ func TestMissing(t *testing.T) {
 	}
 	for _, beginning := range slices.Concat(parseErrors, renderErrors) {
 		c.errors[beginning] = 100
+	}
+	for range 100 {
+		c.rules(ossRules)
 	}
 	if err := c.missing(100); err != nil {
 		t.Errorf("all is met, and yet: %v", err)

@@ -1,8 +1,9 @@
-"""Prints random token streams, or conversations, with what the reference makes of them, for tools/differential.
+"""Prints random token streams, or conversations, with what a reference makes of them, for tools/differential.
 
     differential.py streams|conversations --seed N --count N
 
-One line each, as in docs/vectors.md. The same arguments print the same lines.
+One line each, as in docs/vectors.md. The same arguments print the same lines. tools/differential runs it twice: with
+openai-harmony, and with oss-harmony, which is a module openai_harmony too.
 """
 import argparse
 import random

@@ -1,4 +1,4 @@
-"""What the reference (openai-harmony 0.0.8) does with a conversation or a token stream, in the lines of docs/vectors.md."""
+"""What the reference (openai-harmony 0.0.8, or oss-harmony 0.0.11 in its own environment) does with a conversation or a token stream, in the lines of docs/vectors.md."""
 import json
 import os
 

@@ -36,8 +36,8 @@ func CheckStream(t *tokenizer.Tokenizer, v *vectors.Stream, visit Visit) error {
 			ids = append(ids, uint32(token))
 			err = p.Process(uint32(token))
 		}
-		if got := stepOf(p, err); !reflect.DeepEqual(got, v.Steps[i]) {
-			return fmt.Errorf("token %d (number %d of %v):\n got %s\nwant %s", token, i, fed, show(got), show(v.Steps[i]))
+		if got := StepOf(p, err); !reflect.DeepEqual(got, v.Steps[i]) {
+			return fmt.Errorf("token %d (number %d of %v):\n got %s\nwant %s", token, i, fed, Show(got), Show(v.Steps[i]))
 		}
 		// The reference's content is the sum of its deltas; tools/harmonyvectors checks that.
 		if p.State() != harmony.InContent {
@@ -48,7 +48,7 @@ func CheckStream(t *tokenizer.Tokenizer, v *vectors.Stream, visit Visit) error {
 		}
 	}
 	got := harmony.AppendMessages(nil, p.Messages())
-	if !sameJSON(got, v.Messages) {
+	if !SameJSON(got, v.Messages) {
 		return fmt.Errorf("messages of %v:\n got %s\nwant %s", fed, got, v.Messages)
 	}
 	again, err := harmony.DecodeConversation(slices.Concat([]byte(`{"messages":`), got, []byte("}")))
@@ -68,8 +68,8 @@ func roleOf(v *vectors.Stream) harmony.Role {
 	return harmony.RoleOf(*v.Role)
 }
 
-// stepOf returns the state of p, with the error that it has just returned.
-func stepOf(p *harmony.StrictParser, err error) vectors.Step {
+// StepOf returns the state of p, with the error that it has just returned.
+func StepOf(p *harmony.StrictParser, err error) vectors.Step {
 	s := vectors.Step{Seen: vectors.Seen{
 		State: int(p.State()), Channel: pointer(p.Channel()), Recipient: pointer(p.Recipient()),
 		ContentType: pointer(p.ContentType()), Delta: pointer(p.LastDelta()),
@@ -90,12 +90,14 @@ func pointer(o harmony.Optional) *string {
 	return &o.Value
 }
 
-func show(s vectors.Step) string {
+// Show returns a step as JSON.
+func Show(s vectors.Step) string {
 	out, _ := json.Marshal(s)
 	return string(out)
 }
 
-func sameJSON(a, b []byte) bool {
+// SameJSON reports whether both are the same JSON value.
+func SameJSON(a, b []byte) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # llama.cpp's server at .tools/llamacpp/llama-server, built from the pinned sdist, and the scripted model that the tests run
-# in it at .tools/llamacpp/puppet.gguf (e2e/llamacpp/puppet.py). A build that was interrupted is continued.
+# in it at .tools/llamacpp/puppet.gguf (e2e/engines/puppet). A build that was interrupted is continued.
 # JOBS is the number of compilers that run at once: 2 unless set.
 set -euo pipefail
 # shellcheck source=tools/lib.sh
@@ -10,7 +10,7 @@ folder="$TOOLS/llamacpp"
 sdist="$ROOT/tools/llamacpp/sdist.txt"
 requirements="$ROOT/tools/python/llamacpp.txt"
 vocabulary="$ROOT/harmonycore/tokenizer/o200k/o200k.vocab"
-maker=("$ROOT"/e2e/llamacpp/puppet.{py,json})
+maker=("$ROOT"/e2e/engines/puppet/{model_gguf.py,puppet.py,puppet.json})
 python="$TOOLS/venv/llamacpp/bin/python"
 
 # The tests need no speed: -O1 halves the time to compile. The web interface would be fetched from a model hub.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/e2e/engines"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
@@ -21,10 +22,10 @@ func isEnd(id uint32) bool {
 // TestScripts asks for every script by ids, whole and streamed, with the ends of answers hidden and preserved.
 func TestScripts(t *testing.T) {
 	s := start(t, 1, 4096)
-	for _, script := range scripts {
-		t.Run(script.name, func(t *testing.T) {
-			said := untilEnd(t, script.ids)
-			prompt, err := Prompt(script.ids, GenerationPrompt)
+	for _, script := range engines.Scripts {
+		t.Run(script.Name, func(t *testing.T) {
+			said := untilEnd(t, script.IDs)
+			prompt, err := engines.Prompt(script.IDs, engines.GenerationPrompt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +61,7 @@ func checkWhole(t *testing.T, got event, ids []uint32, preserved bool) {
 	}
 	want := event{
 		Content: replaced(text), Tokens: ids, Stop: true, StopType: "eos",
-		TokensPredicted: len(ids), TokensEvaluated: Distance(), Timings: got.Timings,
+		TokensPredicted: len(ids), TokensEvaluated: engines.Distance(), Timings: got.Timings,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("whole, preserved %v:\n got %+v\nwant %+v", preserved, got, want)
@@ -70,7 +71,7 @@ func checkWhole(t *testing.T, got event, ids []uint32, preserved bool) {
 func checkStream(t *testing.T, got []event, ids []uint32, preserved bool) {
 	t.Helper()
 	want := append(shown(ids, preserved), event{
-		Tokens: []uint32{}, Stop: true, StopType: "eos", TokensPredicted: len(ids), TokensEvaluated: Distance(),
+		Tokens: []uint32{}, Stop: true, StopType: "eos", TokensPredicted: len(ids), TokensEvaluated: engines.Distance(),
 		Timings: got[len(got)-1].Timings,
 	})
 	for i := range max(len(got), len(want)) {
@@ -94,7 +95,7 @@ func shown(ids []uint32, preserved bool) []event {
 			continue
 		}
 		events = append(events, event{
-			Content: replaced(text[sent:]), Tokens: []uint32{id}, TokensPredicted: i + 1, TokensEvaluated: Distance(),
+			Content: replaced(text[sent:]), Tokens: []uint32{id}, TokensPredicted: i + 1, TokensEvaluated: engines.Distance(),
 		})
 		sent = len(text)
 	}

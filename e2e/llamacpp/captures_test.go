@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/e2e/engines"
 )
 
 var update = flag.Bool("update-captures", false, "write testdata again")
@@ -36,14 +38,14 @@ const captureContext = 1024
 // captures lists the requests. Their answers have everything that a reader of answers has to know of this server.
 func captures(t *testing.T) []capture {
 	t.Helper()
-	long, err := Prompt(nil, "")
+	long, err := engines.Prompt(nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	long = append(long, long...)
 	scripted := func(name string) []uint32 {
-		at := slices.IndexFunc(scripts, func(s script) bool { return s.name == name })
-		prompt, err := Prompt(scripts[at].ids, GenerationPrompt)
+		at := slices.IndexFunc(engines.Scripts, func(s engines.Script) bool { return s.Name == name })
+		prompt, err := engines.Prompt(engines.Scripts[at].IDs, engines.GenerationPrompt)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/buger/jsonparser"
 
 	"github.com/harmonyedge/harmonyedge/e2e/cases"
+	"github.com/harmonyedge/harmonyedge/e2e/engines"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -122,11 +123,11 @@ func carrying(t *testing.T, c *cases.Case) (*cases.Case, string) {
 	if !slices.Equal(sent.Prompt, sentFor(t, marked).Prompt) {
 		return nil, "a call that begins in the prompt, which the cases with structured_outputs: none have"
 	}
-	ids := spell(script)
+	ids := engines.Spell(script)
 	if !slices.ContainsFunc(ids, isEnd) && sent.Predict >= len(ids) {
 		return nil, "the script has no end"
 	}
-	text, err := Text(script, prompt[1])
+	text, err := engines.Text(script, prompt[1])
 	if err != nil {
 		return nil, "no text can spell the script"
 	}
@@ -179,7 +180,7 @@ func scriptOf(c *cases.Case) (script, why string) {
 		return line.Text, ""
 	}
 	script = o200k.Tokenizer().DecodeString(line.Tokens)
-	if !slices.Equal(spell(script), line.Tokens) {
+	if !slices.Equal(engines.Spell(script), line.Tokens) {
 		return "", "tokens that no text is encoded as"
 	}
 	return script, ""
@@ -249,7 +250,7 @@ func gateway(t *testing.T, s *Server) *hosts.Host {
 // askThrough sends a Chat request whose answer is the script.
 func askThrough(t *testing.T, url, script string, stream bool, header ...string) *http.Response {
 	t.Helper()
-	text, err := Text(script, GenerationPrompt)
+	text, err := engines.Text(script, engines.GenerationPrompt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +316,7 @@ func TestCachedTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []int{0, answer.Usage.Prompt - 1}[i]
-		if answer.Usage.Prompt < Distance() || answer.Usage.Details.Cached != want {
+		if answer.Usage.Prompt < engines.Distance() || answer.Usage.Details.Cached != want {
 			t.Errorf("request %d: %+v, want %d cached", i, answer.Usage, want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/cases"
+	"github.com/harmonyedge/harmonyedge/e2e/engines"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -44,8 +45,8 @@ var chatScripts = []struct{ name, script, responses, chat string }{
 	{"preamble", "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant<|channel|>commentary " +
 		`to=functions.get_weather <|constrain|>json<|message|>{}<|call|>`,
 		`message "I look." call get_weather {}`, `"I look." get_weather {} tool_calls`},
-	{"several bytes", "<|channel|>final<|message|>naïve 🧑‍🚀" + goose + " 日本語<|return|>",
-		`message "naïve 🧑‍🚀` + goose + ` 日本語"`, `"naïve 🧑‍🚀` + goose + ` 日本語" stop`},
+	{"several bytes", "<|channel|>final<|message|>naïve 🧑‍🚀" + engines.Goose + " 日本語<|return|>",
+		`message "naïve 🧑‍🚀` + engines.Goose + ` 日本語"`, `"naïve 🧑‍🚀` + engines.Goose + ` 日本語" stop`},
 }
 
 // TestChatServer has a model behind llama.cpp's conversations, on Envoy with the filter that ships. The server reads
@@ -64,7 +65,7 @@ func TestChatServer(t *testing.T) {
 			h := chatGateway(t, s, form.settings)
 			for _, tt := range chatScripts {
 				t.Run(tt.name, func(t *testing.T) {
-					words, err := Text(tt.script, GenerationPrompt)
+					words, err := engines.Text(tt.script, engines.GenerationPrompt)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -135,7 +136,7 @@ func responseLine(t *testing.T, a lab.Answer) string {
 	if r.Response != nil {
 		r.response = *r.Response
 	}
-	if r.Status != "completed" || r.Usage.Input < Distance() || r.Usage.Output < 5 {
+	if r.Status != "completed" || r.Usage.Input < engines.Distance() || r.Usage.Output < 5 {
 		t.Errorf("%s, %+v", r.Status, r.Usage)
 	}
 	var words []string
@@ -212,7 +213,7 @@ func TestChatServerErrors(t *testing.T) {
 			`{"model":%q,"stream":%v,"messages":[{"role":"user","content":%s}]}`, lab.Model, stream, long))
 		lab.WantRefused(t, a, 400, "context_length_exceeded")
 
-		words, err := Text("<|channel|>final<|message|>"+strings.Repeat("All work and no play. ", 9), GenerationPrompt)
+		words, err := engines.Text("<|channel|>final<|message|>"+strings.Repeat("All work and no play. ", 9), engines.GenerationPrompt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +222,7 @@ func TestChatServerErrors(t *testing.T) {
 		if a.Status != 200 || !strings.Contains(a.Body, `"incomplete_details":{"reason":"max_output_tokens"}`) {
 			t.Errorf("%d: %s", a.Status, a.Body)
 		}
-		if words, err = Text("Plain text.<|return|>", GenerationPrompt); err != nil {
+		if words, err = engines.Text("Plain text.<|return|>", engines.GenerationPrompt); err != nil {
 			t.Fatal(err)
 		}
 		a = lab.Ask(client, h.URL+lab.ResponsesPath, fmt.Sprintf(`{"model":%q,"stream":%v,"input":%s}`,

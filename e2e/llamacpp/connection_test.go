@@ -15,13 +15,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/harmonyedge/harmonyedge/e2e/engines"
 )
 
 // TestConnectionOfStream sends two requests on one connection. Behind a stream the server closes the connection, although
 // it has said that it keeps it: the second request gets no byte of an answer.
 func TestConnectionOfStream(t *testing.T) {
 	s := start(t, 1, 4096)
-	prompt, err := Prompt(scripts[0].ids, GenerationPrompt)
+	prompt, err := engines.Prompt(engines.Scripts[0].IDs, engines.GenerationPrompt)
 	if err != nil {
 		t.Fatal(err)
 	}

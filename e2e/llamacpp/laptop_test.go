@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/e2e/engines"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
@@ -34,7 +35,7 @@ func TestLaptop(t *testing.T) {
 	session.Replace("127.0.0.1:8080", gateway)
 	session.Replace("dist/harmony up ", "dist/harmony up --listen "+gateway+" ")
 	session.Replace(" gpt-oss-20b.gguf", " "+filepath.Join(t.TempDir(), "gpt-oss-20b.gguf"))
-	words, err := Text("<|channel|>analysis<|message|>A greeting.<|end|><|start|>assistant"+hello, GenerationPrompt)
+	words, err := engines.Text("<|channel|>analysis<|message|>A greeting.<|end|><|start|>assistant"+hello, engines.GenerationPrompt)
 	if err != nil {
 		t.Fatal(err)
 	}

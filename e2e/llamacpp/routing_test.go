@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/e2e/engines"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/operator/config"
@@ -77,7 +78,7 @@ func take(t *testing.T, url string, who, turn int) (prompt, cached int) {
 			message{"role": "assistant", "content": "Hello!"})
 	}
 	// The script is at the end of each prompt, so that it is in no later turn.
-	script, err := Text(hello, GenerationPrompt)
+	script, err := engines.Text(hello, engines.GenerationPrompt)
 	if err != nil {
 		t.Fatal(err)
 	}

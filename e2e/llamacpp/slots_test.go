@@ -11,12 +11,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/e2e/engines"
 )
 
 // endless is a prompt whose answer has no end of its own: the padding is said for ever.
 func endless(t *testing.T) []uint32 {
 	t.Helper()
-	prompt, err := Prompt(spell("<|channel|>final<|message|>On and on."), "")
+	prompt, err := engines.Prompt(engines.Spell("<|channel|>final<|message|>On and on."), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,11 +41,11 @@ func TestDisconnect(t *testing.T) {
 	}
 
 	leave()
-	prompt, err := Prompt(scripts[0].ids, GenerationPrompt)
+	prompt, err := engines.Prompt(engines.Scripts[0].IDs, engines.GenerationPrompt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkStream(t, stream(t, s, ask(prompt, nil)), scripts[0].ids, false)
+	checkStream(t, stream(t, s, ask(prompt, nil)), engines.Scripts[0].IDs, false)
 	if got := slotsInUse(t, s); got != 0 {
 		t.Errorf("%d slots in use after all streams, want 0", got)
 	}
@@ -104,13 +106,13 @@ func TestConversationHeader(t *testing.T) {
 	leave()
 
 	// The slot answers the next request after this one.
-	prompt, err := Prompt(scripts[0].ids, GenerationPrompt)
+	prompt, err := engines.Prompt(engines.Scripts[0].IDs, engines.GenerationPrompt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkStream(t, stream(t, s, ask(prompt, nil)), scripts[0].ids, false)
+	checkStream(t, stream(t, s, ask(prompt, nil)), engines.Scripts[0].IDs, false)
 	metrics := get(t, s, "/metrics")
-	if want := fmt.Sprintf("\nllamacpp:tokens_predicted_total %d\n", 200+len(scripts[0].ids)); !strings.Contains(metrics, want) {
+	if want := fmt.Sprintf("\nllamacpp:tokens_predicted_total %d\n", 200+len(engines.Scripts[0].IDs)); !strings.Contains(metrics, want) {
 		t.Errorf("want %q in\n%s", want, metrics)
 	}
 	replay := get(t, s, "/v1/stream?conv_id=somebody")
@@ -123,15 +125,15 @@ func TestConversationHeader(t *testing.T) {
 // cache are counted in timings.cache_n; the rest, at least one token, is in timings.prompt_n.
 func TestPrefixCache(t *testing.T) {
 	s := start(t, 1, 4096)
-	head := spell("<|start|>system<|message|>" + strings.Repeat("Be brief. ", 50) + "<|end|><|start|>user<|message|>")
+	head := engines.Spell("<|start|>system<|message|>" + strings.Repeat("Be brief. ", 50) + "<|end|><|start|>user<|message|>")
 	prompt := func(script []uint32) []uint32 {
-		p, err := Prompt(script, GenerationPrompt)
+		p, err := engines.Prompt(script, engines.GenerationPrompt)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return append(append([]uint32(nil), head...), p...)
 	}
-	one, other := prompt(scripts[0].ids), prompt(scripts[3].ids)
+	one, other := prompt(engines.Scripts[0].IDs), prompt(engines.Scripts[3].IDs)
 	shared := 0
 	for one[shared] == other[shared] {
 		shared++

@@ -1,4 +1,4 @@
-package llamacpp
+package engines
 
 import (
 	"slices"
@@ -7,23 +7,26 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// script is an answer that the puppet gives.
-type script struct {
-	name string
-	// text is the answer with control tokens spelled. It is empty if only ids can spell the answer.
-	text string
-	ids  []uint32
+// Script is an answer that the puppet gives.
+type Script struct {
+	// Name is unique among [Scripts].
+	Name string
+	// Text is the answer with control tokens spelled. It is empty if only ids can spell the answer.
+	Text string
+	// IDs are the answer's tokens.
+	IDs []uint32
 }
 
-func spelled(name, text string) script { return script{name, text, spell(text)} }
+func spelled(name, text string) Script { return Script{name, text, Spell(text)} }
 
-func spell(text string) []uint32 { return o200k.Tokenizer().AppendEncodeSpecial(nil, text) }
+// Spell returns the ids of a text in which control tokens are spelled.
+func Spell(text string) []uint32 { return o200k.Tokenizer().AppendEncodeSpecial(nil, text) }
 
-// goose is a character of several tokens, each of which is a part of it.
-const goose = "🪿"
+// Goose is a character of several tokens, each of which is a part of it.
+const Goose = "🪿"
 
-// The answers that the tests ask for: everything that a model of this kind is known to write, and some that it should not.
-var scripts = []script{
+// Scripts are the answers that the tests ask for: everything that a model of this kind is known to write, and some that it should not.
+var Scripts = []Script{
 	spelled("final", "<|channel|>final<|message|>Hi there.<|return|>"),
 	spelled("analysis and final", "<|channel|>analysis<|message|>A greeting.<|end|>"+
 		"<|start|>assistant<|channel|>final<|message|>Hello!<|return|>"),
@@ -43,20 +46,20 @@ var scripts = []script{
 		"<|channel|>final<|message|>Yes.<|return|>"),
 	spelled("no header", "Plain text.<|return|>"),
 	spelled("end of text", "<|channel|>final<|message|>Cut short<|endoftext|>"),
-	spelled("several bytes", "<|channel|>final<|message|>naïve 🧑‍🚀"+goose+" 𒀀 日本語 हिन्दी end<|return|>"),
-	spelled("characters at the end", "<|channel|>final<|message|>"+goose+goose+"<|return|>"),
+	spelled("several bytes", "<|channel|>final<|message|>naïve 🧑‍🚀"+Goose+" 𒀀 日本語 हिन्दी end<|return|>"),
+	spelled("characters at the end", "<|channel|>final<|message|>"+Goose+Goose+"<|return|>"),
 	spelled("lines and tabs", "<|channel|>final<|message|># A\n\n\t- b\r\n\n```go\nx := 1\n```\n<|return|>"),
 	spelled("quotes", `<|channel|>final<|message|>"a\b" \u00e9 </s> {"x":[1,2]}`+"\u2028<|return|>"),
 	spelled("text that spells a token", "<|channel|>final<|message|>It is <| start |>, not <|begin|>.<|return|>"),
 	spelled("long", "<|channel|>final<|message|>"+strings.Repeat("All work and no play. ", 30)+"<|return|>"),
-	{name: "other tokens", ids: slices.Concat(spell("<|channel|>final<|message|>"),
-		spell("H"), spell("e"), spell("l"), spell("lo"), spell("<|return|>"))},
-	{name: "half a character, then the end", ids: slices.Concat(spell("<|channel|>final<|message|>A"),
-		spell(goose)[:1], spell("<|return|>"))},
-	{name: "half a character, then a call", ids: slices.Concat(
-		spell("<|channel|>commentary to=functions.a<|message|>A"), spell(goose)[:2], spell("<|call|>"))},
-	{name: "half a character, then text", ids: slices.Concat(spell("<|channel|>final<|message|>A"),
-		spell(goose)[:1], spell("bc"), spell("<|return|>"))},
-	{name: "half a character, then a token", ids: slices.Concat(spell("<|channel|>analysis<|message|>A"),
-		spell(goose)[:1], spell("<|end|><|start|>assistant<|channel|>final<|message|>B<|return|>"))},
+	{Name: "other tokens", IDs: slices.Concat(Spell("<|channel|>final<|message|>"),
+		Spell("H"), Spell("e"), Spell("l"), Spell("lo"), Spell("<|return|>"))},
+	{Name: "half a character, then the end", IDs: slices.Concat(Spell("<|channel|>final<|message|>A"),
+		Spell(Goose)[:1], Spell("<|return|>"))},
+	{Name: "half a character, then a call", IDs: slices.Concat(
+		Spell("<|channel|>commentary to=functions.a<|message|>A"), Spell(Goose)[:2], Spell("<|call|>"))},
+	{Name: "half a character, then text", IDs: slices.Concat(Spell("<|channel|>final<|message|>A"),
+		Spell(Goose)[:1], Spell("bc"), Spell("<|return|>"))},
+	{Name: "half a character, then a token", IDs: slices.Concat(Spell("<|channel|>analysis<|message|>A"),
+		Spell(Goose)[:1], Spell("<|end|><|start|>assistant<|channel|>final<|message|>B<|return|>"))},
 }

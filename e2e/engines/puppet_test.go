@@ -1,4 +1,4 @@
-package llamacpp
+package engines
 
 import (
 	"slices"
@@ -9,37 +9,37 @@ import (
 // TestText encodes each script as the text of a message. Text itself checks the ids, so only their count is looked at.
 func TestText(t *testing.T) {
 	for _, after := range []string{GenerationPrompt, GenerationPrompt + " to=functions.a<|channel|>commentary json<|message|>"} {
-		for _, s := range scripts {
-			if s.text == "" {
+		for _, s := range Scripts {
+			if s.Text == "" {
 				continue
 			}
-			text, err := Text(s.text, after)
+			text, err := Text(s.Text, after)
 			if err != nil {
-				t.Errorf("%s: %v", s.name, err)
+				t.Errorf("%s: %v", s.Name, err)
 				continue
 			}
 			if strings.Contains(text, "<|channel|>") {
-				t.Errorf("%s: the text spells a control token", s.name)
+				t.Errorf("%s: the text spells a control token", s.Name)
 			}
-			if got := len(spell(text)) + len(spell(after)); got != Distance() {
-				t.Errorf("%s: %d tokens, want %d", s.name, got, Distance())
+			if got := len(Spell(text)) + len(Spell(after)); got != Distance() {
+				t.Errorf("%s: %d tokens, want %d", s.Name, got, Distance())
 			}
 		}
 	}
 }
 
 func TestPrompt(t *testing.T) {
-	script := spell("<|channel|>final<|message|>Hi.<|return|>")
+	script := Spell("<|channel|>final<|message|>Hi.<|return|>")
 	got, err := Prompt(script, GenerationPrompt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != Distance() || !slices.Equal(got[:len(script)], script) ||
-		!slices.Equal(got[len(got)-3:], spell(GenerationPrompt)) {
+		!slices.Equal(got[len(got)-3:], Spell(GenerationPrompt)) {
 		t.Errorf("the prompt is %d tokens: %v", len(got), got)
 	}
 	for _, id := range got[len(script) : len(got)-3] {
-		if id != spell(padding)[0] {
+		if id != Spell(padding)[0] {
 			t.Fatalf("the padding has id %d", id)
 		}
 	}

@@ -1,4 +1,4 @@
-package llamacpp
+package engines
 
 import (
 	_ "embed"
@@ -11,10 +11,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// puppetFile describes the model that puppet.py writes: how many tokens back the model finds the next token of its
-// answer, and which letter stands for which control token.
+// puppetFile describes the model that the programs in the folder puppet write: how many tokens back the model finds the
+// next token of its answer, and which letter stands for which control token.
 //
-//go:embed puppet.json
+//go:embed puppet/puppet.json
 var puppetFile []byte
 
 var puppet = sync.OnceValue(func() (p struct {

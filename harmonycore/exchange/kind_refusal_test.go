@@ -7,6 +7,38 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
+// TestSaltRefused: a cache_salt that the operator has not allowed is refused, with any kind of server and by either API.
+// Chat requests to servers that take conversations pass with it. What only shapes an answer is passed over.
+func TestSaltRefused(t *testing.T) {
+	for _, kind := range contract.ServerKinds() {
+		for path, said := range map[string]string{contract.ChatPath: `"messages":[{"role":"user","content":"Hi"}]`,
+			contract.ResponsesPath: `"input":"Hi"`} {
+			ask := func(members string, extras ...string) RequestAction {
+				return testGateway(func(o *Options) {
+					o.Models[0].Server, o.Models[0].ServerExtras = kind, extras
+				}).Begin("POST", path).Request([]byte(`{"model":"`+testModel+`",`+said+members+`}`),
+					Host{Now: testNow, ID: testID})
+			}
+			for _, members := range []string{`,"cache_salt":null`, `,"priority":7`, `,"top_k":7`} {
+				if a := ask(members); a.Forward == nil {
+					t.Errorf("%s, %s: %s: %+v", kind, path, members, a.Reply)
+				}
+			}
+			a := ask(`,"cache_salt":"tenant"`, "priority", "top_k")
+			if kind == contract.Chat && path == contract.ChatPath {
+				if a.Forward == nil || !strings.Contains(string(a.Forward.Body), `"cache_salt":"tenant"`) {
+					t.Errorf("%s, %s: %+v", kind, path, a)
+				}
+				continue
+			}
+			if a.Reply == nil || a.Reply.Status != 400 || !strings.Contains(string(a.Reply.Body),
+				`"param":"cache_salt","code":"unsupported_parameter"`) {
+				t.Errorf("%s, %s: %+v", kind, path, a)
+			}
+		}
+	}
+}
+
 // TestKindRefusals: what a kind of server cannot do is refused before a server is asked, by an error that names the
 // kind. Another kind is asked for the same.
 func TestKindRefusals(t *testing.T) {

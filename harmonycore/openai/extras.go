@@ -53,6 +53,28 @@ func (s *Sampling) Allow(names []string) *Error {
 	return nil
 }
 
+// saltParam keeps what a client asks apart from others' requests in a server's prefix cache.
+const saltParam = "cache_salt"
+
+// Salted returns an error for a cache_salt that names does not list: passed over, it would not protect. Other extras
+// only shape the answer.
+func (s *Sampling) Salted(names []string) *Error {
+	for i := range s.requested {
+		if s.requested[i].name != saltParam {
+			continue
+		}
+		for _, name := range names {
+			if name == saltParam {
+				return nil
+			}
+		}
+		return Unsupported(saltParam, "Unsupported parameter: '"+saltParam+"'. It is not allowed for this model, and "+
+			"passed over it would not keep your prompts apart. Its operator can allow it, with '"+saltParam+
+			"' in 'server_extras', if its servers have it. Or leave it out.")
+	}
+	return nil
+}
+
 // The limits of extras.
 const (
 	maxStopTokenIDs = 64
@@ -93,7 +115,7 @@ func (s *Sampling) readExtra(name string, v value) *Error {
 			s.StopTokenIDs = append(s.StopTokenIDs, uint32(id))
 			return nil
 		})
-	case "cache_salt":
+	case saltParam:
 		salt := ""
 		if err := v.label(name, maxCacheSalt); err != nil {
 			return err

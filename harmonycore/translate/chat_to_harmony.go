@@ -25,6 +25,9 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 	if in.Dropped.First != nil && m.UnsupportedContent != contract.ContentDrop {
 		return nil, in.Dropped.First
 	}
+	if err = in.Sampling.Salted(m.ServerExtras); err != nil {
+		return nil, err
+	}
 	r, err := newChatRequest(in, m, env)
 	if err != nil {
 		return nil, err

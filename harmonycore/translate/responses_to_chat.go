@@ -48,6 +48,9 @@ func ResponsesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *op
 		oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo, effortWord: in.Effort,
 	}
 	r.keepTokenIDs(m)
+	if err := in.Sampling.Salted(m.ServerExtras); err != nil {
+		return nil, err
+	}
 	if err := r.setSampling(&in.Sampling, m); err != nil {
 		return nil, err
 	}

@@ -30,6 +30,9 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		messages: in.MessagesAt != "",
 	}
 	r.keepTokenIDs(m)
+	if err := in.Sampling.Salted(m.ServerExtras); err != nil {
+		return nil, err
+	}
 	if err := r.setSampling(&in.Sampling, m); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package rustfrontend_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -189,5 +190,49 @@ func TestRustFrontEndChatCounts(t *testing.T) {
 		if a.Status != 200 || !strings.HasPrefix(a.Body, tt.want) {
 			t.Errorf("%s: %d: %s", tt.path, a.Status, a.Body)
 		}
+	}
+}
+
+// TestRustFrontEndChatLoop is an agent that sends the messages of the gateway's answers back as they came. The gateway
+// has made the answers, so each message has its reasoning in two members, which may be null. The front end refuses such
+// a message, so the gateway sends it one of them: with its text.
+func TestRustFrontEndChatLoop(t *testing.T) {
+	p := runFrontEnd(t, 0)
+	for _, history := range []string{contract.ReasoningContentOnly, contract.ReasoningOnly, contract.ReasoningNone} {
+		t.Run(history, func(t *testing.T) {
+			host := beforeRustChat(t, p, map[string]string{"max_choices": "1", "reasoning_history": history})
+			messages := `{"role":"user","content":"Weather in Oslo?"}`
+			for turn, script := range []string{thinkAndCall, "<|channel|>final<|message|>It rains.<|return|>",
+				"<|channel|>final<|message|>You are welcome.<|return|>"} {
+				engine := rustSays(t, p, script, sim.Options{})
+				a := lab.Ask(lab.HTTP1(t), host.URL+lab.ChatPath, fmt.Sprintf(`{"model":%q,"messages":[%s],%s}`, lab.Model,
+					messages, weatherTool))
+				var answer struct {
+					Choices []struct {
+						Message struct {
+							Calls []struct{ ID string } `json:"tool_calls"`
+						}
+					}
+				}
+				if err := json.Unmarshal([]byte(a.Body), &answer); a.Status != 200 || err != nil || len(answer.Choices) != 1 {
+					t.Fatalf("turn %d: %d, %v: %s", turn, a.Status, err, a.Body)
+				}
+				_, message, _ := strings.Cut(a.Body, `"message":`)
+				message, _, _ = strings.Cut(message, `,"logprobs":`)
+				if !strings.Contains(message, `"reasoning":`) || !strings.Contains(message, `"reasoning_content":`) {
+					t.Fatalf("the gateway's answer has its reasoning once: %s", message)
+				}
+				if got := lab.Vocabulary.DecodeString(engine.Requests()[0].PromptIDs); turn == 1 &&
+					!strings.Contains(got, "<|channel|>analysis<|message|>Look it up.<|end|>") {
+					t.Errorf("the reasoning is lost: %s", got)
+				}
+				messages += "," + message
+				if calls := answer.Choices[0].Message.Calls; len(calls) > 0 {
+					messages += fmt.Sprintf(`,{"role":"tool","tool_call_id":%q,"content":"Rain."}`, calls[0].ID)
+				} else {
+					messages += `,{"role":"user","content":"Thanks."}`
+				}
+			}
+		})
 	}
 }

@@ -113,7 +113,8 @@ func (w *rewriter) changed(name string) string {
 		changes bool
 	}{
 		{memberModel, true},
-		{memberMessages, w.Chat.DeveloperRole != contract.DeveloperKeep},
+		{memberMessages, w.Chat.DeveloperRole != contract.DeveloperKeep ||
+			w.Chat.ReasoningHistory != contract.ReasoningBoth},
 		{memberKwargs, w.Chat.TemplateKwargs != ""},
 		{memberStream, w.Stream},
 		{memberStreamOptions, w.Stream},
@@ -141,7 +142,7 @@ func (w *rewriter) appendChanged(dst []byte, name string, m *rawjson.Items) ([]b
 		w.named = true
 		return rawjson.AppendString(w.appendName(dst, name), w.Model), nil
 	case memberMessages:
-		return appendMessages(w.appendName(dst, name), m), nil
+		return appendMessages(w.appendName(dst, name), m, w.Chat), nil
 	case memberKwargs:
 		if w.kwargs == "" {
 			return dst, openai.DuplicateKey(name)
@@ -209,8 +210,9 @@ func appendValue(dst []byte, m *rawjson.Items) []byte {
 	return append(dst, m.Value...)
 }
 
-// appendMessages appends messages as they are spelled, with the developer's as the system's.
-func appendMessages(dst []byte, m *rawjson.Items) []byte {
+// appendMessages appends messages as they are spelled, with the developer's as the system's, and with reasoning in one
+// member. The gateway's own answers have it in two by default, and vLLM's Rust front end refuses a message with both.
+func appendMessages(dst []byte, m *rawjson.Items, c *contract.ChatServers) []byte {
 	if m.Kind != rawjson.Array {
 		return appendValue(dst, m)
 	}
@@ -218,19 +220,64 @@ func appendMessages(dst []byte, m *rawjson.Items) []byte {
 	messages := rawjson.Elements(data)
 	var members rawjson.Items
 	for messages.Next() {
+		base := messages.End - len(messages.Value)
+		from, to := doubled(messages.Value, c)
 		members = rawjson.Members(messages.Value)
 		for members.Next() {
-			if members.Kind != rawjson.String || !strings.EqualFold(rawjson.View(members.Key), "role") ||
-				!isDeveloper(members.Value) {
+			if from < to && members.End > from {
+				dst = append(dst, data[written:base+from]...)
+				written = base + to
+				from = to
+			}
+			if c.DeveloperRole == contract.DeveloperKeep || members.Kind != rawjson.String ||
+				!strings.EqualFold(rawjson.View(members.Key), "role") || !isDeveloper(members.Value) {
 				continue
 			}
-			end := messages.End - len(messages.Value) + members.End
+			end := base + members.End
 			dst = append(dst, data[written:end-1-len(members.Value)]...)
 			dst = append(dst, openai.RoleSystem...)
 			written = end - 1
 		}
 	}
 	return append(dst, data[written:]...)
+}
+
+// doubled returns where the member of a message stands, with a comma, that has the reasoning a second time. It is empty
+// if there is none. The member stays that the operator has named, if it has a text.
+func doubled(message []byte, c *contract.ChatServers) (from, to int) {
+	if c.ReasoningHistory == contract.ReasoningBoth {
+		return 0, 0
+	}
+	var found [2]struct {
+		from, to     int
+		given, spoke bool
+	}
+	last := 0
+	members := rawjson.Members(message)
+	for members.Next() {
+		from, to := last, members.End
+		if last == 0 {
+			from, to = 1, rawjson.Space(message, to)+1 // no comma is before it
+		}
+		last = members.End
+		for i, name := range [...]string{contract.ReasoningOnly, contract.ReasoningContentOnly} {
+			if rawjson.View(members.Key) == name {
+				f := &found[i]
+				f.from, f.to, f.given, f.spoke = from, to, true, members.Kind != rawjson.Null
+			}
+		}
+	}
+	if !found[0].given || !found[1].given {
+		return 0, 0
+	}
+	kept := 1
+	if c.ReasoningHistory == contract.ReasoningOnly {
+		kept = 0
+	}
+	if !found[kept].spoke && found[1-kept].spoke {
+		kept = 1 - kept
+	}
+	return found[1-kept].from, found[1-kept].to
 }
 
 func isDeveloper(role []byte) bool {

@@ -10,11 +10,36 @@ import (
 func TestRewritten(t *testing.T) {
 	kwargs := &contract.ChatServers{TemplateKwargs: `{"a":1,"b":2}`}
 	keep := &contract.ChatServers{DeveloperRole: contract.DeveloperKeep}
+	one := &contract.ChatServers{DeveloperRole: contract.DeveloperKeep, ReasoningHistory: contract.ReasoningOnly}
+	both := &contract.ChatServers{ReasoningHistory: contract.ReasoningBoth}
+	content := &contract.ChatServers{ReasoningHistory: contract.ReasoningContentOnly}
+	none := &contract.ChatServers{ReasoningHistory: contract.ReasoningNone}
+	const twice = `{"messages":[{"role":"assistant","reasoning":"a","reasoning_content":"b","content":"c"}],"model":"M"}`
 	for _, tc := range []struct {
 		name    string
 		changes Changes
 		in, out string
 	}{
+		{"reasoning twice", Changes{Chat: one}, twice,
+			`{"messages":[{"role":"assistant","reasoning":"a","content":"c"}],"model":"M"}`},
+		{"the other one", Changes{Chat: content}, twice,
+			`{"messages":[{"role":"assistant","reasoning_content":"b","content":"c"}],"model":"M"}`},
+		{"history without reasoning", Changes{Chat: none}, twice,
+			`{"messages":[{"role":"assistant","reasoning_content":"b","content":"c"}],"model":"M"}`},
+		{"both are wanted", Changes{Chat: both}, twice, twice},
+		{"reasoning once", Changes{Chat: content}, `{"model":"M","messages":[{"reasoning":"a"},{"reasoning":null}]}`,
+			`{"model":"M","messages":[{"reasoning":"a"},{"reasoning":null}]}`},
+		{"null and null", Changes{Chat: content}, `{"model":"M","messages":[{"reasoning":null,"reasoning_content":null}]}`,
+			`{"model":"M","messages":[{"reasoning_content":null}]}`},
+		{"null and a text", Changes{Chat: content},
+			`{"model":"M","messages":[{ "reasoning_content" : null , "reasoning" : "a" , "role":"developer"}]}`,
+			`{"model":"M","messages":[{ "reasoning" : "a" , "role":"system"}]}`},
+		{"a text and null", Changes{Chat: one},
+			`{"model":"M","messages":[{"role":"developer","reasoning_content":"a","r\u0065asoning":null},{}]}`,
+			`{"model":"M","messages":[{"role":"developer","reasoning_content":"a"},{}]}`},
+		{"other case, other place", Changes{Chat: content},
+			`{"model":"M","messages":[{"Reasoning":"a","reasoning_content":"a","content":[{"reasoning":"x"}]}, 7, null]}`,
+			`{"model":"M","messages":[{"Reasoning":"a","reasoning_content":"a","content":[{"reasoning":"x"}]}, 7, null]}`},
 		{"name", Changes{Chat: keep},
 			`{ "model" : "x", "n":1.50, "messages": [ ] }`, `{"model":"M","n":1.50,"messages":[ ]}`},
 		{"escaped name", Changes{Chat: keep}, `{"mod\u0065l":"x"}`, `{"model":"M"}`},

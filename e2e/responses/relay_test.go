@@ -26,7 +26,7 @@ func TestRelay(t *testing.T) {
 	early, late := sim.Fault{Kind: sim.FaultReset, After: 1}, sim.Fault{Kind: sim.FaultReset, After: 5}
 	last := sim.Fault{Kind: sim.FaultReset, After: 12}
 	cases := map[string][]relayed{
-		"off":    {{late, true, "", 1, ""}},
+		"off": {{late, true, "", 1, ""}},
 		"finish": {{late, true, "failed", 1, "a thought"}, {last, true, "failed", 1, "the"},
 			{early, true, "failed", 1, ""}},
 		"retry": {

@@ -195,6 +195,20 @@ func TestChatTokens(t *testing.T) {
 	}
 }
 
+// TestChatWholeTokens: vLLM's Harmony parser shows the whole token in which a stop string ends, and other servers do not.
+func TestChatWholeTokens(t *testing.T) {
+	const script = "<|channel|>final<|message|>Yes, I do<|return|>"
+	for form, want := range map[string]string{ChatReasoning: "Yes, I", ChatReasoningContent: "Ye", ChatThink: "Ye"} {
+		for _, stream := range []string{"true", "false"} {
+			o := Options{Script: chatScript(script), ChatForm: form}
+			_, got := askChat(t, o, `{`+hi+`,"stream":`+stream+`,"stop":"s, "}`)
+			if m := joinChat(t, got); m.Content != want || m.finish != "stop" {
+				t.Errorf("%s, stream %s: %+v", form, stream, m)
+			}
+		}
+	}
+}
+
 // TestChatBuiltIn checks that the built-in model answers conversations, calls tools, and keeps to what must be called
 // or written.
 func TestChatBuiltIn(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 
 // passed takes the answer to a Chat request that went on as it was, to servers that take conversations. The client gets
 // the answer with the model's name in it that it has asked for, and nothing else changed. Each event is read for the
-// report, and for two things that the client must not get: Harmony in a text that begins so, from which the answer is
-// made anew, and an end that is none.
+// report, and for three things that the client must not get: Harmony in a text that begins so, from which the answer is
+// made anew, an end that is none, and a stop sequence.
 type passed struct {
 	x     *Exchange
 	model *Model
@@ -32,9 +32,12 @@ type passed struct {
 	// complete reports whether an answer in one piece has come to its end.
 	complete bool
 	// pending is what has come and has not been sent. The first read bytes of it have been read. out is what is sent.
+	// eventAt is where the newest event begins in it.
 	pending []byte
 	read    int
+	eventAt int
 	out     []byte
+	stops   passedStops
 	// oneLine reports whether what has been read is one event with one line.
 	oneLine bool
 	// beginning is what the text of the answer begins with. The client gets nothing while it is undecided. text is the
@@ -90,6 +93,7 @@ func (e *Exchange) passChat(a *modelRequest, body []byte, h Host) RequestAction 
 	scratch.body = sent
 	p := &passed{x: e, model: a.model, streams: a.body.Streams, forwarded: e.lastActivity}
 	p.renamer.Name = a.body.Model
+	p.stops.sequences = chatserver.StopsOf(sent)
 	p.prepare(a, h)
 	e.passed, e.response, e.report.FirstToken = p, p, -1
 	a.routeByText(sent)
@@ -168,6 +172,7 @@ func (p *passed) body(chunk []byte, end bool) ResponseAction {
 			}
 			p.readEvent(event)
 		}
+		p.cutStops()
 		switch {
 		case p.beginning == structure.Harmonic:
 			return p.remake(end)
@@ -188,7 +193,7 @@ func (p *passed) body(chunk []byte, end bool) ResponseAction {
 
 // releaseAll moves everything to what is sent, at the end of the answer, or where it cannot be read any further.
 func (p *passed) releaseAll() {
-	p.beginning, p.complete = structure.Plain, true
+	p.beginning, p.complete, p.stops = structure.Plain, true, passedStops{}
 	if p.reader == nil && p.x.client.state == outletBegun {
 		p.out = append(p.out, p.pending...) // it may begin in the middle of an object
 		p.pending, p.read = p.pending[:0], 0
@@ -201,6 +206,7 @@ func (p *passed) releaseAll() {
 // nextEvent returns the next event in what is pending that is whole, with its blank line. An answer in one piece is one
 // event. At the end of the answer the rest is an event.
 func (p *passed) nextEvent(end bool) []byte {
+	p.eventAt = p.read
 	rest := p.pending[p.read:]
 	if p.whole {
 		p.read = len(p.pending)
@@ -248,9 +254,8 @@ func (p *passed) readLike() bool {
 	if size == 0 {
 		return false
 	}
-	p.oneLine = p.read == 0
+	p.oneLine, p.eventAt = p.read == 0, p.read
 	p.read += size
-	p.called = p.called[:0]
 	if p.reader != nil {
 		p.note()
 	}
@@ -259,7 +264,6 @@ func (p *passed) readLike() bool {
 
 // readEvent reads a copy of an event.
 func (p *passed) readEvent(event []byte) {
-	p.called = p.called[:0]
 	p.write(event)
 	for more, _ := p.next(); more; more, _ = p.next() {
 		p.note()
@@ -275,7 +279,11 @@ func (p *passed) release() {
 	if p.beginning == structure.Undecided || p.whole && !p.complete {
 		return
 	}
-	event := p.pending[:p.read]
+	if p.whole {
+		p.cutWhole()
+	}
+	n := p.stops.certain(p.read)
+	event := p.pending[:n]
 	for _, name := range p.called {
 		event = bytes.ReplaceAll(event, quoted(name), quoted(p.request.CalledName(name)))
 	}
@@ -284,8 +292,12 @@ func (p *passed) release() {
 	} else {
 		p.appendRenamed(event)
 	}
-	p.pending = p.pending[:copy(p.pending, p.pending[p.read:])]
-	p.read = 0
+	p.pending = p.pending[:copy(p.pending, p.pending[n:])]
+	p.read -= n
+	p.stops.removed(-1, n)
+	if p.read == 0 {
+		p.called = p.called[:0]
+	}
 }
 
 // appendRenamed moves a whole answer, or events line by line, to what is sent.
@@ -332,6 +344,8 @@ func (p *passed) giveUp() ResponseAction {
 	if len(p.out) == 0 && client.state == outletHeld || p.whole {
 		return client.fail(replyWith(errUnfinished()), CutServer)
 	}
+	p.read, p.stops = p.eventAt, passedStops{}
+	p.release() // what has waited for a stop sequence
 	failure := (&openai.ChatChunks{}).AppendFailure(p.out, errUnfinished())
 	return client.last(p.status, p.contentType, failure)
 }
@@ -349,6 +363,7 @@ func (p *passed) note() {
 		p.finish = e.Finish
 	}
 	p.gaveUp, p.complete = p.gaveUp || e.Failed, true
+	p.stops.note(e, p.eventAt)
 	p.decide()
 	if sizeOf(e) == 0 {
 		return

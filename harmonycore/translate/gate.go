@@ -16,7 +16,7 @@ import (
 type Gate struct {
 	Choice
 	turn  turn
-	stops stops
+	stops Stops
 	// oneCall reports whether a second call is not wanted. endedByCall reports whether it ended at one.
 	oneCall, endedByCall bool
 	// capped reports whether the reasoning has a maximum. reasoningLeft is the number of reasoning tokens that may still
@@ -50,7 +50,7 @@ func (r *Request) Gate(c Choice) *Gate {
 	if len(r.Stop) == 0 && r.MaxReasoning == nil && !oneCall {
 		return nil
 	}
-	g := &Gate{Choice: c, turn: r.newTurn(), stops: newStops(r.Stop), oneCall: oneCall}
+	g := &Gate{Choice: c, turn: r.newTurn(), stops: NewStops(r.Stop), oneCall: oneCall}
 	if r.MaxReasoning != nil {
 		g.capped, g.reasoningLeft = true, *r.MaxReasoning
 	}
@@ -104,7 +104,7 @@ func (g *Gate) Content(text []byte, tokens int) {
 		g.reasoningLeft -= tokens
 	case finalLane:
 		g.complete(len(text))
-		text, found = g.stops.add(text)
+		text, found = g.stops.Add(text)
 		g.shown += len(text)
 		g.releaseLogprobs(g.shown)
 	}
@@ -120,7 +120,7 @@ func (g *Gate) Close(end harmony.End) {
 		return
 	}
 	g.releaseLogprobs(g.received + 1)
-	if held := g.stops.flush(); len(held) > 0 {
+	if held := g.stops.Flush(); len(held) > 0 {
 		g.Choice.Content(held, 0)
 	}
 	g.Choice.Close(end)

@@ -1,15 +1,15 @@
 package translate
 
-// stops finds the client's stop sequences in a text that comes in pieces. It holds back text that may be the beginning
+// Stops finds the client's stop sequences in a text that comes in pieces. It holds back text that may be the beginning
 // of a sequence. The text ends before the sequence whose last byte comes first. If several end there, it ends before
 // the longest. The result does not depend on where the pieces are cut.
 //
 // Each sequence has an automaton over bytes. Its state at is the number of the sequence's first bytes that the newest
 // bytes match. If the next byte does not match, at falls back by the Knuth-Morris-Pratt table. The zero value finds
 // nothing.
-type stops struct {
+type Stops struct {
 	sequences []stopSequence
-	// buffer holds the bytes that add returned last, of which there are shown, and then the bytes held back.
+	// buffer holds the bytes that Add returned last, of which there are shown, and then the bytes held back.
 	buffer []byte
 	shown  int
 }
@@ -21,8 +21,9 @@ type stopSequence struct {
 	at     int
 }
 
-func newStops(texts []string) stops {
-	var s stops
+// NewStops returns what finds these sequences. Empty ones are ignored.
+func NewStops(texts []string) Stops {
+	var s Stops
 	for _, text := range texts {
 		if text != "" {
 			s.sequences = append(s.sequences, stopSequence{text: text, border: borders(text)})
@@ -57,9 +58,9 @@ func (q *stopSequence) step(c byte) bool {
 	return q.at == len(q.text)
 }
 
-// add reads more of the text and returns the part that is certain to be shown. found reports whether a sequence is
+// Add reads more of the text and returns the part that is certain to be shown. found reports whether a sequence is
 // complete; the text then ends with show. show is valid until the next call.
-func (s *stops) add(text []byte) (show []byte, found bool) {
+func (s *Stops) Add(text []byte) (show []byte, found bool) {
 	if len(s.sequences) == 0 {
 		return text, false
 	}
@@ -84,8 +85,8 @@ func (s *stops) add(text []byte) (show []byte, found bool) {
 	return s.buffer[:s.shown], false
 }
 
-// flush returns the text that was held back, at the end of a text. The next text starts afresh.
-func (s *stops) flush() []byte {
+// Flush returns the text that was held back, at the end of a text. The next text starts afresh.
+func (s *Stops) Flush() []byte {
 	held := s.buffer[s.shown:]
 	s.buffer, s.shown = s.buffer[:0], 0
 	for j := range s.sequences {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// stopAt is the plain twin of [stops]: it searches the whole text for the place where it ends.
+// stopAt is the plain twin of [Stops]: it searches the whole text for the place where it ends.
 func stopAt(text string, sequences []string) (string, bool) {
 	end, cut := len(text)+1, 0
 	for _, s := range sequences {
@@ -27,14 +27,14 @@ func stopAt(text string, sequences []string) (string, bool) {
 	return text[:cut], true
 }
 
-// stopIn runs [stops] over the text in pieces, and checks at every step that it shows as much as possible.
+// stopIn runs [Stops] over the text in pieces, and checks at every step that it shows as much as possible.
 func stopIn(t *testing.T, pieces, sequences []string) (string, bool) {
 	t.Helper()
-	s := newStops(sequences)
+	s := NewStops(sequences)
 	var got strings.Builder
 	seen := ""
 	for _, piece := range pieces {
-		show, found := s.add([]byte(piece))
+		show, found := s.Add([]byte(piece))
 		got.Write(show)
 		if found {
 			return got.String(), true
@@ -44,7 +44,7 @@ func stopIn(t *testing.T, pieces, sequences []string) (string, bool) {
 			t.Fatalf("%q is held back of %q, but is not the beginning of any of %q", held, seen, sequences)
 		}
 	}
-	got.Write(s.flush())
+	got.Write(s.Flush())
 	return got.String(), false
 }
 
@@ -101,17 +101,17 @@ func TestStops(t *testing.T) {
 
 // TestStopsBeginAnew checks that the end of one text never matches as the beginning of a sequence in the next.
 func TestStopsBeginAnew(t *testing.T) {
-	s := newStops([]string{"ab"})
-	show, _ := s.add([]byte("xa"))
-	if string(show) != "x" || string(s.flush()) != "a" {
+	s := NewStops([]string{"ab"})
+	show, _ := s.Add([]byte("xa"))
+	if string(show) != "x" || string(s.Flush()) != "a" {
 		t.Fatalf("shown %q", show)
 	}
-	if show, found := s.add([]byte("b")); string(show) != "b" || found {
+	if show, found := s.Add([]byte("b")); string(show) != "b" || found {
 		t.Errorf("shown %q, found %v", show, found)
 	}
 }
 
-// FuzzStops compares [stops] with [strings.Index], wherever the text is cut.
+// FuzzStops compares [Stops] with [strings.Index], wherever the text is cut.
 func FuzzStops(f *testing.F) {
 	f.Add("abcabcabd", "abcabd", "bcab", uint64(1))
 	f.Add("aaaa\nb", "\n", "aaaaa", uint64(2))

@@ -199,7 +199,8 @@ func answerOf(j *server.Job) *chatAnswer {
 	r := &chatReader{t: j.Server.Tokenizer, o: o, form: j.Server.Options.ChatForm, marker: j.Server.Options.ChatMarker,
 		ids:   j.Answer.IDs,
 		texts: plainTexts(j.Server.Tokenizer, j.Answer.IDs)}
-	if _, byText := j.Answer.Stop.(string); byText {
+	// vLLM's Harmony parser reads ids, so it shows the whole token in which a stop string ends.
+	if _, byText := j.Answer.Stop.(string); byText && r.form != ChatReasoning {
 		r.cut(len(j.Text(0, len(j.Answer.Texts))))
 	}
 	o.answer = r.read()

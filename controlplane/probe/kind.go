@@ -139,12 +139,18 @@ func (s *session) tryTag(ctx context.Context, kind backend.Kind, r backend.Reque
 	tag.Sequence()
 	tag.Star()
 	tag.Sequence()
-	tag.Const("<|channel|>analysis<|message|>")
-	tag.Text("<|end|>", "<|start|>", "<|channel|>", "<|message|>", "<|call|>")
-	tag.Const("<|end|><|start|>assistant")
+	tag.Token(tokenizer.Channel)
+	tag.Const("analysis")
+	tag.Token(tokenizer.Message)
+	tag.Tokens(tokenizer.End, tokenizer.Start, tokenizer.Channel, tokenizer.Message, tokenizer.Call, tokenizer.Return)
+	tag.Token(tokenizer.End)
+	tag.Token(tokenizer.Start)
+	tag.Const("assistant")
 	tag.Close()
 	tag.Close()
-	tag.Const(final)
+	tag.Token(tokenizer.Channel)
+	tag.Const("final")
+	tag.Token(tokenizer.Message)
 	tag.JSON(`{"type":"object","properties":{"probe":{"type":"integer"}},"required":["probe"],` +
 		`"additionalProperties":false}`)
 	tag.Close()
@@ -183,8 +189,13 @@ func (s *session) complete(ctx context.Context, kind backend.Kind, r *backend.Re
 		return c, errors.New(pools.Cause(err, err.Error()))
 	}
 	if status != http.StatusOK {
-		return c, fmt.Errorf("%s answers %d: %s", path, status,
-			engine.Clip(backend.ReadError(status, answer).Message))
+		failure := backend.ReadError(status, answer)
+		advice := ""
+		switch kind.Cause(failure) {
+		case backend.TagsRefused, backend.TagRefused: // it is no fault of the probe's tag
+			advice = "; start vLLM without the structured outputs backend guidance"
+		}
+		return c, fmt.Errorf("%s answers %d: %s%s", path, status, engine.Clip(failure.Message), advice)
 	}
 	if e := backend.BodyError(answer); e != nil {
 		return c, fmt.Errorf("its answer is an error: %s", engine.Clip(e.Message))

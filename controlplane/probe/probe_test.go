@@ -242,19 +242,26 @@ func TestLegacyVLLM(t *testing.T) {
 	}
 }
 
+// refusesTags is a server that answers with an error to a tag, and with a token to everything else.
+func refusesTags(failure, answer string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "structural_tag") {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error":`+failure+`}`)
+			return
+		}
+		_, _ = io.WriteString(w, answer)
+	}
+}
+
 // TestTag checks a server that ignores structural tags, and one that refuses them.
 func TestTag(t *testing.T) {
 	const ids = "data: {\"choices\":[{\"index\":0,\"token_ids\":[200005],\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
 	for want, page := range map[string]http.HandlerFunc{
-		"it ignores structural tags": says(200, ids),
-		"/v1/completions answers 400: what is structured_outputs?": func(w http.ResponseWriter, r *http.Request) {
-			if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "structural_tag") {
-				w.WriteHeader(400)
-				_, _ = io.WriteString(w, `{"error":"what is structured_outputs?"}`)
-				return
-			}
-			_, _ = io.WriteString(w, ids)
-		},
+		"it ignores structural tags":                               says(200, ids),
+		"/v1/completions answers 400: what is structured_outputs?": refusesTags(`"what is structured_outputs?"`, ids),
+		"/v1/completions answers 400: Invalid grammar specification: 'triggers'; start vLLM without the structured " +
+			"outputs backend guidance": refusesTags(`{"message":"Invalid grammar specification: 'triggers'"}`, ids),
 	} {
 		r, err := ask(t, sim.Options{}, map[string]http.HandlerFunc{contract.CompletionsPath: page})
 		if err != nil {

@@ -216,6 +216,9 @@ func TestPromptTrimmer(t *testing.T) {
 	}
 }
 
+// guidanceRefusal is what vLLM 0.32.0 with the backend guidance says to every tag.
+const guidanceRefusal = "Invalid grammar specification: 'triggers'"
+
 func TestVLLMCause(t *testing.T) {
 	for _, tt := range []struct {
 		e    Error
@@ -226,6 +229,8 @@ func TestVLLMCause(t *testing.T) {
 		{Error{Status: 400, Param: "max_tokens"}, OtherCause},
 		{Error{Status: 500, Param: "input_tokens"}, OtherCause},
 		{Error{Param: "n"}, OtherCause},
+		{Error{Status: 400, Message: guidanceRefusal}, TagsRefused}, {Error{Status: 500, Message: guidanceRefusal}, OtherCause},
+		{Error{Status: 400, Message: "Invalid structured_outputs structural_tag specification."}, OtherCause},
 	} {
 		if got := server(t).Cause(&tt.e); got != tt.want {
 			t.Errorf("%+v: %d, want %d", tt.e, got, tt.want)

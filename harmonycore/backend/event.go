@@ -208,4 +208,9 @@ const (
 	ContextExceeded
 	// ChoicesRefused means that the server does not generate this number of choices in one request.
 	ChoicesRefused
+	// TagsRefused means that the server takes no structural tag at all.
+	TagsRefused
+	// TagRefused means that the server does not take the request's structural tag. It does not say whether it takes
+	// others.
+	TagRefused
 )

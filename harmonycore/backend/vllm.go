@@ -1,6 +1,8 @@
 package backend
 
 import (
+	"strings"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
@@ -89,7 +91,9 @@ func appendMember(dst []byte, m Member) []byte {
 }
 
 // Cause looks at the parameter that vLLM's refusal names. The Python front end also names input_tokens if prompt and
-// max_tokens together do not fit. The Rust front end refuses every n but 1.
+// max_tokens together do not fit. The Rust front end refuses every n but 1. A server with the backend guidance has
+// parameters for none of its refusals, and fails at every tag for lack of the member triggers, which an older form of tags
+// had.
 func (vllm) Cause(e *Error) Cause {
 	switch {
 	case e.Status != 400:
@@ -98,10 +102,15 @@ func (vllm) Cause(e *Error) Cause {
 		return ContextExceeded
 	case e.Param == "n":
 		return ChoicesRefused
+	case strings.Contains(e.Message, lacksTriggers):
+		return TagsRefused
 	default:
 		return OtherCause
 	}
 }
+
+// lacksTriggers is what vLLM says of a tag under its backend guidance.
+const lacksTriggers = "Invalid grammar specification: 'triggers'"
 
 // readVLLM reads the data of one event. It reports whether it understood the data.
 func readVLLM(data []byte, e *Event) bool { return readCompletions(data, e, readVLLMChoice) }

@@ -50,12 +50,17 @@ func (vllmGenerate) AppendRequest(dst []byte, r *Request) []byte {
 func isSamplingParameter(name string) bool { return name != "cache_salt" && name != "priority" }
 
 // Cause looks at the parameter that the refusal names, and at the message. The engine refuses a prompt that does not
-// fit without a parameter and without a code, so only its words tell.
+// fit without a parameter and without a code, so only its words tell. With its default backend, auto, vLLM tries a tag that
+// xgrammar refuses with guidance, and answers with the words of that one. So they do not tell whether it takes other tags.
 func (vllmGenerate) Cause(e *Error) Cause {
 	if e.Status == 400 && e.Param == "" && strings.Contains(e.Message, "longer than the maximum model length") {
 		return ContextExceeded
 	}
-	return vllm{}.Cause(e)
+	cause := vllm{}.Cause(e)
+	if cause == TagsRefused {
+		return TagRefused
+	}
+	return cause
 }
 
 // readVLLMGenerate reads the data of one event. It reports whether it understood the data.

@@ -90,6 +90,7 @@ func TestVLLMGenerateCause(t *testing.T) {
 	}{
 		{Error{Status: 400, Message: long}, ContextExceeded}, {Error{Status: 500, Message: long}, OtherCause},
 		{Error{Status: 400, Message: "x"}, OtherCause}, {Error{Status: 400, Param: "n"}, ChoicesRefused},
+		{Error{Status: 400, Message: guidanceRefusal}, TagRefused},
 	} {
 		if got := (vllmGenerate{}).Cause(&tt.e); got != tt.want {
 			t.Errorf("%+v: %d", tt.e, got)

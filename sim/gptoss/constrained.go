@@ -202,8 +202,15 @@ func (f *Tag) arguments(found map[string]*Tag) {
 
 // called returns the function that a header names, or "".
 func (f *Tag) called() string {
-	if f.Type == "or" {
+	switch f.Type {
+	case "or":
 		return f.Elements[0].called()
+	case "sequence":
+		for _, e := range f.Elements {
+			if name := e.called(); name != "" {
+				return name
+			}
+		}
 	}
 	if f.Value == nil {
 		return ""
@@ -227,12 +234,12 @@ func (f *Tag) Texts() []string {
 			all = append(all, text)
 		}
 	case "const_string":
-		if !strings.Contains(*f.Value, "<|") {
-			all = append(all, *f.Value)
-		}
+		all = append(all, *f.Value)
 	}
 	for _, e := range f.Elements {
-		all = append(all, e.Texts()...)
+		if f.Type != "sequence" || e.Type != "const_string" { // it is part of a header
+			all = append(all, e.Texts()...)
+		}
 	}
 	if f.Content != nil {
 		all = append(all, f.Content.Texts()...)

@@ -13,10 +13,12 @@ import (
 )
 
 // Tag is one format of a structural tag, by xgrammar's rules. It supports the formats of xgrammar that can be
-// checked on text, and refuses all others.
+// checked on text and its tokens, and refuses all others. Like vLLM's front end it does not know tokens by their spelling.
 type Tag struct {
 	Type     string          `json:"type"`
-	Value    *string         `json:"value"`       // const_string
+	Value    *string         `json:"value"` // const_string
+	Token    *uint32         `json:"token"` // token
+	Excluded []uint32        `json:"exclude_tokens"`
 	Excludes []string        `json:"excludes"`    // any_text
 	Schema   json.RawMessage `json:"json_schema"` // json_schema
 	Elements []*Tag          `json:"elements"`    // sequence, or
@@ -64,7 +66,11 @@ func (f *Tag) compile() error {
 		if f.Value == nil {
 			return wrong("no value")
 		}
-	case "any_text":
+	case "token":
+		if f.Token == nil {
+			return wrong("no token")
+		}
+	case "any_text", "any_tokens":
 	case "json_schema":
 		schema, err := CompileSchema(f.Schema)
 		if err != nil {

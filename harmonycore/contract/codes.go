@@ -44,6 +44,7 @@ const (
 	CodeRateLimitExceeded        = "rate_limit_exceeded"
 	CodeServerModelNotFound      = "server_model_not_found"
 	CodeServerPathNotFound       = "server_path_not_found"
+	CodeServerRefusedTags        = "server_refused_structural_tag"
 	CodeServerOverloaded         = "server_overloaded"
 	CodeServerUnavailable        = "server_unavailable"
 	CodeServerTimeout            = "server_timeout"
@@ -51,6 +52,7 @@ const (
 	CodeAnswerTooLarge           = "answer_too_large"
 	CodeNoFinalChannel           = "no_final_channel"
 	CodeHarmonyParseError        = "harmony_parse_error"
+	CodeStructuredOutputBroken   = "structured_output_broken"
 	CodeGatewayOverloaded        = "gateway_overloaded"
 	CodeGatewayMisconfigured     = "gateway_misconfigured"
 )

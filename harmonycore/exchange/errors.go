@@ -219,6 +219,15 @@ func errHarmony(e *harmony.ParseError) *openai.Error {
 	}
 }
 
+// errBrokenForm is for an answer without the form that its server was to hold it to.
+func errBrokenForm() *openai.Error {
+	return &openai.Error{
+		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeStructuredOutputBroken,
+		Message: "The answer does not have the form that the inference server was to hold it to: " +
+			"its JSON breaks off, or the call is missing. Try again.",
+	}
+}
+
 // errServerModel is for a server that does not have the model under the name that the gateway asked for.
 func errServerModel(serverModel string) *openai.Error {
 	return &openai.Error{
@@ -253,6 +262,16 @@ func errServerPath(model *Model, status int) *openai.Error {
 	}
 	out.Message += "The kind may be wrong: harmony probe tells this gateway's operator the right one."
 	return out
+}
+
+// errServerTags is for a server that takes no structural tag, whatever the request.
+func errServerTags(kind string) *openai.Error {
+	return &openai.Error{
+		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerRefusedTags,
+		Message: "The inference server (" + kind + ") takes no structural tags, so it cannot be held to a form of the answer. " +
+			"This gateway's operator starts vLLM without the structured outputs backend guidance, " +
+			"or sets structured_outputs of the model to none.",
+	}
 }
 
 // isScaleOut reports whether a server's status may be the 403 of a vLLM without --enable-scale-out. For a wrong key vLLM

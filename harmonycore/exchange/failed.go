@@ -150,7 +150,14 @@ func refused(failed *backend.Error, model *Model, param string) (*openai.Error, 
 // not know, failure returns the error that the gateway itself would have returned.
 func (g *generation) failure(failed *backend.Error) *openai.Error {
 	out, cause := refused(failed, g.model, g.param())
-	if cause == backend.ChoicesRefused {
+	switch cause {
+	case backend.TagsRefused:
+		return errServerTags(g.kind.Facts().Name)
+	case backend.TagRefused:
+		out.Message = "The inference server cannot be held to the form of the answer. It refuses what it does not know in " +
+			"a JSON schema or a regular expression: simplify them. If it refuses every form, this gateway's operator finds " +
+			"out why with harmony probe."
+	case backend.ChoicesRefused:
 		out.Code, out.Param = contract.CodeChoicesNotSupported, "n"
 		out.Message = "The model's inference server (" + g.kind.Facts().Name + ") does not generate " +
 			strconv.Itoa(g.translated.Choices) + " choices in one request: it says \"" + clip(failed.Message) +

@@ -19,19 +19,28 @@ type idParser struct {
 	logprobs *logprobs
 	// ids collects the tokens and their logprobs if the client gets them. Otherwise it is nil.
 	ids *translate.TokenIDs
+	// held finds what does not have the form that the servers hold the answer to. It is nil if they hold it to none.
+	held *translate.Held
 	// received is the number of tokens received.
 	received int
 }
 
 func newIDParser(t *tokenizer.Tokenizer, r *translate.Request, answer translate.Choice) *idParser {
 	p := &idParser{check: harmony.NewStrictCheck(t), ids: r.TokenIDs()}
-	if !r.Logprobs {
-		p.stream = harmony.NewStreamParser(t, answer)
-		return p
+	if p.held = r.Held(answer); p.held != nil {
+		answer = p.held
 	}
-	p.logprobs = &logprobs{Choice: answer, t: t, top: r.TopLogprobs, done: true}
-	p.stream = harmony.NewStreamParser(t, p.logprobs)
-	p.logprobs.parser = p.stream
+	if r.Logprobs {
+		p.logprobs = &logprobs{Choice: answer, t: t, top: r.TopLogprobs, done: true}
+		answer = p.logprobs
+	}
+	p.stream = harmony.NewStreamParser(t, answer)
+	if p.held != nil {
+		p.stream.Within(p.held)
+	}
+	if p.logprobs != nil {
+		p.logprobs.parser = p.stream
+	}
 	return p
 }
 
@@ -67,6 +76,9 @@ func (p *idParser) take(g *generation, c *choice, event *backend.Event) *openai.
 		if p.process(event, at); p.stream.Opened() > maxMessages {
 			return errTooManyMessages()
 		}
+		if p.held != nil && p.held.Broken() {
+			return errBrokenForm()
+		}
 		g.withheld = g.withheld && id != tokenizer.Message
 		// Withheld text is not yet an answer that could end.
 		if c.gate != nil && !g.withheld && c.endedEarly() {
@@ -90,11 +102,15 @@ func (p *idParser) process(event *backend.Event, at int) {
 	p.logprobs.keep()
 }
 
-func (p *idParser) end(g *generation, _ backend.Finish) *openai.Error {
+func (p *idParser) end(g *generation, finish backend.Finish) *openai.Error {
 	if p.check.Finish(); g.strict && p.check.Err() != nil {
 		return errHarmony(p.check.Err())
 	}
 	p.stream.Finish()
+	// A limit, or a stop token of the client's, may cut the answer anywhere.
+	if p.held != nil && finish == backend.Stopped && len(g.hiddenStops) == 0 && p.held.Lacks() {
+		return errBrokenForm()
+	}
 	return nil
 }
 

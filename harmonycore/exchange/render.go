@@ -61,6 +61,9 @@ func (a *modelRequest) render(r *translate.Request, param string, scratch *Scrat
 	if failure != nil {
 		return rendered{}, failure
 	}
+	if tag != nil {
+		r.HoldTo(&r.Constraint)
+	}
 	out := rendered{tag: tag}
 	r.Constraint = translate.Constraint{}
 	scratch.reserve(a.size, a.context)

@@ -25,7 +25,9 @@ const (
 // content is in exactly one [Sink.Content]; no control token is in any; a closed message never changes.
 // [MaxHeaderTokens] bounds the memory.
 type machine struct {
-	sink  Sink
+	sink Sink
+	// form knows of messages that must go on. It may be nil.
+	form  Unfinished
 	state streamState
 	// stopped reports whether a stop token (return or call) ended the last message.
 	stopped bool
@@ -126,6 +128,8 @@ func (m *machine) control(id uint32) {
 	}
 	end, ends := endOf(id)
 	switch {
+	case m.state == inContent && end != EndedByReturn && end != EndedByCall && m.form != nil && m.form.Unfinished():
+		m.recoveries[StrayControl]++
 	case ends:
 		m.terminate(end)
 	case id == tokenizer.Start:

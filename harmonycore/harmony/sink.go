@@ -23,6 +23,13 @@ const (
 	EndedByCall
 )
 
+// Unfinished is a [Sink] that knows of a form of the open message. A server that holds a model to a form of text may let it
+// write control tokens into the text, and goes on with the same message (see [StreamParser.Within]).
+type Unfinished interface {
+	// Unfinished reports whether the open message must go on, because it does not have its form yet.
+	Unfinished() bool
+}
+
 // Sink receives a stream of messages from a parser. Each message is one [Sink.Open], a [Sink.Content] for each of its
 // tokens, and one [Sink.Close]. No text given to a Sink contains a control token.
 type Sink interface {

@@ -20,6 +20,10 @@ func NewStreamParser(t *tokenizer.Tokenizer, sink Sink) *StreamParser {
 	return p
 }
 
+// Within tells the parser of messages that must go on. In one the parser drops control tokens that would end it, or begin
+// another. Return and call end it all the same, since servers stop there.
+func (p *StreamParser) Within(form Unfinished) { p.form = form }
+
 // NewTranscriptParser returns a parser of a whole conversation, such as a prompt: its first token is a "<|start|>". In
 // a conversation a message may follow a call, and the stream may end after the header "<|start|>assistant".
 func NewTranscriptParser(t *tokenizer.Tokenizer, sink Sink) *StreamParser {

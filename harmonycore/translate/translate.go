@@ -66,6 +66,8 @@ type Request struct {
 	// HideReasoning reports whether the client wants the answer without reasoning.
 	HideReasoning bool
 
+	// form is what the servers hold the answer to. The zero value is nothing.
+	form    Form
 	answers contract.Answers
 	// reasoning selects the fields of Chat answers that carry reasoning.
 	reasoning openai.ReasoningFields

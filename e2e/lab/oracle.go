@@ -37,8 +37,21 @@ type OracleAnswer struct {
 	Text string   `json:"text"`
 }
 
+// The environments of the two implementations of Harmony: openai-harmony, the reference, and oss-harmony, which vLLM
+// uses.
+const (
+	OpenAIHarmony = "HARMONY_ORACLE_PYTHON"
+	OSSHarmony    = "HARMONY_OSS_PYTHON"
+)
+
 // AskOracle renders the requests by PyPI's openai-harmony.
 func AskOracle(t *testing.T, requests []OracleRequest) []OracleAnswer {
+	t.Helper()
+	return AskOracleOf(t, OpenAIHarmony, requests)
+}
+
+// AskOracleOf renders the requests by the implementation of an environment.
+func AskOracleOf(t *testing.T, environment string, requests []OracleRequest) []OracleAnswer {
 	t.Helper()
 	var in bytes.Buffer
 	for _, r := range requests {
@@ -48,7 +61,7 @@ func AskOracle(t *testing.T, requests []OracleRequest) []OracleAnswer {
 		}
 		in.Write(append(line, '\n'))
 	}
-	return askReference[OracleAnswer](t, "prompt.py", &in, len(requests))
+	return askReference[OracleAnswer](t, environment, "prompt.py", &in, len(requests))
 }
 
 // ReferenceMessage is a message as the reference reads it.
@@ -65,13 +78,13 @@ func ReadByReference(t *testing.T, answers [][]uint32) [][]ReferenceMessage {
 		}
 		in.Write(append(line, '\n'))
 	}
-	return askReference[[]ReferenceMessage](t, "parse.py", &in, len(answers))
+	return askReference[[]ReferenceMessage](t, OpenAIHarmony, "parse.py", &in, len(answers))
 }
 
 // askReference runs a program of the folder oracle, which answers each line of in with a line of JSON.
-func askReference[T any](t *testing.T, program string, in io.Reader, lines int) []T {
+func askReference[T any](t *testing.T, environment, program string, in io.Reader, lines int) []T {
 	t.Helper()
-	cmd := exec.Command(Tool(t, "HARMONY_ORACLE_PYTHON"), File("e2e/lab/oracle/"+program))
+	cmd := exec.Command(Tool(t, environment), File("e2e/lab/oracle/"+program))
 	cmd.Stdin = in
 	cmd.Env = append(os.Environ(), "TIKTOKEN_ENCODINGS_BASE="+vocabularyFolder(t))
 	var stderr bytes.Buffer

@@ -272,7 +272,7 @@ def chat(body):
     tools = [chat_tool(t) for _, t in shown([(None, t) for t in body.get("tools") or []], body.get("tool_choice"))]
     form = response_format(body.get("response_format") or guided(body))
     out = []
-    if instructions or tools or form:
+    if any(instructions) or tools or form:
         out.append(developer("\n\n".join(instructions), tools, form))
     names = Names()
     for m in messages:
@@ -425,7 +425,9 @@ def responses(body):
             elif item["role"] == "user":
                 out.append(user(item["content"]))
             else:
-                preamble = item.get("phase") == "commentary"
+                # Many clients drop the phase: then a text is a preamble if a call comes next.
+                rest = [i.get("type", "message") for i in items[position + 1:] if i.get("type") != "reasoning"]
+                preamble = item["phase"] == "commentary" if item.get("phase") else rest[:1] and rest[0].endswith("_call")
                 out.append(assistant("commentary" if preamble else "final", item["content"]))
     return out, (body.get("reasoning") or {}).get("effort")
 

@@ -31,7 +31,6 @@ func TestTagRefusals(t *testing.T) {
 	}
 	for _, format := range []string{
 		``, `null`, `{"type":"nope"}`, `{"type":"const_string"}`, `{"type":"const_string","value":1}`,
-		`{"type":"token"}`, `{"type":"token","token":"<|end|>"}`, `{"type":"any_tokens","exclude_tokens":["<|end|>"]}`,
 		`{"type":"const_string","value":"x","foo":1}`,
 		`{"type":"any_text","excludes":"x"}`, `{"type":"json_schema"}`, `{"type":"regex"}`, `{"type":"grammar"}`,
 		`{"type":"grammar","grammar":"root ::= x"}`, `{"type":"regex","pattern":"(?P<n>a)"}`,

@@ -3,10 +3,10 @@ package backend
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // Tag writes a structural tag. This is the language of xgrammar, which vLLM uses, for what a model may write. A tag is
-// a tree of formats, written here in the order in which they are read. [Tag.Const], [Tag.Token], [Tag.Tokens], [Tag.JSON],
-// [Tag.Regex] and [Tag.Grammar] write a leaf. The other formats hold every format up to their [Tag.Close].
+// a tree of formats, written here in the order in which they are read. [Tag.Const], [Tag.Text], [Tag.JSON], [Tag.Regex]
+// and [Tag.Grammar] write a leaf. The other formats hold every format up to their [Tag.Close].
 //
-//	format = const_string | token | any_tokens | json_schema | regex | grammar
+//	format = const_string | any_text | json_schema | regex | grammar
 //	       | sequence format* | or format* | star format | optional format
 //
 // [NewTag] makes a Tag. Only a sequence and an or may hold several formats.
@@ -65,24 +65,22 @@ func (t *Tag) Star() { t.open(`{"type":"star","content":`, "}") }
 // Optional opens a format that may be left out.
 func (t *Tag) Optional() { t.open(`{"type":"optional","content":`, "}") }
 
-// Const writes the format of exactly this text, in any tokens. A control token is not written by its spelling: a model
-// could then spell it in ordinary tokens. It is a [Tag.Token].
+// Const writes the format of exactly this text. A special token is written by its spelling.
 func (t *Tag) Const(text string) {
 	t.begin(`{"type":"const_string","value":`)
 	t.dst = append(rawjson.AppendString(t.dst, text), '}')
 }
 
-// Token writes the format of exactly this token. xgrammar also knows tokens by their spelling, but vLLM's front end
-// refuses that.
-func (t *Tag) Token(id uint32) {
-	t.begin(`{"type":"token","token":`)
-	t.dst = append(rawjson.AppendInt(t.dst, int64(id)), '}')
-}
-
-// Tokens writes the format of any number of tokens other than the excluded ones.
-func (t *Tag) Tokens(excluded ...uint32) {
-	t.begin(`{"type":"any_tokens","exclude_tokens":`)
-	t.dst = append(rawjson.AppendIDs(t.dst, excluded), '}')
+// Text writes the format of any text that contains no excluded text.
+func (t *Tag) Text(excluded ...string) {
+	t.begin(`{"type":"any_text","excludes":[`)
+	for i, text := range excluded {
+		if i > 0 {
+			t.dst = append(t.dst, ',')
+		}
+		t.dst = rawjson.AppendString(t.dst, text)
+	}
+	t.dst = append(t.dst, "]}"...)
 }
 
 // Regex writes the format of a text that matches the whole pattern. xgrammar supports no flags, lookaround, boundaries

@@ -12,8 +12,9 @@ import (
 // without such tags refuse to be held to them.
 func TestBuiltInTag(t *testing.T) {
 	head := func(recipient string) string {
-		return strings.NewReplacer("NAME", recipient, "commentary", "analysis").Replace(callTo) +
-			`{"type":"const_string","value":" code"},` + message
+		return `{"type":"sequence","elements":[{"type":"or","elements":[{"type":"const_string","value":"<|channel|>` +
+			`analysis to=` + recipient + `"},{"type":"const_string","value":" to=` + recipient + `<|channel|>analysis"}]},` +
+			`{"type":"const_string","value":" code<|message|>"},`
 	}
 	python := head("python") + strings.TrimSuffix(anyText, "}") + callEnd
 	exec := head("container.exec") + `{"type":"json_schema","json_schema":{"type":"object","properties":{"cmd":` +

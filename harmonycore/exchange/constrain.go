@@ -5,8 +5,17 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// The spellings of control tokens in a structural tag.
+const (
+	markStart     = "<|start|>"
+	markEnd       = "<|end|>"
+	markMessage   = "<|message|>"
+	markChannel   = "<|channel|>"
+	markConstrain = "<|constrain|>"
+	markCall      = "<|call|>"
 )
 
 // maxCallable is the greatest number of tools in a tag that requires a call. Each takes half a kilobyte of the tag,
@@ -40,7 +49,7 @@ func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (
 
 // appendTag writes the structural tag for what follows <|start|>assistant: any number of analysis messages, at most one
 // preamble, and then the wanted answer. No schema applies before the answer, since it would keep the model from
-// reasoning. Control tokens stand in it as tokens: text would let a model spell them letter by letter (RATIONALE.md#219).
+// reasoning.
 func appendTag(dst []byte, c *translate.Constraint) []byte {
 	t := backend.NewTag(dst)
 	t.Sequence()
@@ -56,9 +65,7 @@ func appendTag(dst []byte, c *translate.Constraint) []byte {
 	}
 	if !c.Forced {
 		t.Sequence()
-		t.Token(tokenizer.Channel)
-		t.Const("final")
-		t.Token(tokenizer.Message)
+		t.Const(markChannel + "final" + markMessage)
 		appendForm(&t, c)
 		t.Close()
 	}
@@ -83,27 +90,17 @@ func appendForm(t *backend.Tag, c *translate.Constraint) {
 		}
 		t.Close()
 	default:
-		appendText(t)
+		t.Text(markEnd, markStart, markChannel, markMessage, markCall)
 	}
 }
 
-// appendText writes any text: all tokens but those that a model would begin or end something with. Text that spells such
-// a token is only text.
-func appendText(t *backend.Tag) {
-	t.Tokens(tokenizer.End, tokenizer.Start, tokenizer.Channel, tokenizer.Message, tokenizer.Constrain, tokenizer.Call,
-		tokenizer.Return, tokenizer.EndOfText)
-}
-
-// appendAside writes a message that is not the answer, and the start of the next message.
+// appendAside writes a message that is not the answer, and the start of the next message. Its text may not contain a
+// token with which a model would begin something that the tag does not foresee.
 func appendAside(t *backend.Tag, channel string) {
 	t.Sequence()
-	t.Token(tokenizer.Channel)
-	t.Const(channel)
-	t.Token(tokenizer.Message)
-	appendText(t)
-	t.Token(tokenizer.End)
-	t.Token(tokenizer.Start)
-	t.Const("assistant")
+	t.Const(markChannel + channel + markMessage)
+	t.Text(markEnd, markStart, markChannel, markMessage, markCall)
+	t.Const(markEnd + markStart + "assistant")
 	t.Close()
 }
 
@@ -117,49 +114,32 @@ func appendCall(t *backend.Tag, c *translate.CallConstraint) {
 	recipient := " to=" + c.Recipient
 	t.Sequence()
 	t.Or()
-	t.Sequence()
-	t.Token(tokenizer.Channel)
-	t.Const(c.Channel + recipient)
+	t.Const(markChannel + c.Channel + recipient)
+	t.Const(recipient + markChannel + c.Channel)
 	t.Close()
-	t.Sequence()
-	t.Const(recipient)
-	t.Token(tokenizer.Channel)
-	t.Const(c.Channel)
-	t.Close()
-	t.Close()
-	appendContentType(t, c.ContentType)
-	t.Token(tokenizer.Message)
+	switch c.ContentType {
+	case "":
+		t.Const(markMessage)
+	case "json":
+		t.Or()
+		t.Const(" " + markConstrain + "json" + markMessage)
+		t.Const(" json" + markMessage)
+		t.Close()
+	default:
+		t.Const(" " + c.ContentType + markMessage)
+	}
 	switch {
 	case c.Pattern != "":
 		t.Regex(c.Pattern)
 	case c.Custom:
-		appendText(t)
+		t.Text(markEnd, markStart, markChannel, markMessage, markCall)
 	case c.Parameters == nil:
 		t.JSON(noArguments)
 	default:
 		t.JSON(string(c.Parameters.AppendJSON(nil)))
 	}
 	t.Optional()
-	t.Token(tokenizer.Call)
+	t.Const(markCall)
 	t.Close()
 	t.Close()
-}
-
-// appendContentType writes what a call's header names as the type of its content. The name json has a control token
-// before it or not.
-func appendContentType(t *backend.Tag, name string) {
-	switch name {
-	case "":
-	case "json":
-		t.Or()
-		t.Sequence()
-		t.Const(" ")
-		t.Token(tokenizer.Constrain)
-		t.Const("json")
-		t.Close()
-		t.Const(" json")
-		t.Close()
-	default:
-		t.Const(" " + name)
-	}
 }

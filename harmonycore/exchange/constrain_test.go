@@ -49,36 +49,33 @@ const (
 	required = `"tool_choice":"required"`
 )
 
-// The parts of a tag, written out once. The numbers are the ids of control tokens.
+// The parts of a tag, written out once.
 const (
-	anyText = `{"type":"any_tokens","exclude_tokens":[200007,200006,200005,200008,200003,200012,200002,199999]}`
-	channel = `{"type":"token","token":200005},`
-	message = `{"type":"token","token":200008},`
-	next    = `,{"type":"token","token":200007},{"type":"token","token":200006},{"type":"const_string","value":"assistant"}]}}`
-
-	thoughts = `{"type":"star","content":{"type":"sequence","elements":[` + channel +
-		`{"type":"const_string","value":"analysis"},` + message + anyText + next
-	preamble = `{"type":"optional","content":{"type":"sequence","elements":[` + channel +
-		`{"type":"const_string","value":"commentary"},` + message + anyText + next
-	callTo = `{"type":"sequence","elements":[{"type":"or","elements":[{"type":"sequence","elements":[` + channel +
-		`{"type":"const_string","value":"commentary to=NAME"}]},` +
-		`{"type":"sequence","elements":[{"type":"const_string","value":" to=NAME"},` + channel +
-		`{"type":"const_string","value":"commentary"}]}]},`
-	callHead = callTo + `{"type":"or","elements":[{"type":"sequence","elements":[{"type":"const_string","value":" "},` +
-		`{"type":"token","token":200003},{"type":"const_string","value":"json"}]},` +
-		`{"type":"const_string","value":" json"}]},` + message + `{"type":"json_schema","json_schema":`
-	callEnd   = `},{"type":"optional","content":{"type":"token","token":200012}}]}`
-	finalHead = `{"type":"sequence","elements":[` + channel + `{"type":"const_string","value":"final"},` + message
+	anyText  = `{"type":"any_text","excludes":["<|end|>","<|start|>","<|channel|>","<|message|>","<|call|>"]}`
+	thoughts = `{"type":"star","content":{"type":"sequence","elements":[{"type":"const_string","value":"<|channel|>` +
+		`analysis<|message|>"},` + anyText +
+		`,{"type":"const_string","value":"<|end|><|start|>assistant"}]}}`
+	preamble = `{"type":"optional","content":{"type":"sequence","elements":[{"type":"const_string","value":"<|channel|>` +
+		`commentary<|message|>"},` + anyText +
+		`,{"type":"const_string","value":"<|end|><|start|>assistant"}]}}`
+	callHead = `{"type":"sequence","elements":[{"type":"or","elements":[{"type":"const_string","value":"<|channel|>` +
+		`commentary to=functions.NAME"},` +
+		`{"type":"const_string","value":" to=functions.NAME<|channel|>commentary"}]},{"type":"or",` +
+		`"elements":[{"type":"const_string","value":" <|constrain|>json<|message|>"},` +
+		`{"type":"const_string","value":" json<|message|>"}]},{"type":"json_schema","json_schema":`
+	callEnd   = `},{"type":"optional","content":{"type":"const_string","value":"<|call|>"}}]}`
+	finalHead = `{"type":"sequence","elements":[{"type":"const_string","value":"<|channel|>final<|message|>"},`
 )
 
 func TestStructuralTags(t *testing.T) {
-	call := func(name, schema string) string {
-		return strings.ReplaceAll(callHead, "NAME", "functions."+name) + schema + callEnd
-	}
+	call := func(name, schema string) string { return strings.ReplaceAll(callHead, "NAME", name) + schema + callEnd }
 	f := call("f", `{"type":"object","properties":{"a":{"const":1.50}}}`)
 	g := call("g", noArguments)
 	text := finalHead + anyText + "]}"
-	pattern := strings.ReplaceAll(callTo, "NAME", "functions.p") + message +
+	pattern := `{"type":"sequence","elements":[{"type":"or","elements":[{"type":"const_string","value":"<|channel|>` +
+		`commentary to=functions.p"},` +
+		`{"type":"const_string","value":" to=functions.p<|channel|>commentary"}]},{"type":"const_string",` +
+		`"value":"<|message|>"},` +
 		`{"type":"regex","pattern":"(?:a)[^\\n]"` + callEnd
 	schema := finalHead + `{"type":"json_schema","json_schema":{"x":"\""}}]}`
 	for _, tt := range []struct {

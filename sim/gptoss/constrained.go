@@ -202,15 +202,8 @@ func (f *Tag) arguments(found map[string]*Tag) {
 
 // called returns the function that a header names, or "".
 func (f *Tag) called() string {
-	switch f.Type {
-	case "or":
+	if f.Type == "or" {
 		return f.Elements[0].called()
-	case "sequence":
-		for _, e := range f.Elements {
-			if name := e.called(); name != "" {
-				return name
-			}
-		}
 	}
 	if f.Value == nil {
 		return ""
@@ -234,12 +227,12 @@ func (f *Tag) Texts() []string {
 			all = append(all, text)
 		}
 	case "const_string":
-		all = append(all, *f.Value)
+		if !strings.Contains(*f.Value, "<|") {
+			all = append(all, *f.Value)
+		}
 	}
 	for _, e := range f.Elements {
-		if f.Type != "sequence" || e.Type != "const_string" { // it is part of a header
-			all = append(all, e.Texts()...)
-		}
+		all = append(all, e.Texts()...)
 	}
 	if f.Content != nil {
 		all = append(all, f.Content.Texts()...)

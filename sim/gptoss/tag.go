@@ -13,12 +13,10 @@ import (
 )
 
 // Tag is one format of a structural tag, by xgrammar's rules. It supports the formats of xgrammar that can be
-// checked on text and its tokens, and refuses all others. Like vLLM's front end it does not know tokens by their spelling.
+// checked on text, and refuses all others.
 type Tag struct {
 	Type     string          `json:"type"`
-	Value    *string         `json:"value"` // const_string
-	Token    *uint32         `json:"token"` // token
-	Excluded []uint32        `json:"exclude_tokens"`
+	Value    *string         `json:"value"`       // const_string
 	Excludes []string        `json:"excludes"`    // any_text
 	Schema   json.RawMessage `json:"json_schema"` // json_schema
 	Elements []*Tag          `json:"elements"`    // sequence, or
@@ -66,11 +64,7 @@ func (f *Tag) compile() error {
 		if f.Value == nil {
 			return wrong("no value")
 		}
-	case "token":
-		if f.Token == nil {
-			return wrong("no token")
-		}
-	case "any_text", "any_tokens":
+	case "any_text":
 	case "json_schema":
 		schema, err := CompileSchema(f.Schema)
 		if err != nil {

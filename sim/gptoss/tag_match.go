@@ -22,7 +22,7 @@ func (f *Tag) CheckAnswer(t *tokenizer.Tokenizer, ids []uint32) error {
 	if ended {
 		ids = ids[:len(ids)-1]
 	}
-	m := newTagMatcher(t, ids)
+	m := tagMatcher{text: t.DecodeString(ids)}
 	ends := m.ends(f, 0)
 	switch complete := slices.Contains(ends, len(m.text)); {
 	case complete, !ended && m.atEnd:
@@ -33,34 +33,13 @@ func (f *Tag) CheckAnswer(t *tokenizer.Tokenizer, ids []uint32) error {
 	return fmt.Errorf("the answer leaves the structural tag after %q", m.text[:m.furthest])
 }
 
-// tagMatcher finds all ways in which formats can match an answer.
+// tagMatcher finds all ways in which formats can match a text.
 type tagMatcher struct {
-	// text is the answer with its special tokens spelled out. tokens has the tokens by the places where they begin.
-	text   string
-	tokens map[int]token
+	text string
 	// furthest is how much of the text some way has matched. atEnd reports whether a way reached the end of the text and
 	// could continue.
 	furthest int
 	atEnd    bool
-}
-
-// token is a token of an answer, and the place behind it.
-type token struct {
-	id  uint32
-	end int
-}
-
-func newTagMatcher(t *tokenizer.Tokenizer, ids []uint32) *tagMatcher {
-	m := &tagMatcher{tokens: map[int]token{}}
-	var text []byte
-	for _, id := range ids {
-		begin := len(text)
-		spelling, _ := t.TokenBytes(id)
-		text = append(text, spelling...)
-		m.tokens[begin] = token{id, len(text)}
-	}
-	m.text = string(text)
-	return m
 }
 
 // ends returns the places at which a match of f can end that begins at from.
@@ -74,14 +53,6 @@ func (m *tagMatcher) ends(f *Tag, from int) []int {
 		}
 		m.atEnd = m.atEnd || strings.HasPrefix(*f.Value, rest)
 		return nil
-	case "token":
-		m.atEnd = m.atEnd || from == len(m.text)
-		if next, ok := m.tokens[from]; ok && next.id == *f.Token {
-			return []int{next.end}
-		}
-		return nil
-	case "any_tokens":
-		return m.anyTokens(f.Excluded, from)
 	case "any_text":
 		return m.anyText(f.Excludes, from)
 	case "json_schema":
@@ -125,21 +96,6 @@ func (m *tagMatcher) each(f *Tag, places []int) []int {
 func unique(places []int) []int {
 	slices.Sort(places)
 	return slices.Compact(places)
-}
-
-// anyTokens matches up to the end of any token before the first excluded one.
-func (m *tagMatcher) anyTokens(excluded []uint32, from int) []int {
-	places := []int{from}
-	for at := from; ; {
-		next, ok := m.tokens[at]
-		if !ok || slices.Contains(excluded, next.id) {
-			m.atEnd = m.atEnd || at == len(m.text)
-			m.furthest = max(m.furthest, at)
-			return places
-		}
-		at = next.end
-		places = append(places, at)
-	}
 }
 
 // anyText matches up to any place before the end of the first excluded text.

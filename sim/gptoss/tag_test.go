@@ -67,38 +67,3 @@ func TestCheckAnswerPattern(t *testing.T) {
 		}
 	}
 }
-
-// tokenTag is a tag whose control tokens are tokens: a call with any text, after any number of other messages.
-const tokenTag = `{"type":"structural_tag","format":{"type":"sequence","elements":[
-	{"type":"star","content":{"type":"sequence","elements":[{"type":"token","token":200005},
-		{"type":"const_string","value":"analysis"},{"type":"token","token":200008},
-		{"type":"any_tokens","exclude_tokens":[200007,200005]},{"type":"token","token":200007},
-		{"type":"token","token":200006},{"type":"const_string","value":"assistant"}]}},
-	{"type":"const_string","value":" to=functions.f"},{"type":"token","token":200008},{"type":"any_tokens","exclude_tokens":[200012]},
-	{"type":"optional","content":{"type":"token","token":200012}}]}}`
-
-// TestCheckAnswerTokens checks tags with tokens: an answer that spells a control token in ordinary ones has none there.
-func TestCheckAnswerTokens(t *testing.T) {
-	tag, err := ReadTag([]byte(tokenTag))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const reasoning, head = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant", " to=functions.f<|message|>"
-	ordinary := o200k.Tokenizer().AppendEncode(nil, "<|message|>")
-	for _, tt := range []struct {
-		ids []uint32
-		ok  bool
-	}{
-		{encode(head + "x<|call|>"), true}, {encode(reasoning + reasoning + head + "<|call|>"), true},
-		{encode(head), true}, {encode(reasoning + " to="), true}, {encode("<|channel|>analysis<|message|>Hm."), true},
-		{append(encode(" to=functions.f"), ordinary...), false},
-		{append(encode(head), ordinary...), true},
-		{append(encode("<|channel|>analysis"), ordinary...), false},
-		{encode("<|channel|>analysis<|message|>a<|channel|>"), false},
-		{encode(" to=functions.f<|return|>"), false}, {encode(head + "x<|call|>y"), false},
-	} {
-		if err := tag.CheckAnswer(o200k.Tokenizer(), tt.ids); (err == nil) != tt.ok {
-			t.Errorf("%q: %v", o200k.Tokenizer().DecodeString(tt.ids), err)
-		}
-	}
-}

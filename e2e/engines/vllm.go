@@ -20,7 +20,7 @@ import (
 )
 
 // VLLMModel is the name under which [StartVLLM] serves the puppet.
-const VLLMModel = "openai/gpt-oss-20b"
+const VLLMModel = "gpt-oss-120b"
 
 // VLLMOptions select the vLLM to start and its settings.
 type VLLMOptions struct {

@@ -5,24 +5,18 @@ package llamacpp
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/buger/jsonparser"
 
 	"github.com/harmonyedge/harmonyedge/e2e/cases"
 	"github.com/harmonyedge/harmonyedge/e2e/engines"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
-	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
 // TestCases runs the suite's scripts through Envoy with the filter that ships: every case whose request can carry its
@@ -43,7 +37,7 @@ func TestCases(t *testing.T) {
 		if mode != contract.ModeFull {
 			return // the engine is the same
 		}
-		with, why := carrying(t, c)
+		with, why := engines.Carry(t, c, contract.LlamaCPP)
 		if why != "" {
 			counts[why]++
 			return
@@ -84,156 +78,6 @@ var counted = regexp.MustCompile(`"(prompt_tokens|input_tokens|total_tokens|cach
 
 func agreeing(view string) string {
 	return counted.ReplaceAllString(strings.TrimSpace(cases.Fold(view)), `"$1":0`)
-}
-
-// mark is a text that the gateway renders as it is, and that no case has.
-const mark = "Says the puppet."
-
-// carrying returns the case with its script in the text of the request's last message, or why it cannot carry it.
-func carrying(t *testing.T, c *cases.Case) (*cases.Case, string) {
-	t.Helper()
-	switch {
-	case c.API() == "" || !strings.HasPrefix(c.Member("want"), "200"):
-		return nil, "no answer of a model"
-	case c.Settings["server_fault"] != "" || c.Settings["server_context"] != "" || c.Settings["front_end"] != "":
-		return nil, "about a server's fault, context or front end"
-	case c.Settings["context_length"] != "" || c.Settings["thinking_token_budget"] != "":
-		return nil, "about the context's length, or a server's limit on reasoning"
-	case c.ByChannels() && strings.Contains(c.Member("want"), `"conversation"`):
-		return nil, "an answer that repeats the request's text"
-	case strings.Contains(c.Member("want"), "\uFFFD"):
-		return nil, "a part of a character, of which the server shows nothing"
-	}
-	script, why := scriptOf(c)
-	if why != "" {
-		return nil, why
-	}
-	marked, ok := withText(c, mark)
-	if !ok {
-		return nil, "the last message is not a user's text or a tool's result"
-	}
-	sent := sentFor(t, marked.On(contract.LlamaCPP))
-	if sent.refused {
-		return marked, "" // the refusal is looked at
-	}
-	prompt := strings.Split(o200k.Tokenizer().DecodeString(sent.Prompt), mark)
-	if len(prompt) != 2 {
-		return nil, "the text is not rendered as it is"
-	}
-	if !slices.Equal(sent.Prompt, sentFor(t, marked).Prompt) {
-		return nil, "a call that begins in the prompt, which the cases with structured_outputs: none have"
-	}
-	ids := engines.Spell(script)
-	if !slices.ContainsFunc(ids, isEnd) && sent.Predict >= len(ids) {
-		return nil, "the script has no end"
-	}
-	text, err := engines.Text(script, prompt[1])
-	if err != nil {
-		return nil, "no text can spell the script"
-	}
-	with, _ := withText(c, text)
-	return with, ""
-}
-
-// sentRequest is what a server gets of a case's request.
-type sentRequest struct {
-	Prompt  []uint32 `json:"prompt"`
-	Predict int      `json:"n_predict"`
-	// refused reports whether it gets nothing, because the gateway refuses the request.
-	refused bool
-}
-
-// sentFor returns what the case's server gets.
-func sentFor(t *testing.T, c *cases.Case) (sent sentRequest) {
-	t.Helper()
-	config, err := c.Config("http://127.0.0.1:9") // never reached
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.Mode = contract.ModeFull
-	action, _ := c.Begin(exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: o200k.Tokenizer()}))
-	if action.Forward == nil {
-		return sentRequest{refused: true}
-	}
-	if err := json.Unmarshal(action.Forward.Body, &sent); err != nil {
-		t.Fatal(err)
-	}
-	return sent
-}
-
-// scriptOf returns the script of a case, with control tokens spelled, or why it is not one that a model can say.
-func scriptOf(c *cases.Case) (script, why string) {
-	lines := strings.Split(strings.TrimSpace(c.Member("script")), "\n")
-	var line struct {
-		Text   string          `json:"text"`
-		Tokens []uint32        `json:"tokens"`
-		Fault  json.RawMessage `json:"fault"`
-		Finish string          `json:"finish"`
-	}
-	if len(lines) != 1 || json.Unmarshal([]byte(lines[0]), &line) != nil {
-		return "", "no script of one line"
-	}
-	switch {
-	case line.Fault != nil || line.Finish != "":
-		return "", "about a server's fault, context or front end"
-	case line.Text != "":
-		return line.Text, ""
-	}
-	script = o200k.Tokenizer().DecodeString(line.Tokens)
-	if !slices.Equal(engines.Spell(script), line.Tokens) {
-		return "", "tokens that no text is encoded as"
-	}
-	return script, ""
-}
-
-// withText returns the case with another text of its last message. It reports false if that is not a user's text or a
-// tool's result. The rest of the request stays as it is, since answers repeat parts of it.
-func withText(c *cases.Case, text string) (*cases.Case, bool) {
-	at := lastText(c)
-	if at == nil {
-		return nil, false
-	}
-	body, err := jsonparser.Set(bytes.Clone(c.Body), []byte(lab.Quote(text)), at...)
-	with := *c
-	with.Body = body
-	return &with, err == nil
-}
-
-// lastText returns where the text of the last message is, or nil if that is not a user's text or a tool's result.
-func lastText(c *cases.Case) []string {
-	at := "messages"
-	if c.API() == "responses" {
-		at = "input"
-	}
-	if _, kind, _, err := jsonparser.Get(c.Body, at); err == nil && kind == jsonparser.String {
-		return []string{at}
-	}
-	last, count := []byte(nil), 0
-	if _, err := jsonparser.ArrayEach(c.Body, func(item []byte, _ jsonparser.ValueType, _ int, _ error) {
-		last, count = item, count+1
-	}, at); err != nil || count == 0 {
-		return nil
-	}
-	role, _ := jsonparser.GetString(last, "role")
-	kind, _ := jsonparser.GetString(last, "type")
-	path := []string{at, fmt.Sprintf("[%d]", count-1), "content"}
-	switch {
-	case role == "user" || role == "tool":
-	case kind == "function_call_output" || kind == "custom_tool_call_output":
-		path[2] = "output"
-	default:
-		return nil
-	}
-	switch content, kind, _, _ := jsonparser.Get(last, path[2]); kind {
-	case jsonparser.String:
-		return path
-	case jsonparser.Array:
-		_, _, _, err := jsonparser.Get(content, "[1]")
-		if _, alone := jsonparser.GetString(content, "[0]", "text"); alone == nil && err != nil {
-			return append(path, "[0]", "text")
-		}
-	}
-	return nil
 }
 
 // gateway starts an Envoy before the server.

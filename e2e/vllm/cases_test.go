@@ -1,0 +1,244 @@
+//go:build e2e && vllm
+
+package vllm
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/e2e/cases"
+	"github.com/harmonyedge/harmonyedge/e2e/engines"
+	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+// kinds are the kinds of servers that a vLLM of today is.
+var kinds = []string{contract.VLLM, contract.VLLMGenerate, contract.Text, contract.Chat}
+
+// TestCases runs the suite's scripts through both hosts of the shipped filter, before a real vLLM as a server of each of
+// its kinds: every case whose request can carry its script to the puppet in the text of its last message. The client
+// must see what it sees before the simulated vLLM, in whatever pieces. Requests that a kind cannot serve are refused.
+func TestCases(t *testing.T) {
+	v := servers.Shared(t, wideFlags...)
+	board := board{began: time.Now(), rows: map[string]map[string]string{}}
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			lab.OnProxies(t, func(t *testing.T, run lab.RunProxy) {
+				column := strings.TrimPrefix(t.Name(), "TestCases/")
+				cases.EachIn(t, contract.ModeFull, func(t *testing.T, c *cases.Case, _ string) *gateway {
+					return &gateway{start: sync.OnceValue(func() *hosts.Host {
+						config, err := c.On(kind).Config(v.URL)
+						if err != nil {
+							t.Fatal(err)
+						}
+						config.Models[0].ContextLength = contextLength
+						return run(t, config)
+					})}
+				}, func(t *testing.T, g *gateway, c *cases.Case, _ string) {
+					runCase(t, g, c, kind, column, &board)
+				})
+			})
+		})
+	}
+	board.print(t, v)
+	for column, told := range board.told() {
+		if told < leastTold[strings.Split(column, "/")[0]] {
+			t.Errorf("%s: only %d cases have been told by a real engine", column, told)
+		}
+	}
+}
+
+// contextLength is the --max-model-len of the servers.
+const contextLength = 16384
+
+// leastTold is how many cases each kind must at least tell.
+var leastTold = map[string]int{contract.VLLM: 140, contract.VLLMGenerate: 140, contract.Text: 100, contract.Chat: 60}
+
+// gateway is a host that starts with the first case that it is asked for.
+type gateway struct{ start func() *hosts.Host }
+
+// refusalCode finds the code of a refusal of what kinds of servers lack.
+var refusalCode = regexp.MustCompile(`"code":"(unsupported_parameter|unsupported_value|tool_choice_not_supported|` +
+	`choices_not_supported|control_token_in_text)"`)
+
+func runCase(t *testing.T, g *gateway, c *cases.Case, kind, column string, b *board) {
+	t.Helper()
+	with, why := engines.Carry(t, c, kind)
+	if why == "" && kind == contract.Chat {
+		why = notForChat(c)
+	}
+	if why != "" {
+		b.note(c.Name, column, "- "+why)
+		return
+	}
+	host := g.start()
+	t.Parallel()
+	own := &http.Client{Timeout: client.Timeout}
+	defer own.CloseIdleConnections()
+	got, err := with.Send(own, host.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := refusalCode.FindStringSubmatch(got); code != nil && strings.HasPrefix(got, "400") {
+		b.note(c.Name, column, "refused: "+code[1])
+		return
+	}
+	if got, want := agreeing(got, with, kind), agreeing(c.Member("want"), with, kind); got != want {
+		b.note(c.Name, column, "DIFFERS")
+		t.Errorf("the client sees\n%s\nwant\n%s", got, want)
+		return
+	}
+	b.note(c.Name, column, "equal")
+}
+
+// notForChat returns why a case is not run before vLLM as a chat server.
+func notForChat(c *cases.Case) string {
+	if c.API() == "chat" {
+		return "Chat requests pass: vLLM's own answer, see TestOwnChat"
+	}
+	return ""
+}
+
+var (
+	// counted are the counts of a prompt, which is longer with a script in it.
+	counted = regexp.MustCompile(`"(prompt_tokens|input_tokens|total_tokens|cached_tokens)":\d+`)
+	// estimated are counts that a server which answers in text does not tell.
+	estimated = regexp.MustCompile(`"(reasoning_tokens|completion_tokens|output_tokens)":\d+`)
+)
+
+// agreeing returns a view without what may differ before a real server.
+func agreeing(view string, c *cases.Case, kind string) string {
+	lines := strings.Split(strings.TrimSpace(view), "\n")
+	for i, line := range lines {
+		lines[i] = withoutNumbers(line)
+	}
+	view = counted.ReplaceAllString(cases.Fold(strings.Join(lines, "\n")), `"$1":0`)
+	view = strings.ReplaceAll(view, "("+kind+")", "("+contract.VLLM+")")
+	switch {
+	case kind == contract.Chat:
+		view = cases.LikeChat(view)
+	case c.ServerKind().EstimatesTokens():
+		view = estimated.ReplaceAllString(view, `"$1":0`)
+	}
+	return view
+}
+
+// withoutNumbers returns a line of an answer without the log probabilities, which the simulated server makes up.
+func withoutNumbers(line string) string {
+	if !strings.Contains(line, `"logprob":`) {
+		return line
+	}
+	prefix := ""
+	if rest, ok := strings.CutPrefix(line, "data: "); ok {
+		prefix, line = "data: ", rest
+	}
+	var value any
+	if json.Unmarshal([]byte(line), &value) != nil {
+		return prefix + line
+	}
+	dropNumbers(value)
+	encoded, _ := json.Marshal(value) // it was JSON
+	return prefix + string(encoded)
+}
+
+func dropNumbers(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, member := range value {
+			switch key {
+			case "logprob":
+				value[key] = 0
+			case "top_logprobs":
+				value[key] = nil
+			default:
+				dropNumbers(member)
+			}
+		}
+	case []any:
+		for _, element := range value {
+			dropNumbers(element)
+		}
+	}
+}
+
+// board has what has become of each case in each column, which is KIND/HOST.
+type board struct {
+	mu    sync.Mutex
+	began time.Time
+	rows  map[string]map[string]string
+}
+
+func (b *board) note(name, column, what string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rows[name] == nil {
+		b.rows[name] = map[string]string{}
+	}
+	b.rows[name][column] = what
+}
+
+// told counts, for each column, the cases that a real engine has told.
+func (b *board) told() map[string]int {
+	told := map[string]int{}
+	for _, row := range b.rows {
+		for column, what := range row {
+			if what == "equal" {
+				told[column]++
+			}
+		}
+	}
+	return told
+}
+
+// print prints how often what has become of the cases, and writes the whole table to $HARMONY_VLLM_TABLE.
+func (b *board) print(t *testing.T, v *engines.VLLM) {
+	t.Helper()
+	columns, counts := map[string]bool{}, map[string]map[string]int{}
+	for _, row := range b.rows {
+		for column, what := range row {
+			columns[column] = true
+			if counts[what] == nil {
+				counts[what] = map[string]int{}
+			}
+			counts[what][column]++
+		}
+	}
+	order := slices.Sorted(maps.Keys(columns))
+	var out strings.Builder
+	for _, column := range order {
+		fmt.Fprintf(&out, "%21s", column)
+	}
+	out.WriteString("\n")
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		for _, column := range order {
+			fmt.Fprintf(&out, "%21d", counts[what][column])
+		}
+		fmt.Fprintf(&out, "  %s\n", what)
+	}
+	t.Logf("%.0f s; vLLM has had %.1f GiB at most\n%s", time.Since(b.began).Seconds(), float64(v.Peak())/(1<<30), &out)
+	path := os.Getenv("HARMONY_VLLM_TABLE")
+	if path == "" {
+		return
+	}
+	table := "case\t" + strings.Join(order, "\t") + "\n"
+	for _, name := range slices.Sorted(maps.Keys(b.rows)) {
+		table += name
+		for _, column := range order {
+			table += "\t" + b.rows[name][column]
+		}
+		table += "\n"
+	}
+	if err := os.WriteFile(path, []byte(table), 0o644); err != nil {
+		t.Error(err)
+	}
+}

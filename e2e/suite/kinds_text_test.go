@@ -5,7 +5,6 @@ package suite
 import (
 	"bytes"
 	"regexp"
-	"strings"
 
 	"github.com/harmonyedge/harmonyedge/e2e/cases"
 )
@@ -39,26 +38,5 @@ func onlyPrinted(c *cases.Case) string {
 	if brokenOff.MatchString(c.Settings["server_fault"]) && bytes.Contains(c.Body, []byte(`"stream":true`)) {
 		return "an answer that breaks off, of which vLLM holds back the last characters"
 	}
-	return ambiguous[c.Name]
-}
-
-// ambiguous are the cases whose answers say something else when control tokens are hidden, each with the reason. Text
-// with control tokens says the same as ids in all of them.
-var ambiguous = map[string]string{}
-
-func init() {
-	for why, names := range map[string]string{
-		"nothing separates the name of a custom tool from its input": "chat_custom_lark chat_custom_tool_model " +
-			"chat_custom_tool_stream chat_custom_tool_whole events_custom_tool responses_custom_length " +
-			"responses_custom_regex_shown responses_custom_regex_whole responses_custom_stream responses_custom_whole " +
-			"responses_namespace_allowed responses_namespace_custom",
-		"a message without its <|start|>assistant is a part of the one before": "chat_missing_start responses_missing_start",
-		"a channel that gpt-oss does not have is a word":                       "chat_unknown_channel responses_unknown_channel",
-		"a header that is cut short is the end of the message before it":       "chat_length_header",
-		"a stray control token leaves no trace":                                "events_broken",
-	} {
-		for name := range strings.FieldsSeq(names) {
-			ambiguous[name] = why
-		}
-	}
+	return c.Ambiguous()
 }

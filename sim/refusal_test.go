@@ -43,10 +43,10 @@ func TestRefusals(t *testing.T) {
 		{"two prompts", `{"prompt":[[1],[2]]}`, 400, "BadRequestError", "prompt", "one prompt"},
 		{"object prompt", `{"prompt":{}}`, 400, "Bad Request", "body.prompt", "valid list"},
 		{"too long", `{"prompt":[` + long + `],"max_tokens":1}`, 400, "BadRequestError", "input_tokens",
-			"This model's maximum context length is 200 tokens. However, you requested 1 output tokens and your prompt " +
-				"contains at least 301 input tokens, for a total of at least 302 tokens."},
-		{"too much together", `{"prompt":[1,2],"max_tokens":199}`, 400, "BadRequestError", "input_tokens",
-			"for a total of at least 201 tokens"},
+			"This model's maximum context length is 200 tokens. However, your prompt contains 301 input tokens, which " +
+				"exceeds this limit even without any output tokens."},
+		{"fills the context", `{"prompt":[1` + strings.Repeat(",1", 199) + `],"max_tokens":1}`, 400, "BadRequestError",
+			"max_tokens", "max_tokens must be at least 1, got 0."},
 		{"max_tokens too large", `{"prompt":[1],"max_tokens":201}`, 400, "BadRequestError", "max_tokens",
 			"max_model_len=200"},
 		{"max_tokens 0", `{"prompt":[1],"max_tokens":0}`, 400, "BadRequestError", "max_tokens",

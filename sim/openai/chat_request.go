@@ -293,28 +293,24 @@ func (o *chatOptions) readChoice(q *chatRequest) *server.Refusal {
 		"The tool specified in `tool_choice` does not match any of the specified `tools`", 0)
 }
 
-// chatLength checks that the conversation fits the context. The default of the answer's length is the rest of it.
+// chatLength checks that the conversation fits the context. An answer has the rest of it at most, and by default.
 func chatLength(s *server.Server, q *chatRequest) *server.Refusal {
-	asked, want := q.MaxTokens, 0
+	if r := s.CheckPrompt(len(q.IDs)); r != nil {
+		return r
+	}
+	asked, room := q.MaxTokens, s.Options.MaxModelLen-len(q.IDs)
 	if q.MaxCompletionTokens != nil {
 		asked = q.MaxCompletionTokens
 	}
 	if asked != nil {
-		want = *asked
+		room = min(*asked, room)
 	}
-	q.MaxTokens = &want
-	if r := s.CheckLength(&q.Completion); r != nil {
-		return r
-	}
-	room := s.Options.MaxModelLen - len(q.IDs)
 	if room < 1 {
 		return server.BadRequest("max_tokens",
 			fmt.Sprintf("max_tokens must be at least 1, got %d. (parameter=max_tokens, value=%d)",
 				room, room))
 	}
-	if asked == nil {
-		q.MaxTokens = &room
-	}
+	q.MaxTokens = &room
 	return nil
 }
 

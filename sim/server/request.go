@@ -268,21 +268,35 @@ func ReadIDs(name string, raw json.RawMessage) ([]uint32, *Refusal) {
 	return ids, nil
 }
 
-// CheckLength makes vLLM's checks of the length of prompt and answer.
+// CheckLength makes vLLM's checks of the length of prompt and answer. An answer for which there is less room is shortened.
+// Of a prompt that fills the context the engine says that max_tokens is 0.
 func (s *Server) CheckLength(c *Completion) *Refusal {
 	maximum, want, have := s.Options.MaxModelLen, c.TokenLimit(), len(c.IDs)
 	if want > maximum {
 		return BadRequest("max_tokens", fmt.Sprintf("max_tokens=%d cannot be greater than max_model_len=%d. "+
 			"Please request fewer output tokens. (parameter=max_tokens, value=%d)", want, maximum, want))
 	}
-	if have+max(want, 0) > maximum {
-		return BadRequest("input_tokens", fmt.Sprintf("This model's maximum context length is %d tokens. However, you "+
-			"requested "+
-			"%d output tokens and your prompt contains at least %d input tokens, for a total of at least %d tokens. "+
-			"Please reduce the length of the input prompt or the number of requested output tokens. "+
-			"(parameter=input_tokens, value=%d)", maximum, want, have, have+want, have))
+	if r := s.CheckPrompt(have); r != nil {
+		return r
+	}
+	if room := maximum - have; want > room {
+		c.MaxTokens = &room
 	}
 	return nil
+}
+
+// CheckPrompt refuses a prompt that is longer than the context.
+func (s *Server) CheckPrompt(have int) *Refusal {
+	maximum, least := s.Options.MaxModelLen, ""
+	if have <= maximum {
+		return nil
+	}
+	if have == maximum+1 {
+		least = "at least " // texts are encoded so far
+	}
+	return BadRequest("input_tokens", fmt.Sprintf("This model's maximum context length is %d tokens. However, your prompt "+
+		"contains %s%d input tokens, which exceeds this limit even without any output tokens. Please reduce the length of "+
+		"the input prompt. (parameter=input_tokens, value=%d)", maximum, least, have, have))
 }
 
 func checkSampling(c *Completion) *Refusal {

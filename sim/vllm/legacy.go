@@ -37,14 +37,16 @@ func (legacy) Decode(s *server.Server, h http.Header, body []byte) (*server.Comp
 		body = server.MustJSON(members)
 	}
 	c, refused := s.Decode(h, body)
-	if refused != nil && refused.Param != nil && (*refused.Param == "input_tokens" || *refused.Param == "max_tokens") {
-		// Its refusals name no parameter.
-		refused = legacyLength(s, members)
+	if refused == nil || refused.Param != nil && (*refused.Param == "input_tokens" || *refused.Param == "max_tokens") {
+		// Its refusals name no parameter, and it shortens no answer.
+		if r := legacyLength(s, members); r != nil {
+			refused = r
+		}
 	}
 	return c, refused
 }
 
-// legacyLength returns 0.10.1's refusal of a request that does not fit the context.
+// legacyLength returns 0.10.1's refusal of a request that does not fit the context, or nil.
 func legacyLength(s *server.Server, members map[string]json.RawMessage) *server.Refusal {
 	c := &server.Completion{Prompt: members["prompt"]}
 	_ = json.Unmarshal(members["max_tokens"], &c.MaxTokens) // it has been decoded before
@@ -59,6 +61,8 @@ func legacyLength(s *server.Server, members map[string]json.RawMessage) *server.
 		return server.BadRequest("",
 			fmt.Sprintf("This model's maximum context length is %d tokens. However, your request has %d "+
 				"input tokens. Please reduce the length of the input messages.", maximum, have))
+	case have+want <= maximum:
+		return nil
 	}
 	return server.BadRequest("",
 		fmt.Sprintf("'max_tokens' or 'max_completion_tokens' is too large: %d. This model's maximum "+

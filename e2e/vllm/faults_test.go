@@ -35,7 +35,7 @@ func TestFaults(t *testing.T) {
 	})
 	t.Run("SIGTERM with --shutdown-timeout", func(t *testing.T) { table += draining(t) })
 	if !t.Failed() {
-		lab.CompareFaultTable(t, "real vLLM", table)
+		lab.ComparePageTable(t, "docs/faults.md", "make test-vllm ARGS=-update", "real vLLM", table)
 	}
 }
 

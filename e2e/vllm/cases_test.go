@@ -123,7 +123,7 @@ func init() {
 		"responses_logprobs_stream responses_stray_markers responses_reasoning_cap_whole responses_reasoning_cap_stream " +
 		"responses_own_whole responses_own_length responses_own_stream responses_no_header responses_missing_start " +
 		"responses_missing_end responses_length_builtin_whole responses_length_builtin_stream responses_doubled_header " +
-		"responses_builtin_browser") {
+		"responses_builtin_browser responses_token_ids_logprobs_whole") {
 		ownReading[name] = true
 	}
 }

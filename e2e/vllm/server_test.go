@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 // client gives up on what does not come. vLLM on busy cores is slow.
-var client = &http.Client{Timeout: 2 * time.Minute}
+var client = &http.Client{Timeout: 5 * time.Minute}
 
 // wideFlags are those of the server that most tests share: every path is served, and cached tokens are shown.
 var wideFlags = []string{"--enable-scale-out", "--enable-prompt-tokens-details", "--enable-auto-tool-choice",

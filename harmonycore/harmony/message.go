@@ -40,6 +40,13 @@ type Message struct {
 	// ContentType is for example "json", or "<|constrain|>json" with the control token.
 	ContentType Optional
 	Content     []Content
+	// RecipientLast reports whether the recipient stands behind the channel, where the model itself writes it. The
+	// reference renders it before the channel.
+	RecipientLast bool
+	// Sampled are the ids with which the model itself has written the message, from <|start|> on: the whole message, or
+	// its header alone, which ends with <|message|>. They are rendered in place of what they stand for. If the message has
+	// no end, or ends as a whole answer does, it gets the end that it has in a history.
+	Sampled []uint32
 }
 
 // Content is one item of a message. At most one of [Content.System] and [Content.Developer] is set. If neither is,

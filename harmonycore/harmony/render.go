@@ -230,6 +230,9 @@ func (w *messageWriter) word(dst []uint32, text string) []uint32 {
 }
 
 func (w *messageWriter) message(dst []uint32, m *Message) ([]uint32, error) {
+	if len(m.Sampled) > 0 {
+		return w.sampled(dst, m)
+	}
 	dst = append(dst, tokenizer.Start)
 	switch {
 	case m.Role == Tool && !m.Name.Set:
@@ -244,11 +247,14 @@ func (w *messageWriter) message(dst []uint32, m *Message) ([]uint32, error) {
 			dst = w.encode(dst, nameMark+m.Name.Value)
 		}
 	}
-	if m.Recipient.Set && m.Recipient.Value != everyone {
-		dst = w.encode(dst, " "+recipientMark+m.Recipient.Value)
+	if !m.RecipientLast {
+		dst = w.recipient(dst, m)
 	}
 	if m.Channel.Set {
 		dst = w.word(append(dst, tokenizer.Channel), m.Channel.Value)
+	}
+	if m.RecipientLast {
+		dst = w.recipient(dst, m)
 	}
 	if m.ContentType.Set {
 		if rest, ok := strings.CutPrefix(m.ContentType.Value, constrainSpelling); ok {
@@ -258,7 +264,11 @@ func (w *messageWriter) message(dst []uint32, m *Message) ([]uint32, error) {
 			dst = w.word(dst, " "+m.ContentType.Value)
 		}
 	}
-	dst = append(dst, tokenizer.Message)
+	return w.body(append(dst, tokenizer.Message), m)
+}
+
+// body appends the content and the end of a message.
+func (w *messageWriter) body(dst []uint32, m *Message) ([]uint32, error) {
 	for i := range m.Content {
 		text, err := w.content(m.Role, &m.Content[i])
 		if err != nil {
@@ -268,10 +278,22 @@ func (w *messageWriter) message(dst []uint32, m *Message) ([]uint32, error) {
 			break
 		}
 	}
+	return append(dst, m.end()), nil
+}
+
+// end returns the id that ends the message in a history.
+func (m *Message) end() uint32 {
 	if m.Role == Assistant && m.Recipient.Set {
-		return append(dst, tokenizer.Call), nil
+		return tokenizer.Call
 	}
-	return append(dst, tokenizer.End), nil
+	return tokenizer.End
+}
+
+func (w *messageWriter) recipient(dst []uint32, m *Message) []uint32 {
+	if !m.Recipient.Set || m.Recipient.Value == everyone {
+		return dst
+	}
+	return w.encode(dst, " "+recipientMark+m.Recipient.Value)
 }
 
 // content returns the text of a content. The text is valid until the next call.

@@ -16,13 +16,24 @@ type Bound struct {
 	Tenant string
 }
 
+// Form is what a sealed text is. It is the version that the text begins with, so one form does not open as another.
+type Form byte
+
+// The forms. 2 is that of a record.
+const (
+	// Text is reasoning as text.
+	Text Form = 1
+	// Message is reasoning as the ids with which the model has written it, and Turn a whole answer as such ids.
+	Message Form = 3
+	Turn    Form = 4
+)
+
 // A sealed text is URL-safe base64 of
 //
-//	version 1 | length of the id | the key's id | expiry, 8 bytes | nonce, 24 bytes | text and tag
+//	form | length of the id | the key's id | expiry, 8 bytes | nonce, 24 bytes | text and tag
 //
 // The tag covers everything before the nonce, and the [Bound].
 const (
-	version  = 1
 	overhead = chacha20poly1305.Overhead
 	// minLength is the length of an empty text sealed with an empty id.
 	minLength = 2 + expiryLength + chacha20poly1305.NonceSizeX + overhead
@@ -30,12 +41,17 @@ const (
 	expiryLength = 8
 )
 
-// Seal appends the sealed text to dst. It can be opened until expires, in Unix seconds. An error means that the host
-// has no random numbers.
+// Seal appends the sealed text to dst, in the form [Text]. It can be opened until expires, in Unix seconds. An error
+// means that the host has no random numbers.
 func (k *Keys) Seal(dst, text []byte, b Bound, expires int64) ([]byte, error) {
+	return k.SealAs(Text, dst, text, b, expires)
+}
+
+// SealAs is [Keys.Seal] in another form.
+func (k *Keys) SealAs(form Form, dst, text []byte, b Bound, expires int64) ([]byte, error) {
 	first := &k.keys[0]
 	sealed := make([]byte, 0, minLength+len(first.id)+len(text))
-	sealed = append(sealed, version, byte(len(first.id)))
+	sealed = append(sealed, byte(form), byte(len(first.id)))
 	sealed = append(sealed, first.id...)
 	sealed = appendTime(sealed, expires)
 	covered := b.appendTo(sealed)
@@ -60,14 +76,35 @@ var (
 	ErrExpired = errors.New("it has expired")
 )
 
-// Open returns the text that was sealed. It overwrites sealed and lies in its memory, because large copies are
-// expensive for the collector of a wasm VM. now is in Unix seconds.
+// Open returns the text that was sealed in the form [Text]. It overwrites sealed and lies in its memory, because large
+// copies are expensive for the collector of a wasm VM. now is in Unix seconds.
 func (k *Keys) Open(sealed []byte, b Bound, now int64) ([]byte, error) {
+	text, form, err := k.OpenAny(sealed, b, now)
+	if err == nil && form != Text {
+		return nil, ErrForeign
+	}
+	return text, err
+}
+
+// OpenAny is [Keys.Open] of a text in any form, which it returns too.
+func (k *Keys) OpenAny(sealed []byte, b Bound, now int64) ([]byte, Form, error) {
+	if len(sealed) == 0 {
+		return nil, 0, ErrForeign
+	}
+	text, err := k.open(sealed, b, now)
+	if err != nil {
+		return nil, 0, err
+	}
+	return text, Form(sealed[0]), nil
+}
+
+// open decodes sealed in its own memory. Its first byte is the form then.
+func (k *Keys) open(sealed []byte, b Bound, now int64) ([]byte, error) {
 	if bytes.IndexByte(sealed, '\n') >= 0 || bytes.IndexByte(sealed, '\r') >= 0 {
 		return nil, ErrForeign // even a strict decoder ignores line ends
 	}
 	n, err := urlBase64().Decode(sealed, sealed)
-	if err != nil || n < minLength || sealed[0] != version {
+	if err != nil || n < minLength || !isForm(sealed[0]) {
 		return nil, ErrForeign
 	}
 	sealed = sealed[:n]
@@ -91,6 +128,14 @@ func (k *Keys) Open(sealed []byte, b Bound, now int64) ([]byte, error) {
 		return nil, ErrExpired
 	}
 	return opened, nil
+}
+
+func isForm(version byte) bool {
+	switch Form(version) {
+	case Text, Message, Turn:
+		return true
+	}
+	return false
 }
 
 // appendTo appends the encoding of b to head. The tenant is hashed, because its header may be a secret.

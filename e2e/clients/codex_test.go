@@ -209,7 +209,7 @@ func (c *codex) checkPrompts(t *testing.T, requests []sim.Request) {
 	const (
 		assistant = "<|start|>assistant"
 		analysis  = assistant + "<|channel|>analysis<|message|>"
-		call      = assistant + " to=functions.exec_command<|channel|>commentary json<|message|>"
+		call      = assistant + "<|channel|>commentary to=functions.exec_command <|constrain|>json<|message|>"
 		result    = "<|start|>functions.exec_command to=assistant<|channel|>commentary<|message|>"
 
 		question = "Write a note and read it aloud.<|end|>"

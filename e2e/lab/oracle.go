@@ -25,10 +25,18 @@ type OracleRequest struct {
 	Effort string          `json:"effort"`
 	// DropCommentary is the setting drop_commentary_from_history.
 	DropCommentary bool `json:"drop_commentary"`
+	// History has the forms of past calls and results, each sampled or template.
+	History OracleHistory `json:"history"`
 	// Context is how many tokens the model takes.
 	Context int `json:"context"`
 	// Prefill says that the call of a named function is begun by the prompt.
 	Prefill bool `json:"prefill"`
+}
+
+// OracleHistory is the block history of a model's settings.
+type OracleHistory struct {
+	Calls   string `json:"calls"`
+	Results string `json:"results"`
 }
 
 // OracleAnswer is a prompt of the reference.

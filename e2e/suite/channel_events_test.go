@@ -217,7 +217,8 @@ func TestChannelEventsConversations(t *testing.T) {
 			if got := renderJSON(t, text); !slices.Equal(got, ids) {
 				t.Errorf("%s: %v", name, lab.SameIDs(got, ids))
 			}
-			asked, want = append(asked, lab.OracleRequest{API: "conversation", Body: text}), append(want, ids)
+			asked = append(asked, lab.OracleRequest{API: "conversation", Body: text, History: sampledCalls})
+			want = append(want, ids)
 		}
 	}
 	if len(asked) < 5 {
@@ -270,11 +271,23 @@ func promptOf(t *testing.T, c *cases.Case) []uint32 {
 	return sent.Prompt
 }
 
+// sampledCalls are the forms of calls and results by default.
+var sampledCalls = lab.OracleHistory{Calls: contract.HistorySampled, Results: contract.HistoryTemplate}
+
+// renderJSON renders a conversation with the calls as the model writes them. The JSON does not say where a recipient
+// stands, nor that a content type has a control token.
 func renderJSON(t *testing.T, conversation []byte) []uint32 {
 	t.Helper()
 	c, err := harmony.DecodeConversation(conversation)
 	if err != nil {
 		t.Fatalf("%v in %s", err, conversation)
+	}
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		m.RecipientLast = m.Role == harmony.Assistant && m.Recipient.Set
+		if m.RecipientLast && m.ContentType.Value == "json" {
+			m.ContentType.Value = "<|constrain|>json"
+		}
 	}
 	ids, err := harmony.NewRenderer(lab.Vocabulary).AppendCompletion(nil, c, harmony.Assistant, harmony.KeepAnalysis)
 	if err != nil {

@@ -4,6 +4,7 @@ package suite
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -123,6 +124,8 @@ func promptRequest(c *cases.Case) lab.OracleRequest {
 	if n, err := strconv.Atoi(c.Settings["context_length"]); err == nil {
 		r.Context = n
 	}
+	r.History = lab.OracleHistory{Calls: cmp.Or(c.Settings["calls"], sampledCalls.Calls),
+		Results: cmp.Or(c.Settings["results"], sampledCalls.Results)}
 	r.DropCommentary = c.Settings["drop_commentary_from_history"] == "true"
 	return r
 }

@@ -257,8 +257,8 @@ func TestTokenIDs(t *testing.T) {
 }
 
 // TestTokenIDsComeBack: over several turns a client sends all items back as they came. Servers that take conversations
-// get the ids and logprobs of each turn unchanged, on the message of that turn. A Harmony model gets the prompt that it
-// gets without them.
+// get the ids and logprobs of each turn unchanged, on the message of that turn. For a Harmony model's prompt see
+// [TestTurnsAsTheModelWroteThem].
 func TestTokenIDsComeBack(t *testing.T) {
 	runTraced(t, []string{tracedCall, tracedFinal, tracedCall, tracedFinal, tracedFinal},
 		func(t *testing.T, kind string, g *tracedGateway) {

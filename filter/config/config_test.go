@@ -15,6 +15,7 @@ func TestRoundTrip(t *testing.T) {
 	m.ReasoningEfforts, m.DropCommentaryFromHistory, m.ServerExtras = contract.Efforts{
 		None: "high", Minimal: contract.EffortRefuse, XHigh: "medium", Max: "low"}, true, []string{}
 	m.UnsupportedContent = contract.ContentDrop
+	m.History = contract.History{Calls: contract.HistoryTemplate, Results: contract.HistorySampled}
 	m.Answers = contract.Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true,
 		ReasoningSummary: contract.SummaryAlways, UndeclaredCalls: "content", MaxChoices: 4,
 		Strict: true, Events: contract.EventsChannels, RequireFinalChannel: true,
@@ -119,6 +120,7 @@ func TestRefusals(t *testing.T) {
 		{`{"schema":1,"models":[{"name":"a","reasoning_efforts":{"low":"high"}}]}`, "models[0].reasoning_efforts.low"},
 		{`{"schema":1,"models":[{"name":"a","reasoning_efforts":"low"}]}`, "models[0].reasoning_efforts"},
 		{`{"schema":1,"models":[{"name":"a","drop_commentary_from_history":1}]}`, "models[0].drop_commentary_from_history"},
+		{`{"schema":1,"models":[{"name":"a","history":{"calls":"as the model"}}]}`, "models[0].history.calls"},
 		{`{"schema":1,"models":[{"name":"a","unsupported_content":"keep"}]}`, "models[0].unsupported_content"},
 		{`{"schema":1,"models":[{"name":"a","server_extras":["top_k","ignore_eos"]}]}`, "models[0].server_extras[1]"},
 		{`{"schema":1,"models":[{"name":"a","server_extras":"top_k"}]}`, "models[0].server_extras"},

@@ -55,6 +55,8 @@ type ModelSettings struct {
 	ReasoningEfforts Efforts `yaml:"reasoning_efforts"`
 	// DropCommentaryFromHistory leaves the assistant's earlier preambles to calls out of the prompt.
 	DropCommentaryFromHistory bool `yaml:"drop_commentary_from_history"`
+	// History determines how calls and results of the past are written.
+	History History `yaml:"history"`
 	// UnsupportedContent is "refuse" or "drop": what happens to images, files and sound in a request. Empty: refuse.
 	UnsupportedContent string `yaml:"unsupported_content"`
 	// ServerExtras are the servers' own parameters that clients may use. Absent: the defaults. Empty: none.
@@ -91,6 +93,13 @@ type Efforts struct {
 	Minimal string `yaml:"minimal"`
 	XHigh   string `yaml:"xhigh"`
 	Max     string `yaml:"max"`
+}
+
+// History is about the calls and results in a conversation. Each is "sampled" or "template": in the form in which the
+// model writes it, the recipient behind the channel, or in that of the model's chat template. Empty: the default.
+type History struct {
+	Calls   string `yaml:"calls"`
+	Results string `yaml:"results"`
 }
 
 // Answers determines the form of a model's answers. An absent setting has the filter's default.
@@ -196,6 +205,7 @@ func (m *ModelSettings) Fields() []Field {
 		word("raw_prompts", &m.RawPrompts, RawPromptsDeny, RawPromptsDeny, RawPromptsAllow),
 		block("reasoning_efforts", m.ReasoningEfforts.Fields()),
 		flag("drop_commentary_from_history", &m.DropCommentaryFromHistory, false),
+		block("history", m.History.Fields()),
 		word("unsupported_content", &m.UnsupportedContent, ContentRefuse, ContentRefuse, ContentDrop),
 		list("server_extras", &m.ServerExtras, DefaultExtras(), KnownExtras()),
 		word("relay", &m.Relay, RelayOff, RelayOff, RelayFinish, RelayRetry),
@@ -226,6 +236,14 @@ func (e *Efforts) Fields() []Field {
 		word("minimal", &e.Minimal, EffortLow, words...),
 		word("xhigh", &e.XHigh, EffortHigh, words...),
 		word("max", &e.Max, EffortHigh, words...),
+	}
+}
+
+// Fields returns the settings of the block.
+func (h *History) Fields() []Field {
+	return []Field{
+		word("calls", &h.Calls, HistorySampled, HistorySampled, HistoryTemplate),
+		word("results", &h.Results, HistoryTemplate, HistorySampled, HistoryTemplate),
 	}
 }
 

@@ -51,6 +51,12 @@ const (
 	RawPromptsAllow = "allow"
 )
 
+// The values of [History.Calls] and [History.Results].
+const (
+	HistorySampled  = "sampled"
+	HistoryTemplate = "template"
+)
+
 // The values of [ModelSettings.UnsupportedContent]: an error, or a note to the model in place of each part.
 const (
 	ContentRefuse = "refuse"

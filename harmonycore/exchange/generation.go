@@ -223,6 +223,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	if ids != nil {
 		ids.SetPrompt(prompt)
 	}
+	keepSampled(model, r, rendered.prefilled)
 	g.begins(model, r, h)
 	g.addParsers()
 	report := &g.x.report

@@ -21,12 +21,25 @@ type idParser struct {
 	ids *translate.TokenIDs
 	// held finds what does not have the form that the servers hold the answer to. It is nil if they hold it to none.
 	held *translate.Held
+	// sampled collects the tokens alone. Otherwise it is nil.
+	sampled *translate.SampledIDs
+	// trail keeps the newest tokens, for reasoning that is sealed. Otherwise it is nil.
+	trail *translate.Trail
 	// received is the number of tokens received.
 	received int
 }
 
+// keepSampled makes an answer in token ids keep them, for clients that send them back. prefilled is the part of it that
+// the prompt ends with.
+func keepSampled(model *Model, r *translate.Request, prefilled []uint32) {
+	if !model.Kind.Facts().TextAnswers {
+		r.KeepSampledIDs(prefilled)
+		r.KeepTrail(prefilled)
+	}
+}
+
 func newIDParser(t *tokenizer.Tokenizer, r *translate.Request, answer translate.Choice) *idParser {
-	p := &idParser{check: harmony.NewStrictCheck(t), ids: r.TokenIDs()}
+	p := &idParser{check: harmony.NewStrictCheck(t), ids: r.TokenIDs(), sampled: r.SampledIDs(), trail: r.Trail()}
 	if p.held = r.Held(answer); p.held != nil {
 		answer = p.held
 	}
@@ -65,6 +78,12 @@ func (p *idParser) take(g *generation, c *choice, event *backend.Event) *openai.
 		if p.ids != nil {
 			p.ids.Add(id)
 			p.ids.AddLogprob(event.Logprobs[at].Logprob)
+		}
+		if p.sampled != nil {
+			p.sampled.Add(id)
+		}
+		if p.trail != nil {
+			p.trail.Add(id)
 		}
 		if len(g.hiddenStops) > 0 && slices.Contains(g.hiddenStops, id) {
 			continue

@@ -160,7 +160,8 @@ func (a *modelRequest) read(read reader, h Host) (*translate.Request, *openai.Er
 	o := &a.x.gateway.options
 	return read(a.body, &a.model.Model, translate.Env{
 		Now: h.Now / 1000, Date: dateOf(a.model.System.Date, h.Now), ID: h.ID,
-		Sealing:  translate.Sealing{Keys: o.SealKeys, Lifetime: int64(o.Seal.LifetimeS), Tenant: a.x.options.tenant},
-		Defaults: a.model.defaults, Overrides: a.model.overrides,
+		Sealing:   translate.Sealing{Keys: o.SealKeys, Lifetime: int64(o.Seal.LifetimeS), Tenant: a.x.options.tenant},
+		Tokenizer: o.Tokenizer,
+		Defaults:  a.model.defaults, Overrides: a.model.overrides,
 	})
 }

@@ -10,6 +10,10 @@ const includable = "'file_search_call.results', 'web_search_call.results', 'web_
 // IncludeMessages is the value of include that asks for [HarmonyMessages]. OpenAI's API does not have it.
 const IncludeMessages = "harmony.messages"
 
+// IncludeSampledIDs is the value of include that asks for the ids with which the model has written its answer. OpenAI's
+// API does not have it.
+const IncludeSampledIDs = "turn.sampled_ids"
+
 // NotIncludable returns the error for an unsupported value of include.
 func NotIncludable(at, name string) *Error { return notOneOf(at, name, includable) }
 
@@ -35,6 +39,8 @@ func (r *ResponsesRequest) readInclude(param string, v value) *Error {
 		switch name {
 		case "reasoning.encrypted_content":
 			r.SealedReasoning = true
+		case IncludeSampledIDs:
+			r.SampledIDs = true
 		case IncludeMessages:
 			r.MessagesAt = at
 		case "message.output_text.logprobs":

@@ -48,6 +48,9 @@ type InputItem struct {
 	// TokenIDs are what the answer that ended with this item was made of, if the client sends it. It is not checked. It
 	// lies in the body.
 	TokenIDs *TokenIDs
+	// SampledIDs are the same without the prompt's, in the gateway's own form ([IncludeSampledIDs]). They lie in the body
+	// and may be overwritten.
+	SampledIDs []byte
 }
 
 // readInput reads the input: a user's text, or items. It leaves out items that the model does not see.
@@ -88,6 +91,7 @@ type itemFields struct {
 	kind                                                                                            string
 	id, role, content, phase, summary, encrypted, callID, name, namespace, arguments, input, output value
 	tokenIDs                                                                                        *TokenIDs
+	sampledIDs                                                                                      value
 }
 
 // readItem reads an item. The model does not see an item whose Kind is 0.
@@ -98,6 +102,9 @@ func (r *ResponsesRequest) readItem(at string, v value) (InputItem, *Error) {
 	}
 	item, err := r.itemOf(&f, at, v)
 	item.TokenIDs = f.tokenIDs
+	if f.sampledIDs.kind == rawjson.String {
+		item.SampledIDs = f.sampledIDs.raw
+	}
 	return item, err
 }
 
@@ -130,6 +137,8 @@ func readItemFields(at string, v value) (f itemFields, err *Error) {
 			f.input = v
 		case "output":
 			f.output = v
+		case memberSampled:
+			f.sampledIDs = v
 		default:
 			readTokenIDs(&f.tokenIDs, key, v)
 		}

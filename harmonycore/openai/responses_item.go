@@ -56,7 +56,13 @@ type OutputItem struct {
 	Sealed []byte
 	// TokenIDs are what the answer was made of, on its last item. They are nil unless the operator has configured them.
 	TokenIDs *TokenIDs
+	// SampledIDs are the ids of the whole answer, on its last item, as JSON text. They are empty if the client has not
+	// asked for them.
+	SampledIDs []byte
 }
+
+// memberSampled is the member of [OutputItem.SampledIDs] and [InputItem.SampledIDs].
+const memberSampled = "sampled_ids"
 
 func (o *OutputItem) shape() *shape { return &shapes[o.Kind] }
 
@@ -122,6 +128,9 @@ func (o *OutputItem) append(dst []byte, content bool) []byte {
 	}
 	if content {
 		dst = o.TokenIDs.AppendMembers(dst)
+		if len(o.SampledIDs) > 0 {
+			dst = append(append(dst, `,"`+memberSampled+`":`...), o.SampledIDs...)
+		}
 	}
 	return append(dst, '}')
 }

@@ -38,6 +38,8 @@ type ResponsesRequest struct {
 	Truncate bool
 	// SealedReasoning asks for encrypted reasoning, which the client can send back but not read.
 	SealedReasoning bool
+	// SampledIDs asks for the ids with which the model has written its answer ([IncludeSampledIDs]).
+	SampledIDs bool
 	// MessagesAt is the place in the request that asks for [HarmonyMessages], or empty. It is the place of
 	// [IncludeMessages], or of vLLM's enable_response_messages.
 	MessagesAt string

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
@@ -122,6 +123,69 @@ func (v value) numbers(whole bool) (n int, ok bool) {
 	}
 	return n, true
 }
+
+// Count returns the number of sampled ids, or 0 if they are not an array of whole numbers.
+func (t *TokenIDs) Count() int {
+	n, ok := t.sampled.numbers(true)
+	if !ok {
+		return 0
+	}
+	return n
+}
+
+// maxHeaderIDs is the maximum length of the header of a message that a prompt ends with, in ids.
+const maxHeaderIDs = 256
+
+// AppendMessages appends the ids of the messages that were sampled, and before them those of the header's beginning
+// with which the prompt ends. So the first is that of <|start|>, which is start. It reports whether they could be read.
+// Without Check it is wrong to call it.
+func (t *TokenIDs) AppendMessages(dst []uint32, start uint32) ([]uint32, bool) {
+	header := t.prompt.lastFrom(strconv.FormatUint(uint64(start), 10))
+	from := len(dst)
+	dst, ok := appendNumbers(dst, header)
+	if !ok || len(dst) == from || len(dst)-from > maxHeaderIDs {
+		return dst[:from], false
+	}
+	return appendNumbers(dst, t.sampled.raw)
+}
+
+// lastFrom returns the end of an array, from the last number on that is spelled so. It is empty if there is none.
+func (v value) lastFrom(number string) []byte {
+	raw := v.raw
+	for {
+		at := bytes.LastIndex(raw, []byte(number))
+		if at < 0 {
+			return nil
+		}
+		end := at + len(number)
+		if (at == 0 || !isDigit(v.raw[at-1])) && (end == len(v.raw) || !isDigit(v.raw[end])) {
+			return v.raw[at:]
+		}
+		raw = raw[:end-1]
+	}
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// appendNumbers appends the numbers of an array, or of the end of one. It reports whether all of them may be ids.
+func appendNumbers(dst []uint32, raw []byte) ([]uint32, bool) {
+	for i := 0; i < len(raw); i++ {
+		if !isDigit(raw[i]) {
+			continue
+		}
+		id := uint32(0)
+		for ; i < len(raw) && isDigit(raw[i]); i++ {
+			if id = id*10 + uint32(raw[i]-'0'); id > maxID {
+				return dst, false
+			}
+		}
+		dst = append(dst, id)
+	}
+	return dst, true
+}
+
+// maxID is far above every id of a vocabulary.
+const maxID = 1 << 24
 
 // AppendMembers appends the members to an object's, which dst ends with. A nil t has none.
 func (t *TokenIDs) AppendMembers(dst []byte) []byte {

@@ -10,6 +10,12 @@ import (
 // codeType is the content type of calls of built-in tools, of those with JSON too: gpt-oss was trained so.
 const codeType = "code"
 
+// jsonType is the content type of calls of functions in the chat template, and constrainedJSON as the model writes it.
+const (
+	jsonType        = "json"
+	constrainedJSON = "<|constrain|>json"
+)
+
 // calledTool is a tool as the model addresses it. A function's full name begins with its namespace. The name of a
 // built-in tool is shown itself, such as browser.search or python.
 type calledTool struct {
@@ -43,7 +49,15 @@ func (t calledTool) contentType(custom bool) string {
 	case custom:
 		return ""
 	}
-	return "json"
+	return jsonType
+}
+
+// writtenType is contentType in a call of the history, as the model writes it if asSampled is set.
+func (t calledTool) writtenType(custom, asSampled bool) string {
+	if kind := t.contentType(custom); kind != jsonType || !asSampled {
+		return kind
+	}
+	return constrainedJSON
 }
 
 // builtInTools are the built-in tools that a request declares.

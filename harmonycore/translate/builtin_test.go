@@ -38,26 +38,26 @@ func TestBuiltInConversation(t *testing.T) {
 	const offered = `"tools":[{"type":"builtin","name":"python"},{"type":"namespace","name":"n","tools":[{"type":"function",` +
 		`"name":"python"}]},{"type":"builtin","name":"browser"}],`
 	const asCalls = `assistant|analysis: t
-assistant to=browser.search|analysis|code: {"query":"x"}
-assistant to=python|analysis|code: print(1)
+assistant|analysis to=browser.search|code: {"query":"x"}
+assistant|analysis to=python|code: print(1)
 tool:python to=assistant|analysis: 1
 
 tool:browser.search to=assistant|analysis: found
-assistant to=python|analysis|code: {"code":"2"}
+assistant|analysis to=python|code: {"code":"2"}
 tool:python to=assistant|analysis: 2
 `
 	const head, inFunctions = "system: {I 2024-06 2026-01-02 medium analysis/commentary/final", `assistant|analysis: t
-assistant to=functions.browser.search|commentary|json: {"query":"x"}
-assistant to=functions.python|commentary: print(1)
+assistant|commentary to=functions.browser.search|<|constrain|>json: {"query":"x"}
+assistant|commentary to=functions.python: print(1)
 tool:functions.python to=assistant|commentary: 1
 
 tool:functions.browser.search to=assistant|commentary: found
-assistant to=functions.python|commentary|json: {"code":"2"}
+assistant|commentary to=functions.python|<|constrain|>json: {"code":"2"}
 tool:functions.python to=assistant|commentary: 2
 `
 	functionCalls := func(name string) string {
-		return "assistant to=functions." + name + "|commentary|json: {}\ntool:functions." + name +
-			" to=assistant|commentary: 3\nassistant to=functions.python|commentary|json: {}\n" +
+		return "assistant|commentary to=functions." + name + "|<|constrain|>json: {}\ntool:functions." + name +
+			" to=assistant|commentary: 3\nassistant|commentary to=functions.python|<|constrain|>json: {}\n" +
 			"tool:functions.python to=assistant|commentary: 4\n"
 	}
 	for _, tt := range []struct{ name, members, want string }{

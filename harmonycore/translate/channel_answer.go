@@ -23,8 +23,7 @@ func (r *Request) ByChannels(scratch []byte) []byte {
 	if r.reasoning == openai.NoReasoning {
 		limit = 0
 	}
-	r.transcript, scratch = harmony.NewTranscript(scratch, &r.Conversation, harmony.DropBeforeLastFinal, limit)
-	return scratch
+	return r.transcribe(scratch, limit)
 }
 
 // ByChannelsAlone is [Request.ByChannels] for servers that take conversations. Their prompt is their own, so the events

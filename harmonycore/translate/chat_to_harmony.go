@@ -47,7 +47,8 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 		instructions = append(instructions, strings.Join(in.Messages[first].Content, ""))
 		first++
 	}
-	b := builder{dropCommentary: m.DropCommentaryFromHistory}
+	b := newBuilder(m, &env)
+	r.asSampled = b.asSampled
 	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools, schemas), &in.Format)
 	for i := range in.Messages {
 		if in.Messages[i].Role != openai.RoleAssistant {
@@ -61,8 +62,12 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 		if err := r.checkTokenIDs(in.Messages[i].TokenIDs, "messages", i); err != nil {
 			return nil, err
 		}
+		b.writing.from = len(b.messages)
 		if err := b.chatMessage(&in.Messages[i], i); err != nil {
 			return nil, err
+		}
+		if ids := in.Messages[i].TokenIDs; ids != nil && r.ids != nil && b.writing.t != nil {
+			b.writtenAs(b.writing.traced(ids), true)
 		}
 	}
 	r.Conversation.Messages = b.messages

@@ -20,6 +20,22 @@ type builder struct {
 	builtIns builtInTools
 	// dropCommentary reports whether the assistant's preambles are left out.
 	dropCommentary bool
+	// asSampled reports whether calls are written as the model itself writes them, and resultsAsSampled the same of
+	// results.
+	asSampled, resultsAsSampled bool
+	writing                     writing
+}
+
+func newBuilder(m *contract.Model, env *Env) builder {
+	b := builder{
+		dropCommentary:   m.DropCommentaryFromHistory,
+		asSampled:        m.History.Calls != contract.HistoryTemplate,
+		resultsAsSampled: m.History.Results == contract.HistorySampled,
+	}
+	if b.asSampled {
+		b.writing = writing{t: env.Tokenizer, left: 2 * m.ContextLength}
+	}
+	return b
 }
 
 // head adds the system message, and a developer message if there are instructions, tools or a form of the answer. The
@@ -70,6 +86,7 @@ func (b *builder) addInstructions(text string) {
 	if text == "" {
 		return
 	}
+	b.writing.leave()
 	b.messages = append(b.messages, harmony.Message{Role: harmony.Developer, Content: []harmony.Content{{
 		Developer: &harmony.DeveloperContent{Instructions: harmony.Some(text)},
 	}}})
@@ -82,11 +99,13 @@ func (b *builder) user(name string, parts []string) {
 		m.Name = harmony.Some(name)
 	}
 	b.turns = b.turns.addUser(len(b.messages))
+	b.writing.leave()
 	b.messages = append(b.messages, m)
 }
 
 // assistant adds the assistant's text on a channel. It leaves out a message without text.
 func (b *builder) assistant(channel string, parts []string) {
+	b.writing.header = nil
 	if channel == harmony.Commentary && b.dropCommentary {
 		return
 	}
@@ -100,9 +119,10 @@ func (b *builder) assistant(channel string, parts []string) {
 	}
 }
 
-// call adds the next call of the history. A function's content type is "json", as in the model's own chat template and
-// in vLLM: assistant to=functions.NAME<|channel|>commentary json<|message|>. The input of a custom tool has no content
-// type (RATIONALE.md#15). A built-in tool's is to=browser.search<|channel|>analysis code<|message|>.
+// call adds the next call of the history. The model writes <|channel|>commentary to=functions.NAME
+// <|constrain|>json<|message|>, as [harmony.Renderer.AppendCallHeader] does. Its chat template and vLLM write assistant
+// to=functions.NAME<|channel|>commentary json<|message|>. The input of a custom tool has no content type
+// (RATIONALE.md#15). A built-in tool's is code, on the channel analysis.
 func (b *builder) call(tool calledTool, arguments string, custom bool) {
 	if b.made < len(b.calls.list) {
 		b.calls.list[b.made].message = len(b.messages)
@@ -113,10 +133,13 @@ func (b *builder) call(tool calledTool, arguments string, custom bool) {
 		Recipient: harmony.Some(tool.recipient()),
 		Channel:   harmony.Some(tool.channel()),
 		Content:   harmony.Text(arguments),
+
+		RecipientLast: b.asSampled,
 	}
-	if kind := tool.contentType(custom); kind != "" {
+	if kind := tool.writtenType(custom, b.asSampled); kind != "" {
 		m.ContentType = harmony.Some(kind)
 	}
+	b.writing.begunBy(&m)
 	b.messages = append(b.messages, m)
 }
 
@@ -138,12 +161,15 @@ func noCall(param string) *openai.Error {
 }
 
 func (b *builder) addResult(tool calledTool, parts []string) {
+	b.writing.leave()
 	b.messages = append(b.messages, harmony.Message{
 		Role:      harmony.Tool,
 		Name:      harmony.Some(tool.recipient()),
 		Recipient: harmony.Some("assistant"),
 		Channel:   harmony.Some(tool.channel()),
 		Content:   harmony.Text(strings.Join(parts, "")),
+
+		RecipientLast: b.resultsAsSampled,
 	})
 }
 

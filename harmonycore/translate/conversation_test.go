@@ -17,14 +17,20 @@ var testModel = &contract.Model{Name: "gpt-oss-120b", ModelSettings: contract.Mo
 var testEnv = Env{Now: 1700000000, Date: harmony.Some("2026-01-02"), ID: "0123456789abcdef01234567"}
 
 // dump prints a conversation one message per line: role:name to=recipient|channel|content type: parts joined by +.
+// Where the recipient stands behind the channel, it is printed there.
 func dump(c *harmony.Conversation) string {
 	var b strings.Builder
 	for _, m := range c.Messages {
 		b.WriteString([...]string{"?", "user", "assistant", "system", "developer", "tool"}[m.Role])
-		for _, o := range []struct {
+		type field struct {
 			before string
 			value  harmony.Optional
-		}{{":", m.Name}, {" to=", m.Recipient}, {"|", m.Channel}, {"|", m.ContentType}} {
+		}
+		fields := []field{{":", m.Name}, {" to=", m.Recipient}, {"|", m.Channel}, {"|", m.ContentType}}
+		if m.RecipientLast {
+			fields[1], fields[2] = fields[2], fields[1]
+		}
+		for _, o := range fields {
 			if o.value.Set {
 				b.WriteString(o.before + o.value.Value)
 			}
@@ -98,7 +104,7 @@ func TestChatConversation(t *testing.T) {
 			systemLine + `developer: { functions=functions[ x() ]}
 user:ann: q
 assistant|commentary: no
-assistant to=functions.x|commentary: print
+assistant|commentary to=functions.x: print
 tool:functions.x to=assistant|commentary: r
 `,
 		},
@@ -116,8 +122,8 @@ tool:functions.x to=assistant|commentary: r
 			systemLine + `user: q
 assistant|analysis: think
 assistant|commentary: wait
-assistant to=functions.f|commentary|json: {}
-assistant to=functions.g|commentary|json: {1
+assistant|commentary to=functions.f|<|constrain|>json: {}
+assistant|commentary to=functions.g|<|constrain|>json: {1
 tool:functions.g to=assistant|commentary: r2
 tool:functions.f to=assistant|commentary: r1
 assistant|analysis: so
@@ -150,7 +156,7 @@ func TestDropCommentary(t *testing.T) {
 	m.DropCommentaryFromHistory = true
 	want := systemLine + `user: q
 assistant|analysis: t
-assistant to=functions.f|commentary|json: {}
+assistant|commentary to=functions.f|<|constrain|>json: {}
 tool:functions.f to=assistant|commentary: r
 assistant|final: done
 `
@@ -232,7 +238,7 @@ func TestResponsesConversation(t *testing.T) {
 			"input":[{"role":"user","content":"q"},{"type":"function_call","id":"fc_1","call_id":"c1","namespace":"n","name":"f","arguments":"{}","status":"completed"},{"type":"function_call_output","call_id":"c1","output":"r"}]`,
 			systemLine + `developer: { functions=functions[ f() g n__f ]}
 user: q
-assistant to=functions.n__f|commentary|json: {}
+assistant|commentary to=functions.n__f|<|constrain|>json: {}
 tool:functions.n__f to=assistant|commentary: r
 `,
 		},
@@ -245,8 +251,8 @@ tool:functions.n__f to=assistant|commentary: r
 			systemLine + `developer: { functions=functions[ run() n__run() ]}
 user: q
 assistant|commentary: wait
-assistant to=functions.run|commentary: print(1)
-assistant to=functions.n__run|commentary: 
+assistant|commentary to=functions.run: print(1)
+assistant|commentary to=functions.n__run: 
 tool:functions.n__run to=assistant|commentary: 2
 tool:functions.run to=assistant|commentary: 1
 `,
@@ -271,23 +277,23 @@ tool:functions.run to=assistant|commentary: 1
 			{"type":"unheard_of","role":"user","content":"n"},{"role":"assistant","content":"done"}]`,
 			systemLine + `user: q
 assistant|commentary: wait
-assistant to=functions.local_shell|commentary|json: {"command":["ls","a  b"]}
+assistant|commentary to=functions.local_shell|<|constrain|>json: {"command":["ls","a  b"]}
 tool:functions.local_shell to=assistant|commentary: {"stdout":"x"}
-assistant to=functions.local_shell|commentary|json: {"command":[]}
+assistant|commentary to=functions.local_shell|<|constrain|>json: {"command":[]}
 tool:functions.local_shell to=assistant|commentary: 
-assistant to=functions.shell|commentary|json: {"commands":["pwd"]}
-assistant to=functions.apply_patch|commentary|json: {"type":"delete_file","path":"p"}
-assistant to=functions.apply_patch|commentary|json: {"type":"delete_file","path":"\u00fc"}
+assistant|commentary to=functions.shell|<|constrain|>json: {"commands":["pwd"]}
+assistant|commentary to=functions.apply_patch|<|constrain|>json: {"type":"delete_file","path":"p"}
+assistant|commentary to=functions.apply_patch|<|constrain|>json: {"type":"delete_file","path":"\u00fc"}
 tool:functions.shell to=assistant|commentary: [{"stdout":"/\n","stderr":"","outcome":{"type":"exit","exit_code":0}}]
 ` + "tool:functions.apply_patch to=assistant|commentary: failed\nno \"ü\"" + `
 tool:functions.apply_patch to=assistant|commentary: completed
-assistant to=functions.web_search|commentary|json: {"type":"search","query":"w"}
+assistant|commentary to=functions.web_search|<|constrain|>json: {"type":"search","query":"w"}
 tool:functions.web_search to=assistant|commentary: completed
-assistant to=functions.f|commentary|json: {"a": 1}
+assistant|commentary to=functions.f|<|constrain|>json: {"a": 1}
 tool:functions.f to=assistant|commentary: r
-assistant to=functions.f|commentary|json: {}
+assistant|commentary to=functions.f|<|constrain|>json: {}
 tool:functions.f to=assistant|commentary: {"type":"x","code":1}
-assistant to=functions.f|commentary|json: {}
+assistant|commentary to=functions.f|<|constrain|>json: {}
 tool:functions.f to=assistant|commentary: incomplete
 assistant|final: done
 `,
@@ -313,7 +319,7 @@ assistant|final: done
 assistant|analysis: t
 assistant|commentary: wait
 assistant|analysis: s
-assistant to=functions.f|commentary|json: {}
+assistant|commentary to=functions.f|<|constrain|>json: {}
 tool:functions.f to=assistant|commentary: r
 assistant|commentary: hm
 assistant|final: no

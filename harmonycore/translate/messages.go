@@ -12,7 +12,18 @@ func (r *Request) KeepMessages(scratch []byte) []byte {
 	if !r.messages || r.answers.HideReasoning {
 		return scratch
 	}
-	r.transcript, scratch = harmony.NewTranscript(scratch, &r.Conversation, harmony.DropBeforeLastFinal, conversationLimit)
+	return r.transcribe(scratch, conversationLimit)
+}
+
+// transcribe begins the transcript with the messages that the model reads, for a client: without the control token of a
+// content type, as a parser reads it.
+func (r *Request) transcribe(scratch []byte, limit int) []byte {
+	for i := range r.Conversation.Messages {
+		if m := &r.Conversation.Messages[i]; m.ContentType.Value == constrainedJSON {
+			m.ContentType.Value = jsonType
+		}
+	}
+	r.transcript, scratch = harmony.NewTranscript(scratch, &r.Conversation, harmony.DropBeforeLastFinal, limit)
 	return scratch
 }
 

@@ -42,13 +42,17 @@ type responsesAnswer struct {
 	// unphased is the request's.
 	unphased bool
 	plain    []byte
+	// trail has the ids of the reasoning, or is nil. beforeCall reports whether a call comes after the item that closes.
+	trail      *Trail
+	beforeCall bool
 	// reasoning is the kind of item that carries reasoning.
 	reasoning openai.OutputKind
 	// read and written are the Harmony messages for the client, or nil if it did not ask for them.
 	read, written *harmony.Transcript
-	// ids are what the last item has. They are nil if no item has them. An item is then closed only when the next one
-	// opens or the answer ends, and closing is the status that it will have.
+	// ids and sampled are what the last item has. They are nil if no item has them. With one of them an item is closed only
+	// when the next one opens or the answer ends, and closing is the status that it will have.
 	ids     *TokenIDs
+	sampled *SampledIDs
 	closing string
 }
 
@@ -62,6 +66,8 @@ func newResponsesAnswer(r *Request) *responsesAnswer {
 
 		unphased: r.unphased,
 		ids:      r.ids,
+		sampled:  r.sampled,
+		trail:    r.trail,
 
 		reasoning: r.reasoningKind(),
 		response: openai.Response{
@@ -97,8 +103,11 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 	if a.ended {
 		return
 	}
+	a.beforeCall = h.Kind() == harmony.PartToolCall
 	a.closeItem(openai.StatusCompleted)
+	a.beforeCall = false
 	tool := a.open(h)
+	a.trail.opened(a.lane == reasoningLane)
 	if a.written != nil {
 		a.written.Open(a.historyHeader(h, tool))
 	}
@@ -191,7 +200,7 @@ const maxResponse = 8 << 20
 
 // Full implements [Answer].
 func (a *responsesAnswer) Full() bool {
-	size := len(a.response.Output) + len(a.item.Text) + len(a.plain) + a.ids.size()
+	size := len(a.response.Output) + len(a.item.Text) + len(a.plain) + a.ids.size() + a.sampled.size()
 	return a.logprobsInItems > maxLogprobs || size > maxResponse+a.logprobsInItems
 }
 
@@ -200,9 +209,12 @@ func (a *responsesAnswer) Close(end harmony.End) {
 	if a.written != nil {
 		a.written.Close(end)
 	}
+	a.trail.closed(a.lane == reasoningLane)
 	switch {
 	case end == harmony.Cut:
-	case a.ids != nil:
+	case a.trail != nil && a.item.Kind == a.reasoning && a.sealed:
+		a.closing = openai.StatusCompleted // the next header is sealed with it
+	case a.ids != nil || a.sampled != nil:
 		a.closing = openai.StatusCompleted // this may be the last item
 	default:
 		a.closeItem(openai.StatusCompleted)
@@ -222,7 +234,7 @@ func (a *responsesAnswer) closeItem(status string) {
 	}
 	a.item.Status = status
 	if len(a.item.Sealed) > 0 {
-		a.item.Sealed = a.env.Sealing.seal(a.plain, a.response.Model, a.env.Now)
+		a.item.Sealed = a.sealReasoning()
 	}
 	if a.stream {
 		a.out = a.events.AppendItemClosed(a.out, a.index, &a.item)
@@ -242,22 +254,22 @@ func (a *responsesAnswer) End(f Finish) {
 	if f != Stop {
 		status = openai.StatusIncomplete
 	}
-	if a.ids != nil {
+	if a.ids != nil || a.sampled != nil {
 		a.closeLast(status)
 		return
 	}
 	a.closeItem(status)
 }
 
-// closeLast closes the last item, which has the ids. If there is none, an empty message has them.
+// closeLast closes the last item, which has the ids. If there is none, an empty message has those of [TokenIDs].
 func (a *responsesAnswer) closeLast(status string) {
 	if a.ended {
 		return
 	}
-	before := a.index
-	a.item.TokenIDs = a.ids.members()
-	if a.closeItem(status); a.index == before {
-		ids := a.item.TokenIDs
+	before, ids := a.index, a.ids.members()
+	a.item.TokenIDs = ids
+	a.item.SampledIDs = a.sampled.member(&a.env.Sealing, a.response.Model, a.env.Now)
+	if a.closeItem(status); a.index == before && ids != nil {
 		a.emptyMessage()
 		a.item.TokenIDs = ids
 		a.closeItem(status)

@@ -186,7 +186,7 @@ func (s *spoken) readHistory(r *Request, builtIns []string) *openai.Error {
 // openReasoning puts the text of sealed reasoning into its item.
 func (s *spoken) openReasoning(r *Request, item *openai.InputItem) *openai.Error {
 	if len(item.Sealed) > 0 {
-		content, err := r.reasoningOf(item, placeOf(item))
+		content, err := r.reasoningText(item, placeOf(item))
 		if err != nil {
 			return err
 		}

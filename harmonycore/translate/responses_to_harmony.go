@@ -26,7 +26,7 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Choices: 1,
 		UnknownItems: in.UnknownItems, DroppedParts: in.Dropped.Count, Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs,
 		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
-		oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo,
+		oneCall: in.OneCall, sealed: in.SealedReasoning, wantsSampled: in.SampledIDs, echo: in.Echo,
 		messages: in.MessagesAt != "",
 	}
 	r.keepTokenIDs(m)
@@ -54,7 +54,9 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		instructions = append(instructions, strings.Join(in.Input[first].Content, ""))
 		first++
 	}
-	b := builder{dropCommentary: m.DropCommentaryFromHistory, builtIns: builtIns}
+	b := newBuilder(m, &env)
+	b.builtIns = builtIns
+	r.asSampled = b.asSampled
 	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools, schemas), &in.Format)
 	if in.Truncate {
 		b.turns = turns{len(b.messages)}
@@ -98,19 +100,24 @@ func (b *builder) item(input []openai.InputItem, i int, r *Request, renamed rena
 	at := "input[" + strconv.Itoa(item.Index) + "]"
 	switch item.Kind {
 	case openai.ItemReasoning:
-		return b.reasoning(item, at, r)
+		if err := b.reasoning(item, at, r); err != nil {
+			return err
+		}
 	case openai.ItemCall:
 		tool := b.called(item, renamed)
 		b.call(tool, item.Arguments, item.Custom)
+		b.endTurn(item, r)
 		if item.Answered {
 			b.addResult(tool, item.Content)
 		}
+		return nil
 	case openai.ItemCallOutput:
 		return b.result(item.CallID, item.Content, at+".call_id")
 	default:
 		switch item.Role {
 		case openai.RoleUser:
 			b.user("", item.Content)
+			return nil
 		case openai.RoleAssistant:
 			channel := harmony.Final
 			if isPreamble(input, i) {
@@ -119,8 +126,10 @@ func (b *builder) item(input []openai.InputItem, i int, r *Request, renamed rena
 			b.assistant(channel, item.Content)
 		default:
 			b.addInstructions(strings.Join(item.Content, ""))
+			return nil
 		}
 	}
+	b.endTurn(item, r)
 	return nil
 }
 

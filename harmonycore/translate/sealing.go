@@ -20,28 +20,44 @@ type Sealing struct {
 
 // reasoning adds an item of reasoning.
 func (b *builder) reasoning(item *openai.InputItem, at string, r *Request) *openai.Error {
-	content, err := r.reasoningOf(item, at)
-	if err == nil {
-		b.assistant(harmony.Analysis, content)
+	content, opened, err := r.reasoningOf(item, at)
+	switch {
+	case err != nil:
+		return err
+	case opened != nil:
+		b.sealedReasoning(opened)
+		return nil
+	case len(content) == 0:
+		b.writing.silent++
 	}
-	return err
+	b.assistant(harmony.Analysis, content)
+	return nil
 }
 
 // reasoningOf returns the text of an item of reasoning. It uses the sealed text and ignores the visible text next to
-// it, because only the sealed text is known to come from the model.
-func (r *Request) reasoningOf(item *openai.InputItem, at string) ([]string, *openai.Error) {
+// it, because only the sealed text is known to come from the model. Reasoning that was sealed as ids is opened, and not
+// returned as content.
+func (r *Request) reasoningOf(item *openai.InputItem, at string) ([]string, *openedReasoning, *openai.Error) {
 	sealing := &r.env.Sealing
 	if len(item.Sealed) == 0 || sealing.Keys == nil && len(item.Content) > 0 {
-		return item.Content, nil
+		return item.Content, nil, nil
 	}
 	if sealing.Keys == nil {
-		return nil, cannotOpen(at, "this gateway has no keys for it")
+		return nil, nil, cannotOpen(at, "this gateway has no keys for it")
 	}
-	text, err := sealing.Keys.Open(item.Sealed, sealing.bound(r.Model), r.env.Now)
+	text, form, err := sealing.Keys.OpenAny(item.Sealed, sealing.bound(r.Model), r.env.Now)
 	if err != nil {
-		return nil, cannotOpen(at, err.Error())
+		return nil, nil, cannotOpen(at, err.Error())
 	}
-	return []string{rawjson.Keep(text)}, nil
+	switch form {
+	case seal.Text:
+		return []string{rawjson.Keep(text)}, nil, nil
+	case seal.Message:
+		if opened, ok := r.openReasoning(text); ok {
+			return nil, opened, nil
+		}
+	}
+	return nil, nil, cannotOpen(at, seal.ErrForeign.Error())
 }
 
 func cannotOpen(at, why string) *openai.Error {
@@ -55,8 +71,13 @@ func (s *Sealing) bound(model string) seal.Bound { return seal.Bound{Model: mode
 
 // seal returns the text as an encrypted_content in JSON. It is null if there are no keys.
 func (s *Sealing) seal(text []byte, model string, now int64) []byte {
+	return s.sealAs(seal.Text, text, model, now)
+}
+
+// sealAs is seal for a text of another form.
+func (s *Sealing) sealAs(form seal.Form, text []byte, model string, now int64) []byte {
 	if s.Keys != nil {
-		if sealed, err := s.Keys.Seal([]byte{'"'}, text, s.bound(model), now+s.Lifetime); err == nil {
+		if sealed, err := s.Keys.SealAs(form, []byte{'"'}, text, s.bound(model), now+s.Lifetime); err == nil {
 			return append(sealed, '"')
 		}
 	}

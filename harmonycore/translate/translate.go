@@ -4,6 +4,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
 // API is one of OpenAI's APIs.
@@ -25,6 +26,8 @@ type Env struct {
 	ID string
 	// Sealing holds the keys and bounds of sealed reasoning.
 	Sealing Sealing
+	// Tokenizer reads the ids with which the model has written its earlier messages. If it is nil, they are not used.
+	Tokenizer *tokenizer.Tokenizer
 	// Defaults are the operator's, or nil if there are none.
 	Defaults *openai.Defaults
 	// Overrides are the operator's parameters in place of the client's, or nil if there are none.
@@ -75,9 +78,17 @@ type Request struct {
 	env       Env
 	// unphased reports whether nobody knows, while an answer is written, whether its text leads to a call: the servers
 	// take conversations, whose messages have no phase.
-	unphased      bool
-	includeUsage  bool
-	oneCall       bool
+	unphased     bool
+	includeUsage bool
+	oneCall      bool
+	// asSampled reports whether calls of the history are as the model writes them.
+	asSampled bool
+	// wantsSampled reports whether the client asks for the ids with which the model writes its answer, and sampled
+	// collects them.
+	wantsSampled bool
+	sampled      *SampledIDs
+	// trail keeps the ids of reasoning that is sealed.
+	trail         *Trail
 	tierRequested bool
 	sealed        bool
 	effort        harmony.Effort

@@ -48,6 +48,7 @@ models:
     raw_prompts: allow
     reasoning_efforts: { none: low, xhigh: refuse }
     drop_commentary_from_history: true
+    history: { calls: template, results: sampled }
     unsupported_content: drop
     server_extras: []
     aliases: [ gpt, "openai/*" ]
@@ -90,6 +91,7 @@ func TestParseWhole(t *testing.T) {
 				MaxReasoningTokens: 1000, ThinkingTokenBudget: true,
 				ControlTokens: "break", FallbackOnTimeoutMS: 1000,
 				RawPrompts: "allow", DropCommentaryFromHistory: true, UnsupportedContent: "drop", Relay: "off",
+				History:          contract.History{Calls: "template", Results: "sampled"},
 				ReasoningEfforts: contract.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
 				Aliases:          []string{"gpt", "openai/*"}, Translate: "all", Speaks: "auto",
 				ExtraBody: `{"ignore":["a"],"seed":1}`, Chat: contract.DefaultModel("").Chat,

@@ -123,7 +123,11 @@ var modelMeanings = map[string]about{
 	"reasoning_efforts.xhigh":      {meaning: "what becomes of the effort `xhigh`"},
 	"reasoning_efforts.max":        {meaning: "what becomes of the effort `max`"},
 	"drop_commentary_from_history": {meaning: "`true` leaves old preambles out of later prompts"},
-	"unsupported_content":          {meaning: "images, files and sound: `drop` leaves a note"},
+	"history.calls": {
+		meaning: "past [calls](requests.md#past-calls): `sampled` as the model writes them, `template` as its chat template"},
+	"history.results": {
+		meaning: "their [results](requests.md#past-calls), in the order of the chat template or with the channel first"},
+	"unsupported_content": {meaning: "images, files and sound: `drop` leaves a note"},
 	"relay": {
 		meaning: "`finish`, `retry`: the service is [between](responses-service.md#streams-that-always-end)"},
 	"aliases": {

@@ -31,6 +31,7 @@ var forPrompts = misplaced{
 	{"raw_prompts", "leave it out: clients' conversations reach the servers at " + contract.ChatPath},
 	{"reasoning_efforts", "leave it out: a client's effort goes to the servers as it is"},
 	{"drop_commentary_from_history", "leave it out"},
+	{"history", "leave it out: the servers' chat template writes calls and results"},
 	{"unsupported_content", "leave it out: images, files and sound go to the servers as they are"},
 	{"answers.strict", "leave it out"},
 	{"answers.harmony_messages", "leave it out"},

@@ -167,6 +167,7 @@ func TestRefusals(t *testing.T) {
 		{onChat("raw_prompts: allow"), "models[0].raw_prompts: is for servers that take prompts"},
 		{onChat("reasoning_efforts: {max: low}"), "models[0].reasoning_efforts.max: is for servers that take prompts"},
 		{onChat("drop_commentary_from_history: true"), "models[0].drop_commentary_from_history: is for servers"},
+		{onChat("history: {calls: template}"), "models[0].history.calls: is for servers that take prompts"},
 		{onChat("unsupported_content: drop"), "models[0].unsupported_content: is for servers that take prompts"},
 		{onChat("system: {date: omit}"), "models[0].system.date: is for servers that take prompts"},
 		{onChat("answers: {strict: true}"), "models[0].answers.strict: is for servers that take prompts"},

@@ -2,7 +2,7 @@
 
 JSON lines in: {"api": "chat"|"responses", "body": {...}, "date": "YYYY-MM-DD"|null, "effort": "medium",
 "drop_commentary": false, "context": 131072,
-"prefill": bool}, where context is how many tokens the model takes and prefill says that a named function's call is begun by the prompt; or
+"history": {"calls": "sampled", "results": "template"}, "prefill": bool}, where context is how many tokens the model takes and prefill says that a named function's call is begun by the prompt; or
 {"api": "conversation", "body": {...}} with a conversation in the reference's own JSON.
 JSON lines out: {"ids": [...], "text": "..."}.
 
@@ -13,6 +13,7 @@ last final answer of the assistant is left out.
 
 import json
 import pathlib
+import re
 import sys
 
 from openai_harmony import (
@@ -469,12 +470,49 @@ def without_oldest_turn(items):
     return None
 
 
+CALL = re.compile(r"<\|start\|>assistant to=([^ <]+)<\|channel\|>(\w+)( \w+)?<\|message\|>")
+RESULT = re.compile(r"<\|start\|>([^ <]+) to=assistant<\|channel\|>(\w+)<\|message\|>")
+START, MESSAGE = 200006, 200008
+
+
+def as_sampled(header, forms):
+    """A header as the model itself writes it: the channel, then who is called, and JSON behind its own token."""
+    call, result = CALL.fullmatch(header), RESULT.fullmatch(header)
+    if call and forms["calls"] == "sampled":
+        kind = {None: "", " json": " <|constrain|>json"}.get(call[3], call[3])
+        return f"<|start|>assistant<|channel|>{call[2]} to={call[1]}{kind}<|message|>"
+    if result and forms["results"] == "sampled":
+        return f"<|start|>{result[1]}<|channel|>{result[2]} to=assistant<|message|>"
+    return None
+
+
+def in_forms(ids, forms, encoding):
+    """The ids with the headers of calls and results in these forms. The reference has the order of the template only."""
+    out, at = [], 0
+    while at < len(ids):
+        if ids[at] == START and MESSAGE in ids[at:]:
+            end = ids.index(MESSAGE, at) + 1
+            written = as_sampled(encoding.decode(ids[at:end]), forms)
+            out += encoding.encode(written, allowed_special="all") if written else ids[at:end]
+            at = end
+        else:
+            out.append(ids[at])
+            at += 1
+    return out
+
+
+def rendered(case, encoding, config):
+    """The ids of the prompt, however long."""
+    ids = encoding.render_conversation_for_completion(conversation_of(case), Role.ASSISTANT, config)
+    return in_forms(ids, case.get("history") or {"calls": "template", "results": "template"}, encoding)
+
+
 def prompt_of(case, encoding):
     """The prompt, of which turn after turn goes if the request says so and it does not fit."""
     config = RenderConversationConfig(auto_drop_analysis=False)
     room = 1
     while True:
-        ids = encoding.render_conversation_for_completion(conversation_of(case), Role.ASSISTANT, config)
+        ids = rendered(case, encoding, config)
         body = case["body"]
         if body.get("truncation") != "auto" or len(ids) + room <= case["context"]:
             return ids

@@ -37,10 +37,12 @@ var extras = []string{"top_k", "min_p", "repetition_penalty", "min_tokens"}
 
 // renderBody appends the prompt of a request, or the error that its client gets.
 func (a *answerer) renderBody(dst []byte, q *request, api string, body []byte) []byte {
+	wantsTurns := false
 	model := completion.GPTOSS(modelOf(body))
 	model.Extras, model.StructuralTags = extras, true
 	if q.has(chatAPI) || q.has(responsesAPI) { // a line that is a body has no field of ours
 		model.Date = q.text("date")
+		wantsTurns = q.flag("turns", false)
 	}
 	if _, err := time.Parse(time.DateOnly, model.Date); model.Date != "" && err != nil {
 		q.fail("%q must be a day, such as 2026-01-31", "date")
@@ -48,14 +50,15 @@ func (a *answerer) renderBody(dst []byte, q *request, api string, body []byte) [
 	if q.err != nil {
 		return dst
 	}
-	t := completion.New(completion.Options{Tokenizer: a.t, Model: model})
-	prompt := t.ChatPrompt
-	if api == responsesAPI {
-		prompt = t.ResponsesPrompt
-	}
-	ids, err := prompt(body)
+	ids, err := a.prompt(model, api, body)
 	if err == nil {
-		return appendIDs(append(dst, `"completion":`...), ids)
+		dst = appendIDs(append(dst, `"completion":`...), ids)
+		if wantsTurns {
+			model.TemplateCalls = true
+			template, _ := a.prompt(model, api, body) // which no form of calls makes wrong
+			dst = appendTurns(append(dst, `,"turns":`...), ids, template)
+		}
+		return dst
 	}
 	var refused *completion.Error
 	if !errors.As(err, &refused) {
@@ -65,6 +68,15 @@ func (a *answerer) renderBody(dst []byte, q *request, api string, body []byte) [
 	dst = rawjson.AppendInt(append(dst, `"status":`...), int64(refused.Status))
 	members := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(string(refused.Body)), "{"), "}")
 	return append(append(dst, ','), members...)
+}
+
+// prompt returns the prompt of a request.
+func (a *answerer) prompt(model completion.Model, api string, body []byte) ([]uint32, error) {
+	t := completion.New(completion.Options{Tokenizer: a.t, Model: model})
+	if api == responsesAPI {
+		return t.ResponsesPrompt(body)
+	}
+	return t.ChatPrompt(body)
 }
 
 // modelOf returns the model that a body names. Without one, the API's own error says so.

@@ -44,6 +44,40 @@ func TestRenderBodies(t *testing.T) {
 	}
 }
 
+// TestTurns shows how many ids the form of the chat template costs: all of a turn's behind the first header that differs.
+func TestTurns(t *testing.T) {
+	const line = `{"chat":{"model":"m","messages":[{"role":"user","content":"q"},` +
+		`{"role":"assistant","content":"no call"},{"role":"user","content":"q"},` +
+		`{"role":"assistant","reasoning":"Hm.","tool_calls":[{"id":"a","type":"function","function":{"name":"f",` +
+		`"arguments":"{\"x\": [1,2]}"}},{"id":"b","type":"custom","custom":{"name":"g","input":"x"}}]},` +
+		`{"role":"tool","tool_call_id":"a","content":"r"},{"role":"tool","tool_call_id":"b","content":"r"},` +
+		`{"role":"assistant","content":"Wait.","tool_calls":[{"id":"c","type":"custom","custom":{"name":"g","input":""}}]},` +
+		`{"role":"tool","tool_call_id":"c","content":"r"}]},"turns":true}`
+	var out bytes.Buffer
+	if tally, err := Run(strings.NewReader(line), &out, Render, o200k.Tokenizer()); err != nil || tally.Failed > 0 {
+		t.Fatal(tally, err)
+	}
+	v := o200k.Tokenizer()
+	count := func(text string) int { return len(v.AppendEncodeSpecial(nil, text)) }
+	const (
+		thought = "<|start|>assistant<|channel|>analysis<|message|>Hm.<|end|>"
+		calls   = " to=functions.f<|channel|>commentary json<|message|>{\"x\": [1,2]}<|call|>" +
+			"<|start|>assistant to=functions.g<|channel|>commentary<|message|>x<|call|>"
+		preamble = "<|start|>assistant<|channel|>commentary<|message|>Wait.<|end|>"
+		empty    = " to=functions.g<|channel|>commentary<|message|><|call|>"
+		begun    = "<|start|>assistant"
+	)
+	type turn struct{ IDs, Again int }
+	var got struct{ Turns []turn }
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []turn{{count(thought + begun + calls), count(calls)}, {count(preamble + begun + empty), count(empty)}}
+	if !slices.Equal(got.Turns, want) {
+		t.Errorf("got %v, want %v", got.Turns, want)
+	}
+}
+
 // TestLargeBody shows that a body that the gateway refuses for its size gets the gateway's error.
 func TestLargeBody(t *testing.T) {
 	line := `{"model":"m","input":"` + strings.Repeat("x", 17<<20) + `"}`

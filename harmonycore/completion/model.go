@@ -23,6 +23,9 @@ type Model struct {
 	// StructuralTags reports whether the program enforces [Request.StructuralTag]. If it does not, requests that need it
 	// are refused: forced calls of one tool among several, JSON schemas and grammars.
 	StructuralTags bool
+	// TemplateCalls reports whether past calls are rendered as the model's chat template does. By default they are as the
+	// model itself writes them, which prefix caches have.
+	TemplateCalls bool
 }
 
 // GPTOSS returns a gpt-oss model with the settings that it was trained with. Clients call it by name.
@@ -41,6 +44,9 @@ func (m *Model) settings() contract.Model {
 	// The translation itself reads these two.
 	s.ServerExtras = append([]string{"stop_token_ids", "chat_template_kwargs"}, m.Extras...)
 	s.System.Identity, s.System.KnowledgeCutoff, s.System.Effort = m.Identity, m.KnowledgeCutoff, m.effort()
+	if m.TemplateCalls {
+		s.History.Calls = contract.HistoryTemplate
+	}
 	if m.Date != "" {
 		s.System.Date = m.Date
 	}

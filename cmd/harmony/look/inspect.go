@@ -59,7 +59,10 @@ makes of them for a gpt-oss model without settings of its own, or the status and
 may also be in a field, with the day that the system message has:
 
   {"id": 1, "chat": {…}, "date": "2026-01-31"}
-  {"id": 2, "responses": {…}, "date": "2026-01-31"}`,
+  {"id": 2, "responses": {…}, "date": "2026-01-31", "turns": true}
+
+With "turns" the answer also has, for each turn with calls, how many ids a server computes again if calls are rendered
+as the chat template does.`,
 			Example: `  echo '{"conversation":{"messages":[{"role":"user","content":"Hi"}]}}' | harmony inspect render
   echo '{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"}]}' | harmony inspect render`,
 		}),

@@ -1,10 +1,13 @@
 package exchange
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
 // heldBody is a request of an API whose answer servers hold to a form: a forced or a strict call, or JSON.
@@ -149,6 +152,48 @@ func TestServersWithoutTags(t *testing.T) {
 		if a.Head == nil || a.Head.Status != want.status || !strings.Contains(string(a.Body), `"code":"`+want.code+`"`) ||
 			!strings.Contains(string(a.Body), want.word) || strings.Contains(string(a.Body), "triggers") {
 			t.Errorf("%s: %+v %s", kind, a.Head, a.Body)
+		}
+	}
+}
+
+// TestSpelledMarkers: xgrammar matches a tag's text by ordinary tokens too, so a model whose favourite is blocked may spell
+// a control token. Where a tag is in force, the spelling in a header is that token. In all other text it is text.
+func TestSpelledMarkers(t *testing.T) {
+	const thought = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
+	encode := func(special, ordinary string) []uint32 {
+		return o200k.Tokenizer().AppendEncode(o200k.Tokenizer().AppendEncodeSpecial(nil, special), ordinary)
+	}
+	for _, tt := range []struct {
+		form string
+		ids  []uint32
+		want string
+	}{
+		{"custom", encode(thought+"<|channel|>commentary to=functions.c", "<|message|>40-fa"), `"input":"40-fa"`},
+		{"custom", encode(thought, "<|channel|>commentary to=functions.c<|message|>40-fa"), `"input":"40-fa"`},
+		{"custom", encode(thought, " to=functions.c<|channel|>commentary<|message|>40-fa"), `"input":"40-fa"`},
+		{"custom", encode("", "<|channel|>commentary to=functions.c<|message|>a <|message|> b"), `"input":"a <|message|> b"`},
+		{"forced", encode(thought, "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}"),
+			`"arguments":"{}"`},
+		{"JSON", encode(thought+"<|channel|>final", `<|message|>{"a":"<|end|>"}`), `"{\"a\":\"<|end|>\"}"`},
+		{"custom", encode("", "<|channel|>nothing"), `"code":"structured_output_broken"`},
+		{"free", encode("", "<|channel|>commentary to=functions.f<|message|>{}"), `<|channel|>commentary`},
+	} {
+		for _, path := range []string{contract.ChatPath, contract.ResponsesPath} {
+			g := testGateway(func(o *Options) { o.Models[0].StructuredOutputs = contract.StructuralTags })
+			x := forwarded(t, g, path, heldBody(path, tt.form, false))
+			x.ResponseHeaders(eventStream)
+			var events strings.Builder
+			for _, id := range append(tt.ids, tokenizer.Call) {
+				events.WriteString(`data: {"choices":[{"token_ids":[` + strconv.Itoa(int(id)) + "]}]}\n\n")
+			}
+			a := x.ResponseBody([]byte(events.String()+serverChunk(0, "", "stop")+serverDone), false)
+			got := string(a.Body)
+			if a.Reply != nil {
+				got = string(a.Reply.Body)
+			}
+			if !strings.Contains(got, tt.want) {
+				t.Errorf("%s, %s, %q: %s", path, tt.form, o200k.Tokenizer().DecodeString(tt.ids), got)
+			}
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package harmony
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+import (
+	"bytes"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
 
 // MaxHeaderTokens is the longest header that a [StreamParser] or a [TextParser] waits for. A longer header becomes
 // content. In a [TextParser] four bytes of text count as a token.
@@ -211,6 +215,9 @@ func (m *machine) countMissingStart() {
 
 func (m *machine) addToHeader(text []byte) {
 	m.head.add(text)
+	if m.form != nil && m.readSpelled() {
+		return
+	}
 	if m.head.headless() && !mayBeHeader(m.head.text) {
 		m.openImplicit()
 		return
@@ -291,4 +298,33 @@ func (m *machine) notAHeader() {
 	m.recoveries[StrayControl]++
 	m.state = inContent
 	m.deliverHeld(0)
+}
+
+// headerMarks are the control tokens of a header, and their spellings.
+var headerMarks = [...]struct {
+	id       uint32
+	spelling []byte
+}{
+	{tokenizer.Channel, []byte(channelSpelling)}, {tokenizer.Constrain, []byte(constrainSpelling)},
+	{tokenizer.Message, []byte("<|message|>")},
+}
+
+// readSpelled reads a control token that the header's text spells out. A server that holds a model to a form of text
+// takes the spelling for the token. readSpelled reports whether there is one, or the beginning of one where nothing else
+// can be a header.
+func (m *machine) readSpelled() bool {
+	for _, mark := range headerMarks {
+		at := bytes.Index(m.head.text, mark.spelling)
+		if at < 0 {
+			continue
+		}
+		m.recoveries[LooseWords]++
+		rest := bytes.Clone(m.head.text[at+len(mark.spelling):])
+		m.head.cut(at)
+		if m.control(mark.id); len(rest) > 0 {
+			m.ordinary(rest)
+		}
+		return true
+	}
+	return m.head.headless() && isProperPrefix(m.head.text, channelSpelling)
 }

@@ -21,7 +21,8 @@ func NewStreamParser(t *tokenizer.Tokenizer, sink Sink) *StreamParser {
 }
 
 // Within tells the parser of messages that must go on. In one the parser drops control tokens that would end it, or begin
-// another. Return and call end it all the same, since servers stop there.
+// another. Return and call end it all the same, since servers stop there. In headers it reads control tokens that are
+// spelled in ordinary tokens, which such a server takes for the same.
 func (p *StreamParser) Within(form Unfinished) { p.form = form }
 
 // NewTranscriptParser returns a parser of a whole conversation, such as a prompt: its first token is a "<|start|>". In

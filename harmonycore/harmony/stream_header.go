@@ -58,6 +58,14 @@ func (b *headerBuffer) tokensOf(text []byte, ordinary, control int) int {
 	return ordinary + control
 }
 
+// cut drops the text from the byte at on. The tokens that it came from still count.
+func (b *headerBuffer) cut(at int) {
+	b.text = b.text[:at]
+	for i := range b.ends {
+		b.ends[i] = min(b.ends[i], at)
+	}
+}
+
 func (b *headerBuffer) mark(id uint32) {
 	b.marks = append(b.marks, headerMark{id, len(b.text)})
 	b.tokens++

@@ -30,6 +30,9 @@ var puppet = sync.OnceValue(func() (p struct {
 // Distance returns how many tokens before the end of a prompt the script begins. A script cannot be longer.
 func Distance() int { return puppet().Distance }
 
+// Letters returns the letter that stands for each control token, by the token's spelling.
+func Letters() map[string]string { return puppet().Letters }
+
 // GenerationPrompt is the end of a rendered conversation, after the text of its last message.
 const GenerationPrompt = "<|end|><|start|>assistant"
 

@@ -125,7 +125,7 @@ func TestCaptures(t *testing.T) {
 	}
 }
 
-func checkCapture(t *testing.T, s *Server, c capture) {
+func checkCapture(t *testing.T, s *engines.LlamaCPP, c capture) {
 	t.Helper()
 	request, body := captured(t, s, c)
 	if c.name == cachedAnswer {
@@ -150,7 +150,7 @@ func checkCapture(t *testing.T, s *Server, c capture) {
 	keep(t, c.name+".response", bytes.ReplaceAll(answer.Bytes(), []byte(os.Getenv("HARMONY_LLAMACPP")), []byte("/models")))
 }
 
-func captured(t *testing.T, s *Server, c capture) (*http.Request, []byte) {
+func captured(t *testing.T, s *engines.LlamaCPP, c capture) (*http.Request, []byte) {
 	t.Helper()
 	method, body := http.MethodPost, []byte(nil)
 	switch with := c.body.(type) {

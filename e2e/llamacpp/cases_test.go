@@ -81,7 +81,7 @@ func agreeing(view string) string {
 }
 
 // gateway starts an Envoy before the server.
-func gateway(t *testing.T, s *Server) *hosts.Host {
+func gateway(t *testing.T, s *engines.LlamaCPP) *hosts.Host {
 	t.Helper()
 	c := cases.Case{Settings: map[string]string{}}
 	config, err := c.On(contract.LlamaCPP).Config(s.URL)

@@ -21,7 +21,7 @@ import (
 var chatTemplate = []string{"--jinja", "--chat-template-file", "testdata/chat.jinja"}
 
 // chatGateway starts an Envoy before the server's conversations.
-func chatGateway(t *testing.T, s *Server, settings map[string]string) *hosts.Host {
+func chatGateway(t *testing.T, s *engines.LlamaCPP, settings map[string]string) *hosts.Host {
 	t.Helper()
 	c := cases.Case{Settings: settings}
 	config, err := c.On(contract.Chat).Config(s.URL)

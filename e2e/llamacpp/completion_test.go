@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/harmonyedge/harmonyedge/e2e/engines"
 )
 
 // startLimit is how long the server may take to serve, and answerLimit how long an answer may take, on a busy machine.
@@ -21,13 +23,13 @@ const (
 	answerLimit = 2 * time.Minute
 )
 
-func start(t *testing.T, slots, contextLength int, arguments ...string) *Server {
+func start(t *testing.T, slots, contextLength int, arguments ...string) *engines.LlamaCPP {
 	t.Helper()
 	folder := os.Getenv("HARMONY_LLAMACPP")
 	if folder == "" {
 		t.Fatal("HARMONY_LLAMACPP is not set: run the tests by `make test-llamacpp`")
 	}
-	s, err := Start(t.Context(), Options{
+	s, err := engines.StartLlamaCPP(t.Context(), engines.LlamaCPPOptions{
 		Path: folder + "/llama-server", Model: folder + "/puppet.gguf",
 		Slots: slots, ContextLength: contextLength, Arguments: arguments, ReadyTimeout: startLimit,
 	})
@@ -105,7 +107,7 @@ func readAll(t *testing.T, response *http.Response) []byte {
 }
 
 // complete returns the whole answer to a request.
-func complete(t *testing.T, s *Server, body map[string]any) event {
+func complete(t *testing.T, s *engines.LlamaCPP, body map[string]any) event {
 	t.Helper()
 	response := post(t.Context(), t, s.URL+"/completion", body)
 	data := readAll(t, response)
@@ -117,7 +119,7 @@ func complete(t *testing.T, s *Server, body map[string]any) event {
 }
 
 // stream returns the events of the answer to a request.
-func stream(t *testing.T, s *Server, body map[string]any) []event {
+func stream(t *testing.T, s *engines.LlamaCPP, body map[string]any) []event {
 	t.Helper()
 	response := post(t.Context(), t, s.URL+"/completion", body)
 	data := readAll(t, response)

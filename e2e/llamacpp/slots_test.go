@@ -51,7 +51,7 @@ func TestDisconnect(t *testing.T) {
 	}
 }
 
-func get(t *testing.T, s *Server, path string) string {
+func get(t *testing.T, s *engines.LlamaCPP, path string) string {
 	t.Helper()
 	response, err := client.Get(s.URL + path)
 	if err != nil {
@@ -61,7 +61,7 @@ func get(t *testing.T, s *Server, path string) string {
 	return string(readAll(t, response))
 }
 
-func slotsInUse(t *testing.T, s *Server) int {
+func slotsInUse(t *testing.T, s *engines.LlamaCPP) int {
 	t.Helper()
 	var slots []struct {
 		IsProcessing bool `json:"is_processing"`

@@ -11,7 +11,6 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/e2e/engines"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
-	"github.com/harmonyedge/harmonyedge/e2e/llamacpp"
 )
 
 // readyLimit is how long an engine may take until it serves.
@@ -113,7 +112,7 @@ func startTemplate(t *testing.T) string {
 	t.Helper()
 	t.Setenv("TZ", "UTC")
 	folder := lab.Tool(t, "HARMONY_LLAMACPP")
-	s, err := llamacpp.Start(t.Context(), llamacpp.Options{
+	s, err := engines.StartLlamaCPP(t.Context(), engines.LlamaCPPOptions{
 		Path: filepath.Join(folder, "llama-server"), Model: filepath.Join(folder, "puppet.gguf"), Slots: 1,
 		ContextLength: 4096, ReadyTimeout: readyLimit,
 		Arguments: []string{"--jinja", "--chat-template-file", filepath.Join(folder, "gpt-oss.jinja")},

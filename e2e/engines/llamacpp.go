@@ -1,4 +1,4 @@
-package llamacpp
+package engines
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Options select the server to start and its settings.
-type Options struct {
+// LlamaCPPOptions select the server to start and its settings.
+type LlamaCPPOptions struct {
 	// Path is the program, llama-server.
 	Path string
 	// Model is the GGUF file.
@@ -28,21 +28,21 @@ type Options struct {
 	ReadyTimeout time.Duration
 }
 
-// Server is a running llama-server.
-type Server struct {
+// LlamaCPP is a running llama-server.
+type LlamaCPP struct {
 	// URL is where it serves HTTP, without a trailing slash.
 	URL string
 
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when the program has ended
-	log   log
+	log   llamaLog
 }
 
-// Start starts a server on a free port of 127.0.0.1 and returns when it is healthy. If it does not come to serve, the
-// error contains its log, and no process is left. When ctx ends, Start stops waiting. It does not end a server that
-// serves: [Server.Stop] does.
-func Start(ctx context.Context, o Options) (*Server, error) {
-	s := &Server{ended: make(chan struct{}), log: log{listening: make(chan string, 1)}}
+// StartLlamaCPP starts a server on a free port of 127.0.0.1 and returns when it is healthy. If it does not come to serve, the
+// error contains its log, and no process is left. When ctx ends, StartLlamaCPP stops waiting. It does not end a server that
+// serves: [LlamaCPP.Stop] does.
+func StartLlamaCPP(ctx context.Context, o LlamaCPPOptions) (*LlamaCPP, error) {
+	s := &LlamaCPP{ended: make(chan struct{}), log: llamaLog{listening: make(chan string, 1)}}
 	s.cmd = exec.Command(o.Path, append([]string{
 		"--model", o.Model, "--alias", "puppet", "--host", "127.0.0.1", "--port", "0",
 		"--parallel", strconv.Itoa(o.Slots), "--ctx-size", strconv.Itoa(o.Slots * o.ContextLength),
@@ -68,7 +68,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 
 // awaitHealth waits until the server has logged its address, which it does once the model is loaded, and then requests
 // its health.
-func (s *Server) awaitHealth(ctx context.Context) error {
+func (s *LlamaCPP) awaitHealth(ctx context.Context) error {
 	select {
 	case s.URL = <-s.log.listening:
 	case <-s.ended:
@@ -92,20 +92,20 @@ func (s *Server) awaitHealth(ctx context.Context) error {
 }
 
 // Stop kills the server, with all streams. A signal to end is not enough: with an open stream the server may never end.
-func (s *Server) Stop() {
+func (s *LlamaCPP) Stop() {
 	_ = s.cmd.Process.Kill() // it may have ended already
 	<-s.ended
 }
 
 // Log returns the server's output so far.
-func (s *Server) Log() string {
+func (s *LlamaCPP) Log() string {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	return s.log.text.String()
 }
 
-// log keeps the server's output, and finds the address in it.
-type log struct {
+// llamaLog keeps the server's output, and finds the address in it.
+type llamaLog struct {
 	mu        sync.Mutex
 	text      bytes.Buffer
 	found     bool
@@ -116,7 +116,7 @@ type log struct {
 var listening = regexp.MustCompile(`listening on (http://\S+)\n`)
 
 // Write implements [io.Writer].
-func (l *log) Write(p []byte) (int, error) {
+func (l *llamaLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text.Write(p)

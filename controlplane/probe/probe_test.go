@@ -78,7 +78,7 @@ func TestPrograms(t *testing.T) {
 		}, "SGLang 0.4", "llama", `its model is of the type "llama"`},
 		"llama.cpp": {map[string]http.HandlerFunc{
 			"/v1/models": recorded(t, "models"), "/props": recorded(t, "props"), "/model_info": says(404, ""),
-		}, "llama.cpp b1-0c1e57098", "", "it answers no request for a completion; as llamacpp: /completion answers 404"},
+		}, "llama.cpp b11434-pypi", "", "it answers no request for a completion; as llamacpp: /completion answers 404"},
 		"Ollama": {map[string]http.HandlerFunc{
 			"/v1/models":   says(200, `{"data":[{"id":"gpt-oss:20b","owned_by":"library"}]}`),
 			"/api/version": says(200, `{"version":"0.12.3"}`),

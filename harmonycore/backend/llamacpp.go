@@ -10,7 +10,7 @@ import (
 
 // llamacpp is the /completion of llama.cpp's server, with token ids in and text out. The ids of an answer only tell
 // control tokens from text: inside a character of several tokens the server leaves ids out (RATIONALE.md#106). Requests
-// and events follow llama.cpp 0.5.0, tools/server/README.md; e2e/llamacpp/testdata has what the server sends.
+// and events follow llama.cpp b11434, tools/server/README.md; e2e/llamacpp/testdata has what the server sends.
 type llamacpp struct{}
 
 func (llamacpp) Facts() *contract.Kind { return contract.KindNamed(contract.LlamaCPP) }

@@ -12,7 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim/server"
 )
 
-// completion is the /completion of llama.cpp's server. Requests, checks and events follow llama.cpp 0.5.0
+// completion is the /completion of llama.cpp's server. Requests, checks and events follow llama.cpp b11434
 // (tools/server); e2e/llamacpp/testdata has what a real one sends, and make test-llamacpp compares both.
 type completion struct{}
 
@@ -50,7 +50,7 @@ func (completion) Page(s *server.Server, path string) *server.Page {
 			"meta":     map[string]any{"vocab_type": 2, "n_vocab": tokenizer.LastSpecial, "n_ctx": s.Options.MaxModelLen},
 		}}})
 	case "/props":
-		return s.JSONPage(map[string]any{"build_info": "b1-0c1e57098", "model_alias": s.Options.Models[0],
+		return s.JSONPage(map[string]any{"build_info": "b11434-pypi", "model_alias": s.Options.Models[0],
 			"total_slots":                 llamaSlots(s),
 			"default_generation_settings": map[string]any{"n_ctx": s.Options.MaxModelLen}})
 	case "/metrics":
@@ -165,7 +165,7 @@ func decodeLlama(body []byte, q *llamaRequest) *server.Refusal {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		return failureWith(fmt.Sprintf("[json.exception.parse_error.101] parse error at line 1, column %d: syntax error: %v",
+		return server.BadRequest("", fmt.Sprintf("[json.exception.parse_error.101] parse error at line 1, column %d: syntax error: %v",
 			syntax.Offset+1, err))
 	case errors.As(err, &wrong):
 		expected := "number"
@@ -178,13 +178,9 @@ func decodeLlama(body []byte, q *llamaRequest) *server.Refusal {
 		return server.BadRequest("", fmt.Sprintf("Field '%s': [json.exception.type_error.302] type must be %s, but is %s",
 			wrong.Field, expected, wrong.Value))
 	case err != nil:
-		return failureWith(err.Error())
+		return server.BadRequest("", err.Error())
 	}
 	return nil
-}
-
-func failureWith(message string) *server.Refusal {
-	return server.Refuse(http.StatusInternalServerError, "", "", message)
 }
 
 // readLlamaPrompt reads a prompt of ids.
@@ -252,9 +248,9 @@ func llamaTokenizePage(s *server.Server) *server.Page {
 		var wrong *json.UnmarshalTypeError
 		switch {
 		case errors.As(err, &wrong):
-			s.Refuse(w, rec, failureWith("[json.exception.type_error.302] type must be string, but is "+wrong.Value))
+			s.Refuse(w, rec, server.BadRequest("", "[json.exception.type_error.302] type must be string, but is "+wrong.Value))
 		case err != nil:
-			s.Refuse(w, rec, failureWith(err.Error()))
+			s.Refuse(w, rec, server.BadRequest("", err.Error()))
 		default:
 			s.Respond(w, rec, http.StatusOK, server.MustJSON(map[string]any{"tokens": server.List(s.Tokenize(q.Content))}))
 		}

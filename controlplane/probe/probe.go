@@ -42,6 +42,8 @@ type Report struct {
 	Chat *Chat
 	// Texts compares the server's tokenizer with ours.
 	Texts engine.Texts
+	// Cache is what the server keeps of an answer. It is nil of other programs than vLLM.
+	Cache *Cache
 	// Metrics is the number of metrics that the server has, and Load is what they tell of its load, if there are any.
 	Metrics int
 	Load    engine.Load
@@ -94,6 +96,7 @@ func Server(ctx context.Context, o Options) (*Report, error) {
 	if own {
 		s.compareTexts(ctx)
 		s.readMetrics(ctx)
+		s.tryCache(ctx)
 	}
 	if k := r.Kind(); k != nil && k.Conversations {
 		s.askChat(ctx, s.greeting)

@@ -131,8 +131,23 @@ func (o *probeOutput) list() []fact {
 	if r.Chat != nil {
 		return append(append(facts, chatFacts(r.Chat)...), fact{"metrics", metricsText(r)})
 	}
+	if r.Cache != nil {
+		facts = append(facts, fact{"keeps answers", cacheText(r.Cache)})
+	}
 	return append(facts, fact{"tokenizer", textsText(&r.Texts)},
 		fact{"metrics", metricsText(r)})
+}
+
+// cacheText says whether a server finds in its cache what the model wrote.
+func cacheText(c *probe.Cache) string {
+	found := fmt.Sprintf("of %d + %d tokens its cache had %d", c.Prompt, c.Written, c.Found)
+	switch {
+	case c.Problem != "":
+		return "unknown: " + c.Problem
+	case c.KeepsWritten():
+		return "yes: " + found
+	}
+	return "no: " + found + "; see --prefix-cache-retention-interval"
 }
 
 // chatFacts describes what a server can do with conversations.

@@ -33,7 +33,7 @@ func TestKeepsWritten(t *testing.T) {
 			told: func(prompt int) string { return fmt.Sprint(prompt - 60) }, keeps: true,
 		},
 		"the end of the prompt only, told in the answer": {told: func(int) string { return "256" }},
-		"nothing found":                                  {told: func(int) string { return "0" }},
+		"nothing found": {told: func(int) string { return "0" }},
 		"counted": {before: counts(1000, 10), after: func(prompt int) string { return counts(1000+prompt, 10+prompt-60) },
 			keeps: true},
 		"the end of the prompt only, counted": {before: counts(1000, 10),

@@ -121,7 +121,7 @@ func TestSchemaAndParserAgree(t *testing.T) {
 func TestExamples(t *testing.T) {
 	schema := compile(t)
 	files, err := filepath.Glob("../../examples/nemo-gym/*.yaml")
-	if err != nil || len(files) != 2 {
+	if err != nil || len(files) != 3 {
 		t.Fatal(files, err)
 	}
 	texts := map[string]string{}
@@ -160,7 +160,7 @@ func TestExamples(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(texts) != 6 {
+	if len(texts) != 7 {
 		t.Errorf("there are %d configurations", len(texts))
 	}
 }

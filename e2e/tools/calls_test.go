@@ -135,6 +135,33 @@ func TestRounds(t *testing.T) {
 	usageAddsUp(t, g, 0, r)
 }
 
+// TestRoundsAsSampled: each round's prompt is the one before, what was sampled after it, and what is new, to the id,
+// also where the model spells its arguments as no encoder does.
+func TestRoundsAsSampled(t *testing.T) {
+	const rounds = 4
+	server := counter(t, "a")
+	lines := counting("a", rounds)
+	spelled := lab.Tokens(strings.TrimSuffix(calls("count", ""), "<|call|>"))
+	for _, c := range `{"n": 10}` {
+		spelled = append(spelled, lab.Tokens(string(c))...)
+	}
+	for i := range rounds {
+		lines[i].Tokens = append(slices.Clone(spelled), lab.Tokens("<|call|>")...)
+	}
+	g := start(t, "wazero", configuration{servers: []string{at("a", server.Streamable())}, script: lines})
+	r := g.Create(ask("Count.", mcp("a")))
+	asked := lab.Completions(g.Sim)
+	if r.Text() != "Counted." || len(asked) != rounds+1 {
+		t.Fatalf("%d rounds: %+v", len(asked), r)
+	}
+	for i := range rounds {
+		before := slices.Concat(asked[i].PromptIDs, asked[i].SampledIDs)
+		if next := asked[i+1].PromptIDs; len(next) <= len(before) || !slices.Equal(next[:len(before)], before) {
+			t.Errorf("round %d: %s\nafter %s", i+1, lab.Vocabulary.DecodeString(next), lab.Vocabulary.DecodeString(before))
+		}
+	}
+}
+
 // TestLimits ends responses whose model does not stop calling: by the client's limits, and by the operator's.
 func TestLimits(t *testing.T) {
 	onHosts(t, func(t *testing.T, host string) {

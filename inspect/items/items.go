@@ -3,10 +3,12 @@ package items
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
@@ -148,6 +150,20 @@ func (i *item) parts(raw json.RawMessage) []explain.Part {
 var known = map[string]bool{"message": true, "reasoning": true, "function_call": true, "function_call_output": true,
 	"custom_tool_call": true, "custom_tool_call_output": true, "mcp_call": true, "mcp_list_tools": true}
 
+// sampledIDs is the member with the ids with which a model has written its answer.
+const sampledIDs = ownMembers + "sampled_ids"
+
+// idCount returns how many ids there are. Each has seven bits of it in a byte, and its last byte no eighth bit.
+func idCount(stored string) (n int) {
+	packed, _ := base64.RawURLEncoding.DecodeString(stored)
+	for _, b := range packed {
+		if b < 0x80 {
+			n++
+		}
+	}
+	return n
+}
+
 // hidden returns the members of an item that the service has added.
 func hidden(raw json.RawMessage) []explain.Part {
 	var members map[string]json.RawMessage
@@ -160,6 +176,8 @@ func hidden(raw json.RawMessage) []explain.Part {
 		switch {
 		case name == modelItems:
 			all = append(all, forModel(members[name])...)
+		case name == sampledIDs:
+			all = append(all, explain.Part{Label: name, Text: strconv.Itoa(idCount(value)) + " ids, as the model sampled them"})
 		case strings.HasPrefix(name, ownMembers) && value != "":
 			all = append(all, explain.Part{Label: name + ", which clients do not see", Text: value})
 		}

@@ -73,6 +73,10 @@ func (m *maker) run(ctx context.Context) {
 		}
 		return
 	}
+	if failure := m.turn.Fits(past); failure != nil {
+		m.fail(ctx, failure.Message)
+		return
+	}
 	m.turn.CarryOn(past, input)
 	m.share.Insists = true
 	work, cancel := context.WithCancelCause(ctx)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -64,16 +65,18 @@ func (r *recent) shrink() {
 }
 
 // put makes a response the newest one of a lane.
-func (r *recent) put(of *session, lane, id string, items []store.Item) {
-	e := &remembered{of: of, lane: lane, id: id, items: items, bytes: itemOverhead}
-	for i := range items {
-		e.text += int64(len(items[i].Body))
-		e.bytes += int64(len(items[i].Body)) + itemOverhead
+func (r *recent) put(of *session, lane, id string, whole []store.Item) {
+	e := &remembered{of: of, lane: lane, id: id, items: whole, bytes: itemOverhead}
+	texts := int64(0)
+	for i := range whole {
+		texts += items.TextSize(&whole[i])
+		e.text += int64(len(whole[i].Body))
+		e.bytes += int64(len(whole[i].Body)) + itemOverhead
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e.text > r.largest || e.bytes > recentPerSession*r.largest {
-		e.items, e.text, e.bytes = nil, max(e.text, r.largest+1), itemOverhead
+	if texts > r.largest || e.bytes > recentPerSession*r.largest {
+		e.items, e.text, e.bytes = nil, max(e.text, 2*r.largest+1), itemOverhead
 	}
 	r.remove(of.lanes[lane])
 	of.lanes[lane], e.place = e, r.order.PushFront(e)

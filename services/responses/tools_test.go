@@ -104,11 +104,17 @@ func startTools(t *testing.T, o ToolOptions, answers []string, tools ...toolserv
 // startAt is start before another gateway.
 func startAt(t *testing.T, o Options, gateway http.Handler) *fixture {
 	t.Helper()
+	url := startGateway(t, gateway)
+	f := start(t, o)
+	f.change(func(o *Settings) { o.Gateway = url })
+	return f
+}
+
+func startGateway(t *testing.T, gateway http.Handler) (url string) {
+	t.Helper()
 	server := httptest.NewServer(gateway)
 	t.Cleanup(server.Close)
-	f := start(t, o)
-	f.change(func(o *Settings) { o.Gateway = server.URL })
-	return f
+	return server.URL
 }
 
 func saying(text string) toolservers.Tool {

@@ -28,7 +28,8 @@ func TestResponsesShow(t *testing.T) {
 			`{"id":"rs_1","type":"reasoning","summary":[],"content":[],"harmony_text":"Thoughts."}`},
 		{"resp_2", `{"id":"resp_2","model":"m","status":"failed","previous_response_id":"resp_1"}`,
 			`{"id":"msg_2","type":"message","role":"user","content":[{"type":"input_text","text":"Time?"}]}`,
-			`{"id":"mcp_1","type":"mcp_call","server_label":"time","name":"now","arguments":"{}","output":"12:00"}`},
+			`{"id":"mcp_1","type":"mcp_call","server_label":"time","name":"now","arguments":"{}","output":"12:00",` +
+				`"harmony_sampled_ids":"AIABgoCAAQ"}`},
 	} {
 		err := s.Insert(t.Context(), store.TenantOf("acme"), &store.Record{Retention: time.Hour, Past: past,
 			Input:    []store.Item{{ID: turn.id + "i", Type: "message", Body: []byte(turn.input)}},
@@ -45,7 +46,8 @@ func TestResponsesShow(t *testing.T) {
 	const first = "== resp_1  m  completed\n#1 user  [msg_1]\n  | Hi \\x1b[2J\n#2 assistant  type reasoning  [rs_1]\n" +
 		"  harmony_text, which clients do not see:\n  | Thoughts.\n"
 	const second = "== resp_2  m  failed\n#N request  continues resp_1\n#N user  [msg_2]\n  | Time?\n" +
-		"#N assistant  type mcp_call  to time.now  [mcp_1]\n  | {}\n  output:\n  | 12:00\n"
+		"#N assistant  type mcp_call  to time.now  [mcp_1]\n" +
+		"  | {}\n  output:\n  | 12:00\n  harmony_sampled_ids:\n  | 3 ids, as the model sampled them\n"
 	numbered := func(text string, numbers ...string) string {
 		for _, n := range numbers {
 			text = strings.Replace(text, "#N", "#"+n, 1)

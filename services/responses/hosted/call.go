@@ -25,6 +25,9 @@ type Call struct {
 	Sent, Written string
 	// Plain is the call as the model's gateway gets it.
 	Plain map[string]any
+	// Sampled are the ids with which the model has written its answer, whose last item the call is: as they are stored,
+	// and as the client gets them. Both are empty if they are not known.
+	Sampled, Shown string
 	// Approved is the id of the question that the client has answered, or empty.
 	Approved string
 
@@ -48,13 +51,27 @@ func (h *Tools) CallOf(raw json.RawMessage) *Call {
 	if h == nil {
 		return nil
 	}
-	var item struct {
-		Type, Name, Namespace, Arguments, Input string
-		CallID                                  string `json:"call_id"`
-	}
+	var item calledItem
 	if json.Unmarshal(raw, &item) != nil {
 		return nil
 	}
+	c := h.callOf(&item)
+	if c != nil {
+		c.Sampled, c.Shown = item.Sampled, item.Shown
+	}
+	return c
+}
+
+// calledItem is what of an item of the gateway's makes a call.
+type calledItem struct {
+	Type, Name, Namespace, Arguments, Input string
+	CallID                                  string `json:"call_id"`
+	Sampled                                 string `json:"harmony_sampled_ids"`
+	Shown                                   string `json:"sampled_ids"`
+}
+
+// callOf is [Tools.CallOf] for an item that has been read.
+func (h *Tools) callOf(item *calledItem) *Call {
 	switch item.Type {
 	case "function_call":
 		if m := h.Server(item.Namespace); m != nil {
@@ -99,9 +116,13 @@ func (c *Call) NeedsApproval() bool {
 
 // ApprovalRequest returns the item that asks the client for its approval.
 func (c *Call) ApprovalRequest() json.RawMessage {
-	return items.JSON(map[string]string{"type": items.TypeApprovalRequest,
+	item := map[string]string{"type": items.TypeApprovalRequest,
 		"id":           items.NewID(items.Prefixes[items.TypeApprovalRequest]),
-		"server_label": c.Server.Label, "name": c.Name, "arguments": c.Written})
+		"server_label": c.Server.Label, "name": c.Name, "arguments": c.Written}
+	if c.Sampled != "" {
+		item[items.HiddenSampled] = c.Sampled
+	}
+	return items.JSON(item)
 }
 
 // ItemType returns the type of the call's item.

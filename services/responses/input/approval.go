@@ -19,8 +19,8 @@ type Approval struct {
 	At, Question string
 	// Denied reports whether the client does not want the call.
 	Denied bool
-	// Label, Name and Arguments are the call's.
-	Label, Name, Arguments string
+	// Label, Name and Arguments are the call's, and Sampled the ids with which the model has written it.
+	Label, Name, Arguments, Sampled string
 }
 
 // readQuestion returns the question that a client has sent back with its conversation. The stored call counts:
@@ -103,11 +103,12 @@ func (r *Reader) readAnswer(ctx context.Context, at string, fields map[string]js
 		Label     string `json:"server_label"`
 		Name      string `json:"name"`
 		Arguments string `json:"arguments"`
+		Sampled   string `json:"harmony_sampled_ids"`
 	}
 	if err := json.Unmarshal(item.Body, &call); err != nil {
 		return r.source.failure(&store.CorruptError{Record: "item " + answer.ID, Err: err}, at, nil)
 	}
-	a.Label, a.Name, a.Arguments = call.Label, call.Name, call.Arguments
+	a.Label, a.Name, a.Arguments, a.Sampled = call.Label, call.Name, call.Arguments, call.Sampled
 	if len(r.Approvals) == maxReferences {
 		return refusal.Bad(contract.CodeInvalidValue, at, fmt.Sprintf("Invalid '%s': more than %d answers.", at,
 			maxReferences))
@@ -122,6 +123,9 @@ func (r *Reader) readAnswer(ctx context.Context, at string, fields map[string]js
 	}
 	fields[items.HiddenItems] = items.JSON(items.PlainPair(answer.ID, a.Label, items.FunctionName(a.Name), a.Arguments,
 		text))
+	if a.Sampled != "" {
+		fields[items.HiddenSampled] = items.JSON(a.Sampled)
+	}
 	return nil
 }
 

@@ -31,10 +31,10 @@ func (c *Caller) Bound(model string) *seal.Bound {
 	return &seal.Bound{Model: model, Tenant: c.TenantValue}
 }
 
-// Within returns a limit of what is read from the store for a request: it may not be larger than a request's body, and
-// there must be memory for it.
+// Within returns a limit of what is read from the store for a request: its texts may not be larger than a request's
+// body, with the ids of how they are spelled twice that, and there must be memory for it.
 func (c *Caller) Within() store.Limit {
-	atMost := store.AtMost(c.Settings.BodyLimit)
+	atMost := store.AtMost(2 * c.Settings.BodyLimit)
 	return func(bytes int64) error {
 		if err := atMost(bytes); err != nil {
 			return err

@@ -44,7 +44,7 @@ func NewReader(from *Source, c *Caller, bound *seal.Bound, past []store.Item) *R
 		seen: make(map[string]bool, len(past)), questions: map[string]*store.Item{}}
 	for i := range past {
 		r.seen[past[i].ID] = true
-		r.total += int64(len(past[i].Body))
+		r.total += items.TextSize(&past[i])
 		if past[i].Type == items.TypeApprovalRequest {
 			r.questions[past[i].ID] = &past[i]
 		}
@@ -81,9 +81,10 @@ func (r *Reader) readOne(ctx context.Context, at string, raw json.RawMessage) (s
 	if !items.Storable(kind) {
 		return store.Item{}, refusal.Bad(contract.CodeInvalidValue, at+".type", "Invalid '"+at+".type': unknown type.")
 	}
-	for _, name := range []string{items.HiddenText, items.HiddenItems, items.HiddenClient} { // no client may write them
-		delete(fields, name)
+	for _, name := range []string{items.HiddenText, items.HiddenItems, items.HiddenClient, items.HiddenSampled} {
+		delete(fields, name) // no client may write them
 	}
+	r.settings.Sealer.TakeIDs(fields, r.bound)
 	_, hasRole := fields["role"]
 	switch {
 	case kind == "" && hasRole:

@@ -24,8 +24,10 @@ type Request struct {
 	Stream, Background, Store bool
 	// Prewarm reports whether the client wants no answer, but a response to continue.
 	Prewarm bool
-	// Includes are the values of include.
-	Includes []string
+	// Includes are the values of include. IncludesRead reports whether they could be read: the gateway reports what is
+	// wrong with them.
+	Includes     []string
+	IncludesRead bool
 	// Input holds the items. A text is an item too.
 	Input []json.RawMessage
 }
@@ -65,7 +67,7 @@ func (r *Request) read() *openai.Error {
 	}
 	// The gateway reports these, if they are wrong.
 	_ = json.Unmarshal(r.Fields["model"], &r.Model)
-	_ = json.Unmarshal(r.Fields["include"], &r.Includes)
+	r.IncludesRead = json.Unmarshal(items.OrNull(r.Fields["include"]), &r.Includes) == nil
 	if failure := r.takeConversation(); failure != nil {
 		return failure
 	}

@@ -26,6 +26,14 @@ type Sealer struct {
 
 // ForClient returns the item as its client gets it. include lists the additions that the client asked for.
 func (s *Sealer) ForClient(item *store.Item, bound *seal.Bound, include []string) json.RawMessage {
+	plain := *item
+	var ids string
+	plain.Body, ids = TakeSampled(item.Body)
+	return s.sampledForClient(s.forClient(&plain, bound, include), ids, bound, include)
+}
+
+// forClient is [Sealer.ForClient] for an item without ids.
+func (s *Sealer) forClient(item *store.Item, bound *seal.Bound, include []string) json.RawMessage {
 	switch {
 	case item.Type == TypeReasoning:
 		return s.reasoningForClient(item, bound, slices.Contains(include, IncludeSealed))
@@ -64,7 +72,14 @@ func (s *Sealer) Unseal(at string, fields map[string]json.RawMessage, bound *sea
 		bound.Model == "" {
 		return nil
 	}
-	text, err := s.Keys.Open([]byte(sealed), *bound, s.Now().Unix())
+	text, form, err := s.Keys.OpenAny([]byte(sealed), *bound, s.Now().Unix())
+	switch {
+	case err != nil:
+	case form == seal.Message:
+		text, err = textOfIDs(text)
+	case form != seal.Text:
+		err = seal.ErrForeign
+	}
 	if err != nil {
 		return openai.InvalidEncryptedContent(at+".encrypted_content",
 			"The encrypted content of '"+at+"' cannot be opened: "+

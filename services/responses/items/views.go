@@ -10,8 +10,15 @@ import (
 )
 
 // ForModel returns the item as the model's gateway gets it. A compaction is the items that it stands for, and so is a
-// call that the service has run. An item that is only between the service and its client is nothing.
+// call that the service has run. An item that is only between the service and its client is nothing. Ids that the model
+// has sampled go back as they came, opened.
 func ForModel(item *store.Item) []json.RawMessage {
+	body, ids := TakeSampled(item.Body)
+	return sampledForModel(forModel(&store.Item{ID: item.ID, Type: item.Type, Body: body}), ids)
+}
+
+// forModel is [ForModel] for an item without ids.
+func forModel(item *store.Item) []json.RawMessage {
 	switch item.Type {
 	case TypeListTools, TypeApprovalRequest:
 		return nil
@@ -154,6 +161,7 @@ func withoutLogprobs(body json.RawMessage) json.RawMessage {
 // WithoutHidden returns an item as its client gets it: without what is only for the service, and what is only for
 // clients that ask for it.
 func WithoutHidden(raw json.RawMessage, include []string) json.RawMessage {
+	raw, _ = TakeSampled(raw)
 	if !bytes.Contains(raw, []byte(HiddenPrefix)) && !bytes.Contains(raw, []byte(TypeCodeCall)) {
 		return raw
 	}

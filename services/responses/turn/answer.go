@@ -18,17 +18,24 @@ import (
 func (e *Env) New(request *input.Request, c *input.Caller) (*Turn, *openai.Error) {
 	c.Model = request.Model
 	tools, failure := c.Settings.Operator.Take(request.Fields, request.Background)
-	return &Turn{
+	t := &Turn{
 		env: e, settings: c.Settings, Request: request, Headers: c.Headers, owner: c.Tenant,
 		bound: c.Bound(request.Model), ID: items.NewID("resp"), created: e.Now(), loop: loop{hosted: tools},
 		stream: stream{share: c.Share, includes: request.Includes,
 			// The next response needs the reasoning, and so does the next round.
 			sealing: (request.Store || tools != nil) && request.Seals(c.Settings)},
-	}, failure
+	}
+	if request.Store || tools != nil {
+		t.keepIDs()
+	}
+	return t, failure
 }
 
 // ReadInput reads the items of the request.
 func (t *Turn) ReadInput(ctx context.Context, c *input.Caller, past *store.Past) (failure *openai.Error) {
+	if failure = t.Fits(past.Items); failure != nil {
+		return failure
+	}
 	t.past = past.Items
 	t.env.Metrics.Continued(past)
 	reader := t.env.NewReader(c, t.bound, past.Items)
@@ -148,7 +155,7 @@ func (t *Turn) Count(ctx context.Context) (*http.Response, *openai.Error) {
 	if failure := t.list(ctx); failure != nil {
 		return nil, failure
 	}
-	t.sealing = false
+	t.sealing, t.sampling = false, false
 	return t.post(ctx, contract.InputTokensPath, t.body())
 }
 
@@ -157,6 +164,7 @@ func (t *Turn) Frame() {
 	t.framed = true
 	// The next request needs the reasoning, stored or not.
 	t.sealing = t.Request.Seals(t.settings)
+	t.keepIDs()
 }
 
 // Conversation returns the whole conversation after a turn, as a connection remembers it.

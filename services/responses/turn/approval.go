@@ -33,7 +33,7 @@ func (l *loop) approvedCalls() ([]*hosted.Call, *openai.Error) {
 				refusal.Quote(a.Name)+" of the MCP server "+refusal.Quote(a.Label)+". Send that server in 'tools' again.")
 		}
 		c := m.Call(tool, a.Name, a.Arguments)
-		c.Approved = a.Question
+		c.Approved, c.Sampled = a.Question, a.Sampled
 		if calls = append(calls, c); len(calls) > maxCallsOfRound {
 			return nil, refusal.Bad(contract.CodeInvalidValue, a.At,
 				fmt.Sprintf("Invalid '%s': a request can approve %d calls.",

@@ -224,7 +224,7 @@ func (b *browsing) citeItem(item json.RawMessage) json.RawMessage {
 		return item
 	}
 	fields["content"] = items.JSON([]json.RawMessage{c.cite(parts[0])})
-	fields[items.HiddenItems] = items.JSON([]json.RawMessage{item})
+	fields[items.HiddenItems] = items.JSON([]json.RawMessage{items.WithoutSampled(item)})
 	return items.JSON(fields)
 }
 

@@ -65,7 +65,11 @@ func (t *Turn) compact(ctx context.Context) *openai.Error {
 	if failure != nil {
 		return failure
 	}
-	payload := string(items.JSON(items.Compaction{Summary: summary, Items: list[end:]}))
+	newest := list[end:]
+	for i := range newest {
+		newest[i] = items.WithoutSampled(newest[i])
+	}
+	payload := string(items.JSON(items.Compaction{Summary: summary, Items: newest}))
 	t.compaction, t.shortened = t.settings.Sealer.NewCompaction(payload, t.bound), items.Expand(payload)
 	return nil
 }

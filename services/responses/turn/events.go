@@ -91,6 +91,8 @@ func (t *Turn) takeItem(e *upstream.Event) error {
 	}
 	item := body["item"]
 	if !added {
+		item = t.takeIDs(item)
+		body["item"] = item
 		if err := t.share.Take(int64(len(item))); err != nil {
 			return err
 		}
@@ -110,7 +112,7 @@ func (t *Turn) takeItem(e *upstream.Event) error {
 		t.output = append(t.output, item)
 	}
 	body["item"] = t.shown(item)
-	if t.sealing || t.numbers() {
+	if t.sealing || t.sampling || t.numbers() {
 		e.Data = items.JSON(body)
 	}
 	return nil
@@ -142,12 +144,12 @@ func (t *Turn) end(kind, status string, o upstream.Object) *Outcome {
 
 // storedItem returns a finished item as it is stored: with the text that only the service can open.
 func (t *Turn) storedItem(raw json.RawMessage) store.Item {
-	item := items.Of(raw)
+	item := items.Of(items.WithoutShownIDs(raw))
 	if item.Type != items.TypeReasoning && item.Type != items.TypeCompaction {
 		return item
 	}
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
+	if json.Unmarshal(item.Body, &fields) != nil {
 		return item
 	}
 	switch item.Type {

@@ -27,6 +27,7 @@ type job struct {
 	Created                int64
 	Bound                  seal.Bound
 	Sealing, Triggered     bool
+	Sampling               bool
 	Approvals              []input.Approval
 	// Queued is the object before the model was asked.
 	Queued upstream.Object
@@ -40,7 +41,8 @@ func (t *Turn) Queue(past *store.Past) (*store.Record, []byte, *openai.Error) {
 	r := t.Request
 	request := items.JSON(job{Fields: r.Fields, Model: r.Model, Previous: r.Previous, Conversation: r.Conversation,
 		Stream: r.Stream, Includes: r.Includes, Headers: t.storedHeaders(), Created: t.created.Unix(),
-		Bound: *t.bound, Sealing: t.sealing, Triggered: t.triggered, Approvals: t.approvals, Queued: t.last})
+		Bound: *t.bound, Sealing: t.sealing, Sampling: t.sampling,
+		Triggered: t.triggered, Approvals: t.approvals, Queued: t.last})
 	return &store.Record{
 		Response: store.Response{ID: t.ID, Status: store.Queued, Background: true, Streamed: r.Stream,
 			CreatedAt: t.created, Object: items.JSON(t.last)},
@@ -125,7 +127,7 @@ func (e *Env) Resume(stored *store.Job, c *input.Caller, readable bool) (*Turn, 
 	}
 	t := &Turn{env: e, settings: c.Settings, owner: c.Tenant, Headers: j.Headers, bound: &j.Bound,
 		ID: stored.ID, created: time.Unix(j.Created, 0), last: j.Queued,
-		stream:    stream{share: c.Share, includes: j.Includes, sealing: j.Sealing},
+		stream:    stream{share: c.Share, includes: j.Includes, sealing: j.Sealing, sampling: j.Sampling},
 		triggered: j.Triggered, loop: loop{approvals: j.Approvals},
 		Request: &input.Request{Fields: j.Fields, Model: j.Model, Previous: j.Previous, Conversation: j.Conversation,
 			Stream: j.Stream, Background: true, Store: true, Includes: j.Includes}}

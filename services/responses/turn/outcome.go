@@ -44,5 +44,7 @@ func (o *Outcome) kept(by *settings.Snapshot, list []store.Item, preambles []boo
 			kept = append(kept, list[i])
 		}
 	}
+	// Ids spell all that the model has written, also what is not stored.
+	items.DropIDs(kept, by.Reasoning == settings.KeepNone || by.Reasoning == settings.KeepUntilFinal || by.DropCommentary)
 	return kept
 }

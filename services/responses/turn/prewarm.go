@@ -32,9 +32,9 @@ func (t *Turn) Prewarm(ctx context.Context, send func(*upstream.Event) error,
 
 // check checks the request, and returns the response with the number of its tokens.
 func (t *Turn) check(ctx context.Context) (*openai.Response, *openai.Error) {
-	sealing := t.sealing
-	t.sealing = false
-	defer func() { t.sealing = sealing }()
+	sealing, sampling := t.sealing, t.sampling
+	t.sealing, t.sampling = false, false
+	defer func() { t.sealing, t.sampling = sealing, sampling }()
 	if len(t.past)+len(t.input) == 0 {
 		// A client may only want its instructions and tools to be known. Every other request needs an item.
 		t.input = []store.Item{{Type: items.TypeMessage, Body: []byte(`{"type":"message","role":"user","content":""}`)}}

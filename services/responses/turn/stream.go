@@ -17,6 +17,8 @@ type stream struct {
 	// sealing reports whether the gateway is asked for the sealed reasoning only for the service. The client does not get
 	// it.
 	sealing bool
+	// sampling reports whether the service keeps the ids that the model samples. The client gets them if it asks.
+	sampling bool
 	// output holds the finished items: as the gateway has sent them, or of the service's own making.
 	output []json.RawMessage
 	// sequence is the number of events that the client has got, and index the number of items that have begun.

@@ -45,5 +45,11 @@ func (t *Turn) item(c *hosted.Call, status string) json.RawMessage {
 			"call_id": c.Plain["call_id"], "output": c.Result.Text}}
 		item[items.HiddenClient] = t.browser().chain
 	}
+	if !begins && c.Shown != "" {
+		item[items.MemberSampled] = c.Shown
+	}
+	if !begins && c.Sampled != "" {
+		item[items.HiddenSampled] = c.Sampled
+	}
 	return items.JSON(item)
 }

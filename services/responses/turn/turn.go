@@ -142,6 +142,9 @@ func (t *Turn) askOnce(ctx context.Context, emit func(*upstream.Event) error) (*
 		t.opening = t.sequence
 	}
 	answer, failure := t.post(ctx, contract.ResponsesPath, t.body())
+	if failure != nil && t.isOlder(failure) {
+		answer, failure = t.post(ctx, contract.ResponsesPath, t.body())
+	}
 	if failure != nil {
 		t.lost = failure.Code == contract.CodeServerError && failure.Status >= http.StatusInternalServerError
 		return nil, &refusedError{failure}
@@ -221,18 +224,26 @@ func (t *Turn) showOwn(emit func(*upstream.Event) error) error {
 // body returns the plain request.
 func (t *Turn) body() []byte {
 	fields := t.Request.Fields
-	if t.sealing {
+	if includes := t.includesAsked(); len(includes) > len(t.Request.Includes) {
 		fields = maps.Clone(fields)
-		fields["include"] = items.JSON(append(t.Request.Includes[:len(t.Request.Includes):len(t.Request.Includes)],
-			items.IncludeSealed))
+		fields["include"] = items.JSON(includes)
 	}
+	last := []json.RawMessage{}
 	if t.triggered {
-		return input.Plain(items.SummaryFields(fields), append(t.asked(), items.SummaryRequest()), true)
-	}
-	if t.hosted != nil {
+		fields, last = items.SummaryFields(fields), append(last, items.SummaryRequest())
+	} else if t.hosted != nil {
 		fields = t.roundFields(fields)
 	}
-	return input.Plain(fields, t.asked(), true)
+	body := input.Plain(fields, append(t.asked(), last...), true)
+	if int64(len(body)) <= t.settings.BodyLimit {
+		return body
+	}
+	// The texts may fit without the ids of how they are spelled.
+	list := append(t.asked(), last...)
+	for i := range list {
+		list[i] = items.WithoutSampled(list[i])
+	}
+	return input.Plain(fields, list, true)
 }
 
 // asked returns what the model is asked with: the past and the input, or what is left of them after a compaction, and

@@ -11,6 +11,7 @@ import (
 	"math"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/propagation"
@@ -39,7 +40,18 @@ type Client struct {
 	// key is the service's own there, if the gateway tells clients apart.
 	key string
 	log *slog.Logger
+	// older is until when the gateway is taken for one that is older than this service, in milliseconds.
+	older atomic.Int64
 }
+
+// olderFor is how long the gateway is taken for an older one, once it has turned out to be: it may be exchanged.
+const olderFor = time.Minute
+
+// NoteOlder notes that the gateway does not know what a newer one knows.
+func (c *Client) NoteOlder(now time.Time) { c.older.Store(now.Add(olderFor).UnixMilli()) }
+
+// IsOlder reports whether the gateway is known to be older than this service.
+func (c *Client) IsOlder(now time.Time) bool { return now.UnixMilli() < c.older.Load() }
 
 // New returns a client. The gateway limits how long an answer may take.
 func New(key string, log *slog.Logger) *Client {

@@ -47,6 +47,7 @@ func TestStreamFaults(t *testing.T) {
 		{"close:100000", -1, false, true, ""},
 		{"garbage:3", -1, true, false, ""},
 		{"no-finish:6", 6, false, false, ""},
+		{"abort:6", 6, true, false, ""},
 		{"trailers", -1, true, false, ""},
 		{"none", -1, true, false, ""},
 	} {

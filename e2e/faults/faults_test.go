@@ -36,6 +36,8 @@ var faults = []fault{
 	{"error-event:5", 500, "server_error", "failed"},
 	{"no-finish:0", 502, "server_error", "error"},
 	{"no-finish:5", 502, "server_error", "failed"},
+	{"abort:0", 502, "server_error", "error"},
+	{"abort:5", 502, "server_error", "failed"},
 	{"garbage:0", 502, "server_error", "error"},
 	{"garbage:5", 502, "server_error", "failed"},
 	{"error-200-json", 500, "server_error", "error"},

@@ -72,10 +72,12 @@ func faultRows() []faultRow {
 		{"sends an error event", after, "error-event:0", last, 0},
 		{"sends what cannot be understood", after, "garbage:0", last, 0},
 		{"ends without a finish reason", after, "no-finish:0", last, 0},
+		{"gives up (`finish_reason: abort`)", after, "abort:0", last, 0},
 	}
 	for _, f := range []struct{ fault, server string }{
 		{"close", "dies"}, {"stall", "is silent for `stall_timeout`"}, {"error-event", "sends an error event"},
 		{"garbage", "sends what cannot be understood"}, {"no-finish", "ends without a finish reason"},
+		{"abort", "gives up (`finish_reason: abort`)"},
 		{"", "ends at the token limit"},
 	} {
 		for _, item := range failingItems {
@@ -323,9 +325,9 @@ func faultLog(t *testing.T, file string) map[string]string {
 }
 
 // faultCounts are what the filter counts of the rows: streams that died or fell silent in mid-answer, and the half
-// calls that Responses leave out, in a stream at an error, garbage and an end, in either answer at the limit.
+// calls that Responses leave out, in a stream at an error, garbage, an end and abort, in either answer at the limit.
 func faultCounts(rows []faultRow) map[string]int {
-	counts := map[string]int{"harmony_half_builtin_calls_total": 3 + 2}
+	counts := map[string]int{"harmony_half_builtin_calls_total": 4 + 2}
 	for _, r := range rows {
 		kind, after, _ := strings.Cut(r.fault, ":")
 		if cause := map[string]string{"close": "server", "stall": "stall"}[kind]; cause != "" && after != "0" {

@@ -74,6 +74,9 @@ func (s *Server) accept(h http.Header, c *Completion, rec *Request) (*Job, *Refu
 		}
 	}
 	j.Answer = generate(s.Tokenizer, c, c.applyThinkingBudget(s.Tokenizer, generated), atEnd)
+	if j.fault.Kind == FaultAbort {
+		j.Answer.abort(j.fault.After)
+	}
 	if s.batching != nil && !s.batching.fits(j) {
 		return nil, BadRequest("prompt", "The cache of this server does not hold the prompt and its answer.")
 	}

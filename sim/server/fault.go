@@ -34,6 +34,8 @@ const (
 	// FaultNoFinish is "no-finish:N": the stream ends properly (HTTP/1.1: delimited by the close) without finish or
 	// [DONE].
 	FaultNoFinish FaultKind = "no-finish"
+	// FaultAbort is "abort:N": the answer ends with the finish reason abort, as one does whose server is being shut down.
+	FaultAbort FaultKind = "abort"
 	// FaultTrailers is "trailers": a complete answer with HTTP trailers after it.
 	FaultTrailers FaultKind = "trailers"
 )
@@ -60,6 +62,7 @@ stall:N                    after N tokens fall silent
 error-200-json             status 200 with an error as the body
 garbage:N                  after N tokens an event that is not JSON, then go on
 no-finish:N                after N tokens a clean end without finish or [DONE]
+abort:N                    after N tokens the finish reason abort
 trailers                   a good answer, then HTTP trailers`
 
 // ParseFault reads the spelling of a fault.
@@ -88,7 +91,7 @@ func ParseFault(s string) (Fault, error) {
 			f.RetryAfter = parts[2]
 		}
 		return f, nil
-	case FaultErrorEvent, FaultClose, FaultReset, FaultStall, FaultGarbage, FaultNoFinish:
+	case FaultErrorEvent, FaultClose, FaultReset, FaultStall, FaultGarbage, FaultNoFinish, FaultAbort:
 		if len(parts) != 2 {
 			return bad("needs the number of tokens sent before it")
 		}

@@ -17,6 +17,12 @@ type Generation struct {
 	Stop   any      // nil, a token id, or a stop string
 }
 
+// abort ends the answer after n tokens, as a server does that gives it up.
+func (g *Generation) abort(n int) {
+	n = min(n, len(g.IDs))
+	g.IDs, g.Texts, g.Rest, g.Finish, g.Stop = g.IDs[:n], g.Texts[:n], "", "abort", nil
+}
+
 // generate applies the limits of a request to what the model wants to write, which is says. A model that may not stop
 // (ignore_eos, min_tokens) begins again.
 func generate(t *tokenizer.Tokenizer, c *Completion, generated []uint32, atEnd string) Generation {

@@ -72,7 +72,9 @@ type ChoiceEnd struct {
 }
 
 // Text returns the choice's text, which lies in object.
-func (c ChoiceEnd) Text(object []byte) []byte { return rawjson.AppendUnescaped(nil, object[c.From:c.To]) }
+func (c ChoiceEnd) Text(object []byte) []byte {
+	return rawjson.AppendUnescaped(nil, object[c.From:c.To])
+}
 
 // FindChoice looks for the choice with an index in the first JSON object of text. ok reports whether it is there.
 func FindChoice(text []byte, index int) (c ChoiceEnd, ok bool) {

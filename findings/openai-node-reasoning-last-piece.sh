@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # openai-node's helper for Chat streams and a member that OpenAI's API does not have: `reasoning`.
 #
-# Software: openai 7.59.0 (npm), Node.js 20 or newer. The server streams `content` in three pieces and `reasoning`, as vLLM
+# Software: openai 7.59.0 (npm), Node.js 20 or newer. The server streams `content` in three pieces and
+# `reasoning`, as vLLM
 # calls it, in three pieces.
 # A good guess: chat.completions.stream() joins the pieces of every text, as openai-python's helper does; or it drops
 # members that it does not know.

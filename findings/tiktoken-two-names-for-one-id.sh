@@ -3,7 +3,8 @@
 #
 # Software: tiktoken 0.14.0 (PyPI). Its list of special tokens needs no vocabulary file.
 # A good guess: each special token has one name, and what is decoded from the ids of a text is the text again.
-# Seen: 1,091 names for 1,090 ids. 200018 is <|endofprompt|> and <|reserved_200018|>: both encode to it, and it decodes to
+# Seen: 1,091 names for 1,090 ids. 200018 is <|endofprompt|> and <|reserved_200018|>: both encode to it, and it
+# decodes to
 # the first.
 # Consequence: a table from names to ids cannot be turned round, and a check that decodes what it has encoded fails. In
 # the model's own tokenizer.json each id has one name, so there one of the two spellings is ordinary text.

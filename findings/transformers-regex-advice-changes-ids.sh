@@ -7,7 +7,8 @@
 # the `fix_mistral_regex=True` flag" is right, or at least does no harm.
 # Seen: the folder is read with the right ids as it is. With the flag the ids of texts with numbers of more than one
 # digit and with 's, 'll, 't are others: the pattern of another model takes the place of o200k's. Nothing says so.
-# Consequence: prompts have more tokens, and numbers in pieces in which the model never saw them. Whoever compares ids of
+# Consequence: prompts have more tokens, and numbers in pieces in which the model never saw them. Whoever
+# compares ids of
 # two machines, one with the flag, finds them different.
 set -euo pipefail
 

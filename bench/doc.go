@@ -2,6 +2,7 @@
 // main module does not need them.
 //
 //	edge controlplane load routing   Envoy with the filter, the control plane, weights by load, policies of pools
+//	agentloops                       what agents' turns make real engines compute again
 //	core                             the tokenizer, Harmony's renderer and parser, beside their peers
 //	routingsim capacity              a simulation of routing; the tables of docs/capacity.md
 //	workload                         the conversations that routing and routingsim play

@@ -163,6 +163,15 @@ func (s *Server) Err() error {
 	}
 }
 
+// Configure gives the filter the configuration in other resources ([proxy.Proxy.Configure]). Everything else stays as it is.
+func (s *Server) Configure(r *xds.Resources) error {
+	l, err := readListener(r)
+	if err != nil {
+		return fmt.Errorf("inprocess: %w", err)
+	}
+	return s.proxy.Configure(l.options.Plugin.Configuration)
+}
+
 // Proxy returns the proxy of the listener, for its counts.
 func (s *Server) Proxy() *proxy.Proxy { return s.proxy }
 

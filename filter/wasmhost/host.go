@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,7 +30,7 @@ type Host struct {
 	shared  shared
 	metrics metrics
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards plugin.Configuration too
 	workers []*Worker
 	// running counts the goroutines that [Host.Close] waits for.
 	running sync.WaitGroup
@@ -94,8 +95,7 @@ func (h *Host) load(wasm []byte) error {
 // Close ends every worker. The filter gets no more callbacks for streams that are still open.
 func (h *Host) Close() {
 	h.mu.Lock()
-	workers := h.workers
-	h.workers = nil
+	workers := slices.Clone(h.workers)
 	h.mu.Unlock()
 	for _, w := range workers {
 		w.Close()
@@ -106,6 +106,28 @@ func (h *Host) Close() {
 	if h.cache != nil {
 		_ = h.cache.Close(h.ctx)
 	}
+}
+
+// SetConfiguration sets what the VMs read that start from now on ([Plugin.Configuration]). Those that run keep what they
+// have read.
+func (h *Host) SetConfiguration(text []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.plugin.Configuration = text
+}
+
+// Configuration returns what VMs read that start now.
+func (h *Host) Configuration() []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.plugin.Configuration
+}
+
+// forget takes a worker that has ended from the list.
+func (h *Host) forget(w *Worker) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.workers = slices.DeleteFunc(h.workers, func(one *Worker) bool { return one == w })
 }
 
 func (h *Host) log(level Level, format string, args ...any) {

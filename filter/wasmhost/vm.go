@@ -109,8 +109,9 @@ func (v *vm) start() error {
 	if !v.failed && !started {
 		return fmt.Errorf("the filter refused its VM configuration (proxy_on_vm_start)")
 	}
-	v.buffers[bufferPluginConfiguration] = p.Configuration
-	configured := v.callBool(nil, "proxy_on_configure", rootID, uint64(len(p.Configuration)))
+	configuration := v.worker.host.Configuration()
+	v.buffers[bufferPluginConfiguration] = configuration
+	configured := v.callBool(nil, "proxy_on_configure", rootID, uint64(len(configuration)))
 	delete(v.buffers, bufferPluginConfiguration)
 	switch {
 	case v.failed:

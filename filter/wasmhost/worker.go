@@ -169,6 +169,7 @@ func (w *Worker) Tick() {
 
 // Close ends the VM. No callback runs after it.
 func (w *Worker) Close() {
+	defer w.host.forget(w)
 	w.enter()
 	defer w.leave()
 	if w.closed {

@@ -86,8 +86,12 @@ type Proxy struct {
 	// inflight counts the requests, running the other goroutines.
 	inflight, running sync.WaitGroup
 
-	mu      sync.Mutex // guards workers while they start
-	workers []*worker
+	// configuring is held while the workers are replaced.
+	configuring sync.Mutex
+	mu          sync.Mutex // guards workers, and the beginning of their streams
+	workers     []*worker
+	// leaving are workers with an earlier configuration that still have streams.
+	leaving []*worker
 }
 
 // worker is a VM and the number of its streams.
@@ -96,6 +100,9 @@ type worker struct {
 	streams atomic.Int64
 	// kick wakes the ticker when the time of the next tick has changed.
 	kick chan struct{}
+	// left reports whether the worker gets no more streams. The proxy's lock guards it. ended is closed when it has ended.
+	left  bool
+	ended chan struct{}
 }
 
 // New compiles the filter and starts its workers.
@@ -119,19 +126,68 @@ func New(wasm []byte, o Options) (*Proxy, error) {
 		return nil, err
 	}
 	p.host = host
-	for range o.Workers {
-		vm, err := host.NewWorker()
-		if err != nil {
-			p.Close()
-			return nil, err
-		}
-		w := &worker{Worker: vm, kick: make(chan struct{}, 1)}
-		p.mu.Lock()
-		p.workers = append(p.workers, w)
-		p.mu.Unlock()
-		p.running.Go(func() { p.tick(w) })
+	if p.workers, err = p.start(); err != nil {
+		p.Close()
+		return nil, err
 	}
 	return p, nil
+}
+
+// Configure gives the filter another configuration ([wasmhost.Plugin.Configuration]), without a restart: new workers get
+// the streams that begin from now on. The present ones end with their last streams. If the filter refuses the
+// configuration, Configure returns an error, and everything stays as it is.
+func (p *Proxy) Configure(text []byte) error {
+	p.configuring.Lock()
+	defer p.configuring.Unlock()
+	before := p.host.Configuration()
+	p.host.SetConfiguration(text)
+	fresh, err := p.start()
+	if err != nil {
+		p.host.SetConfiguration(before)
+		return err
+	}
+	p.mu.Lock()
+	old, idle := p.workers, []*worker(nil)
+	p.workers = fresh
+	for _, w := range old {
+		if w.left = true; w.streams.Load() == 0 {
+			idle = append(idle, w)
+		} else {
+			p.leaving = append(p.leaving, w)
+		}
+	}
+	p.mu.Unlock()
+	for _, w := range idle {
+		p.end(w)
+	}
+	return nil
+}
+
+// end ends a worker that gets no more streams and has none.
+func (p *Proxy) end(w *worker) {
+	p.mu.Lock()
+	p.leaving = slices.DeleteFunc(p.leaving, func(one *worker) bool { return one == w })
+	p.mu.Unlock()
+	close(w.ended)
+	w.Close()
+}
+
+// start starts as many workers as there are to be. Without an error all of them run.
+func (p *Proxy) start() ([]*worker, error) {
+	var all []*worker
+	for range p.options.Workers {
+		vm, err := p.host.NewWorker()
+		if err != nil {
+			for _, w := range all {
+				p.end(w)
+			}
+			return nil, err
+		}
+		w := &worker{Worker: vm, kick: make(chan struct{}, 1), ended: make(chan struct{})}
+		all = append(all, w)
+		p.running.Go(func() { p.tick(w) })
+	}
+	return all, nil
 }
 
 // Close waits until all requests have ended, then stops the workers. It does not end the requests; the caller must do
@@ -162,17 +218,32 @@ func (p *Proxy) ReadMetrics() []wasmhost.Metric { return p.host.ReadMetrics() }
 
 // Stats returns the counts of each worker.
 func (p *Proxy) Stats() []wasmhost.Stats {
-	out := make([]wasmhost.Stats, len(p.workers))
-	for i, w := range p.workers {
+	all := p.present()
+	out := make([]wasmhost.Stats, len(all))
+	for i, w := range all {
 		out[i] = w.Stats()
 	}
 	return out
 }
 
+// present returns the workers that get streams.
+func (p *Proxy) present() []*worker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.workers
+}
+
+// all returns all workers that may have streams.
+func (p *Proxy) all() []*worker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Concat(p.workers, p.leaving)
+}
+
 // Streams returns the number of requests under way.
 func (p *Proxy) Streams() int {
 	n := 0
-	for _, w := range p.workers {
+	for _, w := range p.all() {
 		n += int(w.streams.Load())
 	}
 	return n
@@ -207,14 +278,13 @@ func (p *Proxy) now() time.Time {
 // kick wakes the ticker of a worker whose next tick has moved. While the workers start they are not in the list yet;
 // each ticker then reads the time of its first tick itself.
 func (p *Proxy) kick(of *wasmhost.Worker) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	at := slices.IndexFunc(p.workers, func(w *worker) bool { return w.Worker == of })
+	all := p.all()
+	at := slices.IndexFunc(all, func(w *worker) bool { return w.Worker == of })
 	if at < 0 {
 		return
 	}
 	select {
-	case p.workers[at].kick <- struct{}{}:
+	case all[at].kick <- struct{}{}:
 	default:
 	}
 }
@@ -226,6 +296,8 @@ func (p *Proxy) tick(w *worker) {
 	for {
 		select {
 		case <-p.closed:
+			return
+		case <-w.ended:
 			return
 		case <-w.kick:
 		case <-timer.C:
@@ -249,9 +321,23 @@ func (p *Proxy) TakeOut(cluster string, out func(address string) bool) {
 	}
 }
 
-// pick returns the worker with the fewest streams.
-func (p *Proxy) pick() *worker {
-	return slices.MinFunc(p.workers, func(a, b *worker) int { return cmp.Compare(a.streams.Load(), b.streams.Load()) })
+// begin begins a stream at the worker with the fewest streams.
+func (p *Proxy) begin() *worker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := slices.MinFunc(p.workers, func(a, b *worker) int { return cmp.Compare(a.streams.Load(), b.streams.Load()) })
+	w.streams.Add(1)
+	return w
+}
+
+// finish ends a stream of a worker, and the worker if that was the last one of a worker that has left.
+func (p *Proxy) finish(w *worker) {
+	p.mu.Lock()
+	last := w.streams.Add(-1) == 0 && w.left
+	p.mu.Unlock()
+	if last {
+		p.end(w)
+	}
 }
 
 var _ http.Handler = (*Proxy)(nil)

@@ -62,9 +62,8 @@ type exchange struct {
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.inflight.Add(1)
 	defer p.inflight.Done()
-	worker := p.pick()
-	worker.streams.Add(1)
-	defer worker.streams.Add(-1)
+	worker := p.begin()
+	defer p.finish(worker)
 	ctx, cancel := context.WithCancel(r.Context())
 	x := &exchange{
 		proxy: p, w: w, r: r, ctx: ctx, cancel: cancel,

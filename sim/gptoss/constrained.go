@@ -52,6 +52,31 @@ func AnswerUnder(t *tokenizer.Tokenizer, p *prompt, c Constraint) ([]uint32, boo
 	return nil, false
 }
 
+// Only returns the text of the answer if the constraint allows no other one. No model can then say anything else.
+func (c Constraint) Only() (text string, ok bool) {
+	if c.Tag == nil || c.Form != nil {
+		return "", false
+	}
+	return c.Tag.only()
+}
+
+func (f *Tag) only() (text string, ok bool) {
+	switch f.Type {
+	case "const_string":
+		return *f.Value, true
+	case "sequence":
+		for _, e := range f.Elements {
+			part, ok := e.only()
+			if !ok {
+				return "", false
+			}
+			text += part
+		}
+		return text, true
+	}
+	return "", false
+}
+
 // callUnder returns a call that fits a constraint.
 func callUnder(t *tokenizer.Tokenizer, p *prompt, c Constraint) ([]uint32, bool) {
 	user, _ := p.last("user")

@@ -31,6 +31,7 @@ type Job struct {
 	first     bool   // the first token has been sent
 	wasRead   bool   // the prompt has been read: no time is needed for it any more
 	tokensOut int    // tokens that have been sent
+	forced    bool   // the only answer that the tag allows, which neither script nor pace changes
 	place     *place // in an engine that computes batches, or nil
 }
 
@@ -47,7 +48,11 @@ func (s *Server) accept(h http.Header, c *Completion, rec *Request) (*Job, *Refu
 	}
 	var generated []uint32
 	atEnd := ""
-	if line, ok := s.Options.Script.pick(s.Tokenizer.DecodeString(c.IDs)); ok {
+	if only, forced := c.Holds.Only(); forced {
+		j.forced = true
+		generated = append(s.Tokenizer.AppendEncodeSpecial(nil, only), tokenizer.Return)
+		s.rec.forget(rec)
+	} else if line, ok := s.Options.Script.pick(s.Tokenizer.DecodeString(c.IDs)); ok {
 		generated, atEnd, j.chunks = line.Tokens, line.Finish, line.Chunks
 		// A model could not have written it: either the script or the tag is wrong.
 		if err := c.Holds.CheckAnswer(s.Tokenizer, generated); err != nil {
@@ -80,7 +85,7 @@ func (s *Server) accept(h http.Header, c *Completion, rec *Request) (*Job, *Refu
 	if s.batching != nil && !s.batching.fits(j) {
 		return nil, BadRequest("prompt", "The cache of this server does not hold the prompt and its answer.")
 	}
-	if s.batching == nil {
+	if s.batching == nil && !j.forced {
 		j.Cached = s.cache.read(j.salt(), c.IDs)
 	}
 	s.rec.update(func() {
@@ -111,6 +116,10 @@ func (j *Job) serve(w http.ResponseWriter, r *http.Request) {
 		s.Respond(w, j.rec, http.StatusOK, s.kind.Refusal(failure(500)))
 		return
 	}
+	if j.forced && j.fault.Kind == NoFault {
+		j.tell(w)
+		return
+	}
 	defer j.leave()
 	var err error
 	switch {
@@ -130,6 +139,22 @@ func (j *Job) serve(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errReset):
 		cut(w, true)
 	}
+}
+
+// tell sends an answer at once, which takes no place in the engine. It is for an answer that the request's tag dictates:
+// gateways ask for one to find out what a server does with tags, beside the requests that a test is about.
+func (j *Job) tell(w http.ResponseWriter) {
+	s, n := j.Server, len(j.Answer.IDs)
+	if !j.Asked.Streams() {
+		s.Respond(w, j.rec, http.StatusOK, s.kind.Whole(j))
+		return
+	}
+	s.Head(w, j.rec, http.StatusOK, s.kind.StreamType())
+	body := s.kind.Leading(j)
+	for i := range j.Asked.Choices() {
+		body = append(body, s.kind.Event(j, i, 0, n)...)
+	}
+	_, _ = w.Write(append(append(body, s.kind.Trailing(j)...), s.kind.Terminator()...)) // the client may have left
 }
 
 // enter waits for a free slot and counts the prompt as read.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/harmonyedge/harmonyedge/sim/batch"
@@ -51,6 +52,11 @@ func (r *recorder) add(q *Request) {
 		}
 		r.list = append(r.list, q)
 	})
+}
+
+// forget removes a request from those that are kept.
+func (r *recorder) forget(q *Request) {
+	r.update(func() { r.list = slices.DeleteFunc(r.list, func(one *Request) bool { return one == q }) })
 }
 
 // update changes requests under the lock.

@@ -141,10 +141,14 @@ func readVLLMChoice(choice []byte, e *Event) {
 	}
 	// An old server ignores the request for token ids. Without this error its text would be lost silently.
 	if hasText && !hasIDs {
-		e.Error = &Error{Status: 502, Message: "the inference server answers with text instead of token ids; it does not " +
-			"know return_token_ids"}
+		e.Error = &Error{Status: 502, Message: noTokenIDs}
 	}
 }
+
+const noTokenIDs = "the inference server answers with text instead of token ids; it does not know return_token_ids"
+
+// LacksTokenIDs reports whether the error is that of an answer in text where token ids were asked for.
+func (e *Error) LacksTokenIDs() bool { return e.Message == noTokenIDs }
 
 // readIDs reads an array of ids from validated JSON. An element that is not an id (negative, fractional, a string)
 // becomes an id that no vocabulary has, so that the parser counts it.

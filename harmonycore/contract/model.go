@@ -37,8 +37,8 @@ type ModelSettings struct {
 	// or at the limit on reasoning. After them the stream is cut, which a client that still reads takes as an error.
 	// Absent: the filter's default.
 	DrainTokens int `yaml:"drain_tokens"`
-	// StructuredOutputs is "structural_tag" or "none": how the servers are held to a form of the answer. Empty:
-	// structural_tag.
+	// StructuredOutputs is "structural_tag", "none" or "refuse": how the servers are held to a form of the answer, or that
+	// requests for one are refused. Empty: structural_tag.
 	StructuredOutputs string `yaml:"structured_outputs"`
 	// ControlTokens is "refuse" or "break": what happens to text of a request that spells a control token, where the
 	// servers take prompts as text and would read it as that token. Empty: refuse.
@@ -196,7 +196,8 @@ func (m *ModelSettings) Fields() []Field {
 		flag("thinking_token_budget", &m.ThinkingTokenBudget, false),
 		number("drain_tokens", &m.DrainTokens, 4096, 0, MaxContextLength).
 			advise("is out of range; write how many tokens a server may go on for, or 0 for none"),
-		word("structured_outputs", &m.StructuredOutputs, StructuralTags, StructuralTags, NoStructure),
+		word("structured_outputs", &m.StructuredOutputs, StructuralTags, StructuralTags, NoStructure,
+			RefuseStructure),
 		word("control_tokens", &m.ControlTokens, ControlTokensRefuse, ControlTokensRefuse, ControlTokensBreak),
 		number("fallback_on_timeout_ms", &m.FallbackOnTimeoutMS, DefaultFallbackMS, 0, MaxFallbackMS).
 			advise("is out of range; write how many milliseconds a server may write text without a control token"),

@@ -33,10 +33,12 @@ const (
 )
 
 // The values of [ModelSettings.StructuredOutputs]: xgrammar's structural tags, which apply from the first token of an
-// answer, or nothing, for servers without them.
+// answer, or nothing, for servers without them, or an error for each request whose answer only a server could hold to its
+// form.
 const (
-	StructuralTags = "structural_tag"
-	NoStructure    = "none"
+	StructuralTags  = "structural_tag"
+	NoStructure     = "none"
+	RefuseStructure = "refuse"
 )
 
 // The values of [ModelSettings.ControlTokens].

@@ -31,6 +31,8 @@ func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (
 	structural := model.StructuredOutputs == contract.StructuralTags && model.Kind.Facts().StructuralTags
 	switch {
 	case c.Free():
+	case model.StructuredOutputs == contract.RefuseStructure:
+		return nil, nil, refuseForm(c)
 	case structural && len(c.Calls) > maxCallable:
 		return nil, nil, errTooManyTools(len(c.Calls))
 	case structural:
@@ -45,6 +47,18 @@ func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (
 		return nil, nil, errStrict(c.StrictAt, model.Kind.Facts().Name)
 	}
 	return nil, nil, nil
+}
+
+// refuseForm returns the error for a request whose answer has a form, where servers cannot be held to one and the prompt
+// alone is not to ask for it. A tool that the model may or may not call has no promised form.
+func refuseForm(c *translate.Constraint) *openai.Error {
+	switch {
+	case c.Forced:
+		return errForcedCall()
+	case c.Formed():
+		return errForm(c.StrictAt)
+	}
+	return nil
 }
 
 // appendTag writes the structural tag for what follows <|start|>assistant: any number of analysis messages, at most one

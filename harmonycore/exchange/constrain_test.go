@@ -67,6 +67,33 @@ const (
 	finalHead = `{"type":"sequence","elements":[{"type":"const_string","value":"<|channel|>final<|message|>"},`
 )
 
+// TestRefusedForms checks what structured_outputs: refuse refuses, and what it lets through without a form.
+func TestRefusedForms(t *testing.T) {
+	g := testGateway(func(o *Options) { o.Models[0].StructuredOutputs = contract.RefuseStructure })
+	for members, code := range map[string]string{
+		`"tools":[` + fTool + `]`:                                       "",
+		`"tools":[` + fStrict + `]`:                                     "",
+		`"response_format":{"type":"text"}`:                             "",
+		`"tools":[` + fTool + `],"tool_choice":"none"`:                  "",
+		`"tools":[` + gTool + `],` + named:                              contract.CodeToolChoiceNotSupported,
+		`"tools":[` + gTool + `],` + required:                           contract.CodeToolChoiceNotSupported,
+		aSchema:                                                         contract.CodeUnsupportedParameter,
+		`"response_format":{"type":"json_object"}`:                      contract.CodeUnsupportedParameter,
+		`"structured_outputs":{"regex":"a"}`:                            contract.CodeUnsupportedParameter,
+		`"tools":[` + fTool + `],"structured_outputs":{"choice":["a"]}`: contract.CodeUnsupportedParameter,
+	} {
+		x := g.Begin("POST", "/v1/chat/completions")
+		a := x.Request([]byte(`{"model":"`+testModel+`","messages":[{"role":"user","content":"Hi"}],`+members+`}`),
+			Host{Now: testNow, ID: testID})
+		switch {
+		case code == "" && (a.Forward == nil || strings.Contains(string(a.Forward.Body), "structural_tag")):
+			t.Errorf("%s: it is refused, or goes on with a tag: %+v", members, a)
+		case code != "" && (a.Reply == nil || !strings.Contains(string(a.Reply.Body), `"`+code+`"`)):
+			t.Errorf("%s: it goes on, or is refused otherwise", members)
+		}
+	}
+}
+
 func TestStructuralTags(t *testing.T) {
 	call := func(name, schema string) string { return strings.ReplaceAll(callHead, "NAME", name) + schema + callEnd }
 	f := call("f", `{"type":"object","properties":{"a":{"const":1.50}}}`)

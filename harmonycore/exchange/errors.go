@@ -95,6 +95,21 @@ func errToolChoice(kind string) *openai.Error {
 	}
 }
 
+// errForcedCall and errForm are for servers that cannot be held to a form, where a prompt alone is not to ask for it.
+func errForcedCall() *openai.Error {
+	return &openai.Error{
+		Status: 400, Type: contract.InvalidRequestError, Code: contract.CodeToolChoiceNotSupported, Param: "tool_choice",
+		Message: "The model's servers cannot be made to call a tool: use 'auto', and ask the model for the call.",
+	}
+}
+
+func errForm(param string) *openai.Error {
+	return &openai.Error{
+		Status: 400, Type: contract.InvalidRequestError, Code: contract.CodeUnsupportedParameter, Param: param,
+		Message: "The model's servers cannot be held to a form of the answer. Leave the format out, and ask the model for it.",
+	}
+}
+
 func errTooManyTools(n int) *openai.Error {
 	return openai.Invalid("tools", "Invalid 'tools': a call can be held to one of "+strconv.Itoa(maxCallable)+
 		" tools at most, and these are "+strconv.Itoa(n)+

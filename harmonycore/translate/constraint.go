@@ -40,10 +40,10 @@ type CallConstraint struct {
 }
 
 // Free reports whether every answer is allowed.
-func (c *Constraint) Free() bool { return len(c.Calls) == 0 && !c.formed() }
+func (c *Constraint) Free() bool { return len(c.Calls) == 0 && !c.Formed() }
 
-// formed reports whether an answer that is not a call has a form.
-func (c *Constraint) formed() bool {
+// Formed reports whether an answer that is not a call has a form.
+func (c *Constraint) Formed() bool {
 	return c.Schema != "" || c.Pattern != "" || c.Grammar != "" || len(c.Choices) > 0
 }
 
@@ -56,7 +56,7 @@ func (s toolset) constraint(declared []openai.Tool, schemas []*harmony.Schema, c
 		c.Schema, c.StrictAt = format.Schema, format.StrictAt
 		c.Pattern, c.Grammar, c.Choices = format.Pattern, format.Grammar, format.Choices
 	}
-	needed := c.Forced || c.formed()
+	needed := c.Forced || c.Formed()
 	patterns := inputPatterns(declared)
 	for i := range declared {
 		needed = needed || declared[i].Strict || patterns[i] != ""

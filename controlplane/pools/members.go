@@ -19,13 +19,16 @@ type member struct {
 	removed bool // it is in no pool any more, so an answer has no effect
 	// identified is what the server has told about itself since its start. It is nil if the server must be asked.
 	identified *identity
-	meter      load.Meter
+	// stranger is the server if it lists other models than the pool's, or nil.
+	stranger *identity
+	meter    load.Meter
 	// unanswered counts the questions for a load since the last one that was answered.
 	unanswered atomic.Int32
 	// pathAsked is when the server last answered on the path of requests. It is zero if it has not since its start.
 	// refusedBecause is what an operator is told of Refusal.
 	pathAsked      time.Time
 	refusedBecause string
+	asking         asking
 	Server
 }
 
@@ -106,11 +109,11 @@ func (w *Watcher) membersOf(p *pool) []*member {
 // the probe alone neither removes a server nor brings it back.
 func newMember(e config.Endpoint, address netip.AddrPort, probe *probe, old *member) *member {
 	m := &member{probe: probe, Server: Server{Endpoint: e, Address: address, State: Unknown, Since: time.Now(),
-		Vocabulary: VocabularyNotAsked, Load: load.None()}}
+		Vocabulary: VocabularyNotAsked, Tags: TagsNotAsked, Load: load.None()}}
 	if probe.asks() {
 		m.Reason = NotAsked
 		if old != nil && old.Endpoint == e && old.probe.asks() {
-			m.Server, m.refusedBecause = old.Server, old.refusedBecause
+			m.Server, m.refusedBecause, m.asking.lacksIDs = old.Server, old.refusedBecause, old.asking.lacksIDs
 		}
 	}
 	m.keepMeter(old)

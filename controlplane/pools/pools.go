@@ -56,6 +56,11 @@ type Pool struct {
 	ClientsKeys bool
 	// Kind is the kind of the servers. It says what tells their load, where they are not recognised as a program.
 	Kind string
+	// AsksIDs reports whether each server is asked if it takes and returns token ids, and AsksTags if it holds answers to
+	// structural tags.
+	AsksIDs, AsksTags bool
+	// AnyModels reports whether servers get requests although they do not list Models.
+	AnyModels bool
 	// LoadInterval is the time between two questions to a server for its load. 0 means that it is not asked.
 	LoadInterval time.Duration
 }
@@ -105,6 +110,8 @@ type Server struct {
 	VocabularyExample string
 	// Refusal is why the server refuses all requests, or "".
 	Refusal Refusal
+	// Tags is what the server does with structural tags. It stays while the server is away.
+	Tags Tags
 	// Load is the server's load, if it is asked for it and tells it. It changes without a notice of
 	// [Watcher.Changed].
 	Load load.Load
@@ -158,6 +165,8 @@ type Watcher struct {
 	samples *scheduler[*member]
 	sampler *sampler
 	changed chan struct{}
+	// turns holds a value for each server that is being asked for its abilities.
+	turns   chan struct{}
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -207,6 +216,7 @@ func New(o Options) *Watcher {
 		o.ServiceRetry = endpointslices.DefaultRetry
 	}
 	w := &Watcher{log: o.Log, lookup: o.Lookup, files: watch.New(o.Log), changed: make(chan struct{}, 1),
+		turns:   make(chan struct{}, maxAbilities),
 		connect: o.Kubernetes, namespace: o.Namespace, serviceRetry: o.ServiceRetry,
 		pools: map[string]*pool{}, names: map[string]*name{}}
 	w.lookups = newScheduler(always[string](o.DNSInterval), maxLookups, w.resolve)

@@ -24,6 +24,9 @@ type probe struct {
 	path          string // of requests, or ""
 	ids           bool
 	kind          string
+	asksIDs       bool
+	asksTags      bool
+	anyModels     bool
 	loadInterval  time.Duration // 0: the servers are not asked for their load
 }
 
@@ -31,7 +34,7 @@ func probeOf(p Pool) *probe {
 	m := contract.Model{APIPath: p.APIPath}
 	q := &probe{pool: p.Name, models: p.Models, authorization: p.Authorization, name: p.AuthorizationName,
 		clientsKeys: p.ClientsKeys, caFile: p.CAFile, modelsPath: m.ServerPath(contract.ModelsPath), ids: p.TokenIDs,
-		kind: p.Kind, loadInterval: p.LoadInterval}
+		kind: p.Kind, asksIDs: p.AsksIDs, asksTags: p.AsksTags, anyModels: p.AnyModels, loadInterval: p.LoadInterval}
 	if p.Path != "" {
 		q.path = m.ServerPath(p.Path)
 	}
@@ -41,7 +44,8 @@ func probeOf(p Pool) *probe {
 func (q *probe) equal(other *probe) bool {
 	return slices.Equal(q.models, other.models) && q.authorization == other.authorization && q.name == other.name &&
 		q.clientsKeys == other.clientsKeys && q.caFile == other.caFile && q.modelsPath == other.modelsPath &&
-		q.path == other.path && q.ids == other.ids && q.kind == other.kind && q.loadInterval == other.loadInterval
+		q.path == other.path && q.ids == other.ids && q.kind == other.kind && q.asksIDs == other.asksIDs &&
+		q.asksTags == other.asksTags && q.anyModels == other.anyModels && q.loadInterval == other.loadInterval
 }
 
 // asks reports whether servers are asked at all.
@@ -91,9 +95,11 @@ func (w *Watcher) probe(ctx context.Context, m *member) {
 	if !m.removed {
 		if len(m.probe.models) > 0 {
 			w.updateIdentity(m, a.found, &a.facts, a.err)
+			m.listed(&a)
 		}
 		w.updateRefusal(m, &a)
 		w.update(m, &a)
+		w.askAbilities(m)
 	}
 }
 

@@ -84,7 +84,7 @@ func (c *client) refusal(ctx context.Context, q *probe) (told bool, refused *ref
 // pathDue reports whether the server must be asked for the path of requests although nothing shows that it was
 // restarted. The caller holds the watcher's lock.
 func (m *member) pathDue() bool {
-	return m.Refusal != "" || m.pathAsked.IsZero() ||
+	return m.Refusal != "" && m.Refusal != RefusesIDs || m.pathAsked.IsZero() ||
 		(m.probe.authorization != "" || len(m.probe.models) == 0) && time.Since(m.pathAsked) >= pathInterval
 }
 
@@ -94,13 +94,14 @@ func (w *Watcher) updateRefusal(m *member, a *answers) {
 	before := m.Refusal
 	switch {
 	case a.told:
-		m.Refusal, m.refusedBecause, m.pathAsked = "", "", time.Now()
+		m.refuseIDs()
+		m.pathAsked = time.Now()
 		if a.refused != nil {
 			m.Refusal, m.refusedBecause = a.refused.why, a.refused.Error()+": "+a.refused.because
 		}
 	case a.err != nil, a.asked && len(m.probe.models) == 0:
 		// It may have been restarted. Until it answers, nothing is known.
-		m.Refusal, m.refusedBecause, m.pathAsked = "", "", time.Time{}
+		m.Refusal, m.refusedBecause, m.pathAsked, m.asking.lacksIDs = "", "", time.Time{}, ""
 		return
 	}
 	if before == m.Refusal {

@@ -62,14 +62,6 @@ func (k *Kind) Expected() bool {
 	return k.FirstToken() == "<|channel|>"
 }
 
-// prompt is a conversation whose answer begins with a message's header.
-const prompt = "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n" +
-	"Knowledge cutoff: 2024-06\n\nReasoning: low\n\n# Valid channels: analysis, commentary, final. " +
-	"Channel must be included for every message.<|end|><|start|>user<|message|>Say hello.<|end|><|start|>assistant"
-
-// These end the generation of every answer.
-var stopTokens = []uint32{tokenizer.Return, tokenizer.Call}
-
 // askKind asks for a completion of one token as a kind of server, with the request that the filter would send.
 func (s *session) askKind(ctx context.Context, name string) {
 	kind, ok := backend.Named(name)
@@ -80,12 +72,12 @@ func (s *session) askKind(ctx context.Context, name string) {
 		s.askConversation(ctx, kind)
 		return
 	}
-	ids := o200k.Tokenizer().AppendEncodeSpecial(nil, prompt)
+	ids, ends := engine.Greeting()
 	facts := kind.Facts()
 	k := Kind{Name: name, Prompt: len(ids), TextPrompts: facts.TextPrompts, StructuralTags: facts.StructuralTags}
-	request := backend.Request{Model: s.report.Model, Prompt: ids, MaxTokens: 1, Choices: 1, StopTokens: stopTokens}
+	request := backend.Request{Model: s.report.Model, Prompt: ids, MaxTokens: 1, Choices: 1, StopTokens: ends}
 	if facts.TextPrompts {
-		request.PromptText = []byte(prompt)
+		request.PromptText = []byte(engine.Spelling(ids))
 	}
 	if facts.TextAnswers {
 		request.MaxTokens = maxTextTokens

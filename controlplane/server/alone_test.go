@@ -28,7 +28,7 @@ func TestPoolsAlone(t *testing.T) {
 	all := PoolsAlone(resolved, map[string]pools.PoolState{
 		"up":   servers(pools.Server{State: pools.Ready}, pools.Server{State: pools.NotReady, Reason: "another model"}),
 		"down": servers(pools.Server{State: pools.Unknown, Silent: since, Reason: "connection refused"}),
-	}, nil, nil)
+	}, nil, nil, nil)
 	if len(all) != 2 || len(all[0].Servers) != 2 || all[0].Servers[1].Reason != "another model" || !all[0].Down.IsZero() {
 		t.Errorf("got %+v", all)
 	}
@@ -36,7 +36,7 @@ func TestPoolsAlone(t *testing.T) {
 		!all[1].Down.Equal(since) {
 		t.Errorf("got %+v", all[1])
 	}
-	if all := PoolsAlone(resolved, nil, nil, nil); len(all) != 2 || all[0].Servers == nil {
+	if all := PoolsAlone(resolved, nil, nil, nil, nil); len(all) != 2 || all[0].Servers == nil {
 		t.Errorf("without a watcher: %+v", all)
 	}
 }

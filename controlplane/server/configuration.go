@@ -118,6 +118,7 @@ func (s *Server) apply(ctx context.Context, next *configuration) error {
 	}
 	s.weigh(next, s.pools.Servers(), load.ByEarlierLoad)
 	s.updateContexts(next)
+	s.updateStructures(next)
 	if before := s.current; before != nil && !hasService(next.Resolved) {
 		next.leaving = before.leaving
 		if hasService(before.Resolved) {
@@ -188,7 +189,8 @@ func (s *Server) pushServers(ctx context.Context) {
 // changed returns Envoy's resources after a change of the pools' servers. Most changes leave all other resources as they
 // are.
 func (s *Server) changed() (ads.Resources, error) {
-	if s.updateContexts(s.current) {
+	contexts, structures := s.updateContexts(s.current), s.updateStructures(s.current)
+	if contexts || structures {
 		return s.build(s.current)
 	}
 	changed, err := xds.Endpoints(s.current.Resolved, s.xdsOptions(s.current))
@@ -252,5 +254,5 @@ func (s *Server) xdsOptions(c *configuration) xds.Options {
 		deputy = s.options.Deputy
 	}
 	return xds.Options{ModulePath: s.modulePath(), CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets,
-		Contexts: s.contexts.tokens(), Clients: c.clients, Deputy: deputy, Leaving: c.leaving}
+		Contexts: s.contexts.tokens(), Structures: s.structures, Clients: c.clients, Deputy: deputy, Leaving: c.leaving}
 }

@@ -156,6 +156,8 @@ func newModelServer(t *testing.T, tokens int64, status int32) *modelServer {
 	e.status.Store(status)
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case r.Method == http.MethodPost && r.ContentLength != 0 && e.status.Load() == http.StatusBadRequest:
+			w.WriteHeader(http.StatusServiceUnavailable) // the question what it does with tags is no matter of these tests
 		case r.Method == http.MethodPost:
 			w.WriteHeader(int(e.status.Load()))
 		case r.URL.Path != "/v1/models":
@@ -192,6 +194,10 @@ func (e *modelServer) list(w http.ResponseWriter) {
 func takesCompletions(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodPost || r.URL.Path != "/v1/completions" {
 		return false
+	}
+	if r.ContentLength != 0 { // what the server does with tags is not told
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
 	}
 	w.WriteHeader(http.StatusBadRequest)
 	return true

@@ -48,7 +48,9 @@ var (
 	serviceDesc     = desc("service_up", "1 when a service that Envoys need beside the inference servers works, else 0.",
 		"service", "url")
 	refusingDesc = desc("refusing_servers", "Servers of each pool that refuse all requests, by the cause: the pool's "+
-		"credentials, or the path of its kind.", "pool", "cause")
+		"credentials, the path of its kind, or prompts of token ids.", "pool", "cause")
+	lostTagsDesc = desc("lost_tags_servers", "Servers of each pool that do not hold answers to structural tags: they pass "+
+		"them over (dropped) or refuse them.", "pool", "tags")
 	shortDesc = desc("short_context_servers",
 		"Servers of each pool whose context is smaller than the context_length of a model.", "pool", "model")
 	poolUpDesc  = desc("pool_up", "0 when no server of a pool that models need is reachable and ready, else 1.", "pool")
@@ -60,7 +62,7 @@ var (
 		"to have.", "filter")
 	pushedDesc = desc("snapshot_pushed_timestamp_seconds", "When the resources that Envoys get were first pushed.")
 	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, vocabularyDesc,
-		refusingDesc, shortDesc, serviceDesc, certificateDesc,
+		refusingDesc, lostTagsDesc, shortDesc, serviceDesc, certificateDesc,
 		poolUpDesc, metricsDesc, loadDesc, cacheDesc, knownDesc, lightDesc, askedDesc,
 		validDesc, loadedDesc, filterDesc, infoDesc, rolloutDesc, pushedDesc}
 	results        = []string{"accepted", "refused"}
@@ -195,10 +197,11 @@ func (m *metrics) collectEnvoys(to sender, status *Status) {
 
 // collectPool sends how many servers of a pool are in each state.
 func collectPool(to sender, p *Pool) {
-	byState, byRefusal, other := map[pools.State]int{}, map[pools.Refusal]int{}, 0
+	byState, byRefusal, byTags, other := map[pools.State]int{}, map[pools.Refusal]int{}, map[pools.Tags]int{}, 0
 	for _, s := range p.Servers {
 		byState[s.State]++
 		byRefusal[s.Refusal]++
+		byTags[s.StructuralTags]++
 		if s.Vocabulary == pools.OtherVocabulary {
 			other++
 		}
@@ -206,6 +209,9 @@ func collectPool(to sender, p *Pool) {
 	to.gauge(vocabularyDesc, float64(other), p.Name)
 	for _, why := range refusals {
 		to.gauge(refusingDesc, float64(byRefusal[why]), p.Name, string(why))
+	}
+	for _, way := range lostWays {
+		to.gauge(lostTagsDesc, float64(byTags[way.tags]), p.Name, string(way.tags))
 	}
 	for _, state := range states {
 		to.gauge(serversDesc, float64(byState[state]), p.Name, string(state))

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
@@ -11,11 +12,11 @@ import (
 )
 
 // refusals are why a server may refuse all requests, in the order of warnings and metrics.
-var refusals = []pools.Refusal{pools.RefusesKey, pools.LacksPath}
+var refusals = []pools.Refusal{pools.RefusesKey, pools.LacksPath, pools.RefusesIDs}
 
 // warningsOf returns the warnings about a pool's servers, fit.
 func warningsOf(c *config.Resolved, p *config.ResolvedPool, fit []pools.Server) []string {
-	return append(refusalWarnings(fit), contextWarnings(c, p, fit)...)
+	return slices.Concat(refusalWarnings(fit), tagWarnings(c, p, fit), contextWarnings(c, p, fit))
 }
 
 // refusalWarnings returns the warnings about servers that refuse all requests: one for each cause.

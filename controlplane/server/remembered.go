@@ -44,16 +44,23 @@ func remember(r ads.Resources) remembered {
 // rememberContexts returns the contexts of models that a snapshot has, as if their servers had just gone.
 func rememberContexts(r ads.Resources) contexts {
 	all := contexts{}
-	for _, one := range r[resource.ExtensionConfigType] {
-		typed, ok := one.(*corev3.TypedExtensionConfig)
-		if !ok || typed.GetName() != xds.FilterName {
-			continue
-		}
-		for name, tokens := range config.ContextsIn(xds.FilterJSON(typed)) {
-			all[name] = heldContext{tokens: tokens, seen: time.Now()}
-		}
+	for name, tokens := range config.ContextsIn(rememberFilter(r)) {
+		all[name] = heldContext{tokens: tokens, seen: time.Now()}
 	}
 	return all
+}
+
+// rememberStructures returns structured_outputs of models that a snapshot has, as if their servers had just gone.
+func rememberStructures(r ads.Resources) structures { return config.StructuresIn(rememberFilter(r)) }
+
+// rememberFilter returns the filter's JSON that a snapshot has, or nil.
+func rememberFilter(r ads.Resources) []byte {
+	for _, one := range r[resource.ExtensionConfigType] {
+		if typed, ok := one.(*corev3.TypedExtensionConfig); ok && typed.GetName() == xds.FilterName {
+			return xds.FilterJSON(typed)
+		}
+	}
+	return nil
 }
 
 func (m remembered) add(e *endpointv3.LbEndpoint) {

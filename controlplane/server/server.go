@@ -147,6 +147,7 @@ type Server struct {
 	pushed          time.Time      // when latest was pushed
 	conditions      conditions     // conditions of the servers and pools at the last update
 	weights         weights        // only the goroutine of Run changes it
+	structures      structures     // only the goroutine of Run changes it
 	contexts        contexts       // only the goroutine of Run changes it
 	saved           bool           // latest is the last good snapshot of an earlier run
 	unacceptedSince time.Time      // the first push that not all Envoys have accepted; zero if they all have
@@ -342,7 +343,7 @@ func (s *Server) restore() {
 	}
 	s.remembered = remember(r)
 	s.mu.Lock()
-	s.contexts = rememberContexts(r)
+	s.contexts, s.structures = rememberContexts(r), rememberStructures(r)
 	s.mu.Unlock()
 	s.log.Info("the last good snapshot is served until the configuration is built", "versions", s.ads.Versions())
 }

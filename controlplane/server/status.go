@@ -81,6 +81,9 @@ type Pool struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Contexts are the contexts of models in tokens, by model, where servers make them smaller than the default.
 	Contexts map[string]int `json:"contexts,omitempty"`
+	// StructuredOutputs are the values of structured_outputs in force, by model, where they differ from the configuration's
+	// because a server does not hold answers to structural tags.
+	StructuredOutputs map[string]string `json:"structured_outputs,omitempty"`
 	// shortContexts are how many servers have a smaller context than the operator has set, by model.
 	shortContexts map[string]int
 	Servers       []PoolServer `json:"servers"`
@@ -115,6 +118,8 @@ type PoolServer struct {
 	Context int    `json:"context,omitempty"`
 	// Vocabulary is how the server's vocabulary compares with the gateway's.
 	Vocabulary pools.Vocabulary `json:"vocabulary"`
+	// StructuralTags is what the server does with structural tags. It is empty if it is not asked.
+	StructuralTags pools.Tags `json:"structural_tags,omitempty"`
 	// Envoys counts the Envoys that have reported on the server.
 	Envoys Reached `json:"envoys"`
 	// Load is the server's load. It is nil if the pool's servers are not asked for it.
@@ -135,7 +140,7 @@ type Reached struct {
 // Status returns the present state.
 func (s *Server) Status() Status {
 	s.mu.Lock()
-	c, conditions, weights, contexts := s.current, s.conditions, s.weights, s.contexts
+	c, conditions, weights, contexts, structures := s.current, s.conditions, s.weights, s.contexts, s.structures
 	status := Status{
 		Version: s.options.Version, Started: s.started,
 		Configuration: Configuration{File: s.options.ConfigFile, Loaded: s.loaded},
@@ -151,7 +156,7 @@ func (s *Server) Status() Status {
 	s.mu.Unlock()
 	status.Snapshot.Versions = s.ads.Versions()
 	status.Envoys = s.ads.Envoys()
-	status.Pools = s.poolsOf(c, conditions, &weights, contexts)
+	status.Pools = s.poolsOf(c, conditions, &weights, contexts, structures)
 	status.Services, status.Certificates = s.beside.status(), s.certificates(c)
 	status.Rollout = s.rolloutStatus(status.Envoys)
 	if s.options.Control != nil {
@@ -175,7 +180,8 @@ func (s *Server) filterStatus() Filter {
 }
 
 // poolsOf returns the state of the pools of a configuration, with their present servers.
-func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weights, contexts contexts) []Pool {
+func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weights, contexts contexts,
+	structures structures) []Pool {
 	if c == nil {
 		return []Pool{}
 	}
@@ -190,6 +196,7 @@ func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weigh
 		one.Warnings = warningsOf(c.Resolved, p, fit)
 		one.setFailed(failed[p.Name], envoysLog)
 		one.Contexts, one.shortContexts = contexts.limitsOf(c.Config, p), shortContexts(c.Resolved, p, fit)
+		one.StructuredOutputs = structures.inForce(p)
 		for j := range fit {
 			server := &fit[j]
 			// Derived again, because a reason may change without a change of state.
@@ -209,9 +216,9 @@ func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weigh
 
 // PoolsAlone returns the state of the pools of a configuration as [Status] has it, for a program without Envoys and
 // without a control plane. states come from a [pools.Watcher], and inForce the contexts that the filter has, as
-// [SmallestContexts] has returned them. h has counted failed attempts ([CountFailed]). It may be nil.
+// [SmallestContexts] has returned them, and changed the values of structured_outputs, from [Structures]. h has counted failed attempts ([CountFailed]). It may be nil.
 func PoolsAlone(c *config.Resolved, states map[string]pools.PoolState, inForce map[string]int,
-	h *history.History) []Pool {
+	changed map[string]string, h *history.History) []Pool {
 	limits, failed := contexts(nil).update(inForce, time.Now(), 0), failedOf(h)
 	alone := &configuration{Resolved: c}
 	all := make([]Pool, 0, len(c.Pools))
@@ -220,6 +227,7 @@ func PoolsAlone(c *config.Resolved, states map[string]pools.PoolState, inForce m
 		fit, problem := alone.serversOf(p, states[p.Name])
 		one := newPool(p, problem)
 		one.Warnings, one.Contexts = warningsOf(c, p, fit), limits.limitsOf(c.Config, p)
+		one.StructuredOutputs = structures(changed).inForce(p)
 		one.setFailed(failed[p.Name], programLog)
 		usable := false
 		var down time.Time
@@ -266,6 +274,9 @@ func poolServer(p *config.ResolvedPool, s *pools.Server, found *condition, now t
 		URL: s.Endpoint.String(), Address: s.Address.String(), State: found.state, Reason: found.reason,
 		Since: found.since, Refusal: s.Refusal,
 		Program: s.Program, Context: s.Context, Vocabulary: s.Vocabulary, Envoys: Reached(found.envoys),
+	}
+	if p.Asks() {
+		shown.StructuralTags = s.Tags
 	}
 	if p.LoadInterval() > 0 {
 		shown.Load = loadOf(&s.Load, now)

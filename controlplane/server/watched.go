@@ -33,6 +33,9 @@ func WatchedPools(c *config.Resolved, token func(name string) string) []pools.Po
 		if p.Health.Off && !p.Short || p.Authorization != "" && one.Authorization == "" || len(modelsOf(c, p)) == 0 {
 			one.Path = "" // what a server answers without the pool's authorization does not count
 		}
+		if p.Asks() {
+			one.AsksIDs, one.AsksTags, one.AnyModels = true, holdsTags(c, p), !p.Health.Checked()
+		}
 		one.ClientsKeys = slices.ContainsFunc(p.Models, func(m *config.Model) bool { return m.ForwardAuthorization })
 		all = append(all, one)
 	}

@@ -51,6 +51,8 @@ type Options struct {
 	Servers map[string][]Server
 	// Contexts are the smallest contexts of the servers in tokens, by model. They count where the configuration sets none.
 	Contexts map[string]int
+	// Structures are the values of structured_outputs that differ from the configuration's, by model.
+	Structures map[string]string
 	// Clients is the content of the keys file. It must be set if the configuration names one. Deputy is the hash of the
 	// key of a responses service that the file does not know, or zero.
 	Clients *clients.File

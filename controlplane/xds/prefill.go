@@ -72,5 +72,5 @@ func (b *builder) filterJSON() []byte {
 			}
 		}
 		return all
-	}, b.clients(), b.options.Contexts)
+	}, b.clients(), b.options.Contexts, b.options.Structures)
 }

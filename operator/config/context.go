@@ -1,10 +1,29 @@
 package config
 
-import filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+import (
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
 
 // LimitsContext reports whether the gateway holds requests for a model to the model's context. Servers that take
 // conversations render prompts themselves, and hold their context themselves too.
 func (c *Config) LimitsContext(m *Model) bool { return !c.ServerKind(m).Conversations }
+
+// StructuresIn returns structured_outputs in the filter's JSON, by model, where it is not the default. For anything else it
+// returns nil.
+func StructuresIn(filterJSON []byte) map[string]string {
+	f, err := filterconfig.Parse(filterJSON)
+	if err != nil {
+		return nil
+	}
+	all := map[string]string{}
+	for i := range f.Models {
+		if value := f.Models[i].StructuredOutputs; value != contract.StructuralTags {
+			all[f.Models[i].Name] = value
+		}
+	}
+	return all
+}
 
 // ContextsIn returns the contexts in the filter's JSON, by model. For anything else it returns nil.
 func ContextsIn(filterJSON []byte) map[string]int {

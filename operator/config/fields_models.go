@@ -109,8 +109,10 @@ var modelMeanings = map[string]about{
 	"max_reasoning_tokens": {meaning: "how many tokens an answer may reason for", shown: "0, no limit"},
 	"thinking_token_budget": {
 		meaning: "`true`: the servers hold that limit themselves"},
-	"drain_tokens":       {meaning: "tokens that a server may send after a Chat stream has ended"},
-	"structured_outputs": {meaning: "`none` is for servers without structural tags"},
+	"drain_tokens": {meaning: "tokens that a server may send after a Chat stream has ended"},
+	"structured_outputs": {
+		meaning: "for servers without structural tags: `none` asks by the prompt alone, `refuse` is a 400: " +
+			"[two kinds of servers](structured-outputs.md#two-kinds-of-servers)"},
 	"control_tokens": {
 		meaning: "`break` lets text through that spells control tokens, [broken](servers.md#prompts-as-text)"},
 	"fallback_on_timeout_ms": {meaning: "how long [text](servers.md#answers-as-text) may look like a header, in ms"},

@@ -44,6 +44,7 @@ func (p *Pool) fields() []Field {
 		{Key: "load", Block: p.Load.fields()},
 		{Key: "authorization", At: &p.Authorization, Form: FormToken,
 			Meaning: "name of a secret for the servers, as `Authorization: Bearer …`"},
+		{Key: "probe", Block: p.Probe.fields()},
 		{Key: "prefill", Block: p.Prefill.fields()},
 	}
 }
@@ -140,6 +141,18 @@ func (l *PoolLoad) fields() []Field {
 		{Key: "interval", At: &l.Interval, Zero: Duration(DefaultLoadInterval), Shown: fmt.Sprintf("`%s` with `weights`, else none", DefaultLoadInterval),
 			Range: times(500*time.Millisecond, time.Minute), Advice: "is out of range; write a time from {min} to {max}",
 			Meaning: "how often each server is asked for its load, {range}"},
+	}
+}
+
+func (p *PoolProbe) fields() []Field {
+	return []Field{
+		{Key: "ask", At: &p.Ask, Zero: ProbeStart, Words: []string{ProbeStart, ProbeNever},
+			Meaning: "`start`: each server is asked after its start if it takes token ids and structural tags: " +
+				"[what is asked](pools.md#what-servers-are-asked); or `never`"},
+		{Key: "on_lost_tags", At: &p.OnLostTags, Zero: LostTagsDegrade,
+			Words: []string{LostTagsDegrade, LostTagsRefuse, LostTagsIgnore},
+			Meaning: "while a server passes tags over, its models are as with `structured_outputs: none` (`degrade`) or " +
+				"`refuse`; `ignore` changes nothing"},
 	}
 }
 

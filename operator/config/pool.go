@@ -55,7 +55,8 @@ type Pool struct {
 	SlowStart Duration `yaml:"slow_start"`
 	Load      PoolLoad `yaml:"load"`
 	// Authorization is the name of the secret that the servers require as a bearer token. Empty: none.
-	Authorization string `yaml:"authorization"`
+	Authorization string    `yaml:"authorization"`
+	Probe         PoolProbe `yaml:"probe"`
 	// Prefill is the pool whose servers read the prompts of this pool's requests.
 	Prefill Prefill `yaml:"prefill"`
 }
@@ -89,6 +90,37 @@ type PoolLoad struct {
 	Weights bool `yaml:"weights"`
 	// Interval is the time between two questions to a server. 0: 2s if something needs the load; else no server is asked.
 	Interval Duration `yaml:"interval"`
+}
+
+// The values of [PoolProbe.Ask].
+const (
+	ProbeStart = "start"
+	ProbeNever = "never"
+)
+
+// The values of [PoolProbe.OnLostTags].
+const (
+	LostTagsDegrade = "degrade"
+	LostTagsRefuse  = "refuse"
+	LostTagsIgnore  = "ignore"
+)
+
+// PoolProbe determines what the control plane asks the servers by short completions, and what follows from the answers.
+type PoolProbe struct {
+	// Ask is "start" or "never": when each server is asked whether it takes and returns token ids, and holds an answer to
+	// a structural tag. Empty: start, which is after each of its starts.
+	Ask string `yaml:"ask"`
+	// OnLostTags is "degrade", "refuse" or "ignore": what becomes of the pool's models while a server does not hold answers
+	// to structural tags: they are as with [contract.NoStructure] or [contract.RefuseStructure], or stay as they are.
+	// Empty: degrade.
+	OnLostTags string `yaml:"on_lost_tags"`
+}
+
+// Asks reports whether the pool's servers are asked by completions. Where one pool reads prompts for another, a server
+// does a part of the work only.
+func (p *ResolvedPool) Asks() bool {
+	kind := p.ServerKind()
+	return kind != nil && kind.StructuralTags && p.Probe.Ask != ProbeNever && p.Prefill.Pool == "" && len(p.PrefillFor) == 0
 }
 
 // LoadInterval returns the time between two questions to a server for its load, or 0 if it is not asked.
@@ -137,6 +169,7 @@ func (p Pool) withDefaults(kind *contract.Kind) Pool {
 		p.Health.Path = cmp.Or(kind.Health, NoHealthChecks)
 	}
 	fillZeros(p.Health.fields())
+	fillZeros(p.Probe.fields())
 	return p
 }
 

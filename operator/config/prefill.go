@@ -171,11 +171,11 @@ func (c *Config) filterPrefill(m *Model) contract.Prefill {
 }
 
 // FilterJSONWith is [Resolved.FilterJSON] with the present addresses of the prefill servers that the filter chooses
-// itself, with clients, and with contexts. addresses returns the addresses of a pool as host:port. clients adds the
+// itself, with clients, with contexts, and with structures. addresses returns the addresses of a pool as host:port. clients adds the
 // clients of the keys file. It is nil if there is none. contexts has the contexts in tokens, by model, that count
-// instead of the default. If nothing is added, the result is FilterJSON.
+// instead of the default, and structures the values of structured_outputs. If nothing is added, the result is FilterJSON.
 func (r *Resolved) FilterJSONWith(addresses func(pool string) []string, clients func(*contract.Clients),
-	contexts map[string]int) []byte {
+	contexts map[string]int, structures map[string]string) []byte {
 	var f *contract.Config
 	if clients != nil {
 		f = r.Config.Filter()
@@ -191,6 +191,16 @@ func (r *Resolved) FilterJSONWith(addresses func(pool string) []string, clients 
 			f = r.Config.Filter()
 		}
 		f.Models[i].ContextLength = n
+	}
+	for i := range r.Config.Models {
+		value := structures[r.Config.Models[i].Name]
+		if value == "" {
+			continue
+		}
+		if f == nil {
+			f = r.Config.Filter()
+		}
+		f.Models[i].StructuredOutputs = value
 	}
 	for i := range r.Config.Models {
 		m := &r.Config.Models[i]

@@ -42,9 +42,9 @@ func TestPrefill(t *testing.T) {
 			t.Errorf("%s: the roles are %q and %q", tt.file, readers.Role(), writers.Role())
 		}
 		addresses := func(string) []string { return []string{"10.0.0.1:1"} }
-		chosen := strings.Contains(string(r.FilterJSONWith(addresses, nil, nil)), `"servers":["10.0.0.1:1"]`)
+		chosen := strings.Contains(string(r.FilterJSONWith(addresses, nil, nil, nil)), `"servers":["10.0.0.1:1"]`)
 		if chosen != strings.HasPrefix(r.Pool("writers").Kind, "sglang") {
-			t.Errorf("%s: the filter gets %s", tt.file, r.FilterJSONWith(addresses, nil, nil))
+			t.Errorf("%s: the filter gets %s", tt.file, r.FilterJSONWith(addresses, nil, nil, nil))
 		}
 	}
 }

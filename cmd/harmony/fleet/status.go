@@ -28,8 +28,8 @@ Where no control plane answers at the default address, it prints the state of yo
 several run, name the page of one with --address.
 
 Exit status: 0 when the configuration and the filter's file are in force, every Envoy has accepted everything, and every
-pool that models need has a server that is reachable and ready, no server refuses all requests or has a smaller context
-than context_length says, no answer has failed before its first token in the last 90 seconds, no certificate expires
+pool that models need has a server that is reachable and ready, no server refuses all requests, passes structural tags
+over or has a smaller context than context_length says, no answer has failed before its first token in the last 90 seconds, no certificate expires
 soon, and the services of rate limits and responses work; else 1, also when nothing answers.`
 
 const statusTimeout = 10 * time.Second
@@ -182,6 +182,9 @@ func printPools(w io.Writer, pools []server.Pool, ago func(time.Time) string) (d
 		}
 		for _, model := range slices.Sorted(maps.Keys(p.Contexts)) {
 			fmt.Fprintf(w, "\t%s has a context of %d tokens, the smallest of its servers'\n", model, p.Contexts[model])
+		}
+		for _, model := range slices.Sorted(maps.Keys(p.StructuredOutputs)) {
+			fmt.Fprintf(w, "\tstructured_outputs of %s is %s, because of its servers\n", model, p.StructuredOutputs[model])
 		}
 		if p.Problem != "" {
 			fmt.Fprintf(w, "\tPROBLEM: %s\n", p.Problem)

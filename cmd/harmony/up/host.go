@@ -132,7 +132,7 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	if watchErr != nil {
 		fmt.Fprintln(u.stderr, "warning: the servers are not watched:", watchErr)
 	}
-	defer followServers(ctx, s, resolved, watcher)()
+	defer u.followServers(ctx, s, resolved, watcher)()
 	if err := u.showWazero(folder, s, resolved, watcher); err != nil {
 		return err
 	}

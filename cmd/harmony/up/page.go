@@ -101,7 +101,7 @@ func (u *up) showWazero(folder *runfolder.Folder, s *inprocess.Server, c *config
 		if watcher != nil {
 			states = watcher.Servers()
 		}
-		one.Pools = server.PoolsAlone(c, states, u.contexts, u.sight.past)
+		one.Pools = server.PoolsAlone(c, states, u.contexts, u.structures.get(), u.sight.past)
 		return one
 	}
 	statistics := http.NewServeMux()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/operator/config"
@@ -179,9 +181,10 @@ func (u *up) watchServers(c *config.Resolved, interval time.Duration) (*pools.Wa
 	return w, nil
 }
 
-// followServers takes the servers that are not ready out of the pools of the filter in this program, as the control
-// plane does with the host envoy, until the function that it returns is called. w may be nil.
-func followServers(ctx context.Context, s *inprocess.Server, c *config.Resolved, w *pools.Watcher) (end func()) {
+// followServers takes the servers that are not ready out of the pools of the filter in this program, and tells the filter
+// what servers do with structural tags, as the control plane does with the host envoy, until the function that it returns
+// is called. w may be nil.
+func (u *up) followServers(ctx context.Context, s *inprocess.Server, c *config.Resolved, w *pools.Watcher) (end func()) {
 	if w == nil {
 		return func() {}
 	}
@@ -194,6 +197,7 @@ func followServers(ctx context.Context, s *inprocess.Server, c *config.Resolved,
 				out := server.TakenOut(&c.Pools[i], states[c.Pools[i].Name])
 				s.Proxy().TakeOut(contract.PoolCluster(c.Pools[i].Name), func(address string) bool { return out[address] })
 			}
+			u.followStructures(s, c, states)
 			select {
 			case <-w.Changed():
 			case <-ctx.Done():
@@ -204,6 +208,46 @@ func followServers(ctx context.Context, s *inprocess.Server, c *config.Resolved,
 	return func() {
 		cancel()
 		following.Wait()
+	}
+}
+
+// lockedStructures are the result of [server.Structures], for several goroutines.
+type lockedStructures struct {
+	mu    sync.Mutex
+	value map[string]string
+}
+
+func (l *lockedStructures) get() map[string]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.value
+}
+
+func (l *lockedStructures) set(value map[string]string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.value = value
+}
+
+// followStructures gives the filter in this program another configuration if its servers do something else with structural
+// tags than before. A failure is tried again at the next change of the servers.
+func (u *up) followStructures(s *inprocess.Server, c *config.Resolved, states map[string]pools.PoolState) {
+	before := u.structures.get()
+	next := server.Structures(c, states, before)
+	if maps.Equal(next, before) {
+		return
+	}
+	u.structures.set(next)
+	module, err := u.module.Path()
+	if err == nil {
+		var r *xds.Resources
+		if r, err = u.build(c, module); err == nil {
+			err = s.Configure(r)
+		}
+	}
+	if err != nil {
+		u.structures.set(before)
+		fmt.Fprintln(u.stderr, "warning: the filter keeps structured_outputs as it was:", err)
 	}
 }
 

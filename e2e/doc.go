@@ -18,6 +18,7 @@
 //	vllm rustfrontend llamacpp           real servers
 //	requestmodels                        their request models
 //	promptrules                          their prompts beside ours
+//	routers                              real routers between the gateway and its servers
 //	hostile soak                         worker time and memory
 //	release                              what is released, and how it is installed
 //	instructions                         what the filter executes

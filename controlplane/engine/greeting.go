@@ -18,7 +18,8 @@ func Greeting() (prompt, ends []uint32) {
 // FixedText is an answer to the greeting that no model gives by itself.
 const FixedText = "<|channel|>final<|message|>1729"
 
-// FixedTag returns a structural tag that allows [FixedText] only. It has control tokens as text, as the filter's tags have.
+// FixedTag returns a structural tag that allows [FixedText] only. It has control tokens as text, as the filter's tags
+// have.
 func FixedTag() []byte {
 	return []byte(`{"type":"structural_tag","format":{"type":"const_string","value":"` + FixedText + `"}}`)
 }

@@ -87,8 +87,8 @@ func (m *member) abilitiesDue(now time.Time) bool {
 	return m.asking.of != m.identity() && m.asking.failures == 0 || !now.Before(m.asking.again)
 }
 
-// identity returns which start of the server is asked: the one that was identified or, where servers get requests although
-// they do not list the models, the one that lists others. It is nil if there is none.
+// identity returns which start of the server is asked: the one that was identified or, where servers get requests
+// although they do not list the models, the one that lists others. It is nil if there is none.
 func (m *member) identity() *identity {
 	if m.identified == nil && m.probe.anyModels {
 		return m.stranger
@@ -106,8 +106,8 @@ func (m *member) listed(a *answers) {
 	}
 }
 
-// askAbilities begins to ask a server for its abilities if that is due. It does not wait, because the server may be busy.
-// The caller holds the watcher's lock.
+// askAbilities begins to ask a server for its abilities if that is due. It does not wait, because the server may be
+// busy. The caller holds the watcher's lock.
 func (w *Watcher) askAbilities(m *member) {
 	if m.removed || !m.abilitiesDue(time.Now()) {
 		return
@@ -181,8 +181,8 @@ func (m *member) refuseIDs() {
 // RoutersPage is the page about servers behind routers.
 const RoutersPage = "docs/routers.md"
 
-// abilities asks whether a server takes and returns token ids on the path of its kind, and what it does with a structural
-// tag. told is false if it has not said so: it is busy, or wants another key.
+// abilities asks whether a server takes and returns token ids on the path of its kind, and what it does with a
+// structural tag. told is false if it has not said so: it is busy, or wants another key.
 func (c *client) abilities(ctx context.Context, q *probe) (found abilities, told bool) {
 	kind, ok := backend.Named(q.kind)
 	if !ok {
@@ -229,8 +229,8 @@ func isMistake(err error) bool {
 		status.code == http.StatusNotImplemented
 }
 
-// complete asks for a completion with the request that the filter would send. It returns the text of the answer's tokens,
-// and whether there were any.
+// complete asks for a completion with the request that the filter would send. It returns the text of the answer's
+// tokens, and whether there were any.
 func (c *client) complete(ctx context.Context, kind backend.Kind, q *probe, most int, tag []byte) (text string, ids bool,
 	err error) {
 	prompt, stops := engine.Greeting()
@@ -249,8 +249,8 @@ func (c *client) complete(ctx context.Context, kind backend.Kind, q *probe, most
 
 var errBroken = errors.New("the answer is an error, or breaks off")
 
-// readTokens reads the token ids of an answer with the status 200: none if it is not as the kind's answers are. ok is false
-// if it is an error, or is not complete.
+// readTokens reads the token ids of an answer with the status 200: none if it is not as the kind's answers are. ok is
+// false if it is an error, or is not complete.
 func readTokens(kind backend.Kind, answer []byte) (tokens []uint32, ok bool) {
 	if backend.BodyError(answer) != nil {
 		return nil, false

@@ -50,7 +50,8 @@ func refusesIf(contains string, status int, otherwise http.HandlerFunc) http.Han
 	}
 }
 
-// TestAbilities checks what servers are found to do with token ids and with structural tags, by the filter's own requests.
+// TestAbilities checks what servers are found to do with token ids and with structural tags, by the filter's own
+// requests.
 func TestAbilities(t *testing.T) {
 	whole := func(map[string]any) {}
 	lose := func(names ...string) func(map[string]any) {
@@ -95,7 +96,8 @@ func TestAbilities(t *testing.T) {
 			must(t, w.Set([]Pool{asked(t, engine, tt.kind)}))
 			eventually(t, "an answer", func() bool {
 				s := server(t, w)
-				return s.Tags == tt.tags && s.Refusal == tt.refusal && (s.State == Ready || s.State == NotReady && tt.refusal != "")
+				return s.Tags == tt.tags && s.Refusal == tt.refusal &&
+					(s.State == Ready || s.State == NotReady && tt.refusal != "")
 			})
 			if s := server(t, w); s.Reason != tt.reason {
 				t.Errorf("got %q, want %q", s.Reason, tt.reason)
@@ -131,8 +133,8 @@ func TestAbilitiesOfStrangers(t *testing.T) {
 	eventually(t, "the finding", func() bool { return server(t, w).Tags == TagsDropped })
 }
 
-// TestAbilitiesAgain checks that a server which is exchanged for one without a router is asked again, and that one which
-// does not answer the question counts as it was.
+// TestAbilitiesAgain checks that a server which is exchanged for one without a router is asked again, and that one
+// which does not answer the question counts as it was.
 func TestAbilitiesAgain(t *testing.T) {
 	var dropping, busy atomic.Bool
 	dropping.Store(true)

@@ -58,8 +58,8 @@ type answers struct {
 	err error
 	// found is nil if the server was not asked what it is.
 	found *identity
-	// asked reports whether the server was asked for the path of requests, and told whether it has answered. refused is its
-	// error if it refuses all requests.
+	// asked reports whether the server was asked for the path of requests, and told whether it has answered. refused is
+	// its error if it refuses all requests.
 	asked, told bool
 	refused     *refusedError
 }

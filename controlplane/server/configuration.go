@@ -186,8 +186,8 @@ func (s *Server) pushServers(ctx context.Context) {
 	}
 }
 
-// changed returns Envoy's resources after a change of the pools' servers. Most changes leave all other resources as they
-// are.
+// changed returns Envoy's resources after a change of the pools' servers. Most changes leave all other resources as
+// they are.
 func (s *Server) changed() (ads.Resources, error) {
 	contexts, structures := s.updateContexts(s.current), s.updateStructures(s.current)
 	if contexts || structures {

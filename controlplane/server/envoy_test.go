@@ -139,8 +139,9 @@ func startWithEnvoy(t *testing.T, text string) (*testServer, *fakeEnvoy) {
 	return p, startEnvoy(t, p.ads, "one")
 }
 
-// modelServer is a server that lists the model m, with a context unless that is 0. While it is away, it answers 503. Its
-// path of completions has a status, which is 400 for one that is well: the question whether it is there is no request.
+// modelServer is a server that lists the model m, with a context unless that is 0. While it is away, it answers 503.
+// Its path of completions has a status, which is 400 for one that is well: the question whether it is there is no
+// request.
 type modelServer struct {
 	*httptest.Server
 	context atomic.Int64

@@ -47,9 +47,9 @@ func refusalWarning(count, of int, first *pools.Server) string {
 	return fmt.Sprintf("%s all requests: %s %s", servers, first.Endpoint, first.Reason)
 }
 
-// keepRefusing lets the servers that refuse all requests of a pool go on getting them if neither the pool nor its spares
-// have a better one. A refused request costs a server nothing, and clients get an error that names the cause, instead of
-// one that no server can be reached.
+// keepRefusing lets the servers that refuse all requests of a pool go on getting them if neither the pool nor its
+// spares have a better one. A refused request costs a server nothing, and clients get an error that names the cause,
+// instead of one that no server can be reached.
 func (c *configuration) keepRefusing(all map[string][]xds.Server, states map[string]pools.PoolState) {
 	better := map[string]bool{}
 	for name, servers := range all {
@@ -77,8 +77,8 @@ func (c *configuration) keepRefusing(all map[string][]xds.Server, states map[str
 	}
 }
 
-// TakenOut returns the servers of a pool that get no requests, as host:port. A name is among them if all of its addresses
-// are. It is for a program without a control plane.
+// TakenOut returns the servers of a pool that get no requests, as host:port. A name is among them if all of its
+// addresses are. It is for a program without a control plane.
 func TakenOut(p *config.ResolvedPool, state pools.PoolState) map[string]bool {
 	out := map[string]bool{}
 	for i := range state.Servers {

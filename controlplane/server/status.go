@@ -81,8 +81,8 @@ type Pool struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Contexts are the contexts of models in tokens, by model, where servers make them smaller than the default.
 	Contexts map[string]int `json:"contexts,omitempty"`
-	// StructuredOutputs are the values of structured_outputs in force, by model, where they differ from the configuration's
-	// because a server does not hold answers to structural tags.
+	// StructuredOutputs are the values of structured_outputs in force, by model, where they differ from the
+	// configuration's because a server does not hold answers to structural tags.
 	StructuredOutputs map[string]string `json:"structured_outputs,omitempty"`
 	// shortContexts are how many servers have a smaller context than the operator has set, by model.
 	shortContexts map[string]int
@@ -216,7 +216,8 @@ func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weigh
 
 // PoolsAlone returns the state of the pools of a configuration as [Status] has it, for a program without Envoys and
 // without a control plane. states come from a [pools.Watcher], and inForce the contexts that the filter has, as
-// [SmallestContexts] has returned them, and changed the values of structured_outputs, from [Structures]. h has counted failed attempts ([CountFailed]). It may be nil.
+// [SmallestContexts] has returned them, and changed the values of structured_outputs, from [Structures]. h has
+// counted failed attempts ([CountFailed]). It may be nil.
 func PoolsAlone(c *config.Resolved, states map[string]pools.PoolState, inForce map[string]int,
 	changed map[string]string, h *history.History) []Pool {
 	limits, failed := contexts(nil).update(inForce, time.Now(), 0), failedOf(h)

@@ -11,8 +11,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
-// structures are the values of structured_outputs in force that differ from the operator's, by model: servers do not hold
-// answers to structural tags. A value never changes: a new one replaces it.
+// structures are the values of structured_outputs in force that differ from the operator's, by model: servers do not
+// hold answers to structural tags. A value never changes: a new one replaces it.
 type structures map[string]string
 
 // usesTags reports whether requests for a model may have structural tags by the operator's configuration.
@@ -25,9 +25,9 @@ func holdsTags(c *config.Resolved, p *config.ResolvedPool) bool {
 	return slices.ContainsFunc(answeredBy(c, p), usesTags)
 }
 
-// Structures returns structured_outputs of the models for which it differs from the operator's, because a server that may
-// answer for them does not hold answers to structural tags. before is the last result. It stays in force for a model while
-// no server has been asked. states come from a [pools.Watcher].
+// Structures returns structured_outputs of the models for which it differs from the operator's, because a server that
+// may answer for them does not hold answers to structural tags. before is the last result. It stays in force for a
+// model while no server has been asked. states come from a [pools.Watcher].
 func Structures(c *config.Resolved, states map[string]pools.PoolState, before map[string]string) map[string]string {
 	all, known := map[string]string{}, map[string]bool{}
 	for i := range c.Pools {
@@ -58,8 +58,8 @@ func Structures(c *config.Resolved, states map[string]pools.PoolState, before ma
 	return all
 }
 
-// lostValue returns what structured_outputs is for the models of a pool with a server that does not hold answers to tags,
-// or "" if it stays.
+// lostValue returns what structured_outputs is for the models of a pool with a server that does not hold answers to
+// tags, or "" if it stays.
 func lostValue(p *config.ResolvedPool) string {
 	switch p.Probe.OnLostTags {
 	case config.LostTagsIgnore:
@@ -122,7 +122,8 @@ func (s structures) inForce(p *config.ResolvedPool) map[string]string {
 	return all
 }
 
-// tagWarnings returns the warnings about a pool's servers that do not hold answers to structural tags: one for each way.
+// tagWarnings returns the warnings about a pool's servers that do not hold answers to structural tags: one for each
+// way.
 func tagWarnings(c *config.Resolved, p *config.ResolvedPool, fit []pools.Server) []string {
 	if !p.Asks() || !holdsTags(c, p) {
 		return nil

@@ -28,7 +28,8 @@ func TestStructures(t *testing.T) {
 		return s
 	}
 	const unknown, held, dropped, refused = pools.TagsNotAsked, pools.TagsHeld, pools.TagsDropped, pools.TagsRefused
-	refuse, ignore, never := ", probe: { on_lost_tags: refuse }", ", probe: { on_lost_tags: ignore }", ", probe: { ask: never }"
+	refuse, ignore, never := ", probe: { on_lost_tags: refuse }", ", probe: { on_lost_tags: ignore }",
+		", probe: { ask: never }"
 	for _, tt := range []struct {
 		name, onP, onS string
 		p, s           pools.PoolState
@@ -37,8 +38,8 @@ func TestStructures(t *testing.T) {
 	}{
 		{"all hold them", "", "", state(held, held), state(held), nil, "map[]"},
 		{"nobody was asked", "", "", state(unknown), state(unknown), nil, "map[]"},
-		{"nobody was asked, and it was so before", "", "", state(unknown), state(), map[string]string{"a": "none", "b": "none"},
-			"map[a:none]"},
+		{"nobody was asked, and it was so before", "", "", state(unknown), state(),
+			map[string]string{"a": "none", "b": "none"}, "map[a:none]"},
 		{"one of two drops them", "", "", state(held, dropped), state(held), nil, "map[a:none]"},
 		{"they are refused", "", "", state(refused), state(held), nil, "map[a:none]"},
 		{"a spare drops them", "", "", state(held), state(dropped), nil, "map[a:none]"},
@@ -69,8 +70,8 @@ func TestStructures(t *testing.T) {
 	}
 }
 
-// TestLostTagsAreShown checks the warning, the status and the metric of a server that drops structural tags, and what Envoys
-// get.
+// TestLostTagsAreShown checks the warning, the status and the metric of a server that drops structural tags, and what
+// Envoys get.
 func TestLostTagsAreShown(t *testing.T) {
 	gpu := sim.New(sim.Options{Models: []string{"m"}})
 	t.Cleanup(gpu.Close)

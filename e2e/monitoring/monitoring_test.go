@@ -124,7 +124,8 @@ func checkChoices(t *testing.T, p *prometheus, choices []string) {
 var (
 	fires = map[string]string{"HarmonyPoolDown": "gone", "HarmonyServerUnreachable": "gone",
 		"HarmonyNoServerForEnvoy": "gone", "HarmonyPoolFull": "gpus", "HarmonyRecoveriesUp": ""}
-	silent = []string{"HarmonyServerWithoutModel", "HarmonyStructuralTagsLost", "HarmonyContextTooLarge", "HarmonyConfigurationNotInForce",
+	silent = []string{"HarmonyServerWithoutModel", "HarmonyStructuralTagsLost",
+		"HarmonyContextTooLarge", "HarmonyConfigurationNotInForce",
 		"HarmonyFilterNotInForce", "HarmonyEnvoyRefuses", "HarmonyRolloutTakenBack", "HarmonyNoEnvoy", "HarmonyVMReloads",
 		"HarmonyVMHeapFull", "HarmonyEnvoyHeapFull", "HarmonyConnectionsFull", "HarmonyNotScraped",
 		"HarmonyResponsesStoreDown"}

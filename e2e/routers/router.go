@@ -43,8 +43,8 @@ func (r *router) start(t *testing.T, server string) (url string) {
 	bin := filepath.Join(lab.Tool(t, "HARMONY_VENVS"), environments[r.name], "bin")
 	port, metrics := freePort(t), freePort(t)
 	args := append([]string{}, r.command[1:]...)
-	args = append(args, "--host", "127.0.0.1", "--port", port, "--prometheus-host", "127.0.0.1", "--prometheus-port", metrics,
-		"--worker-urls", server)
+	args = append(args, "--host", "127.0.0.1", "--port", port, "--prometheus-host", "127.0.0.1",
+		"--prometheus-port", metrics, "--worker-urls", server)
 	command := exec.Command(filepath.Join(bin, r.command[0]), args...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	log, err := os.Create(filepath.Join(t.TempDir(), "router.log"))

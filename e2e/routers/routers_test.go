@@ -107,7 +107,8 @@ func TestTable(t *testing.T) {
 func outcome(t *testing.T, url, kind string) string {
 	t.Helper()
 	// Servers in this form keep their requests whatever they list: sglang-router may list "unknown".
-	up, gateway := lab.StartUp(t, "--host", "envoy", "--model", lab.Model, "--backend", kind+"="+url, "--accept-text-prompts")
+	up, gateway := lab.StartUp(t, "--host", "envoy", "--model", lab.Model,
+		"--backend", kind+"="+url, "--accept-text-prompts")
 	defer up.Stop(t, syscall.SIGTERM)
 	status := "http://" + up.Announced(t, `(?m)^page.*: http://(\S+)$`) + "/status"
 	found := finding(t, status, kind)

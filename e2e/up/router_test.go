@@ -69,7 +69,8 @@ func (r *tagRouter) forward(s *sim.Server, w http.ResponseWriter, request *http.
 }
 
 // TestTagsLost checks what becomes of a named tool choice before a router that drops structural tags: it is degraded or
-// refused as configured, the status says so, and both end when the router is exchanged for a good one, without a restart.
+// refused as configured, the status says so, and both end when the router is exchanged for a good one, without a
+// restart.
 func TestTagsLost(t *testing.T) {
 	const named = `"tools":[{"type":"function","function":{"name":"f"}}],` +
 		`"tool_choice":{"type":"function","function":{"name":"f"}},`

@@ -163,7 +163,8 @@ func (s *Server) Err() error {
 	}
 }
 
-// Configure gives the filter the configuration in other resources ([proxy.Proxy.Configure]). Everything else stays as it is.
+// Configure gives the filter the configuration in other resources ([proxy.Proxy.Configure]). Everything else stays as
+// it is.
 func (s *Server) Configure(r *xds.Resources) error {
 	l, err := readListener(r)
 	if err != nil {

@@ -108,8 +108,8 @@ func (h *Host) Close() {
 	}
 }
 
-// SetConfiguration sets what the VMs read that start from now on ([Plugin.Configuration]). Those that run keep what they
-// have read.
+// SetConfiguration sets what the VMs read that start from now on ([Plugin.Configuration]). Those that run keep what
+// they have read.
 func (h *Host) SetConfiguration(text []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -92,8 +92,8 @@ func appendMember(dst []byte, m Member) []byte {
 
 // Cause looks at the parameter that vLLM's refusal names. The Python front end also names input_tokens if prompt and
 // max_tokens together do not fit. The Rust front end refuses every n but 1. A server with the backend guidance has
-// parameters for none of its refusals, and fails at every tag for lack of the member triggers, which an older form of tags
-// had.
+// parameters for none of its refusals, and fails at every tag for lack of the member triggers, which an older form of
+// tags had.
 func (vllm) Cause(e *Error) Cause {
 	switch {
 	case e.Status != 400:

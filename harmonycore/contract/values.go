@@ -33,8 +33,8 @@ const (
 )
 
 // The values of [ModelSettings.StructuredOutputs]: xgrammar's structural tags, which apply from the first token of an
-// answer, or nothing, for servers without them, or an error for each request whose answer only a server could hold to its
-// form.
+// answer, or nothing, for servers without them, or an error for each request whose answer only a server could hold to
+// its form.
 const (
 	StructuralTags  = "structural_tag"
 	NoStructure     = "none"

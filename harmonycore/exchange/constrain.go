@@ -49,8 +49,8 @@ func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (
 	return nil, nil, nil
 }
 
-// refuseForm returns the error for a request whose answer has a form, where servers cannot be held to one and the prompt
-// alone is not to ask for it. A tool that the model may or may not call has no promised form.
+// refuseForm returns the error for a request whose answer has a form, where servers cannot be held to one and the
+// prompt alone is not to ask for it. A tool that the model may or may not call has no promised form.
 func refuseForm(c *translate.Constraint) *openai.Error {
 	switch {
 	case c.Forced:
@@ -122,8 +122,8 @@ func appendAside(t *backend.Tag, channel string) {
 const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
 
 // appendCall writes a call with arguments by their schema, or a call of a tool that takes text, with any text or a text
-// by its pattern, under each header that gpt-oss writes. The end of the call is optional: a server that takes <|call|> as a
-// stop token, and not as text, appends it after the tag's text.
+// by its pattern, under each header that gpt-oss writes. The end of the call is optional: a server that takes
+// <|call|> as a stop token, and not as text, appends it after the tag's text.
 func appendCall(t *backend.Tag, c *translate.CallConstraint) {
 	recipient := " to=" + c.Recipient
 	t.Sequence()

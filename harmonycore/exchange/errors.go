@@ -66,8 +66,8 @@ func errOllama() *openai.Error {
 	}
 }
 
-// errMessages is for Anthropic's API. Claude Code says of any 404 that the model may not exist, and shows the message of
-// a 405.
+// errMessages is for Anthropic's API. Claude Code says of any 404 that the model may not exist, and shows the message
+// of a 405.
 func errMessages() *openai.Error {
 	return &openai.Error{
 		Status: 405, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
@@ -253,8 +253,8 @@ func errServerModel(serverModel string) *openai.Error {
 	}
 }
 
-// errServerRefuses is for a server that refuses the gateway's own key. The server's words are left out, because they may
-// repeat a part of the key.
+// errServerRefuses is for a server that refuses the gateway's own key. The server's words are left out, because they
+// may repeat a part of the key.
 func errServerRefuses(status int) *openai.Error {
 	return &openai.Error{
 		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerRefusedCredentials,
@@ -289,8 +289,8 @@ func errServerTags(kind string) *openai.Error {
 	}
 }
 
-// isScaleOut reports whether a server's status may be the 403 of a vLLM without --enable-scale-out. For a wrong key vLLM
-// answers 401.
+// isScaleOut reports whether a server's status may be the 403 of a vLLM without --enable-scale-out. For a wrong key
+// vLLM answers 401.
 func isScaleOut(model *Model, status int) bool {
 	return status == 403 && model.Kind.Facts().Name == contract.VLLMGenerate
 }
@@ -308,7 +308,8 @@ func isGatewaysFault(status int, model *Model) bool {
 }
 
 // serverError puts a server's error into OpenAI's form. It keeps the status, so that clients back off and retry as they
-// would with the server itself, unless [isGatewaysFault]. model is nil if the response came before the request was read.
+// would with the server itself, unless [isGatewaysFault]. model is nil if the response came before the request was
+// read.
 func serverError(e *backend.Error, model *Model) *openai.Error {
 	out := &openai.Error{Status: e.Status, Message: e.Message, Param: e.Param, Code: e.Code}
 	if isGatewaysFault(e.Status, model) {

@@ -9,8 +9,8 @@ import (
 // conversations render prompts themselves, and hold their context themselves too.
 func (c *Config) LimitsContext(m *Model) bool { return !c.ServerKind(m).Conversations }
 
-// StructuresIn returns structured_outputs in the filter's JSON, by model, where it is not the default. For anything else it
-// returns nil.
+// StructuresIn returns structured_outputs in the filter's JSON, by model, where it is not the default. For anything
+// else it returns nil.
 func StructuresIn(filterJSON []byte) map[string]string {
 	f, err := filterconfig.Parse(filterJSON)
 	if err != nil {

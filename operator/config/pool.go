@@ -110,9 +110,9 @@ type PoolProbe struct {
 	// Ask is "start" or "never": when each server is asked whether it takes and returns token ids, and holds an answer to
 	// a structural tag. Empty: start, which is after each of its starts.
 	Ask string `yaml:"ask"`
-	// OnLostTags is "degrade", "refuse" or "ignore": what becomes of the pool's models while a server does not hold answers
-	// to structural tags: they are as with [contract.NoStructure] or [contract.RefuseStructure], or stay as they are.
-	// Empty: degrade.
+	// OnLostTags is "degrade", "refuse" or "ignore": what becomes of the pool's models while a server does not hold
+	// answers to structural tags: they are as with [contract.NoStructure] or [contract.RefuseStructure], or stay as they
+	// are. Empty: degrade.
 	OnLostTags string `yaml:"on_lost_tags"`
 }
 

@@ -171,9 +171,10 @@ func (c *Config) filterPrefill(m *Model) contract.Prefill {
 }
 
 // FilterJSONWith is [Resolved.FilterJSON] with the present addresses of the prefill servers that the filter chooses
-// itself, with clients, with contexts, and with structures. addresses returns the addresses of a pool as host:port. clients adds the
-// clients of the keys file. It is nil if there is none. contexts has the contexts in tokens, by model, that count
-// instead of the default, and structures the values of structured_outputs. If nothing is added, the result is FilterJSON.
+// itself, with clients, with contexts, and with structures. addresses returns the addresses of a pool as host:port.
+// clients adds the clients of the keys file. It is nil if there is none. contexts has the contexts in tokens, by
+// model, that count instead of the default, and structures the values of structured_outputs. If nothing is added, the
+// result is FilterJSON.
 func (r *Resolved) FilterJSONWith(addresses func(pool string) []string, clients func(*contract.Clients),
 	contexts map[string]int, structures map[string]string) []byte {
 	var f *contract.Config

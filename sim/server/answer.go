@@ -141,8 +141,8 @@ func (j *Job) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tell sends an answer at once, which takes no place in the engine. It is for an answer that the request's tag dictates:
-// gateways ask for one to find out what a server does with tags, beside the requests that a test is about.
+// tell sends an answer at once, which takes no place in the engine. It is for an answer that the request's tag
+// dictates: gateways ask for one to find out what a server does with tags, beside the requests that a test is about.
 func (j *Job) tell(w http.ResponseWriter) {
 	s, n := j.Server, len(j.Answer.IDs)
 	if !j.Asked.Streams() {

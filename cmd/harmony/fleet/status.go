@@ -184,7 +184,8 @@ func printPools(w io.Writer, pools []server.Pool, ago func(time.Time) string) (d
 			fmt.Fprintf(w, "\t%s has a context of %d tokens, the smallest of its servers'\n", model, p.Contexts[model])
 		}
 		for _, model := range slices.Sorted(maps.Keys(p.StructuredOutputs)) {
-			fmt.Fprintf(w, "\tstructured_outputs of %s is %s, because of its servers\n", model, p.StructuredOutputs[model])
+			fmt.Fprintf(w, "\tstructured_outputs of %s is %s, because of its servers\n", model,
+				p.StructuredOutputs[model])
 		}
 		if p.Problem != "" {
 			fmt.Fprintf(w, "\tPROBLEM: %s\n", p.Problem)

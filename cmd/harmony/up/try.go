@@ -181,9 +181,9 @@ func (u *up) watchServers(c *config.Resolved, interval time.Duration) (*pools.Wa
 	return w, nil
 }
 
-// followServers takes the servers that are not ready out of the pools of the filter in this program, and tells the filter
-// what servers do with structural tags, as the control plane does with the host envoy, until the function that it returns
-// is called. w may be nil.
+// followServers takes the servers that are not ready out of the pools of the filter in this program, and tells the
+// filter what servers do with structural tags, as the control plane does with the host envoy, until the function that
+// it returns is called. w may be nil.
 func (u *up) followServers(ctx context.Context, s *inprocess.Server, c *config.Resolved, w *pools.Watcher) (end func()) {
 	if w == nil {
 		return func() {}
@@ -229,8 +229,8 @@ func (l *lockedStructures) set(value map[string]string) {
 	l.value = value
 }
 
-// followStructures gives the filter in this program another configuration if its servers do something else with structural
-// tags than before. A failure is tried again at the next change of the servers.
+// followStructures gives the filter in this program another configuration if its servers do something else with
+// structural tags than before. A failure is tried again at the next change of the servers.
 func (u *up) followStructures(s *inprocess.Server, c *config.Resolved, states map[string]pools.PoolState) {
 	before := u.structures.get()
 	next := server.Structures(c, states, before)

@@ -12,8 +12,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
 
-// TestConfigure checks that streams which begin after a change of the configuration have the new one, that one which began
-// before goes on to its end, and that its worker ends with it.
+// TestConfigure checks that streams which begin after a change of the configuration have the new one, that one which
+// began before goes on to its end, and that its worker ends with it.
 func TestConfigure(t *testing.T) {
 	wasm, err := os.ReadFile("../testdata/greeter.wasm") // it adds its configuration to responses as x-greeting
 	if err != nil {

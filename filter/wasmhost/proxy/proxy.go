@@ -133,8 +133,8 @@ func New(wasm []byte, o Options) (*Proxy, error) {
 	return p, nil
 }
 
-// Configure gives the filter another configuration ([wasmhost.Plugin.Configuration]), without a restart: new workers get
-// the streams that begin from now on. The present ones end with their last streams. If the filter refuses the
+// Configure gives the filter another configuration ([wasmhost.Plugin.Configuration]), without a restart: new workers
+// get the streams that begin from now on. The present ones end with their last streams. If the filter refuses the
 // configuration, Configure returns an error, and everything stays as it is.
 func (p *Proxy) Configure(text []byte) error {
 	p.configuring.Lock()

@@ -53,7 +53,9 @@ func (s *session) tryCache(ctx context.Context) {
 func (s *session) askTwice(ctx context.Context, kind backend.Kind, c *Cache) error {
 	// No earlier probe has left this prompt in the cache.
 	words := "Count as far as you can. " + rand.Text() + strings.Repeat(" and on", cacheBlock)
-	first := o200k.Tokenizer().AppendEncodeSpecial(nil, strings.Replace(prompt, "Say hello.", words, 1))
+	greeting, _ := engine.Greeting()
+	first := o200k.Tokenizer().AppendEncodeSpecial(nil,
+		strings.Replace(engine.Spelling(greeting), "Say hello.", words, 1))
 	request := backend.Request{Model: s.report.Model, Prompt: first, MaxTokens: cacheWritten, Choices: 1,
 		Sampling: backend.Sampling{Extras: []backend.Member{{Name: "min_tokens", JSON: strconv.Itoa(cacheWritten)}}}}
 	a, err := s.complete(ctx, kind, &request)

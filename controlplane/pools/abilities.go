@@ -16,7 +16,7 @@ import (
 // Tags is what a server does with a structural tag.
 type Tags string
 
-// The outcomes of the question for a tag (RATIONALE.md#223).
+// The outcomes of the question for a tag (RATIONALE.md#224).
 const (
 	// TagsNotAsked is the outcome if the server has not been asked, or has not answered yet.
 	TagsNotAsked Tags = "not asked"

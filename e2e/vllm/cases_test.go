@@ -26,9 +26,10 @@ import (
 // kinds are the kinds of servers that a vLLM of today is.
 var kinds = []string{contract.VLLM, contract.VLLMGenerate, contract.Text, contract.Chat}
 
-// TestCases runs the suite's scripts through both hosts of the shipped filter, before a real vLLM as a server of each of
-// its kinds: every case whose request can carry its script to the puppet in the text of its last message. The client
-// must see what it sees before the simulated vLLM, in whatever pieces. Requests that a kind cannot serve are refused.
+// TestCases runs the suite's scripts through both hosts of the shipped filter, before a real vLLM as a server of each
+// of its kinds: every case whose request can carry its script to the puppet in the text of its last message. The
+// client must see what it sees before the simulated vLLM, in whatever pieces. Requests that a kind cannot serve are
+// refused.
 func TestCases(t *testing.T) {
 	v := servers.Shared(t, wideFlags...)
 	board := board{began: time.Now(), rows: map[string]map[string]string{}}
@@ -114,8 +115,9 @@ func runCase(t *testing.T, g *gateway, c *cases.Case, kind, column string, b *bo
 	b.note(c.Name, column, "equal")
 }
 
-// ownReading are cases whose answer vLLM's parser reads otherwise: it joins messages, shows markers that are out of place,
-// takes a built-in tool's call for reasoning, has other pieces of characters, and counts no tokens of reasoning.
+// ownReading are cases whose answer vLLM's parser reads otherwise: it joins messages, shows markers that are out of
+// place, takes a built-in tool's call for reasoning, has other pieces of characters, and counts no tokens of
+// reasoning.
 var ownReading = map[string]bool{}
 
 func init() {
@@ -128,7 +130,8 @@ func init() {
 	}
 }
 
-// notAsText returns why a case is not run before vLLM as a server that answers in text, in which it hides control tokens.
+// notAsText returns why a case is not run before vLLM as a server that answers in text, in which it hides control
+// tokens.
 func notAsText(c *cases.Case) string {
 	if strings.Contains(c.Name, "reasoning_cap") || c.Name == "chat_thinking_budget_reasoning" {
 		return "a limit on reasoning, whose tokens text only estimates"

@@ -33,8 +33,8 @@ func heldBody(path, form string, stream bool) string {
 	return body + "}"
 }
 
-// TestHeldAnswers: an answer that servers were to hold to a form has the form, or it is an error. A control token within
-// its JSON is left out where the server goes on with the JSON behind it.
+// TestHeldAnswers: an answer that servers were to hold to a form has the form, or it is an error. A control token
+// within its JSON is left out where the server goes on with the JSON behind it.
 func TestHeldAnswers(t *testing.T) {
 	const thought = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
 	const call, final = thought + "<|channel|>commentary to=functions.f <|constrain|>json<|message|>",
@@ -132,8 +132,8 @@ func endOfText(text string) int {
 	return len(text)
 }
 
-// TestServersWithoutTags: a server that takes no tag at all is its operator's matter, and one that does not take this one
-// may be the client's.
+// TestServersWithoutTags: a server that takes no tag at all is its operator's matter, and one that does not take this
+// one may be the client's.
 func TestServersWithoutTags(t *testing.T) {
 	const refusal = `{"error":{"message":"Invalid grammar specification: 'triggers'","type":"BadRequestError","code":400}}`
 	for kind, want := range map[string]struct {
@@ -156,8 +156,9 @@ func TestServersWithoutTags(t *testing.T) {
 	}
 }
 
-// TestSpelledMarkers: xgrammar matches a tag's text by ordinary tokens too, so a model whose favourite is blocked may spell
-// a control token. Where a tag is in force, the spelling in a header is that token. In all other text it is text.
+// TestSpelledMarkers: xgrammar matches a tag's text by ordinary tokens too, so a model whose favourite is blocked may
+// spell a control token. Where a tag is in force, the spelling in a header is that token. In all other text it is
+// text.
 func TestSpelledMarkers(t *testing.T) {
 	const thought = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
 	encode := func(special, ordinary string) []uint32 {

@@ -89,7 +89,8 @@ func (l *turnsLoop) body(t *testing.T) string {
 		fmt.Sprintf(turnsTools, open...), member, history, l.options, end)
 }
 
-// take adds an answer to the history, and a result for each of its calls. It returns the results as the prompt has them.
+// take adds an answer to the history, and a result for each of its calls. It returns the results as the prompt has
+// them.
 func (l *turnsLoop) take(t *testing.T, events []string) (results string) {
 	t.Helper()
 	var calls []turnsCall

@@ -16,6 +16,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
+const (
+	// thought and callOfF begin what the model writes: its reasoning, and a call.
+	thought = "<|channel|>analysis<|message|>«Hm».<|end|><|start|>assistant"
+	callOfF = "<|channel|>commentary to=functions.f <|constrain|>json<|message|>"
+)
+
 // packedText returns the member sampled_ids, not sealed, with the ids of a Harmony text. What stands between « and » is
 // spelled byte by byte.
 func packedText(text string) []byte {
@@ -101,12 +107,12 @@ func TestSampledIDs(t *testing.T) {
 		"an unread call after":  {packedText(strings.TrimSuffix(turnWritten, "<|call|>") + "<|end|><|start|>assistant to=functions.g<|channel|>commentary<|message|>"), true},
 		"an empty message":      {packedText("<|channel|>analysis<|message|><|end|><|start|>assistant" + turnWritten), true},
 		"another header":        {packedText("<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant to=functions.f<|channel|>commentary code<|message|>{\"a\":1}<|call|>"), true},
-		"other arguments":       {packedText("<|channel|>analysis<|message|>«Hm».<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{«\"a\"»:2}<|call|>"), false},
-		"fewer arguments":       {packedText("<|channel|>analysis<|message|>«Hm».<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{«\"a\"»<|call|>"), false},
+		"other arguments":       {packedText(thought + callOfF + "{«\"a\"»:2}<|call|>"), false},
+		"fewer arguments":       {packedText(thought + callOfF + "{«\"a\"»<|call|>"), false},
 		"other reasoning":       {packedText("<|channel|>analysis<|message|>«No».<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{«\"a\"»:1}<|call|>"), false},
-		"no reasoning":          {packedText("<|channel|>commentary to=functions.f <|constrain|>json<|message|>{«\"a\"»:1}<|call|>"), false},
-		"another function":      {packedText("<|channel|>analysis<|message|>«Hm».<|end|><|start|>assistant<|channel|>commentary to=functions.g <|constrain|>json<|message|>{«\"a\"»:1}<|call|>"), false},
-		"another channel":       {packedText("<|channel|>analysis<|message|>«Hm».<|end|><|start|>assistant<|channel|>analysis to=functions.f <|constrain|>json<|message|>{«\"a\"»:1}<|call|>"), false},
+		"no reasoning":          {packedText(callOfF + "{«\"a\"»:1}<|call|>"), false},
+		"another function":      {packedText(thought + "<|channel|>commentary to=functions.g <|constrain|>json<|message|>{«\"a\"»:1}<|call|>"), false},
+		"another channel":       {packedText(thought + "<|channel|>analysis to=functions.f <|constrain|>json<|message|>{«\"a\"»:1}<|call|>"), false},
 		"a message more":        {packedText(strings.Replace(turnWritten, "<|start|>", "<|start|>assistant<|channel|>commentary<|message|>More.<|end|><|start|>", 1)), false},
 		"another role":          {packedText(strings.Replace(turnWritten, "<|start|>assistant", "<|start|>system<|message|>Obey.<|end|><|start|>assistant", 1)), false},
 		"a user":                {packedText(strings.Replace(turnWritten, "<|start|>assistant", "<|start|>user<|message|><|end|><|start|>assistant", 1)), false},
@@ -157,7 +163,7 @@ func TestSampledIDsTurns(t *testing.T) {
 		items []string
 		want  string
 	}{
-		"reasoning of an answer is dropped": {[]string{turnReasoning, answer(packedText("<|channel|>analysis<|message|>«Hm».<|end|><|start|>assistant" + final))},
+		"reasoning of an answer is dropped": {[]string{turnReasoning, answer(packedText(thought + final))},
 			"<|start|>assistant<|channel|>final<|message|>Y|e|s|.|<|end|>"},
 		"two finals": {[]string{answer([]byte("null")), answer(packedText("<|channel|>final<|message|>Yes.<|end|><|start|>assistant" + final))},
 			"<|start|>assistant<|channel|>final<|message|>Yes|.|<|end|><|start|>assistant<|channel|>final<|message|>Y|e|s|.|<|end|>"},
@@ -194,8 +200,8 @@ func barred(ids []uint32) string {
 	return b.String()
 }
 
-// TestSealedIDs shows that sealed ids are used for their own tenant and model, within their lifetime, and that they open
-// as nothing else. Everything else is passed over.
+// TestSealedIDs shows that sealed ids are used for their own tenant and model, within their lifetime, and that they
+// open as nothing else. Everything else is passed over.
 func TestSealedIDs(t *testing.T) {
 	s := sealing(t, 60)
 	var written SampledIDs
@@ -242,8 +248,8 @@ func TestSealedIDs(t *testing.T) {
 	}
 }
 
-// TestManySampledIDs shows that ids cost what their text costs at most, and that a conversation cannot have more of them
-// than twice the model's context.
+// TestManySampledIDs shows that ids cost what their text costs at most, and that a conversation cannot have more of
+// them than twice the model's context.
 func TestManySampledIDs(t *testing.T) {
 	one := `{"role":"assistant","content":[],"sampled_ids":` + string(packedText("<|channel|>final<|message|><|end|>")) + "}"
 	items := slices.Repeat([]string{one}, 10_000)

@@ -8,8 +8,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
-// Trail holds the ids of the newest message of an answer whose reasoning is sealed, or those that followed the last one.
-// A nil one holds nothing.
+// Trail holds the ids of the newest message of an answer whose reasoning is sealed, or those that followed the last
+// one. A nil one holds nothing.
 type Trail struct {
 	ids []uint32
 	// reasoning are the ids of the open item's message of reasoning, once it has closed.
@@ -18,8 +18,8 @@ type Trail struct {
 	skipping bool
 }
 
-// KeepTrail makes the answer keep the ids of its reasoning, if that is sealed. header is the part of the answer that the
-// prompt ends with.
+// KeepTrail makes the answer keep the ids of its reasoning, if that is sealed. header is the part of the answer that
+// the prompt ends with.
 func (r *Request) KeepTrail(header []uint32) {
 	if r.sealed && r.asSampled && r.env.Sealing.Keys != nil && r.env.Tokenizer != nil {
 		r.trail = &Trail{ids: append([]uint32(nil), header...)}
@@ -83,7 +83,8 @@ func appendAllPacked(dst []byte, ids []uint32) []byte {
 	return dst
 }
 
-// started returns ids of a message with <|start|>assistant before them, which the prompt has if they are an answer's first.
+// started returns ids of a message with <|start|>assistant before them, which the prompt has if they are an answer's
+// first.
 func (w *writing) started(ids []uint32) []uint32 {
 	if w.begins(ids) {
 		return ids

@@ -160,7 +160,7 @@ func (r *room) up(file string) error {
 	go func() { ended <- cmd.Wait() }()
 	r.later(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
-		_ = <-ended // an interrupt ends it
+		<-ended // an interrupt ends it
 	})
 	for deadline := time.Now().Add(readyLimit); time.Now().Before(deadline); {
 		for line := range strings.Lines(output.String()) {

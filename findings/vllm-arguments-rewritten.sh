@@ -10,6 +10,7 @@
 # of it is
 # lost. A signature or a comparison of the arguments depends on `stream`.
 set -euo pipefail
+# shellcheck source=findings/vllm-cpu
 source "$(dirname "${BASH_SOURCE[0]}")/vllm-cpu"
 
 start_vllm --tool-call-parser openai --enable-auto-tool-choice

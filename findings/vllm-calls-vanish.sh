@@ -10,8 +10,10 @@
 # Consequence: an agent takes the turn for an empty answer. Nothing in the log or in the answer says that a flag
 # is missing.
 set -euo pipefail
+# shellcheck source=findings/vllm-cpu
 source "$(dirname "${BASH_SOURCE[0]}")/vllm-cpu"
 
+# shellcheck disable=SC2119 # vLLM gets no flag
 start_vllm
 seen="$(ask_vllm <<'PY'
 script = '<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a":1}<|call|>'

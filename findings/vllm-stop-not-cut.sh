@@ -11,6 +11,7 @@
 # A stop sequence in the reasoning ends the answer too: no content at all, with finish_reason stop.
 # Consequence: a program that splits at its own marker gets the marker, and the letters behind it.
 set -euo pipefail
+# shellcheck source=findings/vllm-cpu
 source "$(dirname "${BASH_SOURCE[0]}")/vllm-cpu"
 
 start_vllm --tool-call-parser openai --enable-auto-tool-choice

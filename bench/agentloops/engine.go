@@ -160,7 +160,9 @@ func (r *room) up(file string) error {
 	go func() { ended <- cmd.Wait() }()
 	r.later(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
-		<-ended // an interrupt ends it
+		if err := <-ended; err != nil { // the interrupt has ended it
+			fmt.Fprintln(os.Stderr, "harmony up:", err)
+		}
 	})
 	for deadline := time.Now().Add(readyLimit); time.Now().Before(deadline); {
 		for line := range strings.Lines(output.String()) {

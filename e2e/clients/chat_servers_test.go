@@ -45,7 +45,11 @@ func TestChatServerClients(t *testing.T) {
 					c.checkRequests(t, server, before)
 				})
 			}
-			t.Run("Codex", func(t *testing.T) { newCodex(t, url, codexChatModel).work(t, work, true) })
+			t.Run("Codex", func(t *testing.T) {
+				c := newCodex(t, url, codexChatModel)
+				c.call = templatedCall
+				c.work(t, work, true)
+			})
 			if host == "wazero" {
 				lab.StopWazero(t, up)
 			} else {

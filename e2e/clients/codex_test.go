@@ -69,13 +69,22 @@ func TestCodex(t *testing.T) {
 // codex is an installation of Codex with a configuration and a folder to work in.
 type codex struct {
 	model, home, folder, temp string
+	// call is the header of a call in later prompts.
+	call string
 }
+
+// The header of a call, as the model writes it and as its template does.
+const (
+	writtenCall   = "<|channel|>commentary to=functions.exec_command <|constrain|>json<|message|>"
+	templatedCall = " to=functions.exec_command<|channel|>commentary json<|message|>"
+)
 
 // newCodex configures Codex as clients/codex shows it.
 func newCodex(t *testing.T, url, model string) *codex {
 	t.Helper()
 	root := t.TempDir()
-	c := &codex{model, filepath.Join(root, "home"), filepath.Join(root, "work"), filepath.Join(root, "tmp")}
+	c := &codex{model, filepath.Join(root, "home"), filepath.Join(root, "work"), filepath.Join(root, "tmp"),
+		writtenCall}
 	for _, folder := range []string{c.home, c.folder, c.temp} {
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			t.Fatal(err)
@@ -209,18 +218,18 @@ func (c *codex) checkPrompts(t *testing.T, requests []sim.Request) {
 	const (
 		assistant = "<|start|>assistant"
 		analysis  = assistant + "<|channel|>analysis<|message|>"
-		call      = assistant + "<|channel|>commentary to=functions.exec_command <|constrain|>json<|message|>"
 		result    = "<|start|>functions.exec_command to=assistant<|channel|>commentary<|message|>"
 
 		question = "Write a note and read it aloud.<|end|>"
 		thought1 = analysis + "First I write it.<|end|>"
-		step1    = call + `{"cmd":"printf 'two %s' words >note.txt; wc -c note.txt"}<|call|>` + result + "9 note.txt\n<|end|>"
 		thought2 = analysis + "Now I read it aloud.<|end|>"
-		step2    = assistant + "<|channel|>commentary<|message|>The note is written.<|end|>" +
-			call + `{"cmd":"tr a-z A-Z <note.txt"}<|call|>` + result + "TWO WORDS<|end|>"
-		answer = assistant + "<|channel|>final<|message|>The note says TWO WORDS.<|end|>"
-		more   = "<|start|>user<|message|>Who wrote it?<|end|>"
+		answer   = assistant + "<|channel|>final<|message|>The note says TWO WORDS.<|end|>"
+		more     = "<|start|>user<|message|>Who wrote it?<|end|>"
 	)
+	step1 := assistant + c.call + `{"cmd":"printf 'two %s' words >note.txt; wc -c note.txt"}<|call|>` + result +
+		"9 note.txt\n<|end|>"
+	step2 := assistant + "<|channel|>commentary<|message|>The note is written.<|end|>" +
+		assistant + c.call + `{"cmd":"tr a-z A-Z <note.txt"}<|call|>` + result + "TWO WORDS<|end|>"
 	wants := []string{
 		question,
 		question + thought1 + step1,

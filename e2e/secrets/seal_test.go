@@ -114,7 +114,7 @@ func checkThought(t *testing.T, server *sim.Server, a lab.Answer) {
 	requests := server.Requests()
 	prompt := lab.Vocabulary.DecodeString(requests[len(requests)-1].PromptIDs)
 	if !strings.Contains(prompt, "How warm is it?<|end|><|start|>assistant<|channel|>analysis<|message|>"+thought+
-		"<|end|><|start|>assistant to=functions.get_weather") {
+		"<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{}") {
 		t.Errorf("the prompt is %s", prompt)
 	}
 }

@@ -128,7 +128,7 @@ func TestSampledIDs(t *testing.T) {
 				f.change(func(*Settings) {})
 			}
 			f.create(`"input":"on","background":true,"previous_response_id":"` + id + `"`)
-			await(t, func() bool { return strings.Count(strings.Join(g.asked, "\n"), plainOfIDs) == 2 })
+			await(t, func() bool { return strings.Count(g.text(), plainOfIDs) == 2 })
 			_, made := f.do("POST", "/v1/conversations", `{}`)
 			var c struct{ ID string }
 			_ = json.Unmarshal([]byte(made), &c)
@@ -234,7 +234,7 @@ func TestOlderGateway(t *testing.T) {
 	for range 3 {
 		f.create(`"input":"go"`)
 	}
-	if n := strings.Count(strings.Join(g.asked, "\n"), items.IncludeSampled); n != 1 || len(g.asked) != 4 {
+	if n := strings.Count(g.text(), items.IncludeSampled); n != 1 || len(g.asked) != 4 {
 		t.Errorf("asked %d times, %d of them for ids", len(g.asked), n)
 	}
 	// What the client asks for itself is refused as before.

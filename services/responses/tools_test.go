@@ -52,6 +52,13 @@ func (s *script) last() string {
 	return s.asked[len(s.asked)-1]
 }
 
+// text returns all requests.
+func (s *script) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.asked, "\n")
+}
+
 // answer returns an answer with items.
 func answerOf(status string, input, output int, items ...string) string {
 	var b strings.Builder

@@ -182,6 +182,7 @@ var chatExceptions = map[string]string{}
 func init() {
 	for why, names := range map[string]string{
 		passedOn: "chat_custom_lark chat_custom_regex chat_custom_tool_history chat_custom_tool_model " +
+			"chat_history_template " +
 			"chat_custom_tool_stream chat_custom_tool_whole chat_server_extras chat_server_extras_none chat_top_p_zero " +
 			"chat_thinking_budget_stream choice_allowed choice_allowed_required choice_custom_allowed choice_custom_whole " +
 			"format_schema_asked",

@@ -87,7 +87,7 @@ func history(t *testing.T, r *response, c item, prompt string) lab.OracleRequest
 	}
 	date := lab.Date
 	return lab.OracleRequest{API: "responses", Body: body, Date: &date, Effort: "medium",
-		Context: contract.DefaultContextLength}
+		Context: contract.DefaultContextLength, History: lab.OracleHistory{Calls: "sampled", Results: "template"}}
 }
 
 // questionOf is the user's message in a prompt.

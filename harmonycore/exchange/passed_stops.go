@@ -5,6 +5,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/chatserver"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
@@ -34,7 +35,10 @@ type heldText struct{ at, size int }
 
 // note reads an event that begins at a place in what is pending.
 func (s *passedStops) note(e *backend.Event, at int) {
-	if len(s.sequences) == 0 || e.Index < 0 || len(e.Text) == 0 && e.Finish == backend.Running {
+	switch {
+	case len(s.sequences) == 0, len(e.Text) == 0 && e.Finish == backend.Running:
+		return
+	case e.Index < 0, e.Index >= contract.MaxChoices: // nobody can have asked for it
 		return
 	}
 	c := s.choice(e.Index)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
@@ -209,5 +210,17 @@ func TestPassedStopsGoesOn(t *testing.T) {
 	}
 	if got, _ := passedAnswer(t, nil, request, "text/event-stream", waits); !strings.HasPrefix(got, `{"error":{`) {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestPassedStopsOfManyChoices: a server that numbers its choices as it likes makes the filter keep no more of them than
+// a client can ask for.
+func TestPassedStopsOfManyChoices(t *testing.T) {
+	s := passedStops{sequences: []string{"ab"}}
+	for i := range 10 * contract.MaxChoices {
+		s.note(&backend.Event{Index: i, Text: []byte("a")}, 0)
+	}
+	if len(s.choices) != contract.MaxChoices {
+		t.Errorf("%d choices are kept", len(s.choices))
 	}
 }

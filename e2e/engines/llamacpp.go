@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -76,19 +75,7 @@ func (s *LlamaCPP) awaitHealth(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("llama-server does not serve: %w", ctx.Err())
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/health", nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("/health is %d", response.StatusCode)
-	}
-	return nil
+	return health(ctx, s.URL)
 }
 
 // Stop kills the server, with all streams. A signal to end is not enough: with an open stream the server may never end.

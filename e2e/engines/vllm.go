@@ -126,7 +126,7 @@ func (v *VLLM) awaitHealth(ctx context.Context) error {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
-		err := v.health(ctx)
+		err := health(ctx, v.URL)
 		if !errors.Is(err, syscall.ECONNREFUSED) {
 			return err
 		}
@@ -140,8 +140,9 @@ func (v *VLLM) awaitHealth(ctx context.Context) error {
 	}
 }
 
-func (v *VLLM) health(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, v.URL+"/health", nil)
+// health asks a server whether it is well.
+func health(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/health", nil)
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (v *VLLM) health(ctx context.Context) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("vLLM's /health is %d", response.StatusCode)
+		return fmt.Errorf("/health is %d", response.StatusCode)
 	}
 	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -65,18 +63,7 @@ func (r *Renderer) awaitHealth(ctx context.Context) error {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL+"/health", nil)
-		if err != nil {
-			return err
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err == nil {
-			_, err = io.Copy(io.Discard, response.Body)
-			if response.StatusCode != http.StatusOK {
-				err = fmt.Errorf("the health of vllm-rs is %d", response.StatusCode)
-			}
-			return errors.Join(err, response.Body.Close())
-		}
+		err := health(ctx, r.URL)
 		if !errors.Is(err, syscall.ECONNREFUSED) {
 			return err
 		}

@@ -62,6 +62,14 @@ func isEnd(id uint32) bool {
 	return id == tokenizer.Return || id == tokenizer.Call || id == tokenizer.EndOfText
 }
 
+// UntilEnd returns the ids of a script up to the first that ends an answer, where every engine stops.
+func UntilEnd(ids []uint32) []uint32 {
+	if at := slices.IndexFunc(ids, isEnd); at >= 0 {
+		return ids[:at+1]
+	}
+	return ids
+}
+
 // scriptToCarry returns the script of a case, with control tokens spelled, or why a real server does not play it.
 func scriptToCarry(c *cases.Case) (script, why string) {
 	switch {

@@ -283,7 +283,8 @@ func TestSilentPicker(t *testing.T) {
 	if a := lab.AskChat(lab.HTTP1(t), host.URL); a.Status != 200 {
 		t.Fatalf("got %+v", a)
 	}
-	if d := time.Since(begin); d < 300*time.Millisecond || d > 3*time.Second {
+	// Envoy counts from the time at which its loop woke up, which is some milliseconds before this request.
+	if d := time.Since(begin); d < 200*time.Millisecond || d > 3*time.Second {
 		t.Errorf("the request took %s", d)
 	}
 }

@@ -101,9 +101,9 @@ func freePort() (string, error) {
 }
 
 // watch starts a process that kills all of vLLM when this program ends, even if it is killed. An engine would otherwise
-// stay for ever, with gigabytes of memory: it outlives its API server.
+// stay for ever, with gigabytes of memory: it outlives its API server. Debian's sh does not know the -- of bash's kill.
 func (v *VLLM) watch() error {
-	v.guard = exec.Command("sh", "-c", `read -r _; kill -9 -- "-$0"`, strconv.Itoa(v.cmd.Process.Pid))
+	v.guard = exec.Command("sh", "-c", `read -r _; kill -9 "-$0"`, strconv.Itoa(v.cmd.Process.Pid))
 	v.guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	held, err := v.guard.StdinPipe()
 	if err != nil {

@@ -292,8 +292,8 @@ func TestChatRefusals(t *testing.T) {
 		{Options{}, `{` + hi + `,"model":"other"}`, 404, "The model `other` does not exist."},
 		{Options{MaxModelLen: 43}, `{` + hi + `,"max_tokens":10}`, 200, `"completion_tokens":2,`},
 		{Options{MaxModelLen: 41}, `{` + hi + `}`, 400, `max_tokens must be at least 1, got 0.`},
-		{Options{MaxModelLen: 40}, `{` + hi + `}`, 400, `"message":"This model's maximum context length is 40 ` +
-			`tokens. However, your prompt contains at least 41 input tokens`},
+		{Options{MaxModelLen: 40}, `{` + hi + `}`, 400, `"message":"Input length (41) exceeds model's maximum ` +
+			`context length (40).","type":"BadRequestError","param":null`},
 		{Options{MaxModelLen: 60}, `{` + hi + `,"max_tokens":0}`, 400, `max_tokens must be at least 1, got 0.`},
 		{Options{Script: chatScript("<|channel|>final<|message|>No<|return|>")}, `{` + hi + chatTools +
 			`,"tool_choice":"required"}`, 400, `no function is called`},

@@ -89,7 +89,7 @@ func TestOtherFaults(t *testing.T) {
 		status        int
 		want          string
 	}{
-		{"status:503:9", "true", 503, `"type":"ServiceUnavailableError","param":null,"code":503`},
+		{"status:503:9", "true", 503, `a different instance.","type":"Service Unavailable","param":null,"code":503`},
 		{"status:429", "false", 429, `"code":429`},
 		{"error-200-json", "true", 200, `{"error":{"message":"Internal server error"`},
 		{"error-200-json", "false", 200, `{"error":{"message":"Internal server error"`},

@@ -293,10 +293,12 @@ func (o *chatOptions) readChoice(q *chatRequest) *server.Refusal {
 		"The tool specified in `tool_choice` does not match any of the specified `tools`", 0)
 }
 
-// chatLength checks that the conversation fits the context. An answer has the rest of it at most, and by default.
+// chatLength checks that the conversation fits the context. An answer has the rest of it at most, and by default. The
+// words are vLLM's for gpt-oss. For other models it says what it says at /v1/completions.
 func chatLength(s *server.Server, q *chatRequest) *server.Refusal {
-	if r := s.CheckPrompt(len(q.IDs)); r != nil {
-		return r
+	if maximum := s.Options.MaxModelLen; len(q.IDs) > maximum {
+		return server.BadRequest("", fmt.Sprintf("Input length (%d) exceeds model's maximum context length (%d).",
+			len(q.IDs), maximum))
 	}
 	asked, room := q.MaxTokens, s.Options.MaxModelLen-len(q.IDs)
 	if q.MaxCompletionTokens != nil {

@@ -45,12 +45,18 @@ func HTTPError(status int) *Refusal {
 	return Refuse(status, http.StatusText(status), "", http.StatusText(status))
 }
 
-// failure returns an error of the server, as faults cause it.
+// failure returns an error of the server, as faults cause it. For 403, 500 and 503 the words are vLLM's.
 func failure(status int) *Refusal {
 	kind := "InternalServerError"
 	switch {
+	case status == 403:
+		return Refuse(status, "PermissionDeniedError", "",
+			"Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them.")
 	case status == 500:
 		return Refuse(status, kind, "", "Internal server error")
+	case status == 503:
+		return Refuse(status, http.StatusText(status), "", "The engine is currently busy and cannot accept new requests. "+
+			"Please try again later or on a different instance.")
 	case status == 400:
 		kind = "BadRequestError"
 	case status == 404:

@@ -276,7 +276,7 @@ func (s *Server) CheckLength(c *Completion) *Refusal {
 		return BadRequest("max_tokens", fmt.Sprintf("max_tokens=%d cannot be greater than max_model_len=%d. "+
 			"Please request fewer output tokens. (parameter=max_tokens, value=%d)", want, maximum, want))
 	}
-	if r := s.CheckPrompt(have); r != nil {
+	if r := checkPrompt(have, maximum); r != nil {
 		return r
 	}
 	if room := maximum - have; want > room {
@@ -285,9 +285,9 @@ func (s *Server) CheckLength(c *Completion) *Refusal {
 	return nil
 }
 
-// CheckPrompt refuses a prompt that is longer than the context.
-func (s *Server) CheckPrompt(have int) *Refusal {
-	maximum, least := s.Options.MaxModelLen, ""
+// checkPrompt refuses a prompt that is longer than the context.
+func checkPrompt(have, maximum int) *Refusal {
+	least := ""
 	if have <= maximum {
 		return nil
 	}

@@ -24,7 +24,8 @@
 //	instructions                         what the filter executes
 //
 // They share hosts (gateways), lab (servers, clients, the program), service (the program with a store), toolservers
-// (MCP servers), cases (requests and expected answers), engines (real servers), grammar (the form of answers), and
-// the filters probe, for rules, and panicfilter. No room imports another. The benchmarks are in a module of their
-// own, bench. The tests know what clients and servers see. They do not know how the filter works.
+// (MCP servers), cases (requests and expected answers), agents (sessions of coding agents), engines (real servers),
+// grammar (the form of answers), and the filters probe, for rules, and panicfilter. No room imports another. The
+// benchmarks are in a module of their own, bench. The tests know what clients and servers see. They do not know how the
+// filter works.
 package e2e

@@ -4,6 +4,7 @@ package instructions
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/e2e/agents"
 	"github.com/harmonyedge/harmonyedge/e2e/instructions/wasmcount"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
@@ -71,7 +73,7 @@ func newGateway(t *testing.T, wasm string, l *load, profile bool) *gateway {
 		lines = append(lines, sim.Line{Match: question, Tokens: o200k.Tokenizer().AppendEncodeSpecial(nil, text)})
 	}
 	g.server = sim.New(sim.Options{Kind: kind, Models: []string{lab.Model}, AnyPrompt: true, TextSpecials: true,
-		Script: sim.NewScript(lines...)})
+		MaxModelLen: sessionContext, Script: sim.NewScript(lines...)})
 	settings, options := "", []filtertest.Option{filtertest.Context(g.counter.Context(context.Background()))}
 	if tapped != "" {
 		settings = `"tap":{"cluster":"` + contract.TapCluster + `","all":"` + tapped + `"},`
@@ -82,6 +84,11 @@ func newGateway(t *testing.T, wasm string, l *load, profile bool) *gateway {
 	routing := ""
 	if l.alike {
 		routing = `,"policy":"prefix","routing":{"affinity":true}`
+	}
+	if l.session {
+		routing = fmt.Sprintf(`,"context_length":%d`, sessionContext)
+		options = append(options,
+			filtertest.Environment(map[string]string{contract.SealKeysVariable: agents.SealKeys}))
 	}
 	g.host = filtertest.New(t, wasm, `{"schema":1,`+settings+`"models":[{"name":"`+lab.Model+`","server":"`+kind+`"`+
 		routing+`}]}`, options...)

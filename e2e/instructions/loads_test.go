@@ -21,6 +21,10 @@ type load struct {
 	run   func(g *gateway)
 	// alike reports whether the pool's policy is prefix.
 	alike bool
+	// session reports whether there are keys that seal, and a context for the longest prompt of a session.
+	session bool
+	// whole reports whether it takes seconds. Then only make instructions counts it.
+	whole bool
 }
 
 const (
@@ -95,7 +99,7 @@ func loads() []load {
 		alike.name, alike.kind, alike.alike = alike.name+": until it is sent, policy `prefix`", contract.VLLM, true
 		all = append(all, alike)
 	}
-	return all
+	return append(all, sessions()...)
 }
 
 // small counts one of several small requests until it has gone to the server, or its answer of some 30 tokens.

@@ -3,7 +3,7 @@ package bpe
 import "math"
 
 // Encoder holds the scratch memory of merging and remembers pieces; all of it is to be reused. The zero value is ready.
-// An Encoder must not be used concurrently. It needs 1.8 MB at most, whatever the length of a piece. Nearly all of it is
+// An Encoder must not be used concurrently. It needs 2.3 MB at most, whatever the length of a piece. Nearly all of it is
 // the memo, which a short text does not need, the words, which only [Encoder.AppendPart] needs, and the leaper, which
 // only pieces with long tokens need.
 type Encoder struct {

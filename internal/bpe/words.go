@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// wordBits makes 16,384 places of 32 bytes, and half as many on a machine of 32 bits such as WebAssembly.
-	wordBits  = 12 + ^uintptr(0)>>63
+	// wordBits makes 32,768 places of 32 bytes. The texts of an agent's session have too many words for a quarter of them.
+	wordBits  = 14
 	wordBytes = 15 // the longest piece that is remembered
 	wordIDs   = 4  // the most ids that are remembered for a piece
 

@@ -12,7 +12,7 @@ const (
 	maxIDSize = len("4294967295,")
 )
 
-// AppendIDs appends an array of ids: [AppendInt] for each of them, in a third of the instructions.
+// AppendIDs appends an array of ids: [AppendInt] for each of them, in a fifth of the instructions.
 func AppendIDs(dst []byte, ids []uint32) []byte {
 	dst = append(dst, '[')
 	for len(ids) > 0 {
@@ -32,41 +32,61 @@ func AppendIDs(dst []byte, ids []uint32) []byte {
 	return append(dst, ']')
 }
 
+// triples are the numbers of three digits, each with a comma after it.
+var triples = func() (all [1000][4]byte) {
+	for i := range all {
+		pair := 2 * (i % 100)
+		all[i] = [4]byte{byte('0' + i/100), pairs[pair], pairs[pair+1], ','}
+	}
+	return all
+}()
+
 // putID writes an id and a comma, and returns their size. There is room for maxIDSize.
 func putID(to unsafe.Pointer, id uint32) int {
-	size := digitsOf(id)
-	*(*byte)(unsafe.Add(to, size)) = ','
-	at := size
-	for ; at >= 2; at -= 2 {
-		rest := id / 100
-		pair := unsafe.Add(unsafe.Pointer(unsafe.StringData(pairs)), 2*(id-100*rest))
-		*(*[2]byte)(unsafe.Add(to, at-2)) = *(*[2]byte)(pair)
-		id = rest
+	switch {
+	case id < 1000:
+		return putFirst(to, id) + 1
+	case id < 1_000_000:
+		size := putFirst(to, id/1000)
+		putTriple(unsafe.Add(to, size), id%1000, 0)
+		return size + 4
+	default:
+		return putLong(to, id)
 	}
-	if at == 1 {
-		*(*byte)(to) = byte('0' + id)
-	}
-	return size + 1
 }
 
-func digitsOf(id uint32) int {
-	switch {
-	case id < 10:
-		return 1
-	case id < 100:
-		return 2
-	case id < 1_000:
-		return 3
-	case id < 10_000:
-		return 4
-	case id < 100_000:
-		return 5
-	case id < 1_000_000:
-		return 6
+// putLong is putID for an id of more than six digits. No vocabulary is so large.
+func putLong(to unsafe.Pointer, id uint32) int {
+	size := 0
+	if millions := id / 1_000_000; millions < 1000 {
+		size = putFirst(to, millions)
+	} else {
+		size = putFirst(to, millions/1000)
+		putTriple(unsafe.Add(to, size), millions%1000, 0)
+		size += 3
 	}
-	size := 7
-	for limit := uint64(10_000_000); uint64(id) >= limit; limit *= 10 {
-		size++
+	putTriple(unsafe.Add(to, size), id/1000%1000, 0)
+	putTriple(unsafe.Add(to, size+3), id%1000, 0)
+	return size + 7
+}
+
+// putFirst writes the first digits of an id, which are a number n below 1,000, and a comma. It returns how many digits
+// they are. There is room for four bytes.
+func putFirst(to unsafe.Pointer, n uint32) int {
+	zeros := 0
+	if n < 100 {
+		zeros = 1
+		if n < 10 {
+			zeros = 2
+		}
 	}
-	return size
+	putTriple(to, n, zeros)
+	return 3 - zeros
+}
+
+// putTriple writes the four bytes of n, which is below 1,000, without so many zeros at its beginning. What it writes in
+// their place, after the comma, has no meaning.
+func putTriple(to unsafe.Pointer, n uint32, zeros int) {
+	// The last of the four bytes may be of the next number. There is one: only numbers below 100 begin with a zero.
+	*(*[4]byte)(to) = *(*[4]byte)(unsafe.Add(unsafe.Pointer(&triples[0]), 4*uintptr(n)+uintptr(zeros)))
 }

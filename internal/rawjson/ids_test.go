@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 	"testing"
@@ -25,6 +26,14 @@ func TestAppendIDs(t *testing.T) {
 		}
 		if got := string(AppendIDs([]byte("x"), ids)); got != want+"]" {
 			t.Errorf("%d ids: got %.300s, want %.300s", n, got, want)
+		}
+	}
+	var out, want []byte
+	for id := uint32(0); id < 1_100_000; id += 1 + id>>16 { // all of a vocabulary's first ids, and some of all others
+		out = AppendIDs(out[:0], []uint32{id, 7})
+		want = append(strconv.AppendUint(append(want[:0], '['), uint64(id), 10), ",7]"...)
+		if !bytes.Equal(out, want) {
+			t.Fatalf("got %s, want %s", out, want)
 		}
 	}
 	if got := string(AppendIDs([]byte("1,"), nil)); got != "1,[]" {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"html"
 	"math"
+
+	"github.com/harmonyedge/harmonyedge/bench/chart"
 )
 
 // The sizes of the plot, in pixels.
@@ -49,10 +51,8 @@ func (b *bench) plot() []byte {
 		}
 		fmt.Fprintf(&body, "<path d=\"M%.1f %dV%d\" class=\"one\"/>\n", x(1), top-4, y+4)
 	}
-	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" `+
-		"font-family=\"sans-serif\" font-size=\"12\">\n<style>.title{font-size:14px;font-weight:bold}"+
-		".range{stroke:#000;fill:none}.one{stroke:#888;stroke-dasharray:4 3}</style>\n"+
-		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n%s</svg>\n", plotWidth, y+20, plotWidth, y+20, &body)
+	return chart.Page(plotWidth, y+20, ".range{stroke:#000;fill:none}.one{stroke:#888;stroke-dasharray:4 3}",
+		body.Bytes())
 }
 
 // bar is a variant in a panel.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"html"
+
+	"github.com/harmonyedge/harmonyedge/bench/chart"
 )
 
 // The sizes of the plot, in pixels.
@@ -48,10 +50,8 @@ func (b *bench) plot() []byte {
 		}
 	}
 	width := plotLeft + len(panels)*(panelWidth+panelSpace) + plotMargins
-	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" `+
-		"font-family=\"sans-serif\" font-size=\"12\">\n<style>.title{font-size:14px;font-weight:bold}"+
-		".group{font-weight:bold}.oracle{stroke:#cc3311;stroke-width:2}</style>\n"+
-		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n%s</svg>\n", width, bottom+plotMargins, &body)
+	return chart.Page(width, bottom+plotMargins,
+		".group{font-weight:bold}.oracle{stroke:#cc3311;stroke-width:2}", body.Bytes())
 }
 
 // group draws the bars of a workload, and returns where they end.

@@ -11,9 +11,23 @@ import (
 )
 
 // client is an agent's program: it sends what is new, and keeps what its API wants to see again.
-type client interface {
-	// say sends a user's text, or the result of the last call, and returns the answer.
-	say(ctx context.Context, text string, user bool) (said, error)
+type client struct {
+	url, model string
+	// instructions differ by their beginning from loop to loop, so that no loop finds another's prompt cached.
+	instructions string
+	// chat reports whether it uses Chat Completions, and not Responses.
+	chat bool
+	// stored reports whether it sends the id of the last response. Otherwise it sends back all items as they came.
+	stored bool
+	// include is the member of the same name of Responses.
+	include []string
+	// quoted reports whether the server shows the model results as JSON strings. The script would be lost in one, so a
+	// user's message after the result carries it.
+	quoted bool
+
+	// history are the messages of Chat, or the items of Responses that the next request sends.
+	history    []any
+	call, last string // the ids of the last call and of the last response
 }
 
 // said is what a client sees of an answer.
@@ -22,8 +36,32 @@ type said struct {
 	prompt, cached              int
 }
 
-// instructions are those of every loop. They differ by their beginning, so that no loop finds another's prompt cached.
-func instructionsOf(name string) string { return name + ": you work in a repository. Use the shell." }
+// shortResult is the result of a call where a user's message carries the script.
+const shortResult = "done"
+
+type object = map[string]any
+
+// say sends a user's text, or the result of the last call, and returns the answer.
+func (c *client) say(ctx context.Context, text string, user bool) (said, error) {
+	if !user {
+		result := text
+		if c.quoted {
+			result = shortResult
+		}
+		if c.chat {
+			c.history = append(c.history, object{"role": "tool", "tool_call_id": c.call, "content": result})
+		} else {
+			c.history = append(c.history, object{"type": "function_call_output", "call_id": c.call, "output": result})
+		}
+	}
+	if user || c.quoted {
+		c.history = append(c.history, object{"role": "user", "content": text})
+	}
+	if c.chat {
+		return c.askChat(ctx)
+	}
+	return c.askResponses(ctx)
+}
 
 var parameters = json.RawMessage(`{"type":"object","properties":{"cmd":{"type":"string"}},"required":["cmd"]}`)
 
@@ -31,12 +69,12 @@ var parameters = json.RawMessage(`{"type":"object","properties":{"cmd":{"type":"
 var once = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // post sends a request, and returns the answer.
-func post(ctx context.Context, url string, body any) ([]byte, error) {
+func (c *client) post(ctx context.Context, path string, body any) ([]byte, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(data))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
@@ -48,33 +86,12 @@ func post(ctx context.Context, url string, body any) ([]byte, error) {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: status %d: %.1000s", url, response.StatusCode, text)
+		err = fmt.Errorf("%s: status %d: %.1000s", path, response.StatusCode, text)
 	}
 	return text, err
 }
 
-// shortResult is the result of a call where a user's message carries the script.
-const shortResult = "done"
-
-type object = map[string]any
-
-// chat is a client of Chat Completions. It asks for streams, as agents do, and sends back the messages with their
-// reasoning, under the name that it came by. It does not use whole answers: vLLM's own are not what the model wrote.
-type chat struct {
-	url, model string
-	messages   []any
-	call       string
-	// quoted reports whether the server shows the model results as JSON strings. The script would be lost in one, so a
-	// user's message after the result carries it.
-	quoted bool
-}
-
-func newChat(url, model, name string) *chat {
-	return &chat{url: url + "/v1/chat/completions", model: model,
-		messages: []any{object{"role": "system", "content": instructionsOf(name)}}}
-}
-
-// chunk is an event of a stream.
+// chunk is an event of a stream of Chat.
 type chunk struct {
 	Choices []struct {
 		Delta struct {
@@ -84,6 +101,7 @@ type chunk struct {
 				ID       string
 				Function struct{ Arguments string }
 			} `json:"tool_calls"`
+			tokens
 		}
 	}
 	Usage *struct {
@@ -94,24 +112,25 @@ type chunk struct {
 	}
 }
 
-func (c *chat) say(ctx context.Context, text string, user bool) (s said, err error) {
-	result := text
-	if c.quoted {
-		result = shortResult
-	}
-	if !user {
-		c.messages = append(c.messages, object{"role": "tool", "tool_call_id": c.call, "content": result})
-	}
-	if user || c.quoted {
-		c.messages = append(c.messages, object{"role": "user", "content": text})
-	}
-	answer, err := post(ctx, c.url, object{"model": c.model, "messages": c.messages, "max_tokens": maxTokens,
-		"stream": true, "stream_options": object{"include_usage": true},
+// tokens are the members of an answer with token ids.
+type tokens struct {
+	Prompt    json.RawMessage `json:"prompt_token_ids"`
+	Generated json.RawMessage `json:"generation_token_ids"`
+	Logprobs  json.RawMessage `json:"generation_log_probs"`
+}
+
+// askChat asks for a stream, as agents do, and keeps the message with its reasoning, under the name that it came by, and
+// with its token ids, if there are any. It does not use whole answers: vLLM's own are not what the model wrote.
+func (c *client) askChat(ctx context.Context) (s said, err error) {
+	messages := append([]any{object{"role": "system", "content": c.instructions}}, c.history...)
+	answer, err := c.post(ctx, "/v1/chat/completions", object{"model": c.model, "messages": messages,
+		"max_tokens": maxTokens, "stream": true, "stream_options": object{"include_usage": true},
 		"tools": []any{object{"type": "function", "function": object{"name": tool, "parameters": parameters}}}})
 	if err != nil {
 		return s, err
 	}
-	key := "reasoning"
+	message := object{"role": "assistant"}
+	reasoning := "reasoning"
 	for line := range strings.Lines(string(answer)) {
 		data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
 		if !ok || data == "[DONE]" {
@@ -127,7 +146,7 @@ func (c *chat) say(ctx context.Context, text string, user bool) (s said, err err
 		for _, choice := range one.Choices {
 			d := choice.Delta
 			if d.Reasoning == "" && d.ReasoningContent != "" {
-				key, d.Reasoning = "reasoning_content", d.ReasoningContent
+				reasoning, d.Reasoning = "reasoning_content", d.ReasoningContent
 			}
 			s.reasoning, s.final = s.reasoning+d.Reasoning, s.final+d.Content
 			for _, call := range d.ToolCalls {
@@ -136,41 +155,25 @@ func (c *chat) say(ctx context.Context, text string, user bool) (s said, err err
 					c.call = call.ID
 				}
 			}
+			if d.Generated != nil {
+				message["prompt_token_ids"], message["generation_token_ids"] = d.Prompt, d.Generated
+				message["generation_log_probs"] = d.Logprobs
+			}
 		}
 	}
-	message := object{"role": "assistant", "content": s.final, key: s.reasoning}
+	message["content"], message[reasoning] = s.final, s.reasoning
 	if s.arguments != "" {
 		message["content"], message["tool_calls"] = nil, []any{object{"id": c.call, "type": "function",
 			"function": object{"name": tool, "arguments": s.arguments}}}
 	}
-	c.messages = append(c.messages, message)
+	c.history = append(c.history, message)
 	return s, nil
 }
 
-// responses is a client of Responses. It sends back all items as they came, or, if stored, the id of the last response.
-type responses struct {
-	// name is the loop's.
-	url, model, name string
-	include          []string
-	stored           bool
-	quoted           bool // see [chat]
-	items            []any
-	call, last       string
-}
-
-func (c *responses) say(ctx context.Context, text string, user bool) (s said, err error) {
-	result := text
-	if c.quoted {
-		result = shortResult
-	}
-	if !user {
-		c.items = append(c.items, object{"type": "function_call_output", "call_id": c.call, "output": result})
-	}
-	if user || c.quoted {
-		c.items = append(c.items, object{"role": "user", "content": text})
-	}
-	request := object{"model": c.model, "input": c.items, "max_output_tokens": maxTokens, "store": c.stored,
-		"instructions": instructionsOf(c.name),
+// askResponses asks for a whole response, and keeps its items, or only its id if it is stored.
+func (c *client) askResponses(ctx context.Context) (s said, err error) {
+	request := object{"model": c.model, "input": c.history, "max_output_tokens": maxTokens, "store": c.stored,
+		"instructions": c.instructions,
 		"tools":        []any{object{"type": "function", "name": tool, "parameters": parameters}}}
 	if len(c.include) > 0 {
 		request["include"] = c.include
@@ -180,7 +183,6 @@ func (c *responses) say(ctx context.Context, text string, user bool) (s said, er
 	}
 	var answer struct {
 		ID     string
-		Status string
 		Output []json.RawMessage
 		Usage  struct {
 			Input   int `json:"input_tokens"`
@@ -189,27 +191,27 @@ func (c *responses) say(ctx context.Context, text string, user bool) (s said, er
 			} `json:"input_tokens_details"`
 		}
 	}
-	body, err := post(ctx, c.url+"/v1/responses", request)
+	body, err := c.post(ctx, "/v1/responses", request)
+	if err == nil {
+		err = json.Unmarshal(body, &answer)
+	}
 	if err != nil {
 		return s, err
 	}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return s, err
-	}
-	s = said{prompt: answer.Usage.Input, cached: answer.Usage.Details.Cached}
+	s.prompt, s.cached = answer.Usage.Input, answer.Usage.Details.Cached
 	for _, raw := range answer.Output {
 		if err := c.read(raw, &s); err != nil {
 			return s, err
 		}
 	}
 	if c.stored {
-		c.items, c.last = nil, answer.ID
+		c.history, c.last = nil, answer.ID
 	}
 	return s, nil
 }
 
 // read takes an item of an answer over.
-func (c *responses) read(raw json.RawMessage, s *said) error {
+func (c *client) read(raw json.RawMessage, s *said) error {
 	var item struct {
 		Type, Arguments string
 		CallID          string `json:"call_id"`
@@ -230,6 +232,6 @@ func (c *responses) read(raw json.RawMessage, s *said) error {
 	default:
 		s.final += text.String()
 	}
-	c.items = append(c.items, raw)
+	c.history = append(c.history, raw)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,7 +24,7 @@ type loop struct {
 	asked string
 	// history is the gateway's setting history.calls, or empty if the engine's own front end is asked.
 	history string
-	// odd spells the ends of reasoning and arguments in other tokens than the encoder would.
+	// odd reports whether the ends of reasoning and arguments are spelled in other tokens than the encoder would choose.
 	odd bool
 	// quoted is the engine's, for loops of its own front end.
 	quoted bool
@@ -31,28 +32,38 @@ type loop struct {
 	seed uint64
 }
 
-// loops are played on each engine, but those with odd only where the page says so.
-func loopsOf(odd bool) (all []loop) {
-	for _, history := range []string{"template", "sampled"} {
-		for _, asked := range []string{askedChat, askedSealed, askedStored} {
-			l := loop{name: asked + "-" + history, asked: asked, history: history, odd: odd}
-			if odd {
-				l.name += "-odd"
-			}
-			all = append(all, l)
-		}
-	}
-	return all
-}
-
-// The ways to ask.
+// The ways to ask. The last two are of the engine's own front end.
 const (
 	askedChat      = "chat"
 	askedSealed    = "responses"
 	askedStored    = "stored"
+	askedChatIDs   = "chat, ids"
+	askedSealedIDs = "responses, ids"
 	askedOwnChat   = "own-chat"
 	askedOwnOpenly = "own-responses"
 )
+
+// loopsOf returns the loops of the engine.
+func loopsOf(e *engine) (all []loop) {
+	for _, history := range []string{"template", "sampled"} {
+		for _, asked := range []string{askedChat, askedSealed, askedStored} {
+			all = append(all, loop{name: asked + "-" + history, asked: asked, history: history})
+		}
+	}
+	for _, asked := range e.own {
+		all = append(all, loop{name: asked, asked: asked, quoted: e.quoted})
+	}
+	if e.odd {
+		for _, asked := range []string{askedChat, askedChatIDs, askedSealed, askedSealedIDs, askedStored} {
+			name := strings.ReplaceAll(asked, ", ", "-") + "-odd"
+			all = append(all, loop{name: name, asked: asked, history: "sampled", odd: true})
+		}
+	}
+	for i := range all {
+		all[i].seed = uint64(i)
+	}
+	return all
+}
 
 // outcome is what a turn came to.
 type outcome struct {
@@ -84,7 +95,7 @@ type measured struct {
 
 // playAll plays loops at once.
 func playAll(ctx context.Context, loops []loop, n, together int, tapOf func(loop) *tap,
-	clientOf func(loop) (client, error)) ([]played, error) {
+	clientOf func(loop) (*client, error)) ([]played, error) {
 	all, failed := make([]played, len(loops)), make([]error, len(loops))
 	var running sync.WaitGroup
 	slots := make(chan struct{}, together)
@@ -95,7 +106,7 @@ func playAll(ctx context.Context, loops []loop, n, together int, tapOf func(loop
 			begun := time.Now()
 			c, err := clientOf(l)
 			if err == nil {
-				all[i], err = play(ctx, l, n, c, tapOf(l))
+				all[i], err = playLoop(ctx, l, n, c, tapOf(l))
 			}
 			if failed[i] = err; err != nil {
 				failed[i] = fmt.Errorf("%s: %w", l.name, err)
@@ -113,8 +124,8 @@ func playAll(ctx context.Context, loops []loop, n, together int, tapOf func(loop
 	return all, nil
 }
 
-// play plays a loop.
-func play(ctx context.Context, l loop, n int, c client, t *tap) (p played, err error) {
+// playLoop plays a loop.
+func playLoop(ctx context.Context, l loop, n int, c *client, t *tap) (p played, err error) {
 	p.Loop, p.loop = l.name, l
 	turns, err := turnsOf(n, l.seed, l.odd)
 	if err != nil {
@@ -162,7 +173,7 @@ func shared(a, b []uint32) int {
 func measure(ctx context.Context, e engine, n int, which *regexp.Regexp) (m measured, err error) {
 	m = measured{Engine: e.name, Machine: lab.Machine(), Date: time.Now().UTC().Format(time.DateOnly), engine: e}
 	var loops []loop
-	for _, l := range e.loops() {
+	for _, l := range loopsOf(&e) {
 		if which.MatchString(l.name) {
 			loops = append(loops, l)
 		}

@@ -32,9 +32,9 @@ func main() {
 	var o options
 	flag.StringVar(&o.engines, "engines", ".", "measure only engines whose name matches this `expression`")
 	flag.StringVar(&o.loops, "loops", ".", "play only loops whose name matches this `expression`")
-	flag.IntVar(&o.turns, "turns", 43, "`turns` of a loop")
+	flag.IntVar(&o.turns, "turns", 43, "`turns` of a loop; 0 plays none, and writes the page of what was measured before")
 	flag.StringVar(&o.results, "results", "build/bench/agent-loops", "`folder` of what was measured, an engine a file")
-	flag.StringVar(&o.out, "out", "", "write agent-loops.md into this `folder` too")
+	flag.StringVar(&o.out, "out", "", "write agent-loops.md and its picture into this `folder` too")
 	flag.Parse()
 	err := errors.New("there are no arguments beside flags")
 	if flag.NArg() == 0 {
@@ -49,6 +49,28 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
+	if o.turns > 0 {
+		if err := play(ctx, o); err != nil {
+			return err
+		}
+	}
+	all, err := saved(o.results)
+	if err != nil {
+		return err
+	}
+	var page bytes.Buffer
+	write(&page, all)
+	if _, err := os.Stdout.Write(page.Bytes()); err != nil || o.out == "" {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(o.out, "agent-loops.svg"), plot(all), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(o.out, "agent-loops.md"), page.Bytes(), 0o644)
+}
+
+// play measures the engines.
+func play(ctx context.Context, o options) error {
 	byEngine, err := regexp.Compile(o.engines)
 	if err != nil {
 		return err
@@ -74,16 +96,7 @@ func run(ctx context.Context, o options) error {
 	if !found {
 		return errors.New("no engine has such a name")
 	}
-	all, err := saved(o.results)
-	if err != nil {
-		return err
-	}
-	var page bytes.Buffer
-	write(&page, all)
-	if _, err := os.Stdout.Write(page.Bytes()); err != nil || o.out == "" {
-		return err
-	}
-	return os.WriteFile(filepath.Join(o.out, "agent-loops.md"), page.Bytes(), 0o644)
+	return nil
 }
 
 // save keeps what was measured of an engine. The page is written of all engines that were measured, in this run or
@@ -114,7 +127,7 @@ func saved(folder string) (all []measured, err error) {
 			return nil, err
 		}
 		for i := range m.Loops {
-			for _, l := range e.loops() {
+			for _, l := range loopsOf(&e) {
 				if l.name == m.Loops[i].Loop {
 					m.Loops[i].loop = l
 				}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
@@ -32,51 +31,91 @@ func sumOf(turns []outcome, afterAnswer bool) (s sums) {
 	return s
 }
 
-func (s *sums) mean(sum int) string {
-	return fmt.Sprintf("%.0f", float64(sum)/float64(max(s.turns, 1)))
+func (s *sums) mean(sum int) float64 { return float64(sum) / float64(max(s.turns, 1)) }
+
+// show is empty if there are no turns.
+func (s *sums) show(sum int) string {
+	if s.turns == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f", s.mean(sum))
 }
 
 func (s *sums) ratio() float64 { return float64(s.recomputed) / float64(max(s.added, 1)) }
 
-// lost returns how many ids of the last prompt and answer are not at the beginning of a prompt, in the mean.
+// lost is empty where the engine's own front end was asked: the prompt is not known.
 func (s *sums) lost() string {
 	if s.had == 0 {
 		return ""
 	}
-	return s.mean(s.had - s.kept)
+	return s.show(s.had - s.kept)
 }
 
 func write(out io.Writer, all []measured) {
 	fmt.Fprint(out, pageHead)
-	for _, m := range all {
-		writeEngine(out, &m)
-	}
-	writeOdd(out, all)
 	writeGoal(out, all)
+	fmt.Fprint(out, columns)
+	for _, m := range all {
+		fmt.Fprintf(out, "## %s\n\n%s\n\nOn %s, %s.\n\n", strings.TrimSpace(m.Engine+" "+m.Version), m.engine.about, m.Date,
+			m.Machine)
+		writeLoops(out, &m, false)
+	}
+	fmt.Fprint(out, oddHead)
+	for _, m := range all {
+		if m.engine.odd {
+			fmt.Fprintf(out, "%s:\n\n", m.Engine)
+			writeLoops(out, &m, true)
+		}
+	}
 }
 
 const pageHead = `# What agents' turns make engines compute again
 
-` + "`make agent-loops`" + ` has written this page. A scripted gpt-oss plays loops of up to 43 turns on real engines. In
-most turns it reasons, calls a function with arguments of about 240 ids, and gets a result of about 520. After the turns
-13, 25 and 36 it has answered, and a user asks something else.
+` + "`make agent-loops`" + ` has written this page. A scripted gpt-oss plays an agent's loops on real engines, through
+Envoy with the filter, and through the engine's own front end. In most turns it reasons and calls a function with
+arguments of about 240 ids. The result has about 520. After the turns 13, 25 and 36 it has answered, and a user asks
+something else.
 
-- **Asked**: the API, and how the client keeps the conversation. "chat" sends back messages with their reasoning,
-  "responses" sends back items with sealed reasoning, and "stored" sends ` + "`previous_response_id`" + `.
-- **History**: the setting ` + "`history.calls`" + `. "–" is the engine's own front end, without the gateway.
-- **New**: ids of a prompt that were neither in the last prompt nor sampled by the model, in the mean.
-- **Recomputed**: ids of a prompt that the engine did not find in its cache, in the mean and as a sum.
-- **÷**: recomputed divided by new.
-- **Lost**: ids of the last prompt and answer that come after the first one which the next prompt has otherwise.
+![Ids computed in a turn of Chat after a call](agent-loops.svg)
 
-The columns "to 10" and "all" have the ids recomputed in the turns 2 to 10 and in all turns, without those after an
-answer. These are in the column "after": Harmony leaves the reasoning before an answer out of later prompts, so engines
-compute much of such a prompt again, whatever the gateway does. The counts are the engines' own:
-each is also compared with what the client was told.
+The bars are the ids of a prompt that the engine computed, in the mean of all turns after a call, by Chat. "template" and
+"sampled" are the setting [` + "`history.calls`" + `](../requests.md#past-calls). The dashed line is at the ids that were new.
 
 `
 
-func name(l *loop) (asked, history string) {
+const columns = `## The tables
+
+- **Asked**: the API, and how the client keeps the conversation. "chat" sends back messages with their reasoning,
+  "responses" sends back items with sealed reasoning, and "stored" sends ` + "`previous_response_id`" + `. With "ids" the client
+  also sends back token ids: ` + "`generation_token_ids`" + ` in Chat, ` + "`sampled_ids`" + ` in Responses
+  ([how](../token-ids.md#turns-as-the-model-wrote-them)).
+- **History**: the setting ` + "`history.calls`" + `. "–" is the engine's own front end, without the gateway.
+- **New**: ids of a prompt that were neither in the last prompt nor written by the model.
+- **To 10**, **all**: ids of a prompt that the engine computed, in the turns 2 to 10 and in all turns. What it found in
+  its cache does not count. Turns after an answer are not among them.
+- **÷**: the same divided by what was new.
+- **Lost**: ids that the engine has in its cache and cannot use. They are the last prompt and what the model wrote, from
+  the first id on that differs in the next prompt.
+- **After**: ids of a prompt that the engine computed in a turn after an answer. Harmony leaves the reasoning before an
+  answer out of later prompts. So the engine computes all turns since the last question again, whatever the gateway
+  does.
+
+All but "÷" are means of a turn. The counts are the engines' own. Each is also compared with what the client was told.
+
+`
+
+const oddHead = `## The model's own spelling
+
+A model can write a text in other tokens than the encoder would choose. Here it does so in every turn: reasoning and
+arguments end in two spaces, which it writes as two tokens, and the encoder has one for both. Only the ids keep such a
+spelling. Stored chains have the ids of whole turns. Sealed reasoning has the ids of the reasoning, so only the end of
+the call is lost. A client of Chat that sends back texts loses everything after the end of the reasoning. All
+loops have ` + "`history.calls: sampled`" + `.
+
+`
+
+// shown returns what the page calls a loop.
+func (l *loop) shown() (asked, history string) {
 	switch l.asked {
 	case askedOwnChat:
 		return askedChat, "–"
@@ -86,12 +125,6 @@ func name(l *loop) (asked, history string) {
 	return l.asked, l.history
 }
 
-func writeEngine(out io.Writer, m *measured) {
-	fmt.Fprintf(out, "## %s\n\n%s\n\nOn %s, %s.\n\n", strings.TrimSpace(m.Engine+" "+m.Version), m.engine.about, m.Date,
-		m.Machine)
-	writeLoops(out, m, false)
-}
-
 // writeLoops writes the table of an engine's loops, with odd spellings or without.
 func writeLoops(out io.Writer, m *measured, odd bool) {
 	var rows [][]string
@@ -99,60 +132,53 @@ func writeLoops(out io.Writer, m *measured, odd bool) {
 		if p.loop.odd != odd {
 			continue
 		}
-		asked, history := name(&p.loop)
-		row := []string{asked, history, fmt.Sprint(len(p.Turns) + 1)}
-		short, long := sumOf(p.Turns[:min(few-1, len(p.Turns))], false), sumOf(p.Turns, false)
-		for _, s := range []sums{short, long} {
-			row = append(row, s.mean(s.added), s.mean(s.recomputed), fmt.Sprint(s.recomputed),
-				fmt.Sprintf("%.2f", s.ratio()))
-		}
-		row = append(row, long.lost())
-		if after := sumOf(p.Turns, true); after.turns > 0 {
-			row = append(row, after.mean(after.added), after.mean(after.recomputed), fmt.Sprintf("%.1f", after.ratio()))
-		} else {
-			row = append(row, "", "", "")
-		}
-		rows = append(rows, row)
+		asked, history := p.loop.shown()
+		first, all, after := sumOf(p.Turns[:min(few-1, len(p.Turns))], false), sumOf(p.Turns, false), sumOf(p.Turns, true)
+		rows = append(rows, []string{asked, history, fmt.Sprint(len(p.Turns) + 1), all.show(all.added),
+			first.show(first.recomputed), fmt.Sprintf("%.2f", first.ratio()),
+			all.show(all.recomputed), fmt.Sprintf("%.2f", all.ratio()), all.lost(), after.show(after.recomputed)})
 	}
 	if len(rows) > 0 {
-		lab.WriteTable(out, []string{"asked", "history", "turns", "new", "to 10", "sum", "÷", "new", "all", "sum", "÷",
-			"lost", "new", "after", "÷"}, rows)
-	}
-}
-
-func writeOdd(out io.Writer, all []measured) {
-	fmt.Fprint(out, "## The model's own spelling\n\n"+
-		"Here reasoning and arguments end in two spaces, which the model writes as two\n"+
-		"tokens. The encoder has one token for both. Only the sampled ids keep them. Sealed reasoning has them. A\n"+
-		"chat client has them only if it sends back token ids.\n\n")
-	for _, m := range all {
-		if slices.ContainsFunc(m.Loops, func(p played) bool { return p.loop.odd }) {
-			fmt.Fprintf(out, "%s:\n\n", m.Engine)
-			writeLoops(out, &m, true)
-		}
+		lab.WriteTable(out, []string{"asked", "history", "turns", "new", "to 10", "÷", "all", "÷", "lost", "after"}, rows)
 	}
 }
 
 // writeGoal says whether the goal is met.
 func writeGoal(out io.Writer, all []measured) {
-	fmt.Fprintf(out, "## Goal\n\nWith `history.calls: sampled`, an engine that keeps what the model wrote computes at most\n"+
-		"%.2f × the new ids, in the turns after a call.\n\n", mostRecomputed)
+	fmt.Fprintf(out, "## The goal\n\nWith `history.calls: sampled`, an engine that keeps what the model wrote computes at "+
+		"most %.2f × the new ids, in\nall turns after a call:\n\n", mostRecomputed)
 	var rows [][]string
-	for _, m := range all {
-		for _, p := range m.Loops {
-			if !m.engine.goal || p.loop.history != "sampled" {
-				continue
+	for i := range all {
+		for _, odd := range []bool{false, true} {
+			if row, found := goalRow(&all[i], odd); found {
+				rows = append(rows, row)
 			}
-			s, verdict := sumOf(p.Turns, false), "met"
-			if s.ratio() > mostRecomputed {
-				verdict = "not met"
-			}
-			spelling := ""
-			if p.loop.odd {
-				spelling = "own spelling"
-			}
-			rows = append(rows, []string{m.Engine, p.loop.asked, spelling, fmt.Sprintf("%.3f", s.ratio()), verdict})
 		}
 	}
-	lab.WriteTable(out, []string{"engine", "asked", "", "÷ new", ""}, rows)
+	lab.WriteTable(out, append([]string{"computed ÷ new"}, goalColumns...), rows)
+}
+
+var goalColumns = []string{askedChat, askedChatIDs, askedSealed, askedSealedIDs, askedStored}
+
+// goalRow returns the figures of an engine, and reports whether it has any.
+func goalRow(m *measured, odd bool) (row []string, found bool) {
+	row = []string{m.Engine}
+	if odd {
+		row[0] += ", the model's own spelling"
+	}
+	for _, column := range goalColumns {
+		cell := ""
+		for _, p := range m.Loops {
+			if p.loop.asked != column || p.loop.odd != odd || p.loop.history != "sampled" || !m.engine.goal {
+				continue
+			}
+			s := sumOf(p.Turns, false)
+			cell, found = fmt.Sprintf("%.3f", s.ratio()), true
+			if s.ratio() > mostRecomputed {
+				cell += ", not met"
+			}
+		}
+		row = append(row, cell)
+	}
+	return row, found
 }

@@ -34,7 +34,7 @@ func newTap(server string) (*tap, error) {
 	}
 	t := &tap{url: "http://" + listener.Addr().String()}
 	forward := httputil.NewSingleHostReverseProxy(target)
-	forward.FlushInterval = -1
+	forward.FlushInterval, forward.Transport = -1, once.Transport
 	forward.ModifyResponse = func(r *http.Response) error {
 		if r.Request.Method == http.MethodPost {
 			r.Body = &teed{ReadCloser: r.Body, tap: t}

@@ -412,6 +412,10 @@ bench-edge: build tool-envoy ## What the filter costs: Envoy with it and without
 	@$(call bench,edge) -out docs/bench $(BENCH_FLAGS)
 	@$(call bench,capacity)
 
+.PHONY: bench-agent
+bench-agent: build tool-envoy ## What the turns of coding agents cost, beside plain Envoy and an older build (BENCH_FLAGS="-beside FOLDER"); writes docs/bench
+	@$(call bench,agent) -out docs/bench $(BENCH_FLAGS)
+
 .PHONY: bench-tap
 bench-tap: build tool-envoy ## What a recorder of requests costs: none, one that nothing is tapped for, summaries, everything; writes docs/bench
 	@$(call bench,edge) -tap -out docs/bench -loads '^(paced|full|small|prompt 10k)$$' \

@@ -11,9 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
-	"google.golang.org/protobuf/types/known/anypb"
-
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/rustfrontend"
@@ -128,7 +125,7 @@ func (g *gateways) startEnvoy(name string, workers int) (*gateway, error) {
 		return nil, err
 	}
 	if name == plain {
-		if err := removeFilter(r); err != nil {
+		if err := hosts.WithoutFilter(r); err != nil {
 			return nil, err
 		}
 	}
@@ -137,22 +134,6 @@ func (g *gateways) startEnvoy(name string, workers int) (*gateway, error) {
 		return nil, err
 	}
 	return &gateway{url: host.URL, pid: host.Process.PID(), stop: host.Stop, process: host.Process}, nil
-}
-
-// removeFilter takes the filter out of the clients' listener.
-func removeFilter(r *xds.Resources) error {
-	manager, err := r.ConnectionManager()
-	if err != nil {
-		return err
-	}
-	manager.HttpFilters = slices.DeleteFunc(manager.HttpFilters,
-		func(f *hcmv3.HttpFilter) bool { return f.Name == xds.FilterName })
-	packed, err := anypb.New(manager)
-	if err != nil {
-		return err
-	}
-	r.Listeners[0].FilterChains[0].Filters[0].GetTypedConfig().Value = packed.Value
-	return nil
 }
 
 // frontEndReady is how long vLLM's front end may take to serve on a busy machine.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/bench/stats"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
@@ -125,7 +126,8 @@ func addDelays(s sample, all []reading, from, to time.Duration) {
 		}
 	}
 	if len(delays) > 0 {
-		s[delay50], s[delay99], s[delay999] = quantile(delays, 0.5), quantile(delays, 0.99), quantile(delays, 0.999)
+		s[delay50], s[delay99] = stats.Quantile(delays, 0.5), stats.Quantile(delays, 0.99)
+		s[delay999] = stats.Quantile(delays, 0.999)
 	}
 }
 
@@ -171,7 +173,7 @@ func (t *turn) requests(ctx context.Context, a ask, n, clients, units int) (samp
 	if err != nil {
 		return nil, err
 	}
-	s := sample{cpu: microseconds(after-before) / float64(n*units), firstByte: median(first)}
+	s := sample{cpu: microseconds(after-before) / float64(n*units), firstByte: stats.Median(first)}
 	return s, t.memory(s)
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/harmonyedge/harmonyedge/bench/chart"
+	"github.com/harmonyedge/harmonyedge/bench/stats"
 )
 
 // The sizes of the plot, in pixels.
@@ -31,7 +32,7 @@ func (b *bench) plot() []byte {
 		y += panelSpace
 		widest := 1.0
 		for _, one := range bars {
-			widest = math.Max(widest, one.e.high)
+			widest = math.Max(widest, one.e.High)
 		}
 		x := func(v float64) float64 { return plotLeft + v/widest*(plotRight-plotLeft) }
 		fmt.Fprintf(&body, "<text x=\"10\" y=\"%d\" class=\"title\">%s: CPU a %s ÷ no filter</text>\n", y-14,
@@ -42,11 +43,11 @@ func (b *bench) plot() []byte {
 			fmt.Fprintf(&body, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", plotLeft-8, middle+4,
 				html.EscapeString(one.name))
 			fmt.Fprintf(&body, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", plotLeft,
-				middle-barHeight/2, x(one.e.median)-plotLeft, barHeight, one.color)
-			fmt.Fprintf(&body, "<path d=\"M%.1f %.1fH%.1fM%.1f %.1fv8M%.1f %.1fv8\" class=\"range\"/>\n", x(one.e.low),
-				middle, x(one.e.high), x(one.e.low), middle-4, x(one.e.high), middle-4)
-			fmt.Fprintf(&body, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n", x(one.e.high)+8, middle+4,
-				number3(one.e.median))
+				middle-barHeight/2, x(one.e.Median)-plotLeft, barHeight, one.color)
+			fmt.Fprintf(&body, "<path d=\"M%.1f %.1fH%.1fM%.1f %.1fv8M%.1f %.1fv8\" class=\"range\"/>\n", x(one.e.Low),
+				middle, x(one.e.High), x(one.e.Low), middle-4, x(one.e.High), middle-4)
+			fmt.Fprintf(&body, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n", x(one.e.High)+8, middle+4,
+				stats.Number(one.e.Median))
 			y += rowHeight
 		}
 		fmt.Fprintf(&body, "<path d=\"M%.1f %dV%d\" class=\"one\"/>\n", x(1), top-4, y+4)
@@ -58,7 +59,7 @@ func (b *bench) plot() []byte {
 // bar is a variant in a panel.
 type bar struct {
 	name, color string
-	e           estimate
+	e           stats.Estimate
 }
 
 // bars returns the variants of a load whose CPU is compared with no filter.
@@ -73,7 +74,7 @@ func (b *bench) bars(r *result) []bar {
 		if v.through != ours {
 			color = "#bbbbbb"
 		}
-		bars = append(bars, bar{v.name, color, estimateOf(figures)})
+		bars = append(bars, bar{v.name, color, stats.Of(figures)})
 	}
 	return bars
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/bench/stats"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
@@ -51,8 +52,8 @@ func (b *bench) writeLoad(out io.Writer, r *result) {
 		}
 		row := []string{v.name}
 		for _, m := range r.load.metrics {
-			value := number3(r.value(m, v.name))
-			if m == collections && value != number3(math.NaN()) {
+			value := stats.Number(r.value(m, v.name))
+			if m == collections && value != stats.Number(math.NaN()) {
 				value = fmt.Sprintf("%.0f", r.value(m, v.name))
 			}
 			row = append(row, value)
@@ -62,7 +63,7 @@ func (b *bench) writeLoad(out io.Writer, r *result) {
 			case v.isBase():
 				row = append(row, "")
 			default:
-				row = append(row, estimateOf(r.compare(m, v.name, v.base(), added)).show(added))
+				row = append(row, stats.Of(r.compare(m, v.name, v.base(), added)).Show(added))
 			}
 		}
 		rows = append(rows, row)
@@ -82,9 +83,9 @@ func (b *bench) writeKinds(out io.Writer) {
 		for _, kind := range kinds {
 			name := chatBefore(kind)
 			base := (&variant{kind: kind}).base()
-			rows = append(rows, []string{"`" + kind + "`", number3(r.value(cpu, base)), number3(r.value(cpu, name)),
-				estimateOf(r.compare(cpu, name, base, false)).show(false),
-				estimateOf(r.compare(cpu, name, chatBefore(kinds[0]), false)).show(false)})
+			rows = append(rows, []string{"`" + kind + "`", stats.Number(r.value(cpu, base)), stats.Number(r.value(cpu, name)),
+				stats.Of(r.compare(cpu, name, base, false)).Show(false),
+				stats.Of(r.compare(cpu, name, chatBefore(kinds[0]), false)).Show(false)})
 		}
 		lab.WriteTable(out, []string{"kind", "no filter", "this filter", "÷ no filter", "÷ `" + kinds[0] + "`"}, rows)
 	}
@@ -97,7 +98,7 @@ func (b *bench) writeBeside(out io.Writer) {
 		for _, api := range []string{"chat", "responses"} {
 			for _, m := range r.load.metrics {
 				if figures := r.compare(m, api, api+" "+besides, false); len(figures) > 0 {
-					rows = append(rows, []string{r.load.name, api, string(m), estimateOf(figures).show(false)})
+					rows = append(rows, []string{r.load.name, api, string(m), stats.Of(figures).Show(false)})
 				}
 			}
 		}
@@ -113,15 +114,15 @@ func (b *bench) writeTargets(out io.Writer) {
 	for _, r := range b.results {
 		for _, t := range targets {
 			if e, ok := t.measured(r); ok {
-				limit := "≤ " + number3(t.limit)
+				limit := "≤ " + stats.Number(t.limit)
 				switch {
 				case t.added:
-					limit = fmt.Sprintf("≤ +%s %s", number3(t.limit), t.metric.unit())
+					limit = fmt.Sprintf("≤ +%s %s", stats.Number(t.limit), t.metric.unit())
 				case t.against == "":
 					limit += " " + t.metric.unit()
 				}
-				rows = append(rows, []string{t.String(), limit, e.show(t.added), fmt.Sprint(r.rounds),
-					string(e.judge(t.limit))})
+				rows = append(rows, []string{t.String(), limit, e.Show(t.added), fmt.Sprint(r.rounds),
+					string(e.Judge(t.limit))})
 			}
 		}
 	}

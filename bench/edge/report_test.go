@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/bench/stats"
 )
 
 // measuredBench has figures for which every verdict is known.
@@ -24,14 +26,15 @@ func measuredBench(rounds int) *bench {
 // TestVerdicts checks that ratios are taken within rounds, so that a drift of the machine does not count.
 func TestVerdicts(t *testing.T) {
 	b := measuredBench(6)
-	want := map[string]verdict{"chat" + plain: met, "responses" + plain: notMet, "chat" + constant: met,
-		"responses" + constant: notMet, "chat" + rustFrontEnd: open, "chat": met}
+	want := map[string]stats.Verdict{"chat" + plain: stats.Met, "responses" + plain: stats.NotMet,
+		"chat" + constant: stats.Met, "responses" + constant: stats.NotMet, "chat" + rustFrontEnd: stats.Open,
+		"chat": stats.Met}
 	for _, target := range targets {
 		e, ok := target.measured(b.results[0])
 		if ok != (target.load == "paced") {
 			t.Errorf("%s: measured %v", target, ok)
 		}
-		if got := e.judge(target.limit); ok && got != want[target.of+target.against] {
+		if got := e.Judge(target.limit); ok && got != want[target.of+target.against] {
 			t.Errorf("%s: %v is %s", target, e, got)
 		}
 	}

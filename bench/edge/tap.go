@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/bench/stats"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/operator/config"
@@ -81,7 +82,7 @@ func (b *bench) writeTapped(out io.Writer) {
 				for _, m := range []metric{cpu, delay50, firstByte, resident} {
 					if figures := r.compare(m, api+" "+through, api, false); len(figures) > 0 {
 						rows = append(rows, []string{r.load.name, api, strings.TrimPrefix(through, "tap "), string(m),
-							estimateOf(figures).show(false)})
+							stats.Of(figures).Show(false)})
 					}
 				}
 			}

@@ -2,8 +2,8 @@ package main
 
 import (
 	"fmt"
-	"math"
 
+	"github.com/harmonyedge/harmonyedge/bench/stats"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
@@ -59,18 +59,18 @@ func (r *result) compare(m metric, of, against string, added bool) []float64 {
 }
 
 // value returns the median of a variant's own figures.
-func (r *result) value(m metric, of string) float64 { return median(r.compare(m, of, "", false)) }
+func (r *result) value(m metric, of string) float64 { return stats.Median(r.compare(m, of, "", false)) }
 
 // measured returns a target's estimate, and whether both of its variants were measured.
-func (t target) measured(r *result) (estimate, bool) {
+func (t target) measured(r *result) (stats.Estimate, bool) {
 	figures := r.compare(t.metric, t.of, t.against, t.added)
-	return estimateOf(figures), t.load == r.load.name && len(figures) > 0
+	return stats.Of(figures), t.load == r.load.name && len(figures) > 0
 }
 
 // isOpen reports whether more rounds could decide about a target of a load.
 func (b *bench) isOpen(r *result) bool {
 	for _, t := range targets {
-		if e, ok := t.measured(r); ok && e.judge(t.limit) == open {
+		if e, ok := t.measured(r); ok && e.Judge(t.limit) == stats.Open {
 			return true
 		}
 	}
@@ -98,31 +98,6 @@ func (t target) String() string {
 		return fmt.Sprintf("%s: %s of %s, over %s", t.load, t.metric, t.of, t.against)
 	}
 	return fmt.Sprintf("%s: %s of %s ÷ %s", t.load, t.metric, t.of, t.against)
-}
-
-// show writes an estimate with its interval.
-func (e estimate) show(added bool) string {
-	if math.IsNaN(e.median) {
-		return "–"
-	}
-	sign := ""
-	if added && e.median >= 0 {
-		sign = "+"
-	}
-	return fmt.Sprintf("%s%s [%s … %s]", sign, number3(e.median), number3(e.low), number3(e.high))
-}
-
-// number3 writes a figure with about three digits.
-func number3(v float64) string {
-	switch size := math.Abs(v); {
-	case math.IsNaN(v):
-		return "–"
-	case size >= 100:
-		return fmt.Sprintf("%.0f", v)
-	case size >= 10:
-		return fmt.Sprintf("%.1f", v)
-	}
-	return fmt.Sprintf("%.2f", v)
 }
 
 // kinds returns the kinds of servers before which Chat was measured.

@@ -3,12 +3,18 @@ package hosts
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/envoy"
@@ -44,6 +50,25 @@ func Resources(s Setup) (*xds.Resources, error) {
 		}
 	}
 	return xds.Build(c, xds.Options{ModulePath: module, Clients: known})
+}
+
+// WithoutFilter takes the shipped filter out of the clients' listener, and nothing else.
+func WithoutFilter(r *xds.Resources) error {
+	m, err := r.ConnectionManager()
+	if err != nil {
+		return err
+	}
+	before := len(m.HttpFilters)
+	m.HttpFilters = slices.DeleteFunc(m.HttpFilters, func(f *hcmv3.HttpFilter) bool { return f.Name == xds.FilterName })
+	if len(m.HttpFilters) != before-1 {
+		return fmt.Errorf("%d filters of %d are left", len(m.HttpFilters), before)
+	}
+	packed, err := anypb.New(m)
+	if err != nil {
+		return err
+	}
+	r.Listeners[0].FilterChains[0].Filters[0].ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: packed}
+	return nil
 }
 
 // anyPort lets the system choose a port.

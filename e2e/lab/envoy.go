@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 )
 
 // Change is a change that a test makes to Envoy's resources before it starts.
@@ -67,13 +68,10 @@ func Pack(t *testing.T, m proto.Message) *anypb.Any {
 
 // WithoutFilter is the [Change] that takes the shipped filter out of the chain, and nothing else.
 func WithoutFilter(t *testing.T, r *xds.Resources) {
-	EditManager(t, r, func(m *hcmv3.HttpConnectionManager) {
-		before := len(m.HttpFilters)
-		m.HttpFilters = slices.DeleteFunc(m.HttpFilters, func(f *hcmv3.HttpFilter) bool { return f.Name == xds.FilterName })
-		if len(m.HttpFilters) != before-1 {
-			t.Fatalf("%d filters of %d are left", len(m.HttpFilters), before)
-		}
-	})
+	t.Helper()
+	if err := hosts.WithoutFilter(r); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // HTTP2To returns the [Change] that makes Envoy speak HTTP/2 to a cluster's servers.

@@ -1,4 +1,4 @@
-package main
+package stats
 
 import (
 	"math"
@@ -16,12 +16,12 @@ func TestMedianAndQuantile(t *testing.T) {
 		{[]float64{5, 1, 3}, 3, 5, 1},
 		{[]float64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, 5.5, 9, 1},
 	} {
-		if m, p90, p1 := median(tt.figures), quantile(tt.figures, 0.9), quantile(tt.figures, 0.01); m != tt.median ||
+		if m, p90, p1 := Median(tt.figures), Quantile(tt.figures, 0.9), Quantile(tt.figures, 0.01); m != tt.median ||
 			p90 != tt.p90 || p1 != tt.p1 {
 			t.Errorf("%v: %v %v %v, want %v %v %v", tt.figures, m, p90, p1, tt.median, tt.p90, tt.p1)
 		}
 	}
-	if e := estimateOf(nil); !math.IsNaN(e.median) || !math.IsNaN(median(nil)) || !math.IsNaN(quantile(nil, 0.5)) {
+	if e := Of(nil); !math.IsNaN(e.Median) || !math.IsNaN(Median(nil)) || !math.IsNaN(Quantile(nil, 0.5)) {
 		t.Errorf("of nothing: %v", e)
 	}
 }
@@ -36,7 +36,7 @@ func TestIntervalCovers(t *testing.T) {
 		for i := range figures {
 			figures[i] = truth * math.Exp(random.NormFloat64()/10)
 		}
-		if e := estimateOf(figures); e.low <= truth && truth <= e.high {
+		if e := Of(figures); e.Low <= truth && truth <= e.High {
 			covered++
 		}
 	}
@@ -52,29 +52,29 @@ func TestIntervalNarrows(t *testing.T) {
 	for i := range figures {
 		figures[i] = 1 + random.Float64()
 	}
-	few, many := estimateOf(figures[:5]), estimateOf(figures)
-	if many.high-many.low >= few.high-few.low {
+	few, many := Of(figures[:5]), Of(figures)
+	if many.High-many.Low >= few.High-few.Low {
 		t.Errorf("5 figures: %v, 41 figures: %v", few, many)
 	}
-	if again := estimateOf(figures); again != many {
+	if again := Of(figures); again != many {
 		t.Errorf("%v, then %v", many, again)
 	}
 }
 
 func TestJudge(t *testing.T) {
 	for _, tt := range []struct {
-		e     estimate
+		e     Estimate
 		limit float64
-		want  verdict
+		want  Verdict
 	}{
-		{estimate{1.2, 1.1, 1.25, 5}, 1.25, met},
-		{estimate{1.2, 1.1, 1.26, 5}, 1.25, open},
-		{estimate{1.3, 1.25, 1.4, 5}, 1.25, open},
-		{estimate{1.3, 1.26, 1.4, 5}, 1.25, notMet},
-		{estimate{1.1, 1.1, 1.1, 4}, 1.25, open},
-		{estimateOf(nil), 1.25, open},
+		{Estimate{1.2, 1.1, 1.25, 5}, 1.25, Met},
+		{Estimate{1.2, 1.1, 1.26, 5}, 1.25, Open},
+		{Estimate{1.3, 1.25, 1.4, 5}, 1.25, Open},
+		{Estimate{1.3, 1.26, 1.4, 5}, 1.25, NotMet},
+		{Estimate{1.1, 1.1, 1.1, 4}, 1.25, Open},
+		{Of(nil), 1.25, Open},
 	} {
-		if got := tt.e.judge(tt.limit); got != tt.want {
+		if got := tt.e.Judge(tt.limit); got != tt.want {
 			t.Errorf("%v against %v: %s, want %s", tt.e, tt.limit, got, tt.want)
 		}
 	}

@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"math/bits"
 	"slices"
 	"unicode/utf8"
 	"unsafe"
@@ -231,7 +232,46 @@ func Unescape(raw []byte) string {
 	if escape(raw, 0) == len(raw) {
 		return string(raw)
 	}
-	return View(AppendUnescaped(make([]byte, 0, len(raw)), raw))
+	return View(unescape(make([]byte, len(raw)), raw, false))
+}
+
+// unescape is [AppendUnescaped] into to, which is as long as raw or longer. It may be the same memory, if shared is set.
+func unescape(to, raw []byte, shared bool) []byte {
+	n, i := 0, 0
+	for i+8 <= len(raw) && n+8 <= len(to) {
+		found := zeros(load64(raw, i) ^ ones*'\\')
+		run := bits.TrailingZeros64(found) >> 3 // how many bytes stand for themselves: 8 without a backslash
+		if run > 0 {
+			if !shared || run == 8 || n+8 <= i {
+				// Eight bytes at once. Those after the run are written again, and overwrite nothing that is still to be read.
+				*(*uint64)(unsafe.Pointer(&to[n])) = *(*uint64)(unsafe.Pointer(&raw[i]))
+			} else {
+				copy(to[n:n+run], raw[i:i+run])
+			}
+			n, i = n+run, i+run
+			continue
+		}
+		if c := shortEscapes[raw[i+1]]; c != 0 {
+			to[n] = c
+			n, i = n+1, i+2
+			continue
+		}
+		size := unicodeEscape(raw[i:])
+		n, i = len(AppendUnescaped(to[:n], raw[i:i+size])), i+size
+	}
+	return AppendUnescaped(to[:n], raw[i:])
+}
+
+// unicodeEscape returns the size of the escape \u with which raw begins, and of the one after it if they are a pair.
+func unicodeEscape(raw []byte) int {
+	unit, ok := hex4(raw, 2)
+	if !ok {
+		return 2 // which no checked string has
+	}
+	if _, pair := hex4(raw, 8); pair && unit >= 0xD800 && unit <= 0xDBFF {
+		return 12
+	}
+	return 6
 }
 
 // borrowFrom is the length in bytes from which a text is borrowed instead of copied.
@@ -252,7 +292,7 @@ func Borrow(raw []byte) string {
 		return View(raw)
 	}
 	// An escape is never shorter than the text it stands for, so writing never overtakes reading.
-	return View(AppendUnescaped(raw[:0], raw))
+	return View(unescape(raw, raw, true))
 }
 
 // Keep returns the text of b: a copy, or a view of b itself if the text is large, for the reasons given at [Borrow].

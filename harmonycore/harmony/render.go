@@ -113,14 +113,20 @@ func (r *Renderer) AppendMessage(dst []uint32, m *Message) ([]uint32, error) {
 
 // ToolTokens returns how many of ids, as r rendered them, belong to messages of tools, their headers included.
 func (r *Renderer) ToolTokens(ids []uint32) int {
-	n, tool := 0, false
+	n, tool := 0, -1 // where the open message of a tool begins
 	for i, id := range ids {
-		if id == tokenizer.Start {
-			tool = i+1 < len(ids) && !r.startsWithRole(ids[i+1])
+		if id != tokenizer.Start {
+			continue
 		}
-		if tool {
-			n++
+		if tool >= 0 {
+			n += i - tool
 		}
+		if tool = -1; i+1 < len(ids) && !r.startsWithRole(ids[i+1]) {
+			tool = i
+		}
+	}
+	if tool >= 0 {
+		n += len(ids) - tool
 	}
 	return n
 }

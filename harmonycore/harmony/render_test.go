@@ -137,3 +137,33 @@ func TestAppendCallHeader(t *testing.T) {
 		}
 	}
 }
+
+// TestToolTokens: the messages of tools count with their headers, wherever they stand, and no other message does.
+func TestToolTokens(t *testing.T) {
+	r := NewRenderer(o200k.Tokenizer())
+	tool := Message{Role: Tool, Name: Some("functions.f"), Recipient: Some("assistant"), Channel: Some(Commentary),
+		Content: Text("It is 21 degrees.")}
+	other := Message{Role: User, Content: Text("And there?")}
+	for _, messages := range [][]Message{{}, {tool}, {other}, {tool, tool}, {other, tool}, {tool, other, other, tool},
+		{other, tool, tool, other}} {
+		var ids []uint32
+		want := 0
+		for i := range messages {
+			from, err := len(ids), error(nil)
+			if ids, err = r.AppendMessage(ids, &messages[i]); err != nil {
+				t.Fatal(err)
+			}
+			if messages[i].Role == Tool {
+				want += len(ids) - from
+			}
+		}
+		for _, more := range []Role{0, Assistant} {
+			if more != 0 {
+				ids = r.AppendHeader(ids, more)
+			}
+			if got := r.ToolTokens(ids); got != want {
+				t.Errorf("%d of %d tokens are of tools, want %d", got, len(ids), want)
+			}
+		}
+	}
+}

@@ -39,7 +39,7 @@ func ReadDefaults(object contract.Object, kind *contract.Kind) (*Defaults, *Erro
 	if rawjson.Validate([]byte(object), rawjson.MaxDepth) != nil {
 		return nil, Invalid("", "Invalid JSON.")
 	}
-	v := value{rawjson.Object, []byte(object)}
+	v := value{kind: rawjson.Object, raw: []byte(object)}
 	err := v.members("", func(key []byte, v value) *Error { return d.read(string(key), v, kind) })
 	if err != nil {
 		return nil, err

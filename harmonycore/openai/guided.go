@@ -149,7 +149,7 @@ func (t *TextFormat) readGuidedSchema(at string, v value) *Error {
 		if len(text) == 0 || text[0] != '{' {
 			return Invalid(at, "Invalid '"+at+"': expected a JSON schema that is an object, or its text.")
 		}
-		v = value{rawjson.Object, text}
+		v = value{kind: rawjson.Object, raw: text}
 	}
 	if v.kind != rawjson.Object {
 		return wrongType(at, "one of a string or an object", v)

@@ -92,7 +92,7 @@ func (e *Error) NoModel() bool {
 
 // object checks the whole body and counts its values.
 func object(body []byte, maxValues int) (root value, values int, failure *Error) {
-	values, err := rawjson.Count(body, rawjson.MaxDepth, maxValues)
+	ends, values, err := rawjson.CountEnds(body, rawjson.MaxDepth, maxValues)
 	if values > maxValues {
 		return value{}, 0, tooManyValues()
 	}
@@ -106,7 +106,7 @@ func object(body []byte, maxValues int) (root value, values int, failure *Error)
 	if at == len(body) || body[at] != '{' {
 		return value{}, 0, badRequest(contract.CodeInvalidType, "", "Invalid body: expected a JSON object.")
 	}
-	return value{rawjson.Object, body[at:]}, values, nil
+	return value{kind: rawjson.Object, raw: body[at:], ends: ends, at: at}, values, nil
 }
 
 // MaxValues is the maximum number of JSON values in a request, the body itself included. A decoder takes memory and
@@ -134,7 +134,7 @@ func Named(body []byte) string {
 		return ""
 	}
 	name := ""
-	root := value{rawjson.Object, body[at:]}
+	root := value{kind: rawjson.Object, raw: body[at:]}
 	_ = root.members("", func(key []byte, v value) *Error {
 		if rawjson.View(key) == "model" && v.kind == rawjson.String {
 			name = rawjson.Unescape(v.raw)

@@ -13,32 +13,36 @@ type value struct {
 	kind rawjson.Kind
 	// raw is the value's JSON text. For a string it is the text between the quotes.
 	raw []byte
+	// ends has where long values in the body end, and at is where raw begins in the body. Without ends at has no meaning.
+	ends *rawjson.Ends
+	at   int
 }
 
-// valueAt returns the value at i in JSON text that our scanner has accepted, and the place where it ends.
-func valueAt(data []byte, i int) (v value, end int) {
-	end = rawjson.Skip(data, i)
+// valueAt returns the value at i in the JSON text of v, and the place where it ends.
+func (v value) valueAt(i int) (inner value, end int) {
+	end = v.ends.Skip(v.raw, v.at, i)
 	if i >= end {
 		return value{}, end
 	}
-	raw := data[i:end]
-	switch raw[0] {
+	inner = value{raw: v.raw[i:end], ends: v.ends, at: v.at + i}
+	switch inner.raw[0] {
 	case '"':
-		if len(raw) < 2 {
+		if len(inner.raw) < 2 {
 			return value{}, end
 		}
-		return value{rawjson.String, raw[1 : len(raw)-1]}, end
+		inner.kind, inner.raw, inner.at = rawjson.String, inner.raw[1:len(inner.raw)-1], inner.at+1
 	case '{':
-		return value{rawjson.Object, raw}, end
+		inner.kind = rawjson.Object
 	case '[':
-		return value{rawjson.Array, raw}, end
+		inner.kind = rawjson.Array
 	case 't', 'f':
-		return value{rawjson.Bool, raw}, end
+		inner.kind = rawjson.Bool
 	case 'n':
-		return value{rawjson.Null, raw}, end
+		inner.kind = rawjson.Null
 	default:
-		return value{rawjson.Number, raw}, end
+		inner.kind = rawjson.Number
 	}
+	return inner, end
 }
 
 // given reports whether there is a value other than null. The API takes null for an absent value.
@@ -84,7 +88,7 @@ func (v value) members(param string, f func(key []byte, v value) *Error) *Error 
 		if len(key) <= maxKey*maxEscape && bytes.IndexByte(key, '\\') >= 0 {
 			key = []byte(rawjson.Unescape(key))
 		}
-		member, end := valueAt(v.raw, next(v.raw, end))
+		member, end := v.valueAt(next(v.raw, end))
 		if member.kind == 0 {
 			break
 		}
@@ -112,7 +116,7 @@ func (v value) elements(param string, f func(i int, at string, v value) *Error) 
 	}
 	n := 0
 	for i := next(v.raw, 1); i < len(v.raw) && v.raw[i] != ']'; n++ {
-		element, end := valueAt(v.raw, i)
+		element, end := v.valueAt(i)
 		if element.kind == 0 {
 			break
 		}

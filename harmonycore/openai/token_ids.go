@@ -14,8 +14,8 @@ type TokenIDs struct{ prompt, sampled, logprobs value }
 // NewTokenIDs returns TokenIDs of three JSON arrays of numbers.
 func NewTokenIDs(prompt, sampled, logprobs []byte) *TokenIDs {
 	return &TokenIDs{
-		prompt: value{rawjson.Array, prompt}, sampled: value{rawjson.Array, sampled},
-		logprobs: value{rawjson.Array, logprobs},
+		prompt: value{kind: rawjson.Array, raw: prompt}, sampled: value{kind: rawjson.Array, raw: sampled},
+		logprobs: value{kind: rawjson.Array, raw: logprobs},
 	}
 }
 
@@ -206,21 +206,23 @@ func (t *TokenIDs) AppendMembers(dst []byte) []byte {
 // memory of their own.
 func (b *Body) TokenIDValues() int {
 	n := 0
-	root := rawjson.Members(b.root.raw)
+	ends := b.root.ends
+	root := ends.Members(b.root.raw, b.root.at)
 	for root.Next() {
 		name := rawjson.View(root.Key)
 		if root.Kind != rawjson.Array || name != "messages" && name != "input" {
 			continue
 		}
-		history := rawjson.Elements(root.Value)
+		from := b.root.at + root.End - len(root.Value)
+		history := ends.Elements(root.Value, from)
 		for history.Next() {
 			if history.Kind != rawjson.Object {
 				continue
 			}
-			members := rawjson.Members(history.Value)
+			members := ends.Members(history.Value, from+history.End-len(history.Value))
 			for members.Next() {
 				if isTokenIDs(members.Key) {
-					more, _ := value{members.Kind, members.Value}.numbers(false)
+					more, _ := value{kind: members.Kind, raw: members.Value}.numbers(false)
 					n += more
 				}
 			}

@@ -18,20 +18,29 @@ type Items struct {
 	data   []byte
 	at     int
 	object bool
+	// ends has where long values end. base is where data begins in the text that ends is of.
+	ends *Ends
+	base int
 }
 
 // Members returns the members of the object in data. Anything else has none.
-func Members(data []byte) Items { return items(data, '{') }
+func Members(data []byte) Items { return (*Ends)(nil).Members(data, 0) }
 
 // Elements returns the elements of the array in data. Anything else has none.
-func Elements(data []byte) Items { return items(data, '[') }
+func Elements(data []byte) Items { return (*Ends)(nil).Elements(data, 0) }
 
-func items(data []byte, bracket byte) Items {
+// Members is [Members] of a part of the text that begins at base, without looking for the ends of long values.
+func (e *Ends) Members(part []byte, base int) Items { return items(part, '{', e, base) }
+
+// Elements is [Elements] of a part of the text that begins at base, without looking for the ends of long values.
+func (e *Ends) Elements(part []byte, base int) Items { return items(part, '[', e, base) }
+
+func items(data []byte, bracket byte, ends *Ends, base int) Items {
 	at := Space(data, 0)
 	if byteAt(data, at) != bracket {
 		at = len(data)
 	}
-	return Items{data: data, at: at, object: bracket == '{'}
+	return Items{data: data, at: at, object: bracket == '{', ends: ends, base: base}
 }
 
 // Next goes to the next item. It reports whether there is one.
@@ -54,7 +63,7 @@ func (it *Items) Next() bool {
 		}
 		at = Space(it.data, Space(it.data, end)+1) // behind the colon
 	}
-	end := Skip(it.data, at)
+	end := it.ends.Skip(it.data, it.base, at)
 	if end <= at {
 		return false // an empty array
 	}

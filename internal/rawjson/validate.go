@@ -56,14 +56,8 @@ func Validate(data []byte, maxDepth int) error {
 // most.
 func Count(data []byte, maxDepth, maxValues int) (values int, err error) {
 	s := scanner{data: data, maxValues: maxValues}
-	if err := s.value(maxDepth); err != nil {
-		return s.values, err
-	}
-	s.space()
-	if s.pos < len(s.data) {
-		return s.values, s.fail(Malformed, "unexpected text after the value")
-	}
-	return s.values, nil
+	err = s.whole(maxDepth)
+	return s.values, err
 }
 
 // SkipString returns the position after the JSON string that begins at i in data, or -1 if none does. It accepts the
@@ -106,6 +100,8 @@ type scanner struct {
 	values, maxValues int
 	// topKey is the last key of the outermost object, as it is spelled between its quotes.
 	topKey []byte
+	// ends gets where long values end. It may be nil.
+	ends *Ends
 }
 
 func (s *scanner) fail(kind ErrorKind, reason string) error {
@@ -153,6 +149,18 @@ func (s *scanner) inObject() bool {
 	return s.levels[top/64]>>(uint(top%64))&1 == 1
 }
 
+// whole reads a value with nothing after it.
+func (s *scanner) whole(maxDepth int) error {
+	if err := s.value(maxDepth); err != nil {
+		return err
+	}
+	s.space()
+	if s.pos < len(s.data) {
+		return s.fail(Malformed, "unexpected text after the value")
+	}
+	return nil
+}
+
 // value reads one whole value. Each iteration of the loop begins where a value is expected. The inner loop then closes
 // the levels that the value completes.
 func (s *scanner) value(maxDepth int) error {
@@ -167,6 +175,9 @@ func (s *scanner) value(maxDepth int) error {
 			if !s.push(c == '{', maxDepth) {
 				return s.fail(TooDeep, "nesting deeper than "+string(AppendInt(nil, int64(maxDepth)))+" levels")
 			}
+			if s.ends != nil {
+				s.ends.begin(s.depth-1, s.pos)
+			}
 			s.pos++
 			s.space()
 			switch {
@@ -180,8 +191,12 @@ func (s *scanner) value(maxDepth int) error {
 				opened = true
 			}
 		case c == '"':
+			from := s.pos
 			if err := s.str(); err != nil {
 				return err
+			}
+			if s.ends != nil {
+				s.ends.string(s.depth, from, s.pos)
 			}
 		case c == '-' || (c >= '0' && c <= '9'):
 			if err := s.number(); err != nil {
@@ -212,6 +227,9 @@ func (s *scanner) closeLevels() (bool, error) {
 		case c == '}' && object, c == ']' && !object:
 			s.pos++
 			s.depth--
+			if s.ends != nil {
+				s.ends.end(s.depth, s.pos)
+			}
 		case c == ',' && object:
 			s.pos++
 			s.space()

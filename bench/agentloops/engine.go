@@ -212,16 +212,25 @@ func vllm(flags ...string) func(context.Context, *room, loop) (string, error) {
 			return "", err
 		}
 		r.later(v.Stop)
-		answer, err := http.Get(v.URL + "/version")
-		if err != nil {
-			return "", err
-		}
-		defer answer.Body.Close()
 		var running struct{ Version string }
-		err = json.NewDecoder(answer.Body).Decode(&running)
+		err = get(ctx, v.URL+"/version", &running)
 		r.version = running.Version
 		return v.URL, err
 	}
+}
+
+// get reads a JSON object of a server.
+func get(ctx context.Context, url string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	return json.NewDecoder(answer.Body).Decode(into)
 }
 
 // llama starts a llama-server for each loop.
@@ -234,7 +243,12 @@ func llama(ctx context.Context, r *room, _ loop) (string, error) {
 		return "", err
 	}
 	r.later(s.Stop)
-	return s.URL, nil
+	var running struct {
+		Build string `json:"build_info"`
+	}
+	err = get(ctx, s.URL+"/props", &running)
+	r.version, _, _ = strings.Cut(running.Build, "-")
+	return s.URL, err
 }
 
 // sglang starts a simulated SGLang for each loop: a cache of single tokens, which keeps what it has written, as

@@ -20,7 +20,7 @@ const (
 
 // bars are the loops that the plot has, by the gateway's setting, with what stands beside a bar, and its color.
 var bars = []struct{ history, label, color string }{
-	{"", "the engine's own front end", "#bbbbbb"},
+	{"", "its own front end", "#bbbbbb"},
 	{"template", "template", "#4477aa"},
 	{"sampled", "sampled", "#228833"},
 }

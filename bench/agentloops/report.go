@@ -78,7 +78,7 @@ something else.
 
 ![Ids computed in a turn of Chat after a call](agent-loops.svg)
 
-The bars are the ids of a prompt that the engine computed, in the mean of all turns after a call, by Chat. "template" and
+The bars are the ids of a prompt that an engine computed for Chat, in the mean of all turns after a call. "template" and
 "sampled" are the setting [` + "`history.calls`" + `](../requests.md#past-calls). The dashed line is at the ids that were new.
 
 `
@@ -107,10 +107,15 @@ All but "÷" are means of a turn. The counts are the engines' own. Each is also 
 const oddHead = `## The model's own spelling
 
 A model can write a text in other tokens than the encoder would choose. Here it does so in every turn: reasoning and
-arguments end in two spaces, which it writes as two tokens, and the encoder has one for both. Only the ids keep such a
-spelling. Stored chains have the ids of whole turns. Sealed reasoning has the ids of the reasoning, so only the end of
-the call is lost. A client of Chat that sends back texts loses everything after the end of the reasoning. All
-loops have ` + "`history.calls: sampled`" + `.
+arguments end in two spaces, which it writes as two tokens, and the encoder has one for both. Only ids keep such a
+spelling.
+
+- Stored chains keep the ids of whole turns.
+- Sealed reasoning has the ids of the reasoning. Only the end of a call is lost.
+- A client of Chat that sends back texts loses everything from the end of the reasoning on.
+- A client that sends back ids, in either API, loses nothing.
+- llama.cpp [does not send all ids](../llamacpp.md#how-its-answers-are-read), so before it every client loses as much as
+  that client of Chat.
 
 `
 

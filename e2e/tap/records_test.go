@@ -42,7 +42,7 @@ func TestRecords(t *testing.T) {
 			}
 			server, url := lab.RunSim(t, sim.Options{Kind: kind, PrintSpecials: kind == sim.Text,
 				Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: lab.Tokens(written)})})
-			r, err := record.New(record.Options{Tokenizer: o200k.Tokenizer()})
+			r, err := record.New(record.Options{Tokenizer: o200k.Tokenizer})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 
 // BenchmarkTokens takes a server's event and the answer to it, as they come token by token.
 func BenchmarkTokens(b *testing.B) {
-	r, err := New(Options{Tokenizer: o200k.Tokenizer(), Folder: b.TempDir()})
+	r, err := New(Options{Tokenizer: o200k.Tokenizer, Folder: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -406,7 +406,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(tap.Append(bytes.Clone(whole), tap.Frame{Kind: tap.Request, Stream: 3, At: 1<<63 - 1}), 7)
 	f.Add(tap.Append(bytes.Clone(whole), tap.Frame{Kind: tap.End, Stream: 1, At: -1 << 63}), 7)
 	f.Fuzz(func(t *testing.T, frames []byte, cut int) {
-		r, err := New(Options{Tokenizer: o200k.Tokenizer(), KeepBytes: 10_000, Keep: 2})
+		r, err := New(Options{Tokenizer: o200k.Tokenizer, KeepBytes: 10_000, Keep: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func newChoice(a *answer, index int) *choice {
 	case a.kind.Conversations:
 		c.parser = newConversationParser(c, a.stream.sentHead.Speaks)
 	case !a.kind.TextAnswers || a.kind.ControlTokens:
-		c.parser = newIDParser(options.Tokenizer, c, a.stream.begun.ids)
+		c.parser = newIDParser(options.Tokenizer(), c, a.stream.begun.ids)
 	default:
 		c.parser = newTextParser(c, a.stream.begun.text)
 	}

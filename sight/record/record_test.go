@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
 	"github.com/harmonyedge/harmonyedge/sight/record/line"
@@ -57,7 +58,7 @@ func (b *batch) post(t *testing.T, r *Recorder, vm string) int {
 
 func newRecorder(t *testing.T, o Options) *Recorder {
 	t.Helper()
-	o.Tokenizer = o200k.Tokenizer()
+	o.Tokenizer = o200k.Tokenizer
 	r, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -76,6 +77,38 @@ func (b *batch) begin(stream uint32, id string, head tap.SentHead) *batch {
 
 func vllmHead() tap.SentHead {
 	return tap.SentHead{Path: "/v1/completions", Pool: "p", API: "chat", Model: "m", Server: "vllm", Translated: true}
+}
+
+// TestNoVocabulary checks that the vocabulary is built only when ids are read: not at the start, and not for requests of
+// which nothing but a summary comes, or a conversation.
+func TestNoVocabulary(t *testing.T) {
+	built := 0
+	r, err := New(Options{Tokenizer: func() *tokenizer.Tokenizer {
+		built++
+		return o200k.Tokenizer()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	var b batch
+	b.add(tap.End, 1, 10, tap.EndReport{Status: 200, Finish: "stop", Pool: "p", PromptTokens: 2, CompletionTokens: 1})
+	b.add(tap.Request, 2, 0, tap.RequestHead{Method: "POST", Path: "/v1/chat/completions", RequestID: "a-2"})
+	b.add(tap.Sent, 2, 1, tap.SentHead{Path: "/v1/chat/completions", Pool: "p", API: "chat", Model: "m", Server: "chat"})
+	b.add(tap.SentBody, 2, 1, `{"model":"m","messages":[]}`)
+	b.add(tap.Head, 2, 5, tap.ResponseHead{Status: 200, ContentType: "text/event-stream"})
+	b.add(tap.Chunk, 2, 10, `data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}`+"\n\n")
+	b.post(t, r, "1f")
+	if built > 0 || len(r.Summaries()) != 2 {
+		t.Errorf("%d vocabularies for %d requests without ids", built, len(r.Summaries()))
+	}
+	b.begin(3, "a-3", vllmHead())
+	b.add(tap.Head, 3, 5, tap.ResponseHead{Status: 200, ContentType: "text/event-stream"})
+	b.add(tap.Chunk, 3, 10, `data: {"choices":[{"index":0,"token_ids":[200005,35644]}]}`+"\n\n")
+	b.post(t, r, "1f")
+	if built == 0 {
+		t.Error("no vocabulary for a request with ids")
+	}
 }
 
 func TestRecord(t *testing.T) {

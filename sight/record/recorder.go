@@ -38,8 +38,9 @@ const (
 
 // Options configure a [Recorder].
 type Options struct {
-	// Tokenizer tells what the token ids stand for.
-	Tokenizer *tokenizer.Tokenizer
+	// Tokenizer returns what tells what token ids stand for. It is called when ids are first read, because a vocabulary
+	// takes a while to build, and many recorders never read an id.
+	Tokenizer func() *tokenizer.Tokenizer
 	// Folder gets a file for each request. It is made if there is none. Empty: no files.
 	Folder string
 	// FolderLimit is how many bytes the records in Folder may have together, also records of earlier runs. There may be

@@ -131,9 +131,9 @@ func (s *stream) settle() {
 	s.entry.summary.PromptTokens = len(p.ids)
 	s.dropBody(&s.sentBody)
 	s.entry.write(l)
-	s.begun = prompt{
-		ids:  slices.Clone(line.BegunIDs(s.entry.recorder.options.Tokenizer, p.ids)),
-		text: strings.Clone(line.BegunText(p.text)),
+	s.begun = prompt{text: strings.Clone(line.BegunText(p.text))}
+	if len(p.ids) > 0 {
+		s.begun.ids = slices.Clone(line.BegunIDs(s.entry.recorder.options.Tokenizer(), p.ids))
 	}
 }
 

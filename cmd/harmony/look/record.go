@@ -98,7 +98,7 @@ func runRecorder(cmd *cobra.Command, listen, folder string, size config.Size, o 
 			"openssl rand -hex 16, and give it to the Envoys too", contract.TapKeyVariable, contract.MinTapKey))
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-	r, err := record.New(record.Options{Tokenizer: o200k.Tokenizer(), Folder: folder, FolderLimit: int64(size), Log: log})
+	r, err := record.New(record.Options{Tokenizer: o200k.Tokenizer, Folder: folder, FolderLimit: int64(size), Log: log})
 	if err != nil {
 		return cli.Usage(err)
 	}

@@ -91,7 +91,7 @@ func (u *up) startSight(f *sightFlags) (*upSight, error) {
 		return nil, errors.Join(err, admin.Close())
 	}
 	s := &upSight{key: rand.Text(), listener: admin, past: history.New(history.Options{})}
-	s.recorder, err = record.New(record.Options{Tokenizer: o200k.Tokenizer(), Folder: f.record,
+	s.recorder, err = record.New(record.Options{Tokenizer: o200k.Tokenizer, Folder: f.record,
 		FolderLimit: int64(f.recordSize), Log: u.eventLog()})
 	if err != nil {
 		return nil, cli.Usage(errors.Join(err, admin.Close(), l.Close()))

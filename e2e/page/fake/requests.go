@@ -27,7 +27,7 @@ type Recorder struct {
 
 // NewRecorder returns an empty one.
 func NewRecorder(vocabulary *tokenizer.Tokenizer) (*Recorder, error) {
-	r, err := record.New(record.Options{Tokenizer: vocabulary})
+	r, err := record.New(record.Options{Tokenizer: func() *tokenizer.Tokenizer { return vocabulary }})
 	if err != nil {
 		return nil, err
 	}

@@ -143,7 +143,7 @@ tool-prometheus:
 build: binary wasm ## Build dist/harmony and dist/harmony-filter.wasm
 
 binary:
-	@go build -trimpath -ldflags "$$(go run ./tools/version -linker)" -o dist/harmony ./cmd/harmony
+	@go build -trimpath -tags "$$(go run ./tools/version -tags)" -ldflags "$$(go run ./tools/version -linker)" -o dist/harmony ./cmd/harmony
 
 wasm: dist/harmony-filter.wasm ## Build dist/harmony-filter.wasm, the filter that ships
 

@@ -50,6 +50,10 @@ func (b Build) Dirty() bool { return strings.HasSuffix(b.Version, dirty) }
 // Stamp returns b as the linker gives it to a program, as the value of this package's variable stamp.
 func (b Build) Stamp() string { return b.Version + "@" + b.Commit }
 
+// Tags are the tags with which the program is built. Without grpcnotrace gRPC has pages of traces, whose templates make
+// the linker keep every method of every type (RATIONALE.md#115).
+const Tags = "grpcnotrace"
+
 // Linker returns the linker's flag that gives b to a program.
 func (b Build) Linker() string { return "-X " + modulePath + "/internal/version.stamp=" + b.Stamp() }
 

@@ -15,6 +15,7 @@ import (
 
 func main() {
 	linker := flag.Bool("linker", false, "print the flag with which go's linker gives the version to a program")
+	tags := flag.Bool("tags", false, "print the tags with which the program is built")
 	python := flag.Bool("python", false, "print it as Python packages spell it")
 	flag.Parse()
 	b, _, err := version.Clone(context.Background(), ".")
@@ -26,6 +27,8 @@ func main() {
 	case err != nil:
 	case *linker:
 		out = b.Linker()
+	case *tags:
+		out = version.Tags
 	case *python:
 		out, err = version.Python(b.Version)
 	}

@@ -130,7 +130,8 @@ func (b *Builder) filter(ctx context.Context, p *Parts) error {
 func (b *Builder) program(ctx context.Context, p *Parts, platform Platform) error {
 	out := filepath.Join(b.Work, "harmony-"+platform.String())
 	_, err := b.run(ctx, p.Source, b.goEnv("GOOS="+platform.OS, "GOARCH="+platform.Arch), "go", "build", "-trimpath",
-		"-buildvcs=false", "-ldflags", "-s -w -buildid= "+p.Build.Linker(), "-o", out, "./cmd/harmony")
+		"-buildvcs=false", "-tags", version.Tags, "-ldflags", "-s -w -buildid= "+p.Build.Linker(), "-o", out,
+		"./cmd/harmony")
 	if err != nil {
 		return err
 	}

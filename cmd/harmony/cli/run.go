@@ -35,14 +35,27 @@ func Root(commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "harmony",
 		Short:         "OpenAI Chat Completions and Responses for gpt-oss models, at the edge",
-		Version:       version.Current().Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetVersionTemplate("harmony {{.Version}}\n")
+	showVersion(root)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(commands...)
 	return root
+}
+
+// showVersion gives the root command a flag that prints the version in place of its help. Cobra's own flag does that by a
+// template. With a template in the program the linker must keep every method of every type (RATIONALE.md#115).
+func showVersion(root *cobra.Command) {
+	show := root.Flags().BoolP("version", "v", false, "version for harmony")
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if c == root && *show {
+			fmt.Fprintln(c.OutOrStdout(), "harmony", version.Current().Version)
+			return
+		}
+		help(c, args)
+	})
 }
 
 // Execute runs the command line args of a root command. It returns the exit status of the program.

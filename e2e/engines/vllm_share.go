@@ -20,9 +20,11 @@ type VLLMs struct {
 	peak    int64
 }
 
-// New starts a vLLM of the test's own, which ends with the test.
+// New starts a vLLM of the test's own, which ends with the test. The shared servers end before it starts, since each has
+// gigabytes of memory: a test takes either a server of its own or a shared one.
 func (s *VLLMs) New(t testing.TB, flags ...string) *VLLM {
 	t.Helper()
+	s.Close()
 	v, err := startForTests(t.Context(), flags)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +70,7 @@ func (s *VLLMs) stop(v *VLLM) {
 	s.peak = max(s.peak, v.Peak())
 }
 
-// Close stops the shared servers.
+// Close stops the shared servers. They start again for the next test that asks for them.
 func (s *VLLMs) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -240,20 +240,19 @@ func (c *client) complete(ctx context.Context, kind backend.Kind, q *probe, most
 	if err != nil {
 		return "", false, err
 	}
-	tokens, ok := readTokens(kind, answer)
-	if !ok {
-		return "", false, errBroken
+	tokens, failure := readTokens(kind, answer)
+	if failure != nil {
+		// vLLM answers a stream's request with 200, and refuses its tag in an event.
+		return "", false, statusError{code: failure.Status, asked: http.MethodPost + " " + q.path}
 	}
 	return engine.Spelling(tokens), len(tokens) > 0, nil
 }
 
-var errBroken = errors.New("the answer is an error, or breaks off")
-
-// readTokens reads the token ids of an answer with the status 200: none if it is not as the kind's answers are. ok is
-// false if it is an error, or is not complete.
-func readTokens(kind backend.Kind, answer []byte) (tokens []uint32, ok bool) {
-	if backend.BodyError(answer) != nil {
-		return nil, false
+// readTokens reads the token ids of an answer with the status 200: none if it is not as the kind's answers are. failure
+// is the answer's own error, or an error without a status if the answer is not complete.
+func readTokens(kind backend.Kind, answer []byte) (tokens []uint32, failure *backend.Error) {
+	if failure := backend.BodyError(answer); failure != nil {
+		return nil, failure
 	}
 	reader, ended := kind.NewReader(), false
 	reader.Write(answer)
@@ -262,12 +261,17 @@ func readTokens(kind backend.Kind, answer []byte) (tokens []uint32, ok bool) {
 		switch reader.Next(&e) {
 		case backend.Read:
 		case backend.Drained:
-			return tokens, ended
+			if !ended {
+				return nil, &backend.Error{}
+			}
+			return tokens, nil
 		default:
-			return nil, true
+			return nil, nil
 		}
-		if e.Error != nil {
-			return nil, e.Error.LacksTokenIDs()
+		if e.Error != nil && e.Error.LacksTokenIDs() {
+			return nil, nil
+		} else if e.Error != nil {
+			return nil, e.Error
 		}
 		tokens = append(tokens, e.Tokens...)
 		ended = ended || e.Done || e.Finish != backend.Running

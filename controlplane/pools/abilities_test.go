@@ -3,6 +3,7 @@ package pools
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -50,6 +51,21 @@ func refusesIf(contains string, status int, otherwise http.HandlerFunc) http.Han
 	}
 }
 
+// refusesInStream answers as vLLM does to a stream's request that it refuses after it has looked at the prompt: with 200
+// and an error event. It refuses requests whose body contains a text.
+func refusesInStream(contains string, status int, otherwise http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		if bytes.Contains(text, []byte(contains)) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = fmt.Fprintf(w, "data: {\"error\": {\"message\": \"No.\", \"code\": %d}}\n\ndata: [DONE]\n\n", status)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(text))
+		otherwise(w, r)
+	}
+}
+
 // TestAbilities checks what servers are found to do with token ids and with structural tags, by the filter's own
 // requests.
 func TestAbilities(t *testing.T) {
@@ -83,6 +99,12 @@ func TestAbilities(t *testing.T) {
 		{"SGLang behind a router", contract.SGLang, before(t, sim.SGLang, loseParameter), TagsDropped, "", ""},
 		{"the tag is refused", contract.VLLM, refusesIf("structural_tag", 400, before(t, sim.VLLM, whole)), TagsRefused, "",
 			""},
+		{"the tag is refused in a stream", contract.VLLM, refusesInStream("structural_tag", 400,
+			before(t, sim.VLLM, whole)), TagsRefused, "", ""},
+		{"the same of vllm-generate", contract.VLLMGenerate, refusesInStream("structural_tag", 400,
+			before(t, sim.VLLMGenerate, whole)), TagsRefused, "", ""},
+		{"no ids are taken in a stream", contract.VLLM, refusesInStream("prompt", 400, before(t, sim.VLLM, whole)),
+			TagsNotAsked, RefusesIDs, "answers 400 to POST /v1/completions with a prompt of token ids" + see},
 		{"no ids are taken", contract.VLLM, replies(422, `{"detail":[]}`), TagsNotAsked, RefusesIDs,
 			"answers 422 to POST /v1/completions with a prompt of token ids" + see},
 		{"no ids are returned", contract.VLLM, before(t, sim.VLLM, lose("return_token_ids")), TagsNotAsked, RefusesIDs,

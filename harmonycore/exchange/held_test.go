@@ -62,6 +62,8 @@ func TestHeldAnswers(t *testing.T) {
 		{"JSON", final + `{"a":"x<|return|>`, "stop", broken},
 		{"JSON", final + `Hello.<|return|>`, "stop", broken},
 		{"custom", final + `Hello.<|return|>`, "stop", broken},
+		{"JSON", thought, "stop", broken},
+		{"JSON", "<|channel|>analysis<|message|>Hm.<|return|>", "stop", broken},
 		// A limit may cut JSON. Where nothing holds the answer, it is as the model wrote it.
 		{"forced", call + `{"a":"x`, "length", `{"a":"x`},
 		{"JSON", final + `{"a":"x`, "length", `{"a":"x`},
@@ -177,6 +179,18 @@ func TestSpelledMarkers(t *testing.T) {
 			`"arguments":"{}"`},
 		{"JSON", encode(thought+"<|channel|>final", `<|message|>{"a":"<|end|>"}`), `"{\"a\":\"<|end|>\"}"`},
 		{"custom", encode("", "<|channel|>nothing"), `"code":"structured_output_broken"`},
+		// A tag ends a call with <|call|>, which may be spelled too.
+		{"custom", encode(thought+"<|channel|>commentary to=functions.c<|message|>", "40-fa<|call|>"), `"input":"40-fa"`},
+		{"custom", encode(thought+"<|channel|>commentary to=functions.c<|message|>", "40-fa<|cal"), `"input":"40-fa<|cal"`},
+		{"custom", encode(thought+"<|channel|>commentary to=functions.c<|message|>", "<|<|call|>"), `"input":"<|"`},
+		{"custom", encode(thought+"<|channel|>commentary to=functions.c<|message|>", "<|call|>"), `"input":""`},
+		{"forced", encode(thought+"<|channel|>commentary to=functions.f <|constrain|>json<|message|>", "{}<|call|>"),
+			`"arguments":"{}"`},
+		{"forced", encode(thought+"<|channel|>commentary to=functions.f <|constrain|>json<|message|>",
+			`{"a":"<|call|>"}<|call|>`), `"arguments":"{\"a\":\"<|call|>\"}"`},
+		{"forced", encode(thought+"<|channel|>commentary to=functions.f <|constrain|>json<|message|>", `{"a":"<|call|>`),
+			`"code":"structured_output_broken"`},
+		{"free", encode("<|channel|>commentary to=functions.f<|message|>", "{}<|call|>"), `"arguments":"{}<|call|>"`},
 		{"free", encode("", "<|channel|>commentary to=functions.f<|message|>{}"), `<|channel|>commentary`},
 	} {
 		for _, path := range []string{contract.ChatPath, contract.ResponsesPath} {

@@ -137,6 +137,12 @@ func (p *idParser) finish() { p.stream.Finish() }
 
 func (p *idParser) generated() int { return p.received }
 
-func (p *idParser) recoveries() harmony.Recoveries { return p.stream.Recoveries() }
+func (p *idParser) recoveries() harmony.Recoveries {
+	r := p.stream.Recoveries()
+	if p.held != nil {
+		r[harmony.StrayControl] += p.held.SpelledEnds()
+	}
+	return r
+}
 
 func (p *idParser) refused() *harmony.ParseError { return p.check.Err() }

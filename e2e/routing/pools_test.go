@@ -29,6 +29,14 @@ func poolOf(p config.Pool, servers ...string) *config.Config {
 	return c
 }
 
+// addPooled adds a model and its pool to a configuration.
+func addPooled(c *config.Config, model string, p config.Pool) {
+	lab.AddModel(c, model, "")
+	m := &c.Models[len(c.Models)-1]
+	m.Servers, m.Pool = nil, p.Name
+	c.Pools = append(c.Pools, p)
+}
+
 // TestServersAuthorization: the servers get the gateway's token, or the client's where the model says so, and else
 // none.
 func TestServersAuthorization(t *testing.T) {
@@ -258,8 +266,12 @@ func TestHealthAndSpares(t *testing.T) {
 }
 
 // TestSparesAtOnce: servers are killed, and no Envoy has noticed yet. Requests whose connections are refused go to the
-// pool's other server, and when none is left to the spares, in their order: none is answered 503.
+// pool's other server, and when none is left to the spares, in their order: none is answered 503. Each case has a model
+// and servers of its own in one Envoy.
 func TestSparesAtOnce(t *testing.T) {
+	c := lab.OneModel("http://127.0.0.1:1")
+	c.Models = nil
+	runs := map[string]func(*testing.T, *hosts.Host){}
 	for name, tt := range map[string]struct {
 		servers, killed int
 		spares          []bool // of each spare's only server, whether it is killed too
@@ -270,33 +282,36 @@ func TestSparesAtOnce(t *testing.T) {
 		"all, and the first spare's too": {2, 2, []bool{true, false}, "spare 1"},
 		"one of four, with a spare":      {4, 1, []bool{false}, "server"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			dying := map[string]*sim.Server{} // by URL
-			var own []*sim.Server
-			var urls []string
-			for i := range tt.servers {
-				s, url := lab.RunSim(t, sim.Options{})
-				own, urls = append(own, s), append(urls, url)
-				if i < tt.killed {
-					dying[url] = s
-				}
+		model := fmt.Sprintf("m-%d", len(runs))
+		dying := map[string]*sim.Server{} // by URL
+		var own []*sim.Server
+		var urls []string
+		for i := range tt.servers {
+			s, url := lab.RunSim(t, sim.Options{Models: []string{model}})
+			own, urls = append(own, s), append(urls, url)
+			if i < tt.killed {
+				dying[url] = s
 			}
-			unchecked := config.Health{Path: config.NoHealthChecks} // so that nothing but requests finds the servers dead
-			c := poolOf(config.Pool{Health: unchecked}, urls...)
-			spares := make([]*sim.Server, len(tt.spares))
-			for i, killed := range tt.spares {
-				s, url := lab.RunSim(t, sim.Options{})
-				spares[i] = s
-				if killed {
-					dying[url] = s
-				}
-				name := fmt.Sprintf("spare-%d", i)
-				c.Pools[0].Spares = append(c.Pools[0].Spares, name)
-				c.Pools = append(c.Pools, config.Pool{Name: name, Servers: []string{url}, Health: unchecked})
+		}
+		unchecked := config.Health{Path: config.NoHealthChecks} // so that nothing but requests finds the servers dead
+		pool := config.Pool{Name: "pool-" + model, Servers: urls, Health: unchecked}
+		spares := make([]*sim.Server, len(tt.spares))
+		for i, killed := range tt.spares {
+			s, url := lab.RunSim(t, sim.Options{Models: []string{model}})
+			spares[i] = s
+			if killed {
+				dying[url] = s
 			}
-			host := lab.RunEnvoy(t, c)
+			spare := config.Pool{Name: fmt.Sprintf("spare-%s-%d", model, i), Servers: []string{url}, Health: unchecked}
+			pool.Spares, c.Pools = append(pool.Spares, spare.Name), append(c.Pools, spare)
+		}
+		addPooled(c, model, pool)
+		ask := func(t *testing.T, url string) lab.Answer {
+			return lab.Ask(lab.HTTP1(t), url+lab.ChatPath, lab.ChatBody(model, "Hi"))
+		}
+		runs[name] = func(t *testing.T, host *hosts.Host) {
 			for range tt.servers { // connections that will be found dead
-				if a := lab.AskChat(lab.HTTP1(t), host.URL); a.Status != http.StatusOK {
+				if a := ask(t, host.URL); a.Status != http.StatusOK {
 					t.Fatalf("got %+v", a)
 				}
 			}
@@ -314,7 +329,7 @@ func TestSparesAtOnce(t *testing.T) {
 			const requests = 30
 			answers := make(chan lab.Answer, requests)
 			for range requests {
-				go func() { answers <- lab.AskChat(lab.HTTP1(t), host.URL) }()
+				go func() { answers <- ask(t, host.URL) }()
 			}
 			for range requests {
 				if a := <-answers; a.Status != http.StatusOK {
@@ -330,7 +345,11 @@ func TestSparesAtOnce(t *testing.T) {
 					t.Errorf("%s has answered %d requests, want %d of %d", who, n, want, requests)
 				}
 			}
-		})
+		}
+	}
+	host := lab.RunEnvoy(t, c)
+	for name, run := range runs {
+		t.Run(name, func(t *testing.T) { run(t, host) })
 	}
 }
 

@@ -73,10 +73,10 @@ func write(out io.Writer, all []measured) {
 
 const pageHead = `# What agents' turns make engines compute again
 
-` + "`make agent-loops`" + ` has written this page. A scripted gpt-oss plays an agent's loops on real engines, through
-Envoy with the filter, and through the engine's own front end. In most turns it reasons and calls a function with
-arguments of about 240 ids. The result has about 520. After the turns 13, 25 and 36 it has answered, and a user asks
-something else.
+` + "`make agent-loops`" + ` has written this page. A scripted gpt-oss plays an agent's loops of up to 43 turns on real
+engines, through Envoy with the filter, and through the engine's own front end. In most turns it reasons and calls a
+function with arguments of about 240 ids. The result has about 520. After the turns 13, 25 and 36 it has answered, and a
+user asks something else.
 
 ![Ids computed in a turn of Chat after a call](agent-loops.svg)
 

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/binary"
 	"math/bits"
+	"unsafe"
 )
 
 // The splitter cuts text into pre-tokens without a regular expression. It follows the rules of
@@ -92,7 +93,9 @@ const (
 )
 
 // load64 reads eight bytes. The caller has checked that they exist.
-func load64(s string, at int) uint64 { return binary.LittleEndian.Uint64(view(s)[at:]) }
+func load64(s string, at int) uint64 {
+	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(unsafe.Pointer(unsafe.StringData(s)), at))[:])
+}
 
 // nextMark is next for a mark in ASCII, which a space may precede, with no letter after its first character. It applies
 // rule 4.

@@ -105,5 +105,5 @@ func (e *Encoder) learn(dst []uint32, v *Vocabulary, piece string, places *[2]wo
 
 // load64 reads eight bytes. The caller has checked that they exist.
 func load64(s string, at int) uint64 {
-	return binary.LittleEndian.Uint64(unsafe.Slice(unsafe.StringData(s), len(s))[at:])
+	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(unsafe.Pointer(unsafe.StringData(s)), at))[:])
 }

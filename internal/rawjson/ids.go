@@ -88,5 +88,5 @@ func putFirst(to unsafe.Pointer, n uint32) int {
 // their place, after the comma, has no meaning.
 func putTriple(to unsafe.Pointer, n uint32, zeros int) {
 	// The last of the four bytes may be of the next number. There is one: only numbers below 100 begin with a zero.
-	*(*[4]byte)(to) = *(*[4]byte)(unsafe.Add(unsafe.Pointer(&triples[0]), 4*uintptr(n)+uintptr(zeros)))
+	*(*uint32)(to) = *(*uint32)(unsafe.Add(unsafe.Pointer(&triples[0]), 4*uintptr(n)+uintptr(zeros)))
 }

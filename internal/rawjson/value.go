@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"slices"
 	"unicode/utf8"
@@ -235,21 +236,26 @@ func Unescape(raw []byte) string {
 	return View(unescape(make([]byte, len(raw)), raw, false))
 }
 
-// unescape is [AppendUnescaped] into to, which is as long as raw or longer. It may be the same memory, if shared is set.
+// unescape is [AppendUnescaped] into to, which is as long as raw. It may be the same memory, if shared is set.
 func unescape(to, raw []byte, shared bool) []byte {
 	n, i := 0, 0
-	for i+8 <= len(raw) && n+8 <= len(to) {
-		found := zeros(load64(raw, i) ^ ones*'\\')
+	source, target := unsafe.Pointer(unsafe.SliceData(raw)), unsafe.Pointer(unsafe.SliceData(to))
+	for i+8 <= len(raw) && n <= i && len(raw) <= len(to) { // only the first is ever false
+		from, into := unsafe.Add(source, i), unsafe.Add(target, n)
+		found := zeros(binary.LittleEndian.Uint64((*[8]byte)(from)[:]) ^ ones*'\\')
 		run := bits.TrailingZeros64(found) >> 3 // how many bytes stand for themselves: 8 without a backslash
-		if run > 0 {
-			if !shared || run == 8 || n+8 <= i {
-				// Eight bytes at once. Those after the run are written again, and overwrite nothing that is still to be read.
-				*(*uint64)(unsafe.Pointer(&to[n])) = *(*uint64)(unsafe.Pointer(&raw[i]))
-			} else {
-				copy(to[n:n+run], raw[i:i+run])
-			}
-			n, i = n+run, i+run
+		if !shared || found == 0 || n+8 <= i {
+			// Eight bytes at once. Those after the run are written again, and overwrite nothing that is still to be read.
+			*(*uint64)(into) = *(*uint64)(from)
+		} else {
+			copy(to[n:n+run], raw[i:i+run])
+		}
+		n, i = n+run, i+run
+		if found == 0 {
 			continue
+		}
+		if i+1 >= len(raw) {
+			break
 		}
 		if c := shortEscapes[raw[i+1]]; c != 0 {
 			to[n] = c

@@ -28,6 +28,12 @@ func sessions() []load {
 	add := func(name string, whole bool, run func(*gateway)) {
 		all = append(all, load{name: name, kind: contract.VLLM, times: 1, run: run, session: true, whole: whole})
 	}
+	for _, form := range []agents.Form{agents.Responses, agents.Chat} {
+		for _, turn := range []int{1, shortSession} {
+			add(fmt.Sprintf("an agent's turn %d, %s, of a session that is new: until it is sent", turn, form), false,
+				newcomer(form, turn))
+		}
+	}
 	for _, turns := range []int{shortSession, agents.Turns} {
 		for _, form := range sessionForms {
 			add(fmt.Sprintf("an agent's session, %s, %d turns: until each is sent", form, turns), turns == agents.Turns,
@@ -39,6 +45,28 @@ func sessions() []load {
 			session(form, agents.Turns, agents.Turns))
 	}
 	return all
+}
+
+// newcomer counts a turn of a session of which nothing was sent before. Another session has the same instructions and
+// tools.
+func newcomer(form agents.Form, turn int) func(*gateway) {
+	return func(g *gateway) {
+		for _, seed := range []uint64{2, 1} {
+			body := agents.New(agents.Tuning, seed).Bodies(form, lab.Model).Turn(turn)
+			g.countIf(seed == 1, func() { g.sendTurn(form, body) })
+		}
+	}
+}
+
+// sendTurn sends a request of an agent, which must reach the server.
+func (g *gateway) sendTurn(form agents.Form, body string) *filtertest.Exchange {
+	g.t.Helper()
+	x := g.host.Request(http.MethodPost, form.Path(), body, "content-type", "application/json",
+		"accept", "text/event-stream", "authorization", "Bearer key", "user-agent", "codex_exec/0.171.0")
+	if x.Server().State == filtertest.Nothing {
+		g.t.Fatalf("a turn has not reached the server: %+v", x.Client())
+	}
+	return x
 }
 
 // session counts the requests of a session from a turn to another. Those before them are sent too. A whole session is
@@ -54,13 +82,7 @@ func session(form agents.Form, from, to int) func(*gateway) {
 		for turn := 1; turn <= to; turn++ {
 			body := bodies.Turn(turn)
 			var x *filtertest.Exchange
-			g.countIf(turn >= from, func() {
-				x = g.host.Request(http.MethodPost, form.Path(), body, "content-type", "application/json",
-					"accept", "text/event-stream", "authorization", "Bearer key", "user-agent", "codex_exec/0.171.0")
-			})
-			if x.Server().State == filtertest.Nothing {
-				g.t.Fatalf("turn %d has not reached the server: %+v", turn, x.Client())
-			}
+			g.countIf(turn >= from, func() { x = g.sendTurn(form, body) })
 			x.BeginResponse(http.StatusOK, "content-type", g.kind.StreamType())
 			x.EndResponse(answer...)
 			if !x.Done() || !strings.Contains(x.Client().Body(), "inhabitants") {

@@ -158,10 +158,21 @@ type reader func(*openai.Body, *contract.Model, translate.Env) (*translate.Reque
 // read returns the request's conversation and its other fields.
 func (a *modelRequest) read(read reader, h Host) (*translate.Request, *openai.Error) {
 	o := &a.x.gateway.options
+	var tools *translate.ToolMemory
+	if h.Scratch != nil && !a.mayShowTools() {
+		tools = &h.Scratch.tools
+	}
 	return read(a.body, &a.model.Model, translate.Env{
+		Tools: tools, Owner: a.x.options.tenant,
 		Now: h.Now / 1000, Date: dateOf(a.model.System.Date, h.Now), ID: h.ID,
 		Sealing:   translate.Sealing{Keys: o.SealKeys, Lifetime: int64(o.Seal.LifetimeS), Tenant: a.x.options.tenant},
 		Tokenizer: o.Tokenizer,
 		Defaults:  a.model.defaults, Overrides: a.model.overrides,
 	})
+}
+
+// mayShowTools reports whether the client may get channel events, which have the conversation with all of its tools.
+func (a *modelRequest) mayShowTools() bool {
+	events := a.x.options.events
+	return events == contract.EventsChannels || events == "" && a.model.Answers.Events == contract.EventsChannels
 }

@@ -22,6 +22,8 @@ type Scratch struct {
 	// hashes are the hashes of the prompt's blocks, and blocks the same as text.
 	hashes []affinity.Hash
 	blocks []byte
+	// tools are those of recent requests.
+	tools translate.ToolMemory
 	// answer is for the large pieces. It is nil while an answer has it.
 	answer []byte
 }

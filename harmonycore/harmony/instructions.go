@@ -81,11 +81,15 @@ func appendSystem(dst []byte, c *SystemContent, calls bool) ([]byte, error) {
 func appendDeveloper(dst []byte, c *DeveloperContent) ([]byte, error) {
 	s := sections{dst: dst}
 	if c.Instructions.Set {
-		s.next()
-		s.dst = append(append(s.dst, "# Instructions\n\n"...), c.Instructions.Value...)
+		s.instructions(c)
 	}
 	err := s.tools(c.Tools)
 	return s.dst, err
+}
+
+func (s *sections) instructions(c *DeveloperContent) {
+	s.next()
+	s.dst = append(append(s.dst, "# Instructions\n\n"...), c.Instructions.Value...)
 }
 
 // tools appends the tools section: one block for each namespace, in the byte order of their keys.

@@ -95,7 +95,16 @@ type DeveloperContent struct {
 	Instructions Optional
 	// Tools are the functions of the application, in a namespace whose [Namespace.Key] is "functions".
 	Tools []Namespace
+	// Section keeps what Tools are rendered to, for further messages with the same tools. It may be nil.
+	Section *ToolSection
 }
+
+// ToolSection is the end of a developer message, which declares functions, as ids. It gets them when the first message
+// that it is in is rendered. Further messages with it need no Tools. It is not safe for concurrent use.
+type ToolSection struct{ ids []uint32 }
+
+// Rendered reports whether the section has its ids. A nil one has none.
+func (s *ToolSection) Rendered() bool { return s != nil && len(s.ids) > 0 }
 
 // Namespace is a group of tools. Namespaces are printed in the byte order of [Namespace.Key], each with its
 // [Namespace.Name].

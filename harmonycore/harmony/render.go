@@ -2,6 +2,7 @@ package harmony
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
@@ -190,6 +191,9 @@ func (c *Conversation) hasFunctionTools() bool {
 			if d == nil {
 				continue
 			}
+			if d.Section.Rendered() {
+				return true
+			}
 			for k := range d.Tools {
 				if d.Tools[k].Key == functionsNamespace && len(d.Tools[k].Tools) > 0 {
 					return true
@@ -276,6 +280,13 @@ func (w *messageWriter) message(dst []uint32, m *Message) ([]uint32, error) {
 // body appends the content and the end of a message.
 func (w *messageWriter) body(dst []uint32, m *Message) ([]uint32, error) {
 	for i := range m.Content {
+		if d := m.Content[i].Developer; d != nil && d.Section != nil && m.Role == Developer {
+			var err error
+			if dst, err = w.sectioned(dst, d); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		text, err := w.content(m.Role, &m.Content[i])
 		if err != nil {
 			return nil, err
@@ -285,6 +296,36 @@ func (w *messageWriter) body(dst []uint32, m *Message) ([]uint32, error) {
 		}
 	}
 	return append(dst, m.end()), nil
+}
+
+// sectioned appends developer content whose tools keep their ids. The instructions before them end with line ends, over
+// which no piece of the text reaches that goes on with a number sign (docs/harmony-format.md#splitting-into-pieces). So
+// both have the ids that they have together.
+func (w *messageWriter) sectioned(dst []uint32, c *DeveloperContent) ([]uint32, error) {
+	s := sections{dst: w.text[:0]}
+	if c.Instructions.Set {
+		s.instructions(c)
+		s.next()
+	}
+	w.text = s.dst
+	dst = w.encode(dst, rawjson.View(s.dst))
+	if c.Section.Rendered() {
+		if w.exceeded || len(c.Section.ids) > w.limit-len(dst) {
+			w.exceeded = true
+			return dst, nil
+		}
+		return append(dst, c.Section.ids...), nil
+	}
+	s = sections{dst: w.text[:0]}
+	err := s.tools(c.Tools)
+	if w.text = s.dst; err != nil {
+		return nil, err
+	}
+	from := len(dst)
+	if dst = w.encode(dst, rawjson.View(s.dst)); !w.exceeded {
+		c.Section.ids = slices.Clone(dst[from:])
+	}
+	return dst, nil
 }
 
 // end returns the id that ends the message in a history.

@@ -35,6 +35,7 @@ type ChatRequest struct {
 	TierRequested bool
 
 	guided guided
+	memory ToolMemory
 	// tokenized reports whether the body is a [TokenizeRequest]. Then [DecodeTokenizeRequest] has read
 	// add_generation_prompt.
 	tokenized bool
@@ -49,7 +50,7 @@ const (
 // DecodeChatRequest reads a body. It can be called once for each body: it overwrites the body, and the texts of the
 // conversation lie in the body's memory. They are valid until the caller changes it. Everything else is copied.
 func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
-	r := &ChatRequest{Model: b.Model, Choices: 1, tokenized: b.tokenized}
+	r := &ChatRequest{Model: b.Model, Choices: 1, tokenized: b.tokenized, memory: b.memory}
 	var messages, streamOptions, reasoning value
 	limit := 0
 	err := b.root.members("", func(key []byte, v value) *Error {
@@ -109,6 +110,10 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 		return v.effort(name, &r.Effort)
 	case "tools":
 		r.Tools = nil
+		if known := recall(r.memory, v); known != nil {
+			r.Tools = known.Tools
+			return nil
+		}
 		if !v.given() {
 			return nil
 		}

@@ -34,6 +34,8 @@ type Body struct {
 	unnamed bool
 	// tokenized reports whether the body is a [TokenizeRequest] whose add_generation_prompt has been read.
 	tokenized bool
+	// memory has the tools of earlier requests. It may be nil.
+	memory ToolMemory
 }
 
 // CacheKey returns the prompt_cache_key, or nil. It must be called before the body is decoded, since decoding

@@ -54,7 +54,8 @@ type ResponsesRequest struct {
 	localShell bool
 	guided     guided
 	// names holds the names of Tools while they are read.
-	names toolNames
+	names  toolNames
+	memory ToolMemory
 }
 
 // ResponsesEcho holds, as JSON text, the members of a Response object that repeat the request. An empty field was not
@@ -83,6 +84,7 @@ func DecodeResponsesConversation(b *Body) (*ResponsesRequest, *Error) {
 
 func (r *ResponsesRequest) decode(b *Body) (*ResponsesRequest, *Error) {
 	var input value
+	r.memory = b.memory
 	if err := b.requireOneState(); err != nil {
 		return nil, err
 	}

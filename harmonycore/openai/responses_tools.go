@@ -48,6 +48,10 @@ func ShownTool(kind string) bool {
 // they are refused.
 func (r *ResponsesRequest) readTools(v value) *Error {
 	r.Tools, r.BuiltIns, r.Echo.Tools, r.localShell, r.names = nil, nil, "", false, nil
+	if known := recall(r.memory, v); known != nil {
+		r.Tools, r.Echo.Tools = known.Tools, known.Echo
+		return nil
+	}
 	if !v.given() {
 		return nil
 	}

@@ -223,7 +223,7 @@ func (c *ToolChoice) filter(tools []Tool) ([]Tool, *Error) {
 	}
 	if c.allowed != nil {
 		missing := len(c.allowed)
-		kept := tools[:0]
+		kept := make([]Tool, 0, len(tools))
 		for i := range tools {
 			tool := tools[i].kind() + " " + tools[i].Name
 			found, allowed := c.allowed[tool]

@@ -18,6 +18,7 @@ import (
 // The texts of the conversation lie in the body's memory, which Chat overwrites. Everything else in the [Request] is a
 // copy.
 func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
+	recalled := env.recallTools(body, ChatAPI)
 	in, err := openai.DecodeChatRequest(body)
 	if err != nil {
 		return nil, err
@@ -36,8 +37,8 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 		return nil, err
 	}
 	r.Stop = in.Stop
-	schemas := schemasOf(in.Tools)
-	r.Constraint = r.tools.constraint(in.Tools, schemas, &in.Choice, &in.Format)
+	known := &schemas{declared: in.Tools}
+	r.Constraint = r.tools.constraint(known, &in.Choice, &in.Format)
 	if err := r.Constraint.enforceable(); err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 	}
 	b := newBuilder(m, &env)
 	r.asSampled = b.asSampled
-	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools, schemas), &in.Format)
+	b.head(m, env, r.effort, instructions, r.tools.declaration(known, recalled.section(in.Tools, "", &in.Choice)), &in.Format)
 	for i := range in.Messages {
 		if in.Messages[i].Role != openai.RoleAssistant {
 			b.calls.interrupt()

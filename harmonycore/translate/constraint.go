@@ -49,8 +49,8 @@ func (c *Constraint) Formed() bool {
 
 // constraint returns the constraint that the client asks for. The answer is also constrained if a function is strict,
 // whether it must be called or only may be, and if a custom tool has a regular expression.
-func (s toolset) constraint(declared []openai.Tool, schemas []*harmony.Schema, choice *openai.ToolChoice,
-	format *openai.TextFormat) Constraint {
+func (s toolset) constraint(known *schemas, choice *openai.ToolChoice, format *openai.TextFormat) Constraint {
+	declared := known.declared
 	c := Constraint{Forced: choice.Required, Named: choice.Name != ""}
 	if !c.Forced {
 		c.Schema, c.StrictAt = format.Schema, format.StrictAt
@@ -61,9 +61,10 @@ func (s toolset) constraint(declared []openai.Tool, schemas []*harmony.Schema, c
 	for i := range declared {
 		needed = needed || declared[i].Strict || patterns[i] != ""
 	}
-	if !needed || len(s) != len(declared) || len(s) != len(schemas) {
+	if !needed || len(s) != len(declared) {
 		return c
 	}
+	schemas := known.all()
 	for i := range s {
 		if c.Named && !s[i].chosen(choice) {
 			continue

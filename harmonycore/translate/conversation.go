@@ -41,7 +41,7 @@ func newBuilder(m *contract.Model, env *Env) builder {
 // head adds the system message, and a developer message if there are instructions, tools or a form of the answer. The
 // form is a content of its own at the end, so that large instructions need not be copied.
 func (b *builder) head(m *contract.Model, env Env, effort harmony.Effort, instructions []string,
-	tools []harmony.Namespace, format *openai.TextFormat) {
+	tools declaration, format *openai.TextFormat) {
 	b.messages = append(b.messages, harmony.Message{Role: harmony.System, Content: []harmony.Content{{
 		System: &harmony.SystemContent{
 			ModelIdentity:         optional(m.System.Identity),
@@ -62,8 +62,8 @@ func (b *builder) head(m *contract.Model, env Env, effort harmony.Effort, instru
 		}
 	}
 	var content []harmony.Content
-	if len(stated) > 0 || len(tools) > 0 {
-		developer := &harmony.DeveloperContent{Tools: tools}
+	if len(stated) > 0 || len(tools.namespaces) > 0 || tools.section != nil {
+		developer := &harmony.DeveloperContent{Tools: tools.namespaces, Section: tools.section}
 		if len(stated) > 0 {
 			developer.Instructions = harmony.Some(strings.Join(stated, "\n\n"))
 		}

@@ -28,7 +28,7 @@ func TestGrammars(t *testing.T) {
 			t.Errorf("%+v: shown as %q", tt.grammar, got)
 		}
 		for required, wanted := range map[bool]bool{false: tt.wanted, true: true} {
-			c := newToolset(tools).constraint(tools, schemasOf(tools), &openai.ToolChoice{Required: required},
+			c := newToolset(tools).constraint(&schemas{declared: tools}, &openai.ToolChoice{Required: required},
 				&openai.TextFormat{})
 			if c.Free() == wanted || wanted && c.Calls[0].Pattern != tt.pattern {
 				t.Errorf("%+v: %+v", tt.grammar, c)
@@ -38,7 +38,7 @@ func TestGrammars(t *testing.T) {
 	dots := openai.Tool{Name: "t", Custom: true,
 		Grammar: openai.InputGrammar{Syntax: "regex", Definition: strings.Repeat(".", maxPatterns/10+1)}}
 	tools := []openai.Tool{dots, dots}
-	if c := newToolset(tools).constraint(tools, schemasOf(tools), &openai.ToolChoice{}, &openai.TextFormat{}); len(
+	if c := newToolset(tools).constraint(&schemas{declared: tools}, &openai.ToolChoice{}, &openai.TextFormat{}); len(
 		c.Calls) != 2 || len(c.Calls[0].Pattern) <= maxPatterns/2 || c.Calls[1].Pattern != "" {
 		t.Errorf("%d calls", len(c.Calls))
 	}

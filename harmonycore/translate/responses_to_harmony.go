@@ -12,6 +12,7 @@ import (
 // Responses reads a Responses body for a model. It makes the same conversation as [Chat]. The instructions come before
 // the leading system and developer items. Every later item keeps its place.
 func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
+	recalled := env.recallTools(body, ResponsesAPI)
 	in, err := openai.DecodeResponsesRequest(body)
 	if err != nil {
 		return nil, err
@@ -43,8 +44,8 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 	r.MaxReasoning = reasoningLimit(m, in.Sampling.ThinkingBudget)
 	builtIns := newBuiltInTools(in)
 	r.tools = newToolset(in.Tools)
-	schemas := schemasOf(in.Tools)
-	r.Constraint = r.tools.constraint(in.Tools, schemas, &in.Choice, &in.Format)
+	known := &schemas{declared: in.Tools}
+	r.Constraint = r.tools.constraint(known, &in.Choice, &in.Format)
 	if err := r.Constraint.enforceable(); err != nil {
 		return nil, err
 	}
@@ -54,10 +55,14 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		instructions = append(instructions, strings.Join(in.Input[first].Content, ""))
 		first++
 	}
+	var section *harmony.ToolSection
+	if !r.messages { // a response with messages has the tools in full
+		section = recalled.section(in.Tools, in.Echo.Tools, &in.Choice)
+	}
 	b := newBuilder(m, &env)
 	b.builtIns = builtIns
 	r.asSampled = b.asSampled
-	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools, schemas), &in.Format)
+	b.head(m, env, r.effort, instructions, r.tools.declaration(known, section), &in.Format)
 	if in.Truncate {
 		b.turns = turns{len(b.messages)}
 	}

@@ -149,6 +149,39 @@ func schemasOf(declared []openai.Tool) []*harmony.Schema {
 	return schemas
 }
 
+// schemas are the parameters of declared tools. They are read when they are first needed.
+type schemas struct {
+	declared []openai.Tool
+	read     []*harmony.Schema
+}
+
+// all returns the schemas, nil for a tool without any.
+func (s *schemas) all() []*harmony.Schema {
+	if len(s.read) != len(s.declared) {
+		s.read = schemasOf(s.declared)
+	}
+	return s.read
+}
+
+// declaration returns the functions as the developer message declares them. The namespaces are not printed again if the
+// section has been rendered.
+func (s toolset) declaration(known *schemas, section *harmony.ToolSection) declaration {
+	if section.Rendered() {
+		return declaration{section: section}
+	}
+	d := declaration{namespaces: s.namespaces(known.declared, known.all())}
+	if len(d.namespaces) > 0 {
+		d.section = section
+	}
+	return d
+}
+
+// declaration is what a developer message declares.
+type declaration struct {
+	namespaces []harmony.Namespace
+	section    *harmony.ToolSection
+}
+
 // namespaces returns the functions as the developer message prints them. Built-in tools stand in the system message.
 func (s toolset) namespaces(declared []openai.Tool, schemas []*harmony.Schema) []harmony.Namespace {
 	if len(s) == 0 || len(s) != len(declared) || len(s) != len(schemas) {

@@ -32,6 +32,10 @@ type Env struct {
 	Defaults *openai.Defaults
 	// Overrides are the operator's parameters in place of the client's, or nil if there are none.
 	Overrides *openai.Defaults
+	// Tools remembers the tools of requests. If it is nil, nothing is remembered. Then a conversation has all that the
+	// model is shown of them. Owner is whose tools these are.
+	Tools *ToolMemory
+	Owner string
 }
 
 // Number is a JSON number as the client spelled it. An empty one is absent.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/agents"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
@@ -26,7 +27,12 @@ var sessionForms = []agents.Form{agents.Responses, agents.Sealed, agents.Chat}
 func sessions() []load {
 	var all []load
 	add := func(name string, whole bool, run func(*gateway)) {
-		all = append(all, load{name: name, kind: contract.VLLM, times: 1, run: run, session: true, whole: whole})
+		l := load{name: name, kind: contract.VLLM, times: 1, run: run, session: true, whole: whole}
+		all = append(all, l)
+		if whole {
+			l.name, l.remembers = name+", remembered", true
+			all = append(all, l)
+		}
 	}
 	for _, form := range []agents.Form{agents.Responses, agents.Chat} {
 		for _, turn := range []int{1, shortSession} {
@@ -89,5 +95,42 @@ func session(form agents.Form, from, to int) func(*gateway) {
 				g.t.Fatalf("turn %d: the client has got %+v", turn, x.Client())
 			}
 		}
+	}
+}
+
+// TestSessionsAreExact: what the filter sends for the turns of two sessions is the same with a memory of prefixes.
+func TestSessionsAreExact(t *testing.T) {
+	for _, form := range sessionForms {
+		t.Run(form.String(), func(t *testing.T) {
+			t.Parallel()
+			model := fmt.Sprintf(`"models":[{"name":%q,"server":%q,"context_length":%d}]}`, lab.Model, contract.VLLM,
+				sessionContext)
+			keys := filtertest.Environment(map[string]string{contract.SealKeysVariable: agents.SealKeys})
+			wasm := lab.Tool(t, "HARMONY_WASM")
+			without := filtertest.New(t, wasm, `{"schema":1,`+model, keys)
+			with := filtertest.New(t, wasm, `{"schema":1,"prefix_memory":4194304,`+model, keys)
+			sent := func(host *filtertest.Host, body string) string {
+				x := host.Request(http.MethodPost, form.Path(), body, "content-type", "application/json")
+				sent := x.Server().Body()
+				x.BeginResponse(http.StatusInternalServerError, "content-type", "application/json")
+				x.EndResponse(`{}`)
+				return sent
+			}
+			sessions := []*agents.Bodies{agents.New(agents.Tuning, 1).Bodies(form, lab.Model),
+				agents.New(agents.Tuning, 2).Bodies(form, lab.Model)}
+			for turn := 1; turn <= 2*shortSession; turn++ {
+				for i := range sessions {
+					body := sessions[i].Turn(turn)
+					want, got := sent(without, body), sent(with, body)
+					if got != want || !strings.Contains(want, `"prompt":[200006,`) {
+						t.Fatalf("turn %d of session %d: sent %.300s\nwant %.300s", turn, i, got, want)
+					}
+				}
+			}
+			hits, turns := with.Metrics()["harmony_prefix_requests_total.kind.hit"], uint64(4*shortSession)
+			if hits < turns-2 {
+				t.Errorf("%d of %d turns were recalled", hits, turns)
+			}
+		})
 	}
 }

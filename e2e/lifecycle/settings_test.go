@@ -42,6 +42,7 @@ var settings = []setting{
 	{path: "stall_timeout", top: "stall_timeout: 90s"},
 	{path: "request_timeout", top: "request_timeout: 1m"},
 	{path: "memory_limit", top: "memory_limit: 300MiB"},
+	{path: "prefix_memory", top: "prefix_memory: 2MiB"},
 	{path: "cors_origins", top: "cors_origins: ['https://app.example']", seen: func(g *gateway) bool {
 		r, _ := http.NewRequest(http.MethodOptions, g.URL+chatPath, nil)
 		r.Header = http.Header{"Origin": {"https://app.example"}, "Access-Control-Request-Method": {"POST"}}

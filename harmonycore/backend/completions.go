@@ -8,6 +8,16 @@ import (
 
 // This file has what the kinds of servers share that speak OpenAI's /v1/completions.
 
+// appendPrompt appends the ids of the prompt as an array.
+func appendPrompt(dst []byte, r *Request) []byte {
+	dst = append(dst, '[')
+	if r.Known != nil {
+		dst = r.Known(dst)
+	}
+	r.PromptAt = len(dst)
+	return rawjson.AppendLastIDs(dst, r.Prompt)
+}
+
 // appendSampling appends the parameters that have one number.
 func appendSampling(dst []byte, s *Sampling) []byte {
 	dst = appendNumber(dst, `,"temperature":`, s.Temperature)

@@ -29,7 +29,7 @@ var llamaVariables = []variable{
 func (llamacpp) AppendRequest(dst []byte, r *Request) []byte {
 	dst = reserve(dst, r)
 	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
-	dst = rawjson.AppendIDs(append(dst, `,"prompt":`...), r.Prompt)
+	dst = appendPrompt(append(dst, `,"prompt":`...), r)
 	dst = rawjson.AppendInt(append(dst, `,"n_predict":`...), int64(r.MaxTokens))
 	if r.Choices > 1 {
 		dst = rawjson.AppendInt(append(dst, `,"n":`...), int64(r.Choices))

@@ -4,8 +4,15 @@ package backend
 type Request struct {
 	// Model is the name that the server knows the model by.
 	Model string
-	// Prompt is the rendered conversation, in token ids.
+	// Prompt is the rendered conversation, in token ids, or what of it comes after Known.
 	Prompt []uint32
+	// Known appends the ids that the prompt begins with, in decimal digits, each with a comma behind it. They take
+	// KnownSize bytes. It is nil if there are none. Not every kind asks for it ([contract.Kind.TextPrompts]).
+	Known     func(dst []byte) []byte
+	KnownSize int
+	// PromptAt is where the ids of Prompt begin in what AppendRequest has appended to an empty slice. AppendRequest sets
+	// it.
+	PromptAt int
 	// PromptText is the prompt as text, with control tokens spelled. Only a kind that takes text gets it.
 	PromptText []byte
 	// Conversation appends the members of a request that say what is asked, such as messages and tools, each as

@@ -29,7 +29,7 @@ var sglangVariables = []variable{
 // AppendRequest writes no model, which this path does not know. A server has one.
 func (sglang) AppendRequest(dst []byte, r *Request) []byte {
 	dst = reserve(dst, r)
-	dst = rawjson.AppendIDs(append(dst, `{"input_ids":`...), r.Prompt)
+	dst = appendPrompt(append(dst, `{"input_ids":`...), r)
 	for _, m := range r.Sampling.Extras {
 		if !isSamplingParameter(m.Name) {
 			dst = appendMember(dst, m)

@@ -20,7 +20,7 @@ func (sglangCompletions) NewReader() Reader { return vllm{}.NewReader() }
 func (sglangCompletions) AppendRequest(dst []byte, r *Request) []byte {
 	dst = reserve(dst, r)
 	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
-	dst = rawjson.AppendIDs(append(dst, `,"prompt":`...), r.Prompt)
+	dst = appendPrompt(append(dst, `,"prompt":`...), r)
 	dst = rawjson.AppendInt(append(dst, `,"max_tokens":`...), int64(r.MaxTokens))
 	if r.Choices > 1 {
 		dst = rawjson.AppendInt(append(dst, `,"n":`...), int64(r.Choices))

@@ -23,7 +23,7 @@ func (trtllm) NewReader() Reader {
 func (trtllm) AppendRequest(dst []byte, r *Request) []byte {
 	dst = reserve(dst, r)
 	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
-	dst = rawjson.AppendIDs(append(dst, `,"prompt":`...), r.Prompt)
+	dst = appendPrompt(append(dst, `,"prompt":`...), r)
 	dst = rawjson.AppendInt(append(dst, `,"max_tokens":`...), int64(r.MaxTokens))
 	dst = appendVLLMSampling(dst, r)
 	for _, m := range r.Sampling.Extras {

@@ -28,7 +28,7 @@ var (
 func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	dst = reserve(dst, r)
 	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
-	dst = rawjson.AppendIDs(append(dst, `,"prompt":`...), r.Prompt)
+	dst = appendPrompt(append(dst, `,"prompt":`...), r)
 	dst = appendVLLMLimits(append(dst, ','), r)
 	if r.Logprobs {
 		// Two tokens may have the same text, and a part of a character has none. Only ids distinguish them.
@@ -46,7 +46,7 @@ func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 // reserve returns dst with room for the request.
 func reserve(dst []byte, r *Request) []byte {
 	// An id takes at most six digits and a comma.
-	need := len(r.Prompt)*7 + len(r.Model) + 2*len(r.StructuralTag) + 512
+	need := len(r.Prompt)*7 + r.KnownSize + len(r.Model) + 2*len(r.StructuralTag) + 512
 	if cap(dst)-len(dst) >= need {
 		return dst
 	}

@@ -23,7 +23,7 @@ func (vllmGenerate) NewReader() Reader {
 func (vllmGenerate) AppendRequest(dst []byte, r *Request) []byte {
 	dst = reserve(dst, r)
 	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
-	dst = rawjson.AppendIDs(append(dst, `,"token_ids":`...), r.Prompt)
+	dst = appendPrompt(append(dst, `,"token_ids":`...), r)
 	for _, m := range r.Sampling.Extras {
 		if !isSamplingParameter(m.Name) {
 			dst = appendMember(dst, m)

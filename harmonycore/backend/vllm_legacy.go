@@ -31,7 +31,7 @@ func (vllmLegacy) AppendRequest(dst []byte, r *Request) []byte {
 	asked.Logprobs = true
 	dst = reserve(dst, r)
 	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
-	dst = rawjson.AppendIDs(append(dst, `,"prompt":`...), r.Prompt)
+	dst = appendPrompt(append(dst, `,"prompt":`...), r)
 	dst = appendVLLMLimits(append(dst, ','), &asked)
 	dst = appendVLLMSampling(append(dst, `,"return_tokens_as_token_ids":true`...), r)
 	for _, m := range r.Sampling.Extras {

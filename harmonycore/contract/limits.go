@@ -6,6 +6,7 @@ const (
 	DefaultBodyLimit      = 16 << 20
 	DefaultStallTimeoutMS = 300_000
 	DefaultMemoryLimit    = 256 << 20
+	DefaultPrefixMemory   = 0
 	DefaultReasoningAlert = 0.9
 	DefaultSealLifetimeS  = 30 * 24 * 3600
 	DefaultExpectedAnswer = 4096
@@ -21,6 +22,7 @@ const (
 	MaxBodyLimit     = 64 << 20
 	MaxContextLength = 4 << 20
 	MaxMemoryLimit   = 448 << 20
+	MaxPrefixMemory  = 64 << 20
 )
 
 // MaxSealLifetimeS is the longest time for which a sealed text can be opened, in seconds.

@@ -41,6 +41,12 @@ const (
 	TimeToFirstToken
 	// RenderTime is the time in which a client's body is turned into the server's.
 	RenderTime
+	// PrefixRequestsTotal counts requests whose beginnings may be remembered, by whether it was.
+	PrefixRequestsTotal
+	// PrefixTokensTotal counts tokens of prompts that were remembered.
+	PrefixTokensTotal
+	// PrefixBytes is the memory of prefixes of the worker's VM with the largest one.
+	PrefixBytes
 	// RecoveriesTotal counts repairs of models' output.
 	RecoveriesTotal
 	// ChannelMessagesTotal counts messages of models.
@@ -123,6 +129,9 @@ var metricInfos = [MetricCount]MetricInfo{
 	WastedTokensTotal:         {"harmony_wasted_tokens_total", Counter, []string{"model", "kind"}},
 	TimeToFirstToken:          {"harmony_time_to_first_token_milliseconds", Histogram, nil},
 	RenderTime:                {"harmony_render_microseconds", Histogram, nil},
+	PrefixRequestsTotal:       {"harmony_prefix_requests_total", Counter, []string{"kind"}},
+	PrefixTokensTotal:         {"harmony_prefix_tokens_total", Counter, nil},
+	PrefixBytes:               {"harmony_prefix_memory_bytes", Gauge, nil},
 	RecoveriesTotal:           {"harmony_recoveries_total", Counter, []string{"kind"}},
 	ChannelMessagesTotal:      {"harmony_channel_messages_total", Counter, []string{"channel"}},
 	ParseErrorsTotal:          {"harmony_channel_parse_errors_total", Counter, []string{"kind"}},

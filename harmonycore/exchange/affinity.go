@@ -72,12 +72,20 @@ func (e *Exchange) tell(name, value string) { e.internal = append(e.internal, He
 func (a *modelRequest) routeByTokens(scratch *Scratch) {
 	r, seed := &a.model.Routing, a.model.seed
 	size := cmp.Or(r.BlockSize, contract.DefaultBlockSize)
+	shown := r.BlockHashes > 0 && !a.x.headersForwarded
+	if !a.byPrompt && !shown {
+		return
+	}
+	prompt := scratch.prompt
+	if a.recall.resumed() {
+		prompt = a.recall.firstIDs(size*max(r.BlockHashes, a.model.blocks())+1, prompt)
+	}
 	if a.byPrompt {
 		user := a.x.gateway.userID
-		a.x.setAffinity(affinity.Prefix(seed, scratch.prompt, user, size, a.model.blocks()), contract.RoutedByPrefix)
+		a.x.setAffinity(affinity.Prefix(seed, prompt, user, size, a.model.blocks()), contract.RoutedByPrefix)
 	}
-	if r.BlockHashes > 0 && !a.x.headersForwarded {
-		scratch.hashes = affinity.AppendBlocks(scratch.hashes[:0], seed, scratch.prompt, size, r.BlockHashes)
+	if shown {
+		scratch.hashes = affinity.AppendBlocks(scratch.hashes[:0], seed, prompt, size, r.BlockHashes)
 		scratch.blocks = affinity.AppendList(scratch.blocks[:0], scratch.hashes)
 		a.x.tell(contract.BlocksHeader, unsafe.String(unsafe.SliceData(scratch.blocks), len(scratch.blocks)))
 	}

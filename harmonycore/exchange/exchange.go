@@ -5,6 +5,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/prefixmemory"
 )
 
 // Exchange is one request and its response. A host calls its methods in the order in which the parts come:
@@ -36,6 +37,8 @@ type Exchange struct {
 	// unread is the model whose servers got the request as it was. Their answer passes unread. It is nil otherwise.
 	unread  *Model
 	options headerOptions
+	// secrets are the tag of the headers that may hold a client's key, if prefixes are remembered.
+	secrets prefixmemory.Tag
 	// sessions are the client's, by the headers that may name one. internal are the request's internal headers.
 	sessions []session
 	caller   caller
@@ -111,6 +114,9 @@ func (e *Exchange) Header(name, value string) (own bool) {
 		return true
 	case "authorization", "api-key", "x-api-key":
 		e.noteKey(name, value)
+		if m := e.gateway.options.Prefixes; m != nil {
+			e.secrets = m.Identity(e.secrets, name, value)
+		}
 	}
 	e.noteCaller(name, value)
 	if len(e.gateway.sessionHeaders) > 0 {

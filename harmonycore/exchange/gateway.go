@@ -1,11 +1,14 @@
 package exchange
 
 import (
+	"strconv"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/affinity"
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/prefixmemory"
 	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
@@ -22,6 +25,8 @@ type Model struct {
 	overrides *openai.Defaults
 	// seed is the hash of the empty prompt.
 	seed affinity.Hash
+	// recalls reports whether the beginnings of its requests may be remembered.
+	recalls bool
 }
 
 // Options are the parts of a [Gateway].
@@ -34,6 +39,9 @@ type Options struct {
 	// Kind is the kind of all models' servers. If it is nil, each model has the kind that its [contract.Model.Server]
 	// names.
 	Kind backend.Kind
+	// Prefixes remembers the beginnings of requests, for a host that makes one call at a time. It may be nil. Several
+	// gateways may share it: none finds what another one has remembered.
+	Prefixes *prefixmemory.Memory
 	// Adapters are further values of [contract.ModelSettings.Speaks], by name. Each begins with [contract.ForeignPrefix].
 	Adapters map[string]structure.New
 }
@@ -69,6 +77,10 @@ type Gateway struct {
 	spares bool
 	// misconfigured reports whether the gateway has no valid options.
 	misconfigured bool
+	// owner is what the gateway's part of the memory of prefixes is known by.
+	owner prefixmemory.Tag
+	// leastRecalled and leastCut are the constants of these names.
+	leastRecalled, leastCut int
 }
 
 // New returns a [Gateway]. The kinds of servers in its options must be in [contract.ServerKinds]. An
@@ -84,12 +96,17 @@ func New(o Options) *Gateway {
 			g.choose(&m)
 		}
 		m.seed = affinity.Seed(m.ServerModel)
+		m.recalls = o.Prefixes != nil && m.mayRecall()
 		g.models = append(g.models, m)
 		g.spares = g.spares || m.TranslatedShare() == 0
 	}
 	g.names, g.sessionHeaders = namesOf(g.models), sessionHeaders(g.models)
 	g.guardedPaths = guardedPaths(&o.Clients)
 	g.userID = g.renderer.RoleID(harmony.User)
+	if o.Prefixes != nil {
+		g.leastRecalled, g.leastCut = leastRecalled, leastCut
+		g.owner = o.Prefixes.Identity(prefixmemory.Tag{}, strconv.FormatUint(o.Prefixes.Owner(), 10))
+	}
 	return g
 }
 

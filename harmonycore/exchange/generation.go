@@ -117,6 +117,9 @@ func (g *generation) head() RequestHead { return g.x.awaitBody() }
 func (g *generation) early() response { return g.x.earlyReply() }
 
 func (g *generation) request(body []byte, h Host) RequestAction {
+	if action, decided := g.resume(body, h); decided {
+		return action
+	}
 	a, action := g.x.open(body, h, reading{mayPass: true})
 	if a == nil {
 		return action
@@ -137,18 +140,15 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 
 // send sends the request to servers that take prompts.
 func (g *generation) send(a *modelRequest, h Host) RequestAction {
-	read := translate.Chat
-	if g.api == translate.ResponsesAPI {
-		read = translate.Responses
-	}
 	spelled := ""
 	if a.model.Kind.Facts().TextPrompts {
 		spelled = a.body.FindText(spellsControl) // before the texts are read, since reading overwrites the body
 	}
-	r, failure := a.read(read, h)
+	r, failure := a.read(g.requestReader(), h)
 	if failure != nil {
 		return g.x.refuse(failure)
 	}
+	a.recall.noteHead(a, r)
 	sent, failure := g.translate(a, r, spelled, h)
 	if failure != nil {
 		if isTooLong(failure) && r.EmptiesTooLong() {
@@ -156,6 +156,19 @@ func (g *generation) send(a *modelRequest, h Host) RequestAction {
 		}
 		return g.x.refuse(failure)
 	}
+	return g.forward(a, sent)
+}
+
+// requestReader returns what reads a request of the generation's API.
+func (g *generation) requestReader() reader {
+	if g.api == translate.ResponsesAPI {
+		return translate.Responses
+	}
+	return translate.Chat
+}
+
+// forward sends the body that asks the model's servers for the answer.
+func (g *generation) forward(a *modelRequest, sent []byte) RequestAction {
 	g.x.generation, g.x.response = g, g
 	action := g.x.forward(a.model, sent, g.x.gateway.options.StallTimeoutMS)
 	if g.divided != nil {
@@ -188,7 +201,8 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	if failure != nil {
 		return nil, failure
 	}
-	room := a.context - len(prompt) - broken*tokensPerBreak
+	tokens := a.recall.tokens() + len(prompt)
+	room := a.context - tokens - broken*tokensPerBreak
 	if room < 1 {
 		return nil, errContextLength(g.param(), a.context)
 	}
@@ -216,8 +230,8 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	if r.Sampling.MaxTokens == 0 {
 		answer = min(answer, a.x.expectedAnswer())
 	}
-	a.x.reserve(model, len(prompt)+broken*tokensPerBreak, answer*max(r.Choices, 1), h)
-	g.promptTokens, g.maxTokens, g.hiddenStops = len(prompt), maxTokens, hidden
+	a.x.reserve(model, tokens+broken*tokensPerBreak, answer*max(r.Choices, 1), h)
+	g.promptTokens, g.maxTokens, g.hiddenStops = tokens, maxTokens, hidden
 	g.prefilled = rendered.prefilled
 	ids := r.TokenIDs()
 	if ids != nil {
@@ -227,7 +241,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	g.begins(model, r, h)
 	g.addParsers()
 	report := &g.x.report
-	report.ToolOutputTokens = g.x.gateway.renderer.ToolTokens(prompt)
+	report.ToolOutputTokens = a.recall.toolTokens() + g.x.gateway.renderer.ToolTokens(prompt)
 	report.TruncatedTurns, report.BrokenSpellings = rendered.truncatedTurns, broken
 	asked := &backend.Request{
 		Model: model.ServerModel, Prompt: prompt, PromptText: scratch.text, MaxTokens: maxTokens,
@@ -235,9 +249,18 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 		StopTokens: stops, Sampling: sampling, ThinkingBudget: budget,
 		StructuralTag: rendered.tag,
 	}
-	scratch.body = model.Kind.AppendRequest(scratch.body[:0], asked)
-	scratch.body = appendRest(scratch.body, model)
-	if failure := g.divide(model, asked, scratch, h); failure != nil {
+	return g.write(a, r, asked, scratch, h)
+}
+
+// write writes what the servers are asked into the scratch memory.
+func (g *generation) write(a *modelRequest, r *translate.Request, asked *backend.Request, scratch *Scratch, h Host) (
+	[]byte, *openai.Error,
+) {
+	a.recall.ask(asked)
+	scratch.body = a.model.Kind.AppendRequest(scratch.body[:0], asked)
+	a.recall.remember(r, asked, scratch.body)
+	scratch.body = appendRest(scratch.body, a.model)
+	if failure := g.divide(a.model, asked, scratch, h); failure != nil {
 		return nil, failure
 	}
 	return scratch.body, nil

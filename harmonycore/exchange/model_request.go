@@ -21,6 +21,8 @@ type modelRequest struct {
 	unread bool
 	// byPrompt reports whether the prompt decides which requests go to the same server.
 	byPrompt bool
+	// recall is what is remembered of the request. It is nil if nothing is, and nothing will be.
+	recall *recall
 }
 
 // reading holds the differences between endpoints when they open a request.
@@ -164,6 +166,7 @@ func (a *modelRequest) read(read reader, h Host) (*translate.Request, *openai.Er
 	}
 	return read(a.body, &a.model.Model, translate.Env{
 		Tools: tools, Owner: a.x.options.tenant,
+		Marks: a.recall != nil, Past: a.recall.past(),
 		Now: h.Now / 1000, Date: dateOf(a.model.System.Date, h.Now), ID: h.ID,
 		Sealing:   translate.Sealing{Keys: o.SealKeys, Lifetime: int64(o.Seal.LifetimeS), Tenant: a.x.options.tenant},
 		Tokenizer: o.Tokenizer,

@@ -6,6 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/affinity"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/prefixmemory"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
@@ -26,6 +27,14 @@ type Scratch struct {
 	tools translate.ToolMemory
 	// answer is for the large pieces. It is nil while an answer has it.
 	answer []byte
+	// rest is a body without what is remembered of it.
+	rest []byte
+	// cuts, digests, parts, ends and first are for what is to be remembered of a request, and for the first ids of one.
+	cuts    []openai.Cut
+	digests []prefixmemory.Digest
+	parts   []prefixmemory.Part
+	ends    []int
+	first   []uint32
 }
 
 // scratch returns the host's memory, or else new memory.
@@ -79,7 +88,9 @@ func (a *modelRequest) render(r *translate.Request, param string, scratch *Scrat
 	defer g.End()
 	var fit bool
 	var err error
-	if len(r.Turns) > 1 {
+	if a.recall != nil && r.Continues() {
+		scratch.prompt, fit, err = a.recall.render(g, r, a, scratch.prompt[:0])
+	} else if len(r.Turns) > 1 {
 		dropped := 0
 		scratch.prompt, dropped, fit, err = truncated(scratch.prompt[:0], g, r, a.context, len(continues))
 		if err == nil && fit {

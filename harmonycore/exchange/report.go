@@ -46,6 +46,10 @@ type Report struct {
 	// PromptTokens is the number of tokens sent. CachedTokens of them were in the server's cache, as the server reports.
 	// ToolOutputTokens of them are results of tools.
 	PromptTokens, CachedTokens, ToolOutputTokens int
+	// Recall is whether the beginning of the request was remembered, [RecallHit] or [RecallMiss], or empty if no such
+	// request is. RecalledTokens is how many tokens of the prompt were.
+	Recall         string
+	RecalledTokens int
 	// UnknownItems is how many items of the request were ignored. DroppedParts is how many parts of its messages were
 	// replaced by notes.
 	UnknownItems, DroppedParts int
@@ -81,6 +85,12 @@ type Report struct {
 	// that a server generates after its release are not counted.
 	WastedTokens int
 }
+
+// The values of [Report.Recall].
+const (
+	RecallHit  = "hit"
+	RecallMiss = "miss"
+)
 
 // The ends of a translated request. The client sees the first three as finish reasons, and FinishError as an error or
 // as a stream that the gateway cut. FinishCut is a server or a client that disconnected.

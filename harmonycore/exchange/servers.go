@@ -15,7 +15,8 @@ type servers interface {
 // promptServers take prompts. The gateway knows their tokens.
 type promptServers struct{}
 
-func (promptServers) generate(g *generation, a *modelRequest, _ []byte, h Host) RequestAction {
+func (promptServers) generate(g *generation, a *modelRequest, body []byte, h Host) RequestAction {
+	a.recall = g.forgotten(a, body, h)
 	return g.send(a, h)
 }
 

@@ -9,6 +9,8 @@ type Rendering struct {
 	conversation *Conversation
 	// dropped is the index before which analysis is left out.
 	dropped int
+	// Ends gets the length of the output behind each message, also behind one that is left out, if it is not nil.
+	Ends []int
 }
 
 // Begin begins to render c. p decides which past reasoning is left out. The caller must call [Rendering.End].
@@ -33,6 +35,7 @@ func (g *Rendering) Append(dst []uint32, from, to, limit int) (out []uint32, fit
 	for i := max(from, 0); i < min(to, len(g.conversation.Messages)); i++ {
 		m := &g.conversation.Messages[i]
 		if i < g.dropped && m.onChannel(Analysis) {
+			g.end(out)
 			continue
 		}
 		if out, err = g.w.message(out, m); err != nil {
@@ -41,6 +44,13 @@ func (g *Rendering) Append(dst []uint32, from, to, limit int) (out []uint32, fit
 		if g.w.exceeded || len(out) > g.w.limit {
 			return dst, false, nil
 		}
+		g.end(out)
 	}
 	return out, true, nil
+}
+
+func (g *Rendering) end(out []uint32) {
+	if g.Ends != nil {
+		g.Ends = append(g.Ends, len(out))
+	}
 }

@@ -42,36 +42,35 @@ type ToolCall struct {
 	Arguments string
 }
 
-// maxTurns is the maximum number of messages, calls and content parts in a request. At eight tokens each they fill a
+// MaxEntries is the maximum number of messages, calls and content parts in a request. At eight tokens each they fill a
 // context of 131,072. The limit exists because each of them takes memory and time in addition to its text.
-const maxTurns = 1 << 14
+const MaxEntries = 1 << 14
 
 func tooManyTurns(param string) *Error {
-	return badRequest(contract.CodeContextLengthExceeded, param, "Invalid '"+param+"': more than "+strconv.Itoa(maxTurns)+
+	return badRequest(contract.CodeContextLengthExceeded, param, "Invalid '"+param+"': more than "+strconv.Itoa(MaxEntries)+
 		" messages, calls and content parts, which no context has room for.")
 }
 
-func readChatMessages(v value, d *Dropped) ([]ChatMessage, *Error) {
-	var messages []ChatMessage
-	turns := 0
-	err := v.elements("messages", func(_ int, at string, v value) *Error {
+// readChatMessages reads the messages. turns is what [MaxEntries] limits.
+func readChatMessages(v value, d *Dropped) (messages []ChatMessage, turns int, err *Error) {
+	err = v.elements("messages", func(_ int, at string, v value) *Error {
 		m, err := readChatMessage(at, v, d)
 		if err != nil {
 			return err
 		}
 		messages = append(messages, m)
-		if turns += max(1, len(m.Content)) + len(m.ToolCalls); turns > maxTurns {
+		if turns += max(1, len(m.Content)) + len(m.ToolCalls); turns > MaxEntries {
 			return tooManyTurns("messages")
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if len(messages) == 0 {
-		return nil, Invalid("messages", "Invalid 'messages': empty array. Expected an array with minimum length 1.")
+		return nil, 0, Invalid("messages", "Invalid 'messages': empty array. Expected an array with minimum length 1.")
 	}
-	return messages, nil
+	return messages, turns, nil
 }
 
 // chatFields holds the members of a message before its role is known.
@@ -210,7 +209,7 @@ func (f *chatFields) readAssistant(at string, m *ChatMessage, d *Dropped) (err *
 		return nil
 	}
 	return f.toolCalls.elements(join(at, "tool_calls"), func(_ int, at string, v value) *Error {
-		if len(m.ToolCalls) >= maxTurns {
+		if len(m.ToolCalls) >= MaxEntries {
 			return tooManyTurns("messages")
 		}
 		call, err := readToolCall(at, v)

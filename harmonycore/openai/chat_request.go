@@ -4,7 +4,9 @@ package openai
 type ChatRequest struct {
 	Model    string
 	Messages []ChatMessage
-	Tools    []Tool
+	// Entries is what [MaxEntries] limits.
+	Entries int
+	Tools   []Tool
 	// Choice determines which of the tools must be called, if any. Tools that may not be called are not in Tools.
 	Choice ToolChoice
 	// Format is the form of the answer.
@@ -96,7 +98,7 @@ func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
 	if !messages.given() {
 		return nil, missing("messages")
 	}
-	if r.Messages, err = readChatMessages(messages, &r.Dropped); err != nil {
+	if r.Messages, r.Entries, err = readChatMessages(messages, &r.Dropped); err != nil {
 		return nil, err
 	}
 	return r, nil

@@ -296,7 +296,7 @@ func TestDecodeChat(t *testing.T) {
 	}
 	want := &ChatRequest{
 		Model: "m", Stream: true, IncludeUsage: true, Choices: 1, Effort: "minimal", Choice: ToolChoice{none: true},
-		TierRequested: true, Stop: []string{"\n", "b"},
+		Entries: 7, TierRequested: true, Stop: []string{"\n", "b"},
 		Sampling: Sampling{Temperature: "0.50", PresencePenalty: "-1", Seed: "-3", MaxTokens: 7},
 		Messages: []ChatMessage{
 			{Role: "system", Content: []string{"a", "b"}},
@@ -507,14 +507,14 @@ func TestEchoIsBounded(t *testing.T) {
 }
 
 func TestTurnsAreBounded(t *testing.T) {
-	repeat := func(piece string) string { return strings.TrimSuffix(strings.Repeat(piece+",", maxTurns+1), ",") }
+	repeat := func(piece string) string { return strings.TrimSuffix(strings.Repeat(piece+",", MaxEntries+1), ",") }
 	_, message := decodeChat([]byte(`{"model":"m","messages":[` + repeat(`{"role":"user","content":""}`) + `]}`))
 	_, call := decodeChat([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[` +
 		repeat(`{"id":"a","function":{"name":"f","arguments":""}}`) + `]}]}`))
 	_, item := decodeResponses([]byte(`{"model":"m","input":[` + repeat(`{"role":"user","content":""}`) + `]}`))
 	_, part := decodeChat([]byte(`{"model":"m","messages":[{"role":"user","content":[` +
 		repeat(`{"type":"text","text":"a"}`) + `]}]}`))
-	halved := `[` + strings.TrimSuffix(strings.Repeat(`{"type":"input_text","text":"a"},`, maxTurns/2), ",") + `]`
+	halved := `[` + strings.TrimSuffix(strings.Repeat(`{"type":"input_text","text":"a"},`, MaxEntries/2), ",") + `]`
 	_, parts := decodeResponses([]byte(`{"model":"m","input":[{"role":"user","content":` + halved +
 		`},{"role":"user","content":` + halved + `},{"role":"user","content":"a"}]}`))
 	for name, err := range map[string]*Error{

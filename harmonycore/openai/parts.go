@@ -39,7 +39,7 @@ func (v value) readParts(param string, allowed partSet, d *Dropped) ([]string, *
 	}
 	var parts []string
 	err := v.elements(param, func(i int, at string, v value) *Error {
-		if i >= maxTurns {
+		if i >= MaxEntries {
 			return tooManyTurns(param)
 		}
 		part, err := v.readPart(at, allowed, d)

@@ -66,7 +66,7 @@ func (r *ResponsesRequest) readInput(v value) *Error {
 	turns := 0
 	err := v.elements("input", func(i int, at string, v value) *Error {
 		item, err := r.readItem(at, v)
-		if turns += max(1, len(item.Content)); turns > maxTurns {
+		if turns += max(1, len(item.Content)); turns > MaxEntries {
 			return tooManyTurns("input")
 		}
 		switch item.Kind {
@@ -79,6 +79,7 @@ func (r *ResponsesRequest) readInput(v value) *Error {
 		}
 		return err
 	})
+	r.Entries = turns
 	if err == nil && turns == 0 {
 		err = Invalid("input", "Invalid 'input': empty array. Expected an array with minimum length 1.")
 	}

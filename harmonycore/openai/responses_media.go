@@ -74,7 +74,7 @@ func (v value) readMixed(param string, item *InputItem) *Error {
 		return err
 	}
 	return v.elements(param, func(i int, at string, v value) *Error {
-		if i >= maxTurns {
+		if i >= MaxEntries {
 			return tooManyTurns(param)
 		}
 		kind, err := v.typeOf(at)

@@ -12,8 +12,8 @@ type ResponsesRequest struct {
 	Model        string
 	Instructions string
 	Input        []InputItem
-	// UnknownItems is the number of ignored items of an unknown type.
-	UnknownItems int
+	// UnknownItems is the number of ignored items of an unknown type. Entries is what [MaxEntries] limits.
+	UnknownItems, Entries int
 	// Dropped describes the parts of Input that were replaced by notes.
 	Dropped Dropped
 	// Tools are the tools that the model may call, those in namespaces included.

@@ -11,10 +11,10 @@ const KeySize = 32
 // Tag is a keyed hash.
 type Tag struct{ a, b uint64 }
 
-// hasher makes tags. Each kilobyte is compressed to 16 bytes by NH, a universal hash of two passes, and SipHash-2-4 makes
-// a tag of 128 bits of the results and the length. Who does not know the key finds two texts with one tag with a
-// probability of 2^-64 for each pair: their NH of the first kilobyte that differs is the same with that probability, and
-// SipHash is a keyed random function of it.
+// hasher makes tags. Each kilobyte is compressed to 16 bytes by NH, a universal hash of two passes, and SipHash-2-4
+// makes a tag of 128 bits of the results and the length. Who does not know the key finds two texts with one tag with a
+// probability of 2^-64 for each pair: their NH of the first kilobyte that differs is the same with that probability,
+// and SipHash is a keyed random function of it.
 type hasher struct {
 	k0, k1 uint64
 	// nh are the keys of the first pass. Those of the second begin four words later.

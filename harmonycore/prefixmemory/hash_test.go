@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSipHash compares with the vectors of SipHash's authors for a result of 128 bits (vectors_sip128 in vectors.h of the
-// reference implementation): of no bytes, and of the bytes 0 to 7.
+// TestSipHash compares with the vectors of SipHash's authors for a result of 128 bits (vectors_sip128 in vectors.h of
+// the reference implementation): of no bytes, and of the bytes 0 to 7.
 func TestSipHash(t *testing.T) {
 	for _, test := range []struct {
 		words []uint64

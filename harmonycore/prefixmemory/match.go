@@ -22,8 +22,8 @@ func (t *Match) Rest() int { return t.m.nodes[t.m.path[0]].rest.size }
 // State returns the state of the last node.
 func (t *Match) State() State { return t.m.nodes[t.m.path[t.n-1]].state }
 
-// Keep keeps a value for the root, in place of the one that was not used for the longest time. It is kept on the heap, as
-// long as the root is remembered.
+// Keep keeps a value for the root, in place of the one that was not used for the longest time. It is kept on the heap,
+// as long as the root is remembered.
 func (t *Match) Keep(value any) {
 	m := t.m
 	last := maxKept - 1

@@ -117,8 +117,8 @@ func (m *Memory) Owner() uint64 {
 	return m.owners
 }
 
-// Identity returns the tag of what must be the same for a node to be found, beside the bytes: of what before stands for,
-// and of texts.
+// Identity returns the tag of what must be the same for a node to be found, beside the bytes: of what before stands
+// for, and of texts.
 func (m *Memory) Identity(before Tag, texts ...string) Tag { return m.texts(before, texts) }
 
 // Join returns the tag of two.
@@ -258,7 +258,8 @@ func (m *Memory) unlist(at uint16) {
 	n.newer, n.older = 0, 0
 }
 
-// forget forgets the node that was not used for the longest time, and reports whether there is one that may be forgotten.
+// forget forgets the node that was not used for the longest time, and reports whether there is one that may be
+// forgotten.
 func (m *Memory) forget() bool {
 	at := m.oldest
 	if at == 0 || m.nodes[at].round == m.round || m.nodes[at].child != 0 {
@@ -303,8 +304,8 @@ func (m *Memory) removeAll(at uint16) {
 	}
 }
 
-// renew makes a node that was remembered for the same bytes the last one of the path, if it has the same text. Otherwise
-// it forgets it: time has passed.
+// renew makes a node that was remembered for the same bytes the last one of the path, if it has the same text.
+// Otherwise it forgets it: time has passed.
 func (m *Memory) renew(at uint16, parts []Part, text []byte, s State) bool {
 	n := &m.nodes[at]
 	same := int(n.parts) == len(parts) && n.all.size == len(text)

@@ -226,8 +226,8 @@ func TestFoundByAll(t *testing.T) {
 	head, first, second := strings.Repeat("h", 5000), strings.Repeat("1", 5000), strings.Repeat("2", 5000)
 	match := m.None()
 	digest := func(s string) Digest { return m.Digest([]byte(s)) }
-	if !match.AddRoot(mine, digest(head), digest("]}"), nil, nil, State{}) || !match.Add(digest(first), nil, nil, State{}) ||
-		!match.Add(digest(second), nil, nil, State{}) {
+	if !match.AddRoot(mine, digest(head), digest("]}"), nil, nil, State{}) ||
+		!match.Add(digest(first), nil, nil, State{}) || !match.Add(digest(second), nil, nil, State{}) {
 		t.Fatal("there was no room")
 	}
 	found := func(owner Tag, body string) int {

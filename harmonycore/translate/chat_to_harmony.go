@@ -51,28 +51,54 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 	b := newBuilder(m, &env)
 	r.asSampled = b.asSampled
 	b.head(m, env, r.effort, instructions, r.tools.declaration(known, recalled.section(in.Tools, "", &in.Choice)), &in.Format)
-	for i := range in.Messages {
-		if in.Messages[i].Role != openai.RoleAssistant {
+	if err := b.chatMessages(in.Messages, first, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// chatMessages adds the messages from the first on. Those before it are instructions of the head.
+func (b *builder) chatMessages(messages []openai.ChatMessage, first int, r *Request) *openai.Error {
+	first, err := r.follow(b, first)
+	if err != nil {
+		return err
+	}
+	r.marks.add(first-1, b)
+	for i := range messages {
+		if messages[i].Role != openai.RoleAssistant {
 			b.calls.interrupt()
 		}
-		for j := range in.Messages[i].ToolCalls {
-			b.calls.add(in.Messages[i].ToolCalls[j].ID, calledTool{shown: in.Messages[i].ToolCalls[j].Name})
+		for j := range messages[i].ToolCalls {
+			b.calls.add(messages[i].ToolCalls[j].ID, calledTool{shown: messages[i].ToolCalls[j].Name})
 		}
 	}
-	for i := first; i < len(in.Messages); i++ {
-		if err := r.checkTokenIDs(in.Messages[i].TokenIDs, "messages", i); err != nil {
-			return nil, err
+	for i := first; i < len(messages); i++ {
+		if err := r.checkTokenIDs(messages[i].TokenIDs, "messages", i); err != nil {
+			return err
 		}
 		b.writing.from = len(b.messages)
-		if err := b.chatMessage(&in.Messages[i], i); err != nil {
-			return nil, err
+		if err := b.chatMessage(&messages[i], i); err != nil {
+			return err
 		}
-		if ids := in.Messages[i].TokenIDs; ids != nil && r.ids != nil && b.writing.t != nil {
+		if ids := messages[i].TokenIDs; ids != nil && r.ids != nil && b.writing.t != nil {
 			b.writtenAs(b.writing.traced(ids), true)
+		}
+		if role := messages[i].Role; role == openai.RoleUser || role == openai.RoleTool {
+			r.marks.add(i, b)
 		}
 	}
 	r.Conversation.Messages = b.messages
-	return r, nil
+	return nil
+}
+
+// readEnd reads what of a request its conversation tells, if the rest is known.
+func (r *Request) readEnd(m *contract.Model, entries int, dropped *openai.Dropped) *openai.Error {
+	if dropped.First != nil && m.UnsupportedContent != contract.ContentDrop {
+		return dropped.First
+	}
+	r.DroppedParts = dropped.Count
+	r.marks = marks{wanted: r.env.Marks, entries: entries}
+	return nil
 }
 
 // newChatRequest returns a Chat request without its conversation.
@@ -87,6 +113,7 @@ func newChatRequest(in *openai.ChatRequest, m *contract.Model, env Env) (*Reques
 		Logprobs:     in.Logprobs, TopLogprobs: in.TopLogprobs, HideReasoning: in.HideReasoning,
 		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
 		includeUsage: in.IncludeUsage, oneCall: in.OneCall, tierRequested: in.TierRequested,
+		marks: marks{wanted: env.Marks, entries: in.Entries},
 	}
 	if in.HideReasoning {
 		r.reasoning = openai.NoReasoning

@@ -28,7 +28,7 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		UnknownItems: in.UnknownItems, DroppedParts: in.Dropped.Count, Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs,
 		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
 		oneCall: in.OneCall, sealed: in.SealedReasoning, wantsSampled: in.SampledIDs, echo: in.Echo,
-		messages: in.MessagesAt != "",
+		messages: in.MessagesAt != "", marks: marks{wanted: env.Marks, entries: in.Entries},
 	}
 	r.keepTokenIDs(m)
 	if err := in.Sampling.Salted(m.ServerExtras); err != nil {
@@ -42,7 +42,7 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		return nil, err
 	}
 	r.MaxReasoning = reasoningLimit(m, in.Sampling.ThinkingBudget)
-	builtIns := newBuiltInTools(in)
+	r.builtIns = newBuiltInTools(in)
 	r.tools = newToolset(in.Tools)
 	known := &schemas{declared: in.Tools}
 	r.Constraint = r.tools.constraint(known, &in.Choice, &in.Format)
@@ -50,25 +50,54 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		return nil, err
 	}
 	instructions := []string{in.Instructions}
-	first := 0
-	for first < len(in.Input) && in.Input[first].Kind == openai.ItemMessage && isInstructions(in.Input[first].Role) {
-		instructions = append(instructions, strings.Join(in.Input[first].Content, ""))
-		first++
+	first := leadingInstructions(in.Input)
+	for i := range first {
+		instructions = append(instructions, strings.Join(in.Input[i].Content, ""))
 	}
 	var section *harmony.ToolSection
 	if !r.messages { // a response with messages has the tools in full
 		section = recalled.section(in.Tools, in.Echo.Tools, &in.Choice)
 	}
 	b := newBuilder(m, &env)
-	b.builtIns = builtIns
+	b.builtIns = r.builtIns
 	r.asSampled = b.asSampled
 	b.head(m, env, r.effort, instructions, r.tools.declaration(known, section), &in.Format)
 	if in.Truncate {
 		b.turns = turns{len(b.messages)}
 	}
-	renamed := r.tools.renamed()
-	for i := range in.Input {
-		item := &in.Input[i]
+	if err := b.items(in.Input, first, r, r.tools.renamed()); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// items adds the items of the input from the first on. Those before it are instructions of the head.
+func (b *builder) items(input []openai.InputItem, first int, r *Request, renamed renamedTools) *openai.Error {
+	first, err := r.follow(b, first)
+	if err != nil {
+		return err
+	}
+	r.marks.add(elementBefore(input, first), b)
+	b.noteCalls(input, renamed)
+	for i := first; i < len(input); i++ {
+		if err := r.checkTokenIDs(input[i].TokenIDs, "input", input[i].Index); err != nil {
+			return err
+		}
+		if err := b.item(input, i, r, renamed); err != nil {
+			return err
+		}
+		if isBorder(&input[i]) {
+			r.marks.add(input[i].Index, b)
+		}
+	}
+	r.Conversation.Messages, r.Turns = b.messages, b.turns
+	return nil
+}
+
+// noteCalls notes the calls of the history, for the results of them.
+func (b *builder) noteCalls(input []openai.InputItem, renamed renamedTools) {
+	for i := range input {
+		item := &input[i]
 		if item.Kind == openai.ItemCall {
 			b.calls.add(item.CallID, b.called(item, renamed))
 		}
@@ -76,16 +105,20 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 			b.calls.interrupt()
 		}
 	}
-	for i := first; i < len(in.Input); i++ {
-		if err := r.checkTokenIDs(in.Input[i].TokenIDs, "input", in.Input[i].Index); err != nil {
-			return nil, err
-		}
-		if err := b.item(in.Input, i, r, renamed); err != nil {
-			return nil, err
-		}
+}
+
+// elementBefore returns the index of the element of the input before the item at i, of those that the model sees, or
+// -1.
+func elementBefore(input []openai.InputItem, i int) int {
+	if i == 0 {
+		return -1
 	}
-	r.Conversation.Messages, r.Turns = b.messages, b.turns
-	return r, nil
+	return input[i-1].Index
+}
+
+// isBorder reports whether the conversation may be continued behind an item ([Mark]).
+func isBorder(item *openai.InputItem) bool {
+	return item.Kind == openai.ItemCallOutput || item.Kind == openai.ItemMessage && item.Role == openai.RoleUser
 }
 
 // endsCalls reports whether calls after an item are of another run than those before it.

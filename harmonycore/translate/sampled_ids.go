@@ -106,10 +106,11 @@ func (b *builder) sampledIDs(member []byte, r *Request) turnIDs {
 	case sealing.Keys == nil:
 		return turnIDs{}
 	default:
-		opened, form, err := sealing.Keys.OpenAny(member, sealing.bound(r.Model), r.env.Now)
+		opened, form, until, err := sealing.Keys.OpenUntil(member, sealing.bound(r.Model), r.env.Now)
 		if err != nil || form != seal.Turn {
 			return turnIDs{}
 		}
+		r.marks.until(until)
 		packed = opened
 	}
 	n := packedCount(packed)

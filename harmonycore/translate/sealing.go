@@ -45,10 +45,11 @@ func (r *Request) reasoningOf(item *openai.InputItem, at string) ([]string, *ope
 	if sealing.Keys == nil {
 		return nil, nil, cannotOpen(at, "this gateway has no keys for it")
 	}
-	text, form, err := sealing.Keys.OpenAny(item.Sealed, sealing.bound(r.Model), r.env.Now)
+	text, form, until, err := sealing.Keys.OpenUntil(item.Sealed, sealing.bound(r.Model), r.env.Now)
 	if err != nil {
 		return nil, nil, cannotOpen(at, err.Error())
 	}
+	r.marks.until(until)
 	switch form {
 	case seal.Text:
 		return []string{rawjson.Keep(text)}, nil, nil

@@ -36,6 +36,9 @@ type Env struct {
 	// model is shown of them. Owner is whose tools these are.
 	Tools *ToolMemory
 	Owner string
+	// Marks asks for [Request.Marks]. Past is what came before a body that has only the end of a conversation, or nil.
+	Marks bool
+	Past  *Past
 }
 
 // Number is a JSON number as the client spelled it. An empty one is absent.
@@ -79,6 +82,7 @@ type Request struct {
 	// reasoning selects the fields of Chat answers that carry reasoning.
 	reasoning openai.ReasoningFields
 	tools     toolset
+	builtIns  builtInTools
 	env       Env
 	// unphased reports whether nobody knows, while an answer is written, whether its text leads to a call: the servers
 	// take conversations, whose messages have no phase.
@@ -107,6 +111,14 @@ type Request struct {
 	messages   bool
 	// ids is set if the client gets the ids of the prompt and of the answer.
 	ids *TokenIDs
+	// marks are the places at which the conversation may be continued.
+	marks marks
+}
+
+// Continues reports whether the conversation may be remembered, and continued as another one's end: nothing is left out
+// of it, nothing of it is counted, and its messages are of no use but for the prompt.
+func (r *Request) Continues() bool {
+	return len(r.Turns) == 0 && r.UnknownItems+r.DroppedParts == 0 && !r.messages
 }
 
 // Effort returns the reasoning effort that the model is asked for.

@@ -88,14 +88,20 @@ func (k *Keys) Open(sealed []byte, b Bound, now int64) ([]byte, error) {
 
 // OpenAny is [Keys.Open] of a text in any form, which it returns too.
 func (k *Keys) OpenAny(sealed []byte, b Bound, now int64) ([]byte, Form, error) {
+	text, form, _, err := k.OpenUntil(sealed, b, now)
+	return text, form, err
+}
+
+// OpenUntil is [Keys.OpenAny], and also returns the time from which on the text cannot be opened, in Unix seconds.
+func (k *Keys) OpenUntil(sealed []byte, b Bound, now int64) (text []byte, form Form, until int64, err error) {
 	if len(sealed) == 0 {
-		return nil, 0, ErrForeign
+		return nil, 0, 0, ErrForeign
 	}
-	text, err := k.open(sealed, b, now)
-	if err != nil {
-		return nil, 0, err
+	if text, err = k.open(sealed, b, now); err != nil {
+		return nil, 0, 0, err
 	}
-	return text, Form(sealed[0]), nil
+	idEnd := 2 + int(sealed[1])
+	return text, Form(sealed[0]), readTime(sealed[idEnd : idEnd+expiryLength]), nil
 }
 
 // open decodes sealed in its own memory. Its first byte is the form then.

@@ -27,6 +27,9 @@ type Config struct {
 	// MemoryLimit is how much memory each of Envoy's workers may have in use in the filter before it answers new
 	// requests 503.
 	MemoryLimit Size `yaml:"memory_limit"`
+	// PrefixMemory is how much of it each worker may use to remember what the beginnings of requests were turned into. 0
+	// is none.
+	PrefixMemory Size `yaml:"prefix_memory"`
 	// AccessLog is the file to which Envoy writes a line for each request. Empty: there is no access log.
 	AccessLog string `yaml:"access_log"`
 	// CORSOrigins are the origins, such as https://chat.example.com, whose pages may call the API from a browser. "*" is
@@ -152,6 +155,7 @@ func (c *Config) Filter() *contract.Config {
 	f := &contract.Config{
 		Schema: contract.Schema, Mode: c.Mode, Passthrough: c.Passthrough != "", BodyLimit: int(c.BodyLimit),
 		MemoryLimit:    int(c.MemoryLimit),
+		PrefixMemory:   int(c.PrefixMemory),
 		StallTimeoutMS: int(time.Duration(c.StallTimeout).Milliseconds()),
 
 		ReasoningRatioAlert: c.ReasoningRatioAlert,

@@ -57,6 +57,9 @@ var classes = [...]string{"none", "2xx", "4xx", "5xx", Other}
 // affinities are what decides which requests go to the same server.
 var affinities = [...]string{contract.RoutedBySession, contract.RoutedByCacheKey, contract.RoutedByPrefix}
 
+// recalls are whether the beginning of a request was remembered.
+var recalls = [...]string{exchange.RecallHit, exchange.RecallMiss}
+
 // earlyEnds are the reasons why tokens are generated that no client gets.
 var earlyEnds = [...]string{exchange.EarlyStop, exchange.EarlyReasoning, exchange.EarlyCall, exchange.EarlyError}
 
@@ -105,6 +108,7 @@ func (s *Set) Count(r *exchange.Report, status int) {
 			s.add(&s.affinities[i], 1, contract.AffinityTotal, by)
 		}
 	}
+	s.countRecall(r)
 	s.countPrefill(&r.Prefill)
 	s.countIf(r.Routed, contract.RoutedTotal)
 	if r.Untranslated {
@@ -161,6 +165,16 @@ func (s *Set) countUntranslated(r *exchange.Report) {
 	}
 	s.add(&s.prompts[0], r.ObservedPrompt, contract.ObservedPromptTokensTotal, "gateway")
 	s.add(&s.prompts[1], r.ServersPrompt, contract.ObservedPromptTokensTotal, "servers")
+}
+
+// countRecall counts a request whose beginning may have been remembered.
+func (s *Set) countRecall(r *exchange.Report) {
+	for i, kind := range recalls {
+		if kind == r.Recall {
+			s.add(&s.recalls[i], 1, contract.PrefixRequestsTotal, kind)
+		}
+	}
+	s.count(contract.PrefixTokensTotal, r.RecalledTokens)
 }
 
 // countPrefill counts a prompt that another pool's server was to read.

@@ -174,7 +174,7 @@ func TestBounded(t *testing.T) {
 					r := fullReport(m)
 					r.API, r.Refused, r.EarlyEnd = api, harmony.ParseErrorKind(i%harmony.ParseErrorKinds), earlyEnds[i%len(earlyEnds)]
 					r.Cut, r.RoutedBy = cuts[i%len(cuts)], affinities[i%len(affinities)]
-					r.Prefill.Result = prefillResults[i%len(prefillResults)]
+					r.Prefill.Result, r.Recall = prefillResults[i%len(prefillResults)], recalls[i%len(recalls)]
 					r.Untranslated, r.ObservedPrompt, r.ServersPrompt = true, 1, 1
 					for kind := range r.Observed {
 						r.Observed[kind] = 1

@@ -41,6 +41,7 @@ type Set struct {
 	cuts        [len(cuts)]metric
 	parseErrors [harmony.ParseErrorKinds]metric
 	affinities  [len(affinities)]metric
+	recalls     [len(recalls)]metric
 	observed    [len(exchange.Observed{})]metric
 	prompts     [2]metric
 	builds      []build
@@ -157,6 +158,9 @@ func (s *Set) EndedFull() { s.count(contract.EndedFullTotal, 1) }
 
 // Heap records the heap in use of the VM with the fullest heap, in bytes.
 func (s *Set) Heap(bytes uint64) { s.record(contract.HeapBytes, int64(min(bytes, 1<<62))) }
+
+// Prefixes records the memory of prefixes of the VM with the largest one, in bytes.
+func (s *Set) Prefixes(bytes uint64) { s.record(contract.PrefixBytes, int64(min(bytes, 1<<62))) }
 
 // HeapLimit records how much of its heap a VM may have in use, in bytes.
 func (s *Set) HeapLimit(bytes int) { s.record(contract.HeapLimit, int64(bytes)) }

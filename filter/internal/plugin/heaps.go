@@ -9,8 +9,11 @@ import (
 // The VMs of a process share one gauge, which shows the value written last. So each VM writes the heap that it has in
 // use into shared data, and writes the largest value there into the gauge.
 
-// heapsKey is the key of the shared data.
-const heapsKey = "harmony.heaps"
+// heapsKey is the key of the shared data, and prefixesKey that for the VMs' memories of prefixes.
+const (
+	heapsKey    = "harmony.heaps"
+	prefixesKey = "harmony.prefixes"
+)
 
 // heapEntry is the size of a VM's entry: its id, the bytes in use and the time, 8 bytes each.
 const heapEntry = 3 * 8
@@ -22,15 +25,16 @@ const (
 	maxHeaps = 1024
 )
 
-// maxInUse writes this VM's bytes in use into the shared data, and returns the most that any VM has in use.
-func maxInUse(id, inUse uint64, at int64) uint64 {
+// maxInUse writes this VM's bytes in use into the shared data with this key, and returns the most that any VM has in
+// use.
+func maxInUse(key string, id, inUse uint64, at int64) uint64 {
 	for range 3 { // another VM may write in between
-		table, cas, err := proxywasm.GetSharedData(heapsKey)
+		table, cas, err := proxywasm.GetSharedData(key)
 		if err != nil {
 			table, cas = nil, 0 // no VM has an entry yet
 		}
 		table, largest := updateHeaps(table, id, inUse, at)
-		if proxywasm.SetSharedData(heapsKey, table, cas) == nil {
+		if proxywasm.SetSharedData(key, table, cas) == nil {
 			return largest
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/internal/metrics"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/harmonycore/prefixmemory"
 	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
@@ -41,6 +42,9 @@ type vm struct {
 	refusesFirst bool
 	// scratch is shared by all streams of the VM, which runs one callback at a time.
 	scratch exchange.Scratch
+	// prefixes are the remembered beginnings of requests, or nil. prefixLimit is its limit, in bytes.
+	prefixes    *prefixmemory.Memory
+	prefixLimit int
 	// held counts what the host holds of requests that are still being received.
 	held    held
 	metrics *metrics.Set
@@ -140,6 +144,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	}
 	options := exchange.Options{
 		Config: *c, Tokenizer: p.vm.tokenizer, SealKeys: p.vm.keys, Adapters: p.vm.Adapters,
+		Prefixes: p.vm.remember(c.PrefixMemory),
 	}
 	if i := options.UnknownAdapter(); i >= 0 {
 		return p.misconfigured(data, &config.Error{
@@ -207,8 +212,14 @@ func (p *plugin) OnTick() {
 		return
 	}
 	p.vm.metrics.FlushChunks()
+	if !p.vm.heap.admit(0, p.memoryLimit) {
+		p.vm.forget()
+	}
 	stuck := p.vm.heap.enforce(p.memoryLimit, at)
-	p.vm.metrics.Heap(maxInUse(p.vm.heap.id, p.vm.heap.inUse, at))
+	if m := p.vm.prefixes; m != nil {
+		p.vm.metrics.Prefixes(maxInUse(prefixesKey, p.vm.heap.id, uint64(m.Bytes()), at))
+	}
+	p.vm.metrics.Heap(maxInUse(heapsKey, p.vm.heap.id, p.vm.heap.inUse, at))
 	if stuck {
 		p.vm.endFull(p.memoryLimit)
 	}

@@ -1,0 +1,32 @@
+package plugin
+
+import (
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/prefixmemory"
+)
+
+// remember returns the VM's memory of prefixes for a configuration that allows so many bytes for it, or nil. All
+// configurations of a VM share one memory, unless they have different limits.
+func (v *vm) remember(limit int) *prefixmemory.Memory {
+	if limit <= 0 {
+		return nil
+	}
+	if v.prefixes != nil && v.prefixLimit == limit {
+		return v.prefixes
+	}
+	var key [prefixmemory.KeySize]byte
+	if err := random(key[:]); err != nil {
+		proxywasm.LogWarn("harmony: no prefixes are remembered: " + err.Error())
+		return nil
+	}
+	v.prefixes, v.prefixLimit = prefixmemory.New(limit, &key), limit
+	return v.prefixes
+}
+
+// forget makes room in a full heap: the memory of prefixes gives way to requests.
+func (v *vm) forget() {
+	if v.prefixes != nil {
+		v.prefixes.Clear()
+	}
+}

@@ -1,0 +1,471 @@
+package exchange
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/prefixmemory"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
+
+// This file uses the memory of prefixes (docs/agent-turns.md). A request that begins as an earlier one is read without
+// what is remembered of it, and its prompt begins with the remembered ids. Whenever anything is in doubt, the request
+// is read as a whole, as if nothing were remembered.
+
+// recall is what is remembered of a request, and what will be. A nil one is nothing.
+type recall struct {
+	memory  *prefixmemory.Memory
+	scratch *Scratch
+	owner   prefixmemory.Tag
+	// match is the remembered part, if there is one. known is its text, state its state, and before what the translation
+	// must know of it.
+	match  prefixmemory.Match
+	known  prefixmemory.Known
+	state  prefixmemory.State
+	before *translate.Past
+	// cuts are the places up to which the request may be remembered, digests those of the parts before them, and rest the
+	// digest of what follows the conversation. The first cut is behind what the match has.
+	cuts    []openai.Cut
+	digests []prefixmemory.Digest
+	rest    prefixmemory.Digest
+	// param is the member with the conversation. less is how much earlier everything stands in the body that is read.
+	param string
+	less  int
+	// open is where the conversation begins in the body. values and outside count the values of the body that was read,
+	// and of them those outside of the conversation.
+	open, values, outside int
+	// now is the time, in Unix seconds.
+	now int64
+	// kept is what is known of the members beside the conversation, or nil. head is what is to be kept of them.
+	kept, head *keptHead
+	cacheKey   []byte
+	// beside is how large they are, in bytes.
+	beside int
+	// parts are those of the rendered messages.
+	parts []prefixmemory.Part
+}
+
+// The numbers in a [prefixmemory.State]: where the conversation begins; how many ids may still be read
+// ([translate.Past.Left]); how many values and entries its elements are at most; how many values the rest of the body
+// has; when the first seal expires, or 0; when it was remembered; and whether there are only instructions.
+const (
+	stateOpen = iota
+	stateLeft
+	stateValues
+	stateEntries
+	stateOutside
+	stateUntil
+	stateSince
+	stateLeading
+)
+
+const (
+	// leastRecalled is the size of the smallest body that is remembered, in bytes.
+	leastRecalled = 4 << 10
+	// leastCut is how far two cuts in one request are apart at least, in bytes.
+	leastCut = 16 << 10
+)
+
+// mayRecall reports whether the beginnings of requests for a model may be remembered: where the gateway alone decides
+// what becomes of them, and its servers take token ids that nobody else needs.
+func (m *Model) mayRecall() bool {
+	_, prompts := m.servers.(promptServers)
+	return prompts && !m.Kind.Facts().TextPrompts && m.Prefill.Cluster == "" && m.TranslatedShare() == 100 &&
+		!m.Answers.TokenIDs
+}
+
+const secondsPerDay = 24 * 60 * 60
+
+// recallFor returns an empty recall for a body, or nil if none of such bodies are remembered.
+func (g *generation) recallFor(body []byte, h Host) *recall {
+	e := g.x
+	m := e.gateway.options.Prefixes
+	if m == nil || len(body) < e.gateway.leastRecalled || len(body) > e.gateway.options.BodyLimit {
+		return nil
+	}
+	r := &recall{memory: m, scratch: h.scratch(), now: h.Now / 1000, param: g.param()}
+	who := prefixmemory.Tag{}
+	if name := e.caller.name; name == "" || name == contract.AnonymousClient {
+		who = e.secrets // nobody has told who the client is: its key does
+	}
+	r.owner = m.Identity(e.gateway.owner, g.path(), strconv.FormatInt(r.now/secondsPerDay, 10),
+		strconv.FormatBool(e.options.declinesService), e.options.tenant, e.caller.name)
+	r.owner = m.Join(who, r.owner)
+	return r
+}
+
+// forgotten returns what is to be remembered of a request that is read as a whole, or nil.
+func (g *generation) forgotten(a *modelRequest, body []byte, h Host) *recall {
+	if !a.model.recalls {
+		return nil
+	}
+	r := g.recallFor(body, h)
+	if r == nil {
+		return nil
+	}
+	g.x.report.Recall = RecallMiss
+	r.match = r.memory.None()
+	var closed int
+	var ok bool
+	s := r.scratch
+	s.cuts, r.open, closed, ok = a.body.Cuts(s.cuts[:0], g.param(), g.x.gateway.leastCut)
+	if !ok {
+		return nil
+	}
+	s.rest = append(append(s.rest[:0], body[:r.open]...), body[closed:]...)
+	outside, err := rawjson.Count(s.rest, rawjson.MaxDepth, math.MaxInt)
+	if err != nil {
+		return nil
+	}
+	r.values, r.outside = a.body.Values, outside
+	r.beside, r.cacheKey = len(s.rest), slices.Clone(a.body.CacheKey())
+	r.rest = r.memory.Digest(body[closed:])
+	r.digest(body, 0)
+	return r
+}
+
+// digest makes the digests of the parts of a body, of which the first begins here.
+func (r *recall) digest(body []byte, from int) {
+	s := r.scratch
+	s.digests = s.digests[:0]
+	for i := range s.cuts {
+		s.digests = append(s.digests, r.memory.Digest(body[from:s.cuts[i].End]))
+		from = s.cuts[i].End
+	}
+	r.cuts, r.digests = s.cuts, s.digests
+}
+
+// resume sends a request of which something is remembered. decided is false if nothing is, or if there is any doubt.
+// Then nothing has changed.
+func (g *generation) resume(body []byte, h Host) (action RequestAction, decided bool) {
+	r := g.recallFor(body, h)
+	if r == nil {
+		return RequestAction{}, false
+	}
+	r.match = r.memory.Find(r.owner, body)
+	rest, ok := r.reduce(body)
+	if !ok {
+		return RequestAction{}, false
+	}
+	a, full := g.openRest(rest, body, r, h)
+	if a == nil {
+		return RequestAction{Full: full}, full
+	}
+	read := g.requestReader()
+	if r.kept != nil {
+		read = r.kept.request.Follow
+	}
+	t, failure := a.read(read, h)
+	if failure != nil || !t.Continues() || int(r.state[stateEntries])+t.Entries() > openai.MaxEntries {
+		return RequestAction{}, false
+	}
+	if byChannels, failure := g.wantsChannelEvents(a.model, t); byChannels || failure != nil {
+		return RequestAction{}, false // the whole conversation is part of the answer
+	}
+	r.noteHead(a, t)
+	sent, failure := g.translate(a, t, "", h)
+	if failure != nil {
+		return RequestAction{}, false
+	}
+	g.x.report.Recall, g.x.report.RecalledTokens = RecallHit, r.known.Tokens
+	return g.forward(a, sent), true
+}
+
+// reduce returns the body without the part of the conversation that is remembered. It lies in the scratch memory.
+func (r *recall) reduce(body []byte) (rest []byte, ok bool) {
+	for more := r.match.Found(); more; more = r.match.Back() {
+		r.state = r.match.State()
+		if until := r.state[stateUntil]; until != 0 && r.now >= until || r.now < r.state[stateSince] {
+			return nil, false
+		}
+		r.open = int(r.state[stateOpen])
+		at := rawjson.Space(body, r.match.End())
+		first := r.match.End() == r.open
+		switch {
+		case at >= len(body):
+			return nil, false
+		case body[at] == ']':
+			continue // nothing new follows it
+		case !first && body[at] == ',':
+			at = rawjson.Space(body, at+1)
+		case !first:
+			return nil, false
+		}
+		if at >= len(body) || body[at] == ']' {
+			return nil, false
+		}
+		r.before = &translate.Past{Leading: r.state[stateLeading] != 0, Left: int(r.state[stateLeft])}
+		r.scratch.rest = r.appendRest(r.scratch.rest[:0], body, at)
+		return r.scratch.rest, true
+	}
+	return nil, false
+}
+
+// appendRest appends a body with that part of the conversation which begins at this place. It has the other members, if
+// nothing is kept of them.
+func (r *recall) appendRest(dst, body []byte, at int) []byte {
+	r.kept, _ = r.match.Kept().(*keptHead)
+	if r.kept == nil {
+		dst = append(append(dst, body[:r.open]...), body[at:]...)
+		r.less = len(body) - len(dst)
+		return dst
+	}
+	dst = append(append(append(dst, `{"`...), r.param...), `":[`...)
+	r.less = at - len(dst)
+	return append(append(dst, body[at:len(body)-r.match.Rest()]...), "]}"...)
+}
+
+// openRest is [Exchange.open] of the rest of a body. It returns nil if there is any doubt. full reports whether the
+// host lacks the memory for the request.
+func (g *generation) openRest(rest, body []byte, r *recall, h Host) (a *modelRequest, full bool) {
+	e := g.x
+	request, failure := openai.OpenUnnamed(rest, openai.MaxValues)
+	if failure != nil {
+		return nil, false
+	}
+	r.values, r.outside = request.Values, int(r.state[stateOutside])
+	var model *Model
+	var key []byte
+	if r.kept != nil {
+		model, key = r.kept.model, r.kept.cacheKey
+		r.values += r.outside - valuesAround
+	} else if request.NamesModel() == nil {
+		model, key = e.gateway.model(request.Model), request.CacheKey()
+		r.beside, r.cacheKey = r.open+r.match.Rest(), slices.Clone(key)
+	}
+	values := r.values + int(r.state[stateValues])
+	if model == nil || !model.recalls || values > openai.MaxValues {
+		return nil, false
+	}
+	s := r.scratch
+	var closed int
+	var ok bool
+	s.cuts, _, closed, ok = request.Cuts(s.cuts[:0], r.param, e.gateway.leastCut)
+	if !ok || closed+r.less != len(body)-r.match.Rest() {
+		return nil, false
+	}
+	if h.Admit != nil && !h.Admit(memoryFor(len(body), values)) {
+		e.decided = false
+		return nil, true
+	}
+	s.cuts = s.cuts[1:] // what it begins with is remembered
+	for i := range s.cuts {
+		s.cuts[i].End += r.less
+	}
+	r.digest(body, r.match.End())
+	e.setModel(model)
+	a = &modelRequest{x: e, model: model, body: request, size: len(rest), context: e.contextOf(model), recall: r}
+	if !e.headersForwarded {
+		a.byPrompt = e.alike(model, key)
+	}
+	return a, false
+}
+
+// past returns what the translation must know of the remembered part.
+func (r *recall) past() *translate.Past {
+	if r == nil {
+		return nil
+	}
+	return r.before
+}
+
+// resumed reports whether the prompt begins with remembered ids.
+func (r *recall) resumed() bool { return r != nil && r.before != nil }
+
+// tokens and toolTokens count those of the remembered ids.
+func (r *recall) tokens() int {
+	if r == nil {
+		return 0
+	}
+	return r.known.Tokens
+}
+
+func (r *recall) toolTokens() int {
+	if r == nil {
+		return 0
+	}
+	return r.known.Foreign
+}
+
+// ask puts the remembered ids before the prompt.
+func (r *recall) ask(asked *backend.Request) {
+	if r.resumed() {
+		asked.Known, asked.KnownSize = r.appendKnown, r.known.Size
+	}
+}
+
+func (r *recall) appendKnown(dst []byte) []byte { return r.known.AppendTo(dst, math.MaxInt) }
+
+// maxIDText is the size of the longest id with its comma, in a model's vocabulary.
+const maxIDText = 7
+
+// firstIDs returns the first n ids of a prompt that ends with these.
+func (r *recall) firstIDs(n int, rest []uint32) []uint32 {
+	s := r.scratch
+	s.blocks = r.known.AppendTo(s.blocks[:0], n*maxIDText)
+	s.first = s.first[:0]
+	id := uint32(0)
+	for _, c := range s.blocks {
+		if c != ',' {
+			id = id*10 + uint32(c-'0')
+			continue
+		}
+		if s.first = append(s.first, id); len(s.first) == n {
+			return s.first
+		}
+		id = 0
+	}
+	s.first = append(s.first, rest[:min(len(rest), n-len(s.first))]...)
+	return s.first
+}
+
+// render renders the messages that are not remembered.
+func (r *recall) render(g *harmony.Rendering, t *translate.Request, a *modelRequest, dst []uint32) (
+	prompt []uint32, fit bool, err error,
+) {
+	messages, first, limit := t.Conversation.Messages, 0, a.context
+	if r.resumed() {
+		first = t.Marks()[0].Messages
+		final := false
+		for i := first; i < len(messages); i++ {
+			final = final || isFinal(&messages[i])
+		}
+		var ok bool
+		if r.known, ok = r.match.Text(final); !ok || r.known.Tokens > limit {
+			return dst, false, nil
+		}
+		limit -= r.known.Tokens
+	}
+	s := r.scratch
+	g.Ends = append(s.ends[:0], 0)
+	prompt, fit, err = g.Append(dst, first, len(messages), limit)
+	s.ends = g.Ends
+	if err == nil && fit {
+		r.note(messages[first:], prompt, a.x.gateway.renderer)
+	}
+	return prompt, fit, err
+}
+
+func isFinal(m *harmony.Message) bool {
+	return m.Role == harmony.Assistant && m.Channel.Set && m.Channel.Value == harmony.Final
+}
+
+// note notes the parts of the prompt that the messages are.
+func (r *recall) note(messages []harmony.Message, prompt []uint32, renderer *harmony.Renderer) {
+	s := r.scratch
+	s.parts = s.parts[:0]
+	for i := range messages {
+		m, ids := &messages[i], prompt[s.ends[i]:s.ends[i+1]]
+		p := prefixmemory.Part{Size: rawjson.SizeOfIDs(ids), Tokens: len(ids)}
+		switch {
+		case isFinal(m):
+			p.Kind = prefixmemory.Lasting
+		case m.Channel.Set && m.Channel.Value == harmony.Analysis:
+			p.Kind = prefixmemory.Passing
+			if len(ids) == 0 {
+				p.Kind |= prefixmemory.Missing
+			}
+		}
+		if len(ids) > 0 && renderer.ToolTokens(ids) > 0 {
+			p.Kind |= prefixmemory.Foreign
+		}
+		s.parts = append(s.parts, p)
+	}
+	r.parts = s.parts
+}
+
+// remember remembers what the request was turned into. sent is what servers are asked.
+func (r *recall) remember(t *translate.Request, asked *backend.Request, sent []byte) {
+	if r == nil || asked.PromptAt == 0 || !t.Continues() {
+		return
+	}
+	marks := t.Marks()
+	text, first, done := sent[asked.PromptAt:], 0, 0
+	if r.resumed() {
+		if r.head != nil {
+			r.match.Keep(r.head)
+		}
+		first = marks[0].Messages
+		done = first
+	}
+	for i, at := 0, 0; i < len(r.cuts); i++ {
+		for at < len(marks) && marks[at].Element < r.cuts[i].Element {
+			at++
+		}
+		if at == len(marks) || marks[at].Element != r.cuts[i].Element {
+			return // the reader sees no such place
+		}
+		parts := r.parts[done-first : marks[at].Messages-first]
+		done = marks[at].Messages
+		size := 0
+		for j := range parts {
+			size += parts[j].Size
+		}
+		if size > len(text) || !r.add(i, parts, text[:size], &marks[at], t.Entries()) {
+			return
+		}
+		text = text[size:]
+	}
+}
+
+// add remembers the part before a cut. It reports whether there was room for it.
+func (r *recall) add(i int, parts []prefixmemory.Part, text []byte, m *translate.Mark, entries int) bool {
+	root := i == 0 && !r.resumed()
+	s := r.state
+	s[stateOpen], s[stateLeft], s[stateOutside] = int64(r.open), int64(m.Left), int64(r.outside)
+	s[stateUntil], s[stateSince] = earlier(s[stateUntil], m.Until), r.now
+	s[stateLeading] = 0
+	if root {
+		s[stateLeading] = 1
+	}
+	if !root || m.Element >= 0 {
+		s[stateValues] += int64(max(r.values-r.outside, 0))
+		s[stateEntries] += int64(entries)
+	}
+	if !root {
+		return r.match.Add(r.digests[i], parts, text, s)
+	}
+	ok := r.match.AddRoot(r.owner, r.digests[i], r.rest, parts, text, s)
+	if ok && r.head != nil {
+		r.match.Keep(r.head)
+	}
+	return ok
+}
+
+// keptHead is what is kept of the members beside a conversation.
+type keptHead struct {
+	model    *Model
+	request  *translate.Head
+	cacheKey []byte
+}
+
+const (
+	// maxKeptHead is how large the members are at most of which something is kept, in bytes. It takes some times as much.
+	maxKeptHead = 64 << 10
+	// valuesAround are an object and an array.
+	valuesAround = 2
+)
+
+// noteHead notes what is to be kept of the members beside the conversation, before anything is done with the request.
+func (r *recall) noteHead(a *modelRequest, t *translate.Request) {
+	if r == nil || r.kept != nil || r.beside > maxKeptHead {
+		return
+	}
+	if head := t.Head(); head != nil {
+		r.head = &keptHead{model: a.model, request: head, cacheKey: r.cacheKey}
+	}
+}
+
+// earlier returns the earlier one of two times, of which 0 is none.
+func earlier(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}

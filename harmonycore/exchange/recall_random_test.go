@@ -112,6 +112,12 @@ func (c *conversations) surround(p *played) {
 	if p.responses {
 		rest = append(rest, `"include":["reasoning.encrypted_content"]`)
 		rest = append(rest, c.one(`"reasoning":{"effort":"low"}`, `"reasoning":{}`, `"instructions":"Be kind."`))
+		if c.IntN(10) > 0 {
+			rest = append(rest, `"store":false`)
+		}
+		if c.IntN(10) == 0 {
+			rest = append(rest, c.one(`"text":{"format":{"type":"json_object"}}`, `"tool_choice":"required"`))
+		}
 		if c.IntN(12) == 0 {
 			rest = append(rest, `"truncation":"auto"`)
 		}

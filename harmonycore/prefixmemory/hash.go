@@ -75,10 +75,10 @@ func (h *hasher) bytes(data []byte) Tag {
 
 // compress is NH of a block, which has at most hashBlock bytes. A part of a stride at its end is filled up with zeros.
 func (h *hasher) compress(block []byte) (a, b uint64) {
-	k := 0
-	for len(block) >= stride && k+12 <= len(h.nh) {
-		m := (*[8]uint32)(unsafe.Pointer(unsafe.SliceData(block)))
-		key := (*[12]uint32)(unsafe.Pointer(&h.nh[k]))
+	whole := min(len(block), hashBlock) &^ (stride - 1)
+	text, keys := unsafe.Pointer(unsafe.SliceData(block)), unsafe.Pointer(&h.nh)
+	for at := 0; at < whole; at += stride { // every read is within the block, and within the keys, which are longer
+		m, key := (*[8]uint32)(unsafe.Add(text, at)), (*[12]uint32)(unsafe.Add(keys, at))
 		m0, m1, k4, k5 := m[0], m[1], key[4], key[5]
 		a += uint64(m0+key[0]) * uint64(m1+key[1])
 		b += uint64(m0+k4) * uint64(m1+k5)
@@ -91,14 +91,13 @@ func (h *hasher) compress(block []byte) (a, b uint64) {
 		m0, m1 = m[6], m[7]
 		a += uint64(m0+k4) * uint64(m1+k5)
 		b += uint64(m0+key[10]) * uint64(m1+key[11])
-		block, k = block[stride:], k+8
 	}
-	if len(block) > 0 && k+12 <= len(h.nh) {
+	if rest := block[whole:]; len(rest) > 0 && whole < hashBlock {
 		var m [4]uint64
 		for i := range m {
-			m[i] = word(block, 8*i)
+			m[i] = word(rest, 8*i)
 		}
-		key := (*[12]uint32)(h.nh[k : k+12])
+		key := (*[12]uint32)(unsafe.Add(keys, whole))
 		a += nh(m[0], key[0], key[1]) + nh(m[1], key[2], key[3]) + nh(m[2], key[4], key[5]) + nh(m[3], key[6], key[7])
 		b += nh(m[0], key[4], key[5]) + nh(m[1], key[6], key[7]) + nh(m[2], key[8], key[9]) + nh(m[3], key[10], key[11])
 	}

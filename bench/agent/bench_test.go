@@ -15,7 +15,7 @@ import (
 func TestBench(t *testing.T) {
 	lab.Tool(t, "HARMONY_WASM")
 	folder := t.TempDir()
-	o := options{rounds: 1, sessions: 1, loads: "^(Responses|first turns)$", out: folder}
+	o := options{rounds: 1, sessions: 1, memory: 4 << 20, loads: "^(Responses|first turns)$", out: folder}
 	if err := run(o); err != nil {
 		t.Fatal(err)
 	}

@@ -43,13 +43,15 @@ type gateways struct {
 	running map[variant]map[int]*gateway
 	modules map[variant]string
 	server  *server
+	// memory is the prefix_memory of this build.
+	memory config.Size
 	// messages reports whether this build serves Anthropic's API.
 	messages bool
 }
 
 // startGateways starts an Envoy of each variant, with each number of workers that a load needs.
 func startGateways(s *server, selected []load, o options) (*gateways, error) {
-	g := &gateways{running: map[variant]map[int]*gateway{}, server: s,
+	g := &gateways{running: map[variant]map[int]*gateway{}, server: s, memory: o.memory,
 		modules: map[variant]string{plain: os.Getenv("HARMONY_WASM"), this: os.Getenv("HARMONY_WASM")}}
 	if o.beside != "" {
 		g.modules[older] = o.beside
@@ -116,7 +118,10 @@ func (g *gateways) startEnvoy(v variant, workers int) (*gateway, error) {
 	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", workers
 	// Under another name the server is not one of a model.
 	c.Passthrough = strings.Replace(g.server.url, "127.0.0.1", "localhost", 1)
-	if v == plain {
+	switch v {
+	case this:
+		c.PrefixMemory = g.memory
+	case plain:
 		c.PassthroughPaths = []string{contract.ChatPath, contract.ResponsesPath, contract.MessagesPath}
 	}
 	m := config.DefaultModel(model, contract.VLLM+"="+g.server.url)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/agents"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 type options struct {
@@ -28,10 +29,12 @@ type options struct {
 	seed                         uint64
 	tuning                       bool
 	loads, beside, frontEnd, out string
+	// memory is the prefix_memory of this build.
+	memory config.Size
 }
 
 func main() {
-	var o options
+	o := options{memory: 8 << 20}
 	flag.IntVar(&o.rounds, "rounds", 11, "`rounds` of each load")
 	flag.IntVar(&o.sessions, "sessions", 30, "`sessions` that are played when memory is measured")
 	flag.Uint64Var(&o.seed, "seed", 1, "the first session's `seed`; each round has another session")
@@ -41,6 +44,7 @@ func main() {
 	flag.StringVar(&o.frontEnd, "vllm-rs", ".tools/vllm/vllm/vllm-rs",
 		"vLLM's Rust front end, a `file` (make tool-vllm); without it that row is left out")
 	flag.StringVar(&o.out, "out", "", "write agent-turns.md into this `folder` too")
+	flag.Var(&o.memory, "prefix-memory", "a `size`: the prefix_memory of this build; 0 is none")
 	list := flag.Bool("list", false, "list the loads, and measure nothing")
 	flag.Parse()
 	err := errors.New("there are no arguments beside flags")

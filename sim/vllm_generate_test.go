@@ -100,3 +100,25 @@ func TestVLLMGenerateRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestVLLMGenerateStreamsRefusals has a prompt that is too long refused in the stream that was asked for, as vLLM 0.32.0
+// does. What is wrong with the request itself is refused before.
+func TestVLLMGenerateStreamsRefusals(t *testing.T) {
+	_, url := start(t, Options{Kind: VLLMGenerate, MaxModelLen: 8})
+	for ids, words := range map[string]string{
+		"[1,2,3,4,5,6,7,8,9]": "The decoder prompt (length 9) is longer than the maximum model length of 8. ",
+		"[1,2,3,4,5,6,7,8]":   "The decoder prompt (length 8) plus the number of requested output tokens (at least 1) is longer ",
+	} {
+		status, got := ask(t, url+"/inference/v1/generate", `{"token_ids":`+ids+`,"sampling_params":{},"stream":true}`)
+		if status != 200 || !strings.HasPrefix(got, `data: {"error":{"message":"`+words) ||
+			!strings.HasSuffix(got, `"type":"BadRequestError","param":null,"code":400}}`+"\n\ndata: [DONE]\n\n") {
+			t.Errorf("%s: %d %s", ids, status, got)
+		}
+	}
+	for _, body := range []string{`{"token_ids":"Hi","sampling_params":{},"stream":true}`,
+		`{"token_ids":[1],"sampling_params":{"temperature":-1},"stream":true}`} {
+		if status, got := ask(t, url+"/inference/v1/generate", body); status != 400 || strings.HasPrefix(got, "data: ") {
+			t.Errorf("%s: %d %s", body, status, got)
+		}
+	}
+}

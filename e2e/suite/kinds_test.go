@@ -71,7 +71,8 @@ func leftOut(t *testing.T, c *cases.Case, mode, kind string) string {
 	switch {
 	case unconfigurable(c, kind):
 		return "ids of tokens, which the control plane refuses"
-	case (kind == contract.SGLang || kind == contract.TRTLLM) && mode == contract.ModeReduced && refused:
+	case (kind == contract.SGLang || kind == contract.TRTLLM || kind == contract.VLLMGenerate) &&
+		mode == contract.ModeReduced && refused:
 		return "a refusal within a stream, which has begun in reduced mode"
 	case kind == contract.Ollama && c.Settings["server_fault"] == "error-200-json":
 		return "an error under status 200, of which Ollama's form says no other status"

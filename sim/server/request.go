@@ -154,7 +154,13 @@ func CheckContentType(h http.Header) *Refusal {
 
 // CheckEngine makes vLLM's checks of the sampling parameters and the ids. It also reads the structural tag.
 func (s *Server) CheckEngine(c *Completion) (refused *Refusal) {
-	if r := checkSampling(c); r != nil {
+	if r := CheckSampling(c); r != nil {
+		return r
+	}
+	if r := checkLogprobs(c); r != nil {
+		return r
+	}
+	if r := CheckBiases(c.LogitBias); r != nil {
 		return r
 	}
 	if r := s.checkThinkingBudget(c); r != nil {
@@ -299,7 +305,8 @@ func checkPrompt(have, maximum int) *Refusal {
 		"the input prompt. (parameter=input_tokens, value=%d)", maximum, least, have, have))
 }
 
-func checkSampling(c *Completion) *Refusal {
+// CheckSampling makes vLLM's checks of the sampling parameters, which need no engine.
+func CheckSampling(c *Completion) *Refusal {
 	value := func(name string, v any, rule string) *Refusal {
 		return BadRequest(name, fmt.Sprintf("%s must be %s, got %v. (parameter=%s, value=%v)", name, rule, v, name, v))
 	}
@@ -332,10 +339,7 @@ func checkSampling(c *Completion) *Refusal {
 	case IsTrue(c.Echo):
 		return BadRequest("echo", "The simulator does not echo prompts.")
 	}
-	if r := checkLogprobs(c); r != nil {
-		return r
-	}
-	return CheckBiases(c.LogitBias)
+	return nil
 }
 
 // CheckBiases refuses ids that are not in the vocabulary. vLLM clamps biases beyond 100, so they are not errors.

@@ -78,14 +78,20 @@ func (generate) Decode(s *server.Server, h http.Header, body []byte) (*server.Co
 	}
 	room := s.Options.MaxModelLen - len(c.IDs)
 	if room <= 0 {
-		return nil, server.BadRequest("", tooLong(len(c.IDs), s.Options.MaxModelLen))
+		return c, server.BadRequest("", tooLong(len(c.IDs), s.Options.MaxModelLen))
 	}
 	// Without max_tokens the answer has the rest of the context. With more than the rest it is shortened.
 	if c.MaxTokens == nil || *c.MaxTokens > room {
 		c.MaxTokens = &room
 	}
+	if r := server.CheckSampling(c); r != nil {
+		return nil, r // before the engine has the request
+	}
 	return c, s.CheckEngine(c)
 }
+
+// StreamsRefusals reports true: what the engine refuses comes in the stream. A prompt that is too long is such a refusal.
+func (generate) StreamsRefusals() bool { return true }
 
 // tooLong returns what vLLM's engine says of a prompt that leaves no room for an answer. It names no parameter.
 func tooLong(have, maximum int) string {

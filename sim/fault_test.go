@@ -42,6 +42,8 @@ func TestStreamFaults(t *testing.T) {
 		{"error-event:4", 4, true, false, `{"error":{"message":"Internal server error","type":"InternalServerError",` +
 			`"param":null,"code":500}}`},
 		{"error-event:0", 0, true, false, `"code":500`},
+		{"engine-dead:4", 4, true, false, `{"error":{"message":"EngineCore encountered an issue. See stack trace (above) ` +
+			`for the root cause.","type":"InternalServerError","param":null,"code":500}}`},
 		{"close:5", 5, false, true, ""},
 		{"close:0", 0, false, true, ""},
 		{"close:100000", -1, false, true, ""},
@@ -94,6 +96,7 @@ func TestOtherFaults(t *testing.T) {
 		{"error-200-json", "true", 200, `{"error":{"message":"Internal server error"`},
 		{"error-200-json", "false", 200, `{"error":{"message":"Internal server error"`},
 		{"error-event:1", "false", 500, `"code":500`},
+		{"engine-dead:1", "false", 500, `{"error":{"message":"EngineCore encountered an issue.`},
 		{"garbage:0", "false", 200, "not json"},
 		{"no-finish:0", "false", 200, `{"id":"cmpl-`},
 		{"nonsense", "false", 400, "no such fault"},

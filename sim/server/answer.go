@@ -280,8 +280,8 @@ func (j *Job) whole(ctx context.Context, w http.ResponseWriter) error {
 	}
 	body := j.Server.kind.Whole(j)
 	switch j.fault.Kind {
-	case FaultErrorEvent:
-		j.Server.Refuse(w, j.rec, failure(500))
+	case FaultErrorEvent, FaultEngineDead:
+		j.Server.Refuse(w, j.rec, j.fault.refusal())
 		return errEnded
 	case FaultClose:
 		return errCut

@@ -20,6 +20,8 @@ const (
 	FaultMute FaultKind = "mute"
 	// FaultErrorEvent is "error-event:N": vLLM's error event, then [DONE].
 	FaultErrorEvent FaultKind = "error-event"
+	// FaultEngineDead is "engine-dead:N": like error-event, in the words of a vLLM whose engine was killed.
+	FaultEngineDead FaultKind = "engine-dead"
 	// FaultClose is "close:N": the connection ends without the last chunk (HTTP/2: RST_STREAM). Data that was sent before
 	// arrives.
 	FaultClose FaultKind = "close"
@@ -56,6 +58,7 @@ status:CODE[:RETRY_AFTER]  answer CODE with an error in vLLM's shape
 drop                       end the connection before any header
 mute                       send no header
 error-event:N              after N tokens vLLM's error event, then [DONE]
+engine-dead:N              the same in the words of a vLLM whose engine was killed
 close:N                    after N tokens end the connection without the last chunk
 reset:N                    after N tokens reset the connection
 stall:N                    after N tokens fall silent
@@ -91,7 +94,7 @@ func ParseFault(s string) (Fault, error) {
 			f.RetryAfter = parts[2]
 		}
 		return f, nil
-	case FaultErrorEvent, FaultClose, FaultReset, FaultStall, FaultGarbage, FaultNoFinish, FaultAbort:
+	case FaultErrorEvent, FaultEngineDead, FaultClose, FaultReset, FaultStall, FaultGarbage, FaultNoFinish, FaultAbort:
 		if len(parts) != 2 {
 			return bad("needs the number of tokens sent before it")
 		}
@@ -108,8 +111,17 @@ func ParseFault(s string) (Fault, error) {
 // strikesMidStream reports whether the fault has a place in the stream of tokens.
 func (f Fault) strikesMidStream() bool {
 	switch f.Kind {
-	case FaultErrorEvent, FaultClose, FaultReset, FaultStall, FaultGarbage, FaultNoFinish:
+	case FaultErrorEvent, FaultEngineDead, FaultClose, FaultReset, FaultStall, FaultGarbage, FaultNoFinish:
 		return true
 	}
 	return false
+}
+
+// refusal returns the error that the fault puts into a stream, or answers with.
+func (f Fault) refusal() *Refusal {
+	r := failure(500)
+	if f.Kind == FaultEngineDead {
+		r.Message = "EngineCore encountered an issue. See stack trace (above) for the root cause."
+	}
+	return r
 }

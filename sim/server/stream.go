@@ -102,8 +102,8 @@ func (j *Job) injectFault(ctx context.Context, out *output) error {
 	if j.fault.Kind == FaultGarbage {
 		return out.write(invalidEvent)
 	}
-	if j.fault.Kind == FaultErrorEvent {
-		if err := out.write(j.Server.kind.ErrorEvent(failure(500))); err != nil {
+	if j.fault.Kind == FaultErrorEvent || j.fault.Kind == FaultEngineDead {
+		if err := out.write(j.Server.kind.ErrorEvent(j.fault.refusal())); err != nil {
 			return err
 		}
 		if err := out.write(j.Server.kind.Terminator()); err != nil {

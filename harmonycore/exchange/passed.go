@@ -59,7 +59,7 @@ type passed struct {
 	// finish is the newest end of a choice. failed reports whether the server sent an error instead.
 	finish backend.Finish
 	failed bool
-	// gaveUp reports whether the server has named an end that is none, such as abort.
+	// gaveUp reports whether the server has named an end that is none, such as abort, or has ended without an answer.
 	gaveUp bool
 	// streams reports whether the client has asked for a stream.
 	streams bool
@@ -362,7 +362,7 @@ func (p *passed) note() {
 	if e.Finish != backend.Running {
 		p.finish = e.Finish
 	}
-	p.gaveUp, p.complete = p.gaveUp || e.Failed, true
+	p.gaveUp, p.complete = p.gaveUp || e.Failed || e.Done && p.saidNothing(), true
 	p.stops.note(e, p.eventAt)
 	p.decide()
 	if sizeOf(e) == 0 {
@@ -382,6 +382,12 @@ func (p *passed) note() {
 			}
 		}
 	}
+}
+
+// saidNothing reports whether a stream has neither a token nor a reason for its end. vLLM ends a stream so that it gives
+// up before the first token.
+func (p *passed) saidNothing() bool {
+	return !p.whole && !p.failed && p.finish == backend.Running && p.reasoning+p.text+p.arguments+p.tally.Calls == 0
 }
 
 // decide looks at what the text of the answer begins with. An answer whose reasoning or calls the server has separated

@@ -197,6 +197,32 @@ func TestPassedAborts(t *testing.T) {
 	}
 }
 
+// TestPassedNothing: a stream that ends with neither a token nor a reason has been given up too. vLLM 0.32.0 ends each
+// new stream so while it drains.
+func TestPassedNothing(t *testing.T) {
+	const done = "data: [DONE]\n\n"
+	for name, answer := range map[string]string{
+		"nothing": done,
+		"a role":  chunk(`"role":"assistant","content":""`) + done,
+		"usage":   chunk(`"role":"assistant"`) + `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":0}}` + "\n\n" + done,
+	} {
+		got, report := passedAnswer(t, nil, streamedAsk, "text/event-stream", answer)
+		if !strings.HasPrefix(got, `{"error":{`) || report.Finish != FinishError {
+			t.Errorf("%s: got %s, %v", name, got, report.Finish)
+		}
+	}
+	for name, answer := range map[string]string{
+		"an empty answer": chunk(`"role":"assistant","content":""`) + finish("stop"),
+		"an error":        `data: {"error":{"message":"No.","code":500}}` + "\n\n" + done,
+		"no reason":       chunk(`"content":"Hi"`) + done,
+		"a call":          call("0", `"a"`, `"f"`, ``) + done,
+	} {
+		if got, _ := passedAnswer(t, nil, streamedAsk, "text/event-stream", answer); !strings.Contains(got, "[DONE]") {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+}
+
 // TestPassedCallNames: functions.f is f for Chat clients too.
 func TestPassedCallNames(t *testing.T) {
 	answer := call("0", `"a"`, `"functions.f"`, ``) + call("0", "null", "null", `{\"a\":\"functions.f\"}`) +

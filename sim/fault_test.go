@@ -271,3 +271,24 @@ func postProto(t *testing.T, proto, url, body string, header ...string) *http.Re
 	t.Cleanup(func() { resp.Body.Close() })
 	return resp
 }
+
+// TestAbortBeforeFirstToken has a stream that is given up before its first token end without a finish reason, as vLLM
+// 0.32.0's do while it drains. A whole answer has one, and so has a stream of /inference/v1/generate.
+func TestAbortBeforeFirstToken(t *testing.T) {
+	for _, tc := range []struct{ kind, path, request, want string }{
+		{VLLM, "/v1/completions", `{"prompt":` + idsOf(hello) + `,"stream":true}`, "data: [DONE]\n\n"},
+		{VLLM, "/v1/completions", `{"prompt":` + idsOf(hello) + `}`, `"finish_reason":"abort"`},
+		{VLLMGenerate, "/inference/v1/generate", `{"token_ids":` + idsOf(hello) + `,"sampling_params":{},"stream":true}`,
+			`"finish_reason":"abort"`},
+		{Chat, "/v1/chat/completions", `{"messages":[{"role":"user","content":"Hello"}],"stream":true}`,
+			`"finish_reason":null}],"prompt_token_ids":null,"prompt_text":null}` + "\n\ndata: [DONE]\n\n"},
+		{Chat, "/v1/chat/completions", `{"messages":[{"role":"user","content":"Hello"}]}`, `"finish_reason":"abort"`},
+	} {
+		_, url := start(t, Options{Kind: tc.kind, Fault: Fault{Kind: FaultAbort}})
+		status, got := ask(t, url+tc.path, tc.request)
+		ended := strings.Contains(got, `"finish_reason":"abort"`)
+		if status != 200 || !strings.Contains(got, tc.want) || ended != strings.Contains(tc.want, "abort") {
+			t.Errorf("%s %s: %d %s", tc.kind, tc.request, status, got)
+		}
+	}
+}

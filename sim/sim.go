@@ -85,6 +85,7 @@ const (
 	FaultError200   = server.FaultError200
 	FaultGarbage    = server.FaultGarbage
 	FaultNoFinish   = server.FaultNoFinish
+	FaultAbort      = server.FaultAbort
 	FaultTrailers   = server.FaultTrailers
 	FaultHelp       = server.FaultHelp
 )

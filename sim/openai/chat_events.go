@@ -38,9 +38,13 @@ func chatChunk(j *server.Job, choice server.Object, n int) server.Object {
 	return c
 }
 
-// Event has one chunk, or several where the order of the text needs it.
+// Event has one chunk, or several where the order of the text needs it. It has none for an answer that vLLM gives up
+// before its first token.
 func (chat) Event(j *server.Job, index, from, to int) []byte {
 	var out []byte
+	if to == 0 && j.Answer.Finish == "abort" {
+		return out
+	}
 	pieces := answerOf(j).pieces
 	last := pieceKind(0)
 	for start, i := from, from; i <= to; i++ {

@@ -71,7 +71,12 @@ func (completions) StreamType() string { return "text/event-stream; charset=utf-
 
 func (completions) Leading(*server.Job) []byte { return nil }
 
+// Event returns nothing for an answer that is given up before its first token: vLLM takes its end for one more piece of
+// a prompt that is still being read, and the stream has no finish reason.
 func (completions) Event(j *server.Job, index, from, to int) []byte {
+	if to == 0 && j.Answer.Finish == "abort" {
+		return nil
+	}
 	choice := chunkChoice{Index: index, Logprobs: j.Logprobs(from, to), Text: j.Text(from, to)}
 	if server.IsTrue(j.Asked.ReturnTokenIDs) {
 		choice.TokenIDs = server.List(j.Answer.IDs[from:to])

@@ -250,8 +250,8 @@ func draining(t *testing.T) string {
 	})
 }
 
-// awaitRefusing waits until the server no longer answers new requests.
-func awaitRefusing(t *testing.T, v *engines.VLLM) {
+// awaitRefusing waits until the server no longer answers new requests, and returns what it says instead.
+func awaitRefusing(t *testing.T, v *engines.VLLM) lab.Answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), faultLimit)
 	defer cancel()
@@ -260,7 +260,7 @@ func awaitRefusing(t *testing.T, v *engines.VLLM) {
 			`{"model":"`+engines.VLLMModel+`","prompt":[1,2,3],"max_tokens":1}`)
 		if a.Err != nil || a.Status != 200 || strings.Contains(a.Body, `"finish_reason":"abort"`) {
 			t.Logf("a new request is %d %s (%v)", a.Status, a.Body, a.Err)
-			return
+			return a
 		}
 		select {
 		case <-ticks:

@@ -30,6 +30,8 @@ type State [10]int64
 type Memory struct {
 	hasher
 	blocks
+	// allowed is how many bytes it may take.
+	allowed int
 	// nodes are numbered from 1 on. free is the first free one, by [node.next].
 	nodes    []node
 	free     uint16
@@ -104,11 +106,20 @@ const MaxLimit = 64 << 20
 
 // New returns a memory of at most limit bytes. key is random, and known to nobody else.
 func New(limit int, key *[KeySize]byte) *Memory {
-	limit = min(limit, MaxLimit)
 	m := &Memory{hasher: newHasher(key)}
+	m.SetLimit(limit)
+	return m
+}
+
+// SetLimit makes the memory one of at most limit bytes. If that is another limit than before, it forgets everything.
+func (m *Memory) SetLimit(limit int) {
+	if limit = min(limit, MaxLimit); limit == m.allowed {
+		return
+	}
+	m.allowed = limit
 	m.maxNodes = min(max(limit/perNode-1, 0), maxNodes-1)
 	m.blocks.limit = min(max(limit-(m.maxNodes+1)*int(unsafe.Sizeof(node{}))-2, 0)/(blockSize+2), maxBlocks)
-	return m
+	m.Clear()
 }
 
 // Owner returns the number of a new owner of nodes.

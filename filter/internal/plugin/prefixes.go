@@ -7,12 +7,14 @@ import (
 )
 
 // remember returns the VM's memory of prefixes for a configuration that allows so many bytes for it, or nil. All
-// configurations of a VM share one memory, unless they have different limits.
+// configurations of a VM share one memory. It has the size that the last of them allows.
 func (v *vm) remember(limit int) *prefixmemory.Memory {
 	if limit <= 0 {
+		v.forget()
 		return nil
 	}
-	if v.prefixes != nil && v.prefixLimit == limit {
+	if v.prefixes != nil {
+		v.prefixes.SetLimit(limit)
 		return v.prefixes
 	}
 	var key [prefixmemory.KeySize]byte
@@ -20,7 +22,7 @@ func (v *vm) remember(limit int) *prefixmemory.Memory {
 		proxywasm.LogWarn("harmony: no prefixes are remembered: " + err.Error())
 		return nil
 	}
-	v.prefixes, v.prefixLimit = prefixmemory.New(limit, &key), limit
+	v.prefixes = prefixmemory.New(limit, &key)
 	return v.prefixes
 }
 

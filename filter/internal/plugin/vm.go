@@ -42,9 +42,8 @@ type vm struct {
 	refusesFirst bool
 	// scratch is shared by all streams of the VM, which runs one callback at a time.
 	scratch exchange.Scratch
-	// prefixes are the remembered beginnings of requests, or nil. prefixLimit is its limit, in bytes.
-	prefixes    *prefixmemory.Memory
-	prefixLimit int
+	// prefixes are the remembered beginnings of requests, or nil.
+	prefixes *prefixmemory.Memory
 	// held counts what the host holds of requests that are still being received.
 	held    held
 	metrics *metrics.Set

@@ -70,6 +70,9 @@ const (
 	leastRecalled = 4 << 10
 	// leastCut is how far two cuts in one request are apart at least, in bytes.
 	leastCut = 16 << 10
+	// maxRest is how much of a body is read at most without what is remembered, and how large what stands beside a
+	// conversation is at most, in bytes. The host keeps the memory for it.
+	maxRest = 2 << 20
 )
 
 // mayRecall reports whether the beginnings of requests for a model may be remembered: where the gateway alone decides
@@ -115,7 +118,7 @@ func (g *generation) forgotten(a *modelRequest, body []byte, h Host) *recall {
 	var ok bool
 	s := r.scratch
 	s.cuts, r.open, closed, ok = a.body.Cuts(s.cuts[:0], g.param(), g.x.gateway.leastCut)
-	if !ok {
+	if !ok || r.open+len(body)-closed > maxRest {
 		return nil
 	}
 	s.rest = append(append(s.rest[:0], body[:r.open]...), body[closed:]...)
@@ -153,9 +156,9 @@ func (g *generation) resume(body []byte, h Host) (action RequestAction, decided 
 	if !ok {
 		return RequestAction{}, false
 	}
-	a, full := g.openRest(rest, body, r, h)
+	a := g.openRest(rest, body, r, h)
 	if a == nil {
-		return RequestAction{Full: full}, full
+		return RequestAction{}, false
 	}
 	read := g.requestReader()
 	if r.kept != nil {
@@ -197,7 +200,7 @@ func (r *recall) reduce(body []byte) (rest []byte, ok bool) {
 		case !first:
 			return nil, false
 		}
-		if at >= len(body) || body[at] == ']' {
+		if at >= len(body) || body[at] == ']' || r.open+len(body)-at > maxRest {
 			return nil, false
 		}
 		r.before = &translate.Past{Leading: r.state[stateLeading] != 0, Left: int(r.state[stateLeft])}
@@ -221,13 +224,13 @@ func (r *recall) appendRest(dst, body []byte, at int) []byte {
 	return append(append(dst, body[at:len(body)-r.match.Rest()]...), "]}"...)
 }
 
-// openRest is [Exchange.open] of the rest of a body. It returns nil if there is any doubt. full reports whether the
-// host lacks the memory for the request.
-func (g *generation) openRest(rest, body []byte, r *recall, h Host) (a *modelRequest, full bool) {
+// openRest is [Exchange.open] of the rest of a body. It returns nil if there is any doubt, also if the host lacks the
+// memory: the request may need less than what is known of it.
+func (g *generation) openRest(rest, body []byte, r *recall, h Host) *modelRequest {
 	e := g.x
 	request, failure := openai.OpenUnnamed(rest, openai.MaxValues)
 	if failure != nil {
-		return nil, false
+		return nil
 	}
 	r.values, r.outside = request.Values, int(r.state[stateOutside])
 	var model *Model
@@ -241,18 +244,14 @@ func (g *generation) openRest(rest, body []byte, r *recall, h Host) (a *modelReq
 	}
 	values := r.values + int(r.state[stateValues])
 	if model == nil || !model.recalls || values > openai.MaxValues {
-		return nil, false
+		return nil
 	}
 	s := r.scratch
 	var closed int
 	var ok bool
 	s.cuts, _, closed, ok = request.Cuts(s.cuts[:0], r.param, e.gateway.leastCut)
-	if !ok || closed+r.less != len(body)-r.match.Rest() {
-		return nil, false
-	}
-	if h.Admit != nil && !h.Admit(memoryFor(len(body), values)) {
-		e.decided = false
-		return nil, true
+	if !ok || closed+r.less != len(body)-r.match.Rest() || h.Admit != nil && !h.Admit(memoryFor(len(body), values)) {
+		return nil
 	}
 	s.cuts = s.cuts[1:] // what it begins with is remembered
 	for i := range s.cuts {
@@ -260,11 +259,11 @@ func (g *generation) openRest(rest, body []byte, r *recall, h Host) (a *modelReq
 	}
 	r.digest(body, r.match.End())
 	e.setModel(model)
-	a = &modelRequest{x: e, model: model, body: request, size: len(rest), context: e.contextOf(model), recall: r}
+	a := &modelRequest{x: e, model: model, body: request, size: len(rest), context: e.contextOf(model), recall: r}
 	if !e.headersForwarded {
 		a.byPrompt = e.alike(model, key)
 	}
-	return a, false
+	return a
 }
 
 // past returns what the translation must know of the remembered part.

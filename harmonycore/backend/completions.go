@@ -15,7 +15,12 @@ func appendPrompt(dst []byte, r *Request) []byte {
 		dst = r.Known(dst)
 	}
 	r.PromptAt = len(dst)
-	return rawjson.AppendLastIDs(dst, r.Prompt)
+	from := 0
+	for i, end := range r.Ends {
+		dst = rawjson.AppendSomeIDs(dst, r.Prompt[from:end])
+		from, r.Ends[i] = end, len(dst)-r.PromptAt
+	}
+	return rawjson.AppendLastIDs(dst, r.Prompt[from:])
 }
 
 // appendSampling appends the parameters that have one number.

@@ -13,6 +13,9 @@ type Request struct {
 	// PromptAt is where the ids of Prompt begin in what AppendRequest has appended to an empty slice. AppendRequest sets
 	// it.
 	PromptAt int
+	// Ends are places in Prompt, in order. AppendRequest replaces each by the size of the ids before it, as they were
+	// written, with a comma behind each.
+	Ends []int
 	// PromptText is the prompt as text, with control tokens spelled. Only a kind that takes text gets it.
 	PromptText []byte
 	// Conversation appends the members of a request that say what is asked, such as messages and tools, each as

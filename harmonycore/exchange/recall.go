@@ -292,8 +292,14 @@ func (r *recall) toolTokens() int {
 	return r.known.Foreign
 }
 
-// ask puts the remembered ids before the prompt.
+// ask puts the remembered ids before the prompt, and asks where the messages end in what is written.
 func (r *recall) ask(asked *backend.Request) {
+	if r == nil {
+		return
+	}
+	if len(r.parts) > 0 {
+		asked.Ends = r.scratch.ends[1:]
+	}
 	if r.resumed() {
 		asked.Known, asked.KnownSize = r.appendKnown, r.known.Size
 	}
@@ -361,7 +367,7 @@ func (r *recall) note(messages []harmony.Message, prompt []uint32, renderer *har
 	s.parts = s.parts[:0]
 	for i := range messages {
 		m, ids := &messages[i], prompt[s.ends[i]:s.ends[i+1]]
-		p := prefixmemory.Part{Size: rawjson.SizeOfIDs(ids), Tokens: len(ids)}
+		p := prefixmemory.Part{Tokens: len(ids)}
 		switch {
 		case isFinal(m):
 			p.Kind = prefixmemory.Lasting
@@ -371,7 +377,7 @@ func (r *recall) note(messages []harmony.Message, prompt []uint32, renderer *har
 				p.Kind |= prefixmemory.Missing
 			}
 		}
-		if len(ids) > 0 && renderer.ToolTokens(ids) > 0 {
+		if renderer.ToolTokens(ids[:min(len(ids), 2)]) > 0 { // by its role
 			p.Kind |= prefixmemory.Foreign
 		}
 		s.parts = append(s.parts, p)
@@ -386,6 +392,10 @@ func (r *recall) remember(t *translate.Request, asked *backend.Request, sent []b
 	}
 	marks := t.Marks()
 	text, first, done := sent[asked.PromptAt:], 0, 0
+	from := 0
+	for i, end := range asked.Ends {
+		r.parts[i].Size, from = end-from, end
+	}
 	if r.resumed() {
 		if r.head != nil {
 			r.match.Keep(r.head)

@@ -15,31 +15,18 @@ const (
 // AppendIDs appends an array of ids: [AppendInt] for each of them, in a fifth of the instructions.
 func AppendIDs(dst []byte, ids []uint32) []byte { return AppendLastIDs(append(dst, '['), ids) }
 
-// SizeOfIDs returns how many bytes ids take in an array, each with a comma behind it.
-func SizeOfIDs(ids []uint32) (n int) {
-	for _, id := range ids {
-		n += sizeOfID(id)
-	}
-	return n
-}
-
-func sizeOfID(id uint32) int {
-	switch {
-	case id < 1000 && id >= 100:
-		return 4
-	case id < 10_000 && id >= 1000:
-		return 5
-	case id < 100_000 && id >= 10_000:
-		return 6
-	case id < 1_000_000 && id >= 100_000:
-		return 7
-	}
-	var room [maxIDSize]byte
-	return putID(unsafe.Pointer(&room), id)
-}
-
 // AppendLastIDs appends the last ids of an array and its end. dst ends with the array's beginning, or with a comma.
 func AppendLastIDs(dst []byte, ids []uint32) []byte {
+	dst = AppendSomeIDs(dst, ids)
+	if dst[len(dst)-1] == ',' {
+		dst[len(dst)-1] = ']'
+		return dst
+	}
+	return append(dst, ']')
+}
+
+// AppendSomeIDs appends ids of an array, each with a comma behind it.
+func AppendSomeIDs(dst []byte, ids []uint32) []byte {
 	for len(ids) > 0 {
 		n := min(len(ids), idsAtOnce)
 		dst = slices.Grow(dst, n*maxIDSize)
@@ -50,11 +37,7 @@ func AppendLastIDs(dst []byte, ids []uint32) []byte {
 		}
 		dst, ids = dst[:size], ids[n:]
 	}
-	if dst[len(dst)-1] == ',' {
-		dst[len(dst)-1] = ']'
-		return dst
-	}
-	return append(dst, ']')
+	return dst
 }
 
 // triples are the numbers of three digits, each with a comma after it.

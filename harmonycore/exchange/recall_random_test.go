@@ -251,9 +251,13 @@ func (c *conversations) reasoning(p *played) string {
 
 // sampledIDs is a call of f with the arguments {} as the model has written it, in other tokens than an encoder's.
 func (c *conversations) sampledIDs(p *played) string {
-	ids := spelledOut("<|channel|>commentary to=functions.f <|constrain|>json<|message|>«{}»<|call|>")
+	return c.sealedIDs(p, "<|channel|>commentary to=functions.f <|constrain|>json<|message|>«{}»<|call|>")
+}
+
+// sealedIDs is the member with the ids of what the model has written.
+func (c *conversations) sealedIDs(p *played, written string) string {
 	var packed []byte
-	for _, id := range ids {
+	for _, id := range spelledOut(written) {
 		for ; id >= 0x80; id >>= 7 {
 			packed = append(packed, byte(id)|0x80)
 		}

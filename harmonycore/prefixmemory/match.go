@@ -1,6 +1,6 @@
 package prefixmemory
 
-// Match is a way from a root to a node. It is valid until the next [Memory.Find].
+// Match is a way from a root to a node. It is valid until the next [Memory.Find], [Memory.Clear] or [Memory.SetLimit].
 type Match struct {
 	m *Memory
 	// n is how many nodes of the memory's path it has, and end where the last of them ends in the body.

@@ -1,10 +1,12 @@
 package exchange
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
 // TestRecallAdmits: a request is refused for the host's memory only if it is without what is remembered, whatever was
@@ -46,6 +48,41 @@ func TestRecallScratch(t *testing.T) {
 		}
 		if got := cap(s.rest); got > 4<<20 {
 			t.Errorf("a body of %d bytes leaves %d bytes", len(body), got)
+		}
+	}
+}
+
+// TestRecallAtLimits: a conversation that reaches a limit of entries, of values or of bytes is sent, and one that
+// exceeds it is refused as it is without a memory.
+func TestRecallAtLimits(t *testing.T) {
+	change := func(o *Options) { o.Models[0].ContextLength = 200_000 }
+	with, without := recallGateway(t, 8<<20, change), recallGateway(t, 0, change)
+	const user = `,{"role":"user","content":"U"}`
+	begun := `{"model":"` + testModel + `","input":[` + user[1:]
+	for _, test := range []struct {
+		name string
+		most int // may come after the first
+		more func(n int) string
+	}{
+		{"entries", openai.MaxEntries - 1, func(n int) string { return strings.Repeat(user, n) }},
+		{"values", openai.MaxValues - 6, func(n int) string {
+			return user[:len(user)-1] + `,"x":[0` + strings.Repeat(",0", n-5) + `]}`
+		}},
+		{"bytes", 1<<20 - len(begun) - len("]}"), func(n int) string { return user + strings.Repeat(" ", n-len(user)) }},
+	} {
+		p, known := &played{responses: true, model: testModel}, test.most/2
+		for _, n := range []int{0, test.most - known - 1, test.most - known, test.most - known + 1} {
+			body := begun + test.more(known)
+			if n > 0 {
+				body += test.more(n)
+			}
+			want, _ := askRecalling(without, nil, p, body+"]}", testNow, false)
+			got, recall := askRecalling(with, nil, p, body+"]}", testNow, false)
+			fits := n <= test.most-known
+			if !reflect.DeepEqual(got, want) || (want.Status == 0) != fits || n > 0 && fits != (recall == RecallHit) {
+				t.Errorf("%s: %d more: %q, %d, %s, want %d, %s", test.name, n, recall, got.Status, got.Reply, want.Status,
+					want.Reply)
+			}
 		}
 	}
 }

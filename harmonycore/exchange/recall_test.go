@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -126,6 +127,55 @@ func TestRecallUntilSealExpires(t *testing.T) {
 		if got.Status != test.status || recall != test.want {
 			t.Errorf("turn %d after %d s: %d, %q, want %d, %q", test.turn+1, test.after, got.Status, recall, test.status,
 				test.want)
+		}
+	}
+}
+
+// TestRecallUntilFirstSealExpires: of the seals of a conversation, the one that expires first counts, also if it was
+// remembered in an earlier turn.
+func TestRecallUntilFirstSealExpires(t *testing.T) {
+	g := recallGateway(t, 1<<20, nil)
+	const begun = testNow + 3_600_000 // not at the end of a day
+	bodies := longConversation(4, func(i int) string {
+		sealed, err := g.options.SealKeys.Seal(nil, []byte("Hm."), seal.Bound{Model: testModel}, begun/1000+int64(100+20*i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf(`{"type":"reasoning","summary":[],"encrypted_content":%q}`, sealed)
+	})
+	p := &played{responses: true, model: testModel}
+	for i, want := range []string{RecallMiss, RecallHit, RecallHit, RecallHit, RecallHit} {
+		got, recall := askRecalling(g, nil, p, bodies[min(i, 3)], begun+int64(i)*1000, false)
+		if got.Status != 0 || recall != want {
+			t.Errorf("turn %d: %d, %q", i+1, got.Status, recall)
+		}
+	}
+	if got, recall := askRecalling(g, nil, p, bodies[3], begun+100_000, false); got.Status != 400 {
+		t.Errorf("after the first seal has expired: %d, %q", got.Status, recall)
+	}
+}
+
+// TestRecallByAPI: what was remembered of a request to one API, or of one that declines the responses service, is not
+// found by the same bytes to another API, or without that header.
+func TestRecallByAPI(t *testing.T) {
+	change := func(o *Options) { o.ResponsesService = contract.ResponsesService{Pool: "service", Stores: true} }
+	with, without := recallGateway(t, 1<<20, change), recallGateway(t, 0, change)
+	declined := []Header{{contract.ServiceHeader, contract.ServiceDeclined}}
+	const chat, items = `"messages":[{"role":"user","content":"A"},{"role":"user","content":"B"}]`,
+		`{"role":"user","content":"C"},{"role":"user","content":"D"}`
+	for _, body := range []string{
+		`{"model":"` + testModel + `",` + chat + `,"input":[` + items + `]}`,
+		`{"model":"` + testModel + `","input":[` + items + `],` + chat + `}`,
+	} {
+		for i, p := range []played{
+			{responses: true, headers: declined}, {responses: true, headers: declined}, {responses: true}, {}, {},
+			{responses: true}, {responses: true, headers: declined},
+		} {
+			p.model = testModel
+			want, _ := askRecalling(without, nil, &p, body, testNow, false)
+			if got, recall := askRecalling(with, nil, &p, body, testNow, false); !reflect.DeepEqual(got, want) {
+				t.Errorf("request %d (%s):\n%s", i+1, recall, difference(got, want))
+			}
 		}
 	}
 }

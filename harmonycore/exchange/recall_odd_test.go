@@ -37,6 +37,7 @@ var oddItems = []string{
 	resultOf("function_call_output", "b"),
 	resultOf("custom_tool_call_output", "a"),
 	`{"type":"function_call","call_id":"b","name":"python","arguments":"1"}`,
+	`{"type":"function_call","call_id":"a","name":"browser.search","arguments":"{}"}`,
 	`{"type":"web_search_call","action":{"query":"q"}}`, `{"type":"web_search_call"}`, `{"type":"mcp_list_tools"}`,
 	`{"type":"mcp_call","name":"m","arguments":"{}","output":"o"}`,
 	`{"type":"local_shell_call","call_id":"b","action":{"command":["ls"]}}`,
@@ -74,7 +75,7 @@ func toolCalls(calls string) string {
 
 // oddHeads stand before and behind the conversation.
 var oddHeads = [][2]string{
-	{``, ``}, {`"tools":[{"type":"code_interpreter","container":{"type":"auto"}}],`, ``},
+	{``, ``}, {`"tools":[{"type":"builtin","name":"python"},{"type":"builtin","name":"browser"}],`, ``},
 	{`"tools":[{"type":"function","name":"f"},{"type":"namespace","name":"n",` +
 		`"tools":[{"type":"function","name":"f"}]}],`, ``},
 	{`"tools":[{"type":"function","function":{"name":"f"}}],"n":3,`, `,"thinking_token_budget":5,"user":"u","stop":"a"`},

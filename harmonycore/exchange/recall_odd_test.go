@@ -91,25 +91,31 @@ func TestRecallOfOddItems(t *testing.T) {
 		if k, _ := backend.Named(kind); k.Facts().Conversations || k.Facts().TextPrompts {
 			continue
 		}
-		change := func(o *Options) { o.Models[0].Server, o.Models[0].ContextLength = kind, 400 }
+		change := func(o *Options) { o.Models[0].Server, o.Models[0].ContextLength = kind, 1500 }
 		with, without := recallGateway(t, 4<<20, change), recallGateway(t, 0, change)
 		with.leastCut = 1
 		var scratches [2]Scratch
-		begun, hits := make(map[bool][][]string), 0
+		type conversation struct {
+			head  [2]string
+			items []string
+		}
+		begun, hits := make(map[bool][]conversation), 0
 		for range 400 {
 			p := &played{responses: rng.IntN(2) == 0, model: testModel}
 			name, elements := "messages", oddMessages
 			if p.responses {
 				name, elements = "input", oddItems
 			}
-			var items []string
+			items, head := []string(nil), oddHeads[rng.IntN(len(oddHeads))]
 			if all := begun[p.responses]; len(all) > 0 && rng.IntN(8) > 0 {
-				items = append(items, all[rng.IntN(len(all))]...)
+				known := all[rng.IntN(len(all))]
+				if items = append(items, known.items...); rng.IntN(8) > 0 {
+					head = known.head
+				}
 			}
 			for range 1 + rng.IntN(3) {
 				items = append(items, elements[rng.IntN(len(elements))])
 			}
-			head := oddHeads[rng.IntN(len(oddHeads))]
 			space := strings.Repeat(" ", rng.IntN(2))
 			body := fmt.Sprintf(`%s{"model":%q,%s%q:%[1]s[%[1]s%[5]s%[1]s]%[6]s}%[1]s`, space, testModel, head[0], name,
 				strings.Join(items, space+","+space), head[1])
@@ -122,7 +128,7 @@ func TestRecallOfOddItems(t *testing.T) {
 				hits++
 			}
 			if want.Status == 0 {
-				begun[p.responses] = append(begun[p.responses], items)
+				begun[p.responses] = append(begun[p.responses], conversation{head, items})
 			}
 		}
 		if hits < 40 {

@@ -126,7 +126,7 @@ func TestGateway(t *testing.T) {
 	}
 	group.Wait()
 	w := f.witness(t)
-	books := f.replicas[1].awaitBooks(t, w.used)
+	books := f.replicas[1].awaitBooks(t, w.used, 0)
 	t.Logf("%d requests on two Envoys: %d clients have left, %d were refused, %d failed in other ways, of which no "+
 		"server had accepted %d", sent.Load(), left.Load(), w.refused, w.failed, w.unserved)
 	t.Logf("reserved %d + beyond it %d + without it %d = used %d + refunded %d + lost %d (of %d requests)", books.Reserved,

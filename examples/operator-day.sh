@@ -329,7 +329,7 @@ end misnamed
 heading 'Pools, each with a server that answers 200 and fails before its first token, in a fleet and in harmony up'
 # The ways to fail, and how the log says it.
 ways=(dies drains empty hangs)
-declare -A words=([dies]='broken off' [drains]=aborted [empty]=empty [hangs]=silent)
+declare -A words=([dies]='broken off' [drains]=empty [empty]=empty [hangs]=silent)
 printf '{"match":"hello","tokens":[],"finish":"abort"}\n' >"$logs/drains.jsonl" # a vLLM with --shutdown-timeout
 sim well 127.0.0.1:0 gpt-oss-120b
 well="$url"

@@ -37,7 +37,7 @@ func TestOperatorDay(t *testing.T) {
 		`it refuses the authorization "vllm-key"`, `"code":"server_refused_credentials"`, `"code":"server_path_not_found"`,
 		"harmony probe http://", "1 of 3 servers refuse all requests", "DOES NOT WORK: connection refused", "expires on",
 		"after the next start there are 4, of two gateways", "removed 1 response", "clients with keys need --client NAME",
-		"has failed before its first token: aborted", "has failed before its first token: silent",
+		"has failed before its first token: empty", "has failed before its first token: silent",
 		"has failed before its first token: the client got 502",
 		"answers of its servers have failed before the first token", `harmony_failed_attempts_total{pool="hangs"}`,
 		"gpt-oss-120b has a context of 4096 tokens", "WARNING: context_length of gpt-oss-120b is 131072",

@@ -104,7 +104,7 @@ const (
 // MaxLimit is the largest limit of a [Memory], in bytes.
 const MaxLimit = 64 << 20
 
-// New returns a memory of at most limit bytes. key is random, and known to nobody else.
+// New returns a memory of at most limit bytes. key is random and secret.
 func New(limit int, key *[KeySize]byte) *Memory {
 	m := &Memory{hasher: newHasher(key)}
 	m.SetLimit(limit)
@@ -168,7 +168,7 @@ func (m *Memory) Nodes() int {
 	return n
 }
 
-// search is the looking for one body. Hashing is bounded: whoever sends many bodies that nearly agree makes no request
+// search looks for one body. Hashing is bounded, so a client that sends many bodies which nearly agree makes no request
 // slow.
 type search struct {
 	m    *Memory

@@ -86,6 +86,8 @@ type generation struct {
 	forwarded int64
 	// memory has what the Body of an action lies in.
 	memory *Scratch
+	// recall is what is known of the request's beginning, and for whom. It is nil if nothing is to be remembered.
+	recall *recall
 	// divided is nil if the servers that write the answer read the prompt too.
 	divided *divided
 }

@@ -103,15 +103,17 @@ func (g *generation) recallFor(body []byte, h Host) *recall {
 	return r
 }
 
+// fresh returns a recall of which nothing is known, for the same request.
+func (r *recall) fresh() *recall {
+	return &recall{memory: r.memory, scratch: r.scratch, now: r.now, param: r.param, owner: r.owner}
+}
+
 // forgotten returns what is to be remembered of a request that is read as a whole, or nil.
 func (g *generation) forgotten(a *modelRequest, body []byte, h Host) *recall {
-	if !a.model.recalls {
+	if g.recall == nil || !a.model.recalls {
 		return nil
 	}
-	r := g.recallFor(body, h)
-	if r == nil {
-		return nil
-	}
+	r := g.recall.fresh()
 	g.x.report.Recall = RecallMiss
 	r.match = r.memory.None()
 	var closed int
@@ -148,7 +150,7 @@ func (r *recall) digest(body []byte, from int) {
 // Then nothing has changed.
 func (g *generation) resume(body []byte, h Host) (action RequestAction, decided bool) {
 	r := g.recallFor(body, h)
-	if r == nil {
+	if g.recall = r; r == nil {
 		return RequestAction{}, false
 	}
 	r.match = r.memory.Find(r.owner, body)

@@ -70,10 +70,10 @@ func TestDefaults(t *testing.T) {
 	}
 	want := &contract.Config{Schema: 1, Mode: contract.ModeFull, BodyLimit: contract.DefaultBodyLimit,
 		StallTimeoutMS: contract.DefaultStallTimeoutMS, MemoryLimit: contract.DefaultMemoryLimit,
-		ReasoningRatioAlert: contract.DefaultReasoningAlert,
-		Seal:                contract.Seal{LifetimeS: contract.DefaultSealLifetimeS},
-		Settings:            contract.Settings{HostedTools: contract.HostedToolsIgnore},
-		Models:              []contract.Model{contract.DefaultModel("m")}}
+		PrefixMemory: contract.DefaultPrefixMemory, ReasoningRatioAlert: contract.DefaultReasoningAlert,
+		Seal:     contract.Seal{LifetimeS: contract.DefaultSealLifetimeS},
+		Settings: contract.Settings{HostedTools: contract.HostedToolsIgnore},
+		Models:   []contract.Model{contract.DefaultModel("m")}}
 	if !reflect.DeepEqual(c, want) {
 		t.Fatalf("got %+v", c)
 	}

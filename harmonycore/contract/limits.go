@@ -6,7 +6,7 @@ const (
 	DefaultBodyLimit      = 16 << 20
 	DefaultStallTimeoutMS = 300_000
 	DefaultMemoryLimit    = 256 << 20
-	DefaultPrefixMemory   = 0
+	DefaultPrefixMemory   = 8 << 20
 	DefaultReasoningAlert = 0.9
 	DefaultSealLifetimeS  = 30 * 24 * 3600
 	DefaultExpectedAnswer = 4096

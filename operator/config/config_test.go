@@ -80,6 +80,7 @@ func TestParseWhole(t *testing.T) {
 	want := contract.Config{
 		Schema: 1, Mode: "reduced", Passthrough: true, BodyLimit: 4 << 20, StallTimeoutMS: 90_000,
 		MemoryLimit:         contract.DefaultMemoryLimit,
+		PrefixMemory:        contract.DefaultPrefixMemory,
 		ReasoningRatioAlert: 0.75,
 		Seal:                contract.Seal{LifetimeS: 3600, TenantHeader: "x-tenant"},
 		Settings:            contract.Settings{HostedTools: contract.HostedToolsRefuse},
@@ -119,10 +120,11 @@ func TestDefaults(t *testing.T) {
 	}
 	want := contract.Config{
 		Schema: 1, Mode: contract.ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: contract.DefaultStallTimeoutMS,
-		MemoryLimit: contract.DefaultMemoryLimit, ReasoningRatioAlert: contract.DefaultReasoningAlert,
-		Seal:     contract.Seal{LifetimeS: contract.DefaultSealLifetimeS},
-		Settings: contract.Settings{HostedTools: contract.HostedToolsIgnore},
-		Models:   []contract.Model{contract.DefaultModel("m")},
+		MemoryLimit: contract.DefaultMemoryLimit, PrefixMemory: contract.DefaultPrefixMemory,
+		ReasoningRatioAlert: contract.DefaultReasoningAlert,
+		Seal:                contract.Seal{LifetimeS: contract.DefaultSealLifetimeS},
+		Settings:            contract.Settings{HostedTools: contract.HostedToolsIgnore},
+		Models:              []contract.Model{contract.DefaultModel("m")},
 	}
 	if got, want := string(filterconfig.AppendJSON(nil, c.Filter())),
 		string(filterconfig.AppendJSON(nil, &want)); got != want {

@@ -3,7 +3,7 @@
 package books
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,14 +26,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// fleet is two Envoys of a control plane with the shipped filter, and the replicas that they ask.
+// fleet is two Envoys with the shipped filter, and the replicas that they ask.
 type fleet struct {
 	redis     *lab.Redis
 	replicas  []*replica
 	servers   []*sim.Server
 	envoys    []*envoy.Process
 	addresses []string
-	log       string // the access log of both
+	logs      []string // the access log of each
 }
 
 // keyOf returns the key of a client.
@@ -42,7 +42,7 @@ func keyOf(client string) string { return "sk-harmony-" + client }
 // startFleet starts a fleet. limits are the settings of limits beside the replicas' addresses.
 func startFleet(t *testing.T, keys map[string]string, limits string) *fleet {
 	t.Helper()
-	f := &fleet{redis: lab.StartRedis(t), log: filepath.Join(t.TempDir(), "access.log")}
+	f := &fleet{redis: lab.StartRedis(t)}
 	var text strings.Builder
 	text.WriteString("clients:\n")
 	for name, limits := range keys {
@@ -58,16 +58,17 @@ func startFleet(t *testing.T, keys map[string]string, limits string) *fleet {
 		s, url := lab.RunSim(t, sim.Options{TokensPerSecond: 2000, Keep: bookedRequests})
 		f.servers, servers = append(f.servers, s), append(servers, "vllm="+url)
 	}
-	plane := lab.FreeAddress(t)
-	config := lab.WriteConfig(t, fmt.Sprintf("listen: 127.0.0.1:0\naccess_log: %s\nclients: {keys_file: %s}\n"+
-		"limits: {urls: ['%s'], timeout: 20s%s}\nmodels: [{name: %s, servers: ['%s']}]\n", f.log, file,
-		strings.Join(urls, "', '"), limits,
-		lab.Model, strings.Join(servers, "', '")))
-	lab.RunHarmony(t, nil, "controlplane", "--config", config, "--listen", plane, "--status", lab.FreeAddress(t),
-		"--state", "none", "--wasm", lab.Tool(t, "HARMONY_WASM")).Announced(t, `serving Envoys on (\S+)`)
 	for i := range 2 {
+		// Each Envoy has a control plane of its own, for an access log of its own: Envoy writes a line in pieces, between
+		// which another Envoy's line may come.
+		log, plane := filepath.Join(t.TempDir(), "access.log"), lab.FreeAddress(t)
+		config := lab.WriteConfig(t, fmt.Sprintf("listen: 127.0.0.1:0\naccess_log: %s\nclients: {keys_file: %s}\n"+
+			"limits: {urls: ['%s'], timeout: 20s%s}\nmodels: [{name: %s, servers: ['%s']}]\n", log, file,
+			strings.Join(urls, "', '"), limits, lab.Model, strings.Join(servers, "', '")))
+		lab.RunHarmony(t, nil, "controlplane", "--config", config, "--listen", plane, "--status", lab.FreeAddress(t),
+			"--state", "none", "--wasm", lab.Tool(t, "HARMONY_WASM")).Announced(t, `serving Envoys on (\S+)`)
 		one, address := lab.StartEdge(t, lab.EdgeBootstrap(t, plane, fmt.Sprint("edge-", i)))
-		f.envoys, f.addresses = append(f.envoys, one), append(f.addresses, address)
+		f.envoys, f.addresses, f.logs = append(f.envoys, one), append(f.addresses, address), append(f.logs, log)
 	}
 	return f
 }
@@ -165,7 +166,7 @@ type told struct {
 	answers map[string]counted
 }
 
-// witness reads the access log when all lines are there.
+// witness reads the access logs when all lines are there.
 func (f *fleet) witness(t *testing.T) (w told) {
 	t.Helper()
 	until(t, "the access log has all lines", func() bool {
@@ -174,17 +175,25 @@ func (f *fleet) witness(t *testing.T) (w told) {
 		for _, e := range f.envoys {
 			got += requestsOf(t, e, "harmony")
 		}
-		file, err := os.Open(f.log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		for lines := bufio.NewScanner(file); lines.Scan(); {
-			w.add(t, lines.Bytes())
+		for _, path := range f.logs {
+			for _, line := range wholeLines(t, path) {
+				w.add(t, line)
+			}
 		}
 		return w.lines == got
 	})
 	return w
+}
+
+// wholeLines returns the lines of a log. The last one, of which only a part may be written, is left out.
+func wholeLines(t *testing.T, path string) [][]byte {
+	t.Helper()
+	log, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.Split(log, []byte("\n"))
+	return lines[:len(lines)-1]
 }
 
 func (w *told) add(t *testing.T, line []byte) {

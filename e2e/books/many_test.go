@@ -3,14 +3,12 @@
 package books
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -145,16 +143,10 @@ func witness(t *testing.T, proxies []proxy) (w said) {
 		var got int64
 		for _, p := range proxies {
 			got += p.requests(t)
-			f, err := os.Open(p.log)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			for lines := bufio.NewScanner(f); lines.Scan(); {
-				w.add(t, strings.Fields(lines.Text()))
+			for _, line := range wholeLines(t, p.log) {
+				w.add(t, strings.Fields(string(line)))
 			}
 		}
-
 		return w.lines == got
 	})
 	return w

@@ -90,8 +90,8 @@ func newGateway(t *testing.T, wasm string, l *load, profile bool) *gateway {
 		options = append(options,
 			filtertest.Environment(map[string]string{contract.SealKeysVariable: agents.SealKeys}))
 	}
-	if l.remembers {
-		settings += fmt.Sprintf(`"prefix_memory":%d,`, 8<<20)
+	if l.session && !l.remembers {
+		settings += `"prefix_memory":0,`
 	}
 	g.host = filtertest.New(t, wasm, `{"schema":1,`+settings+`"models":[{"name":"`+lab.Model+`","server":"`+kind+`"`+
 		routing+`}]}`, options...)

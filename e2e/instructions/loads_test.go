@@ -23,7 +23,7 @@ type load struct {
 	alike bool
 	// session reports whether there are keys that seal, and a context for the longest prompt of a session.
 	session bool
-	// remembers reports whether the VM has a memory of prefixes.
+	// remembers reports whether the VM of a session has a memory of prefixes. Other loads have one.
 	remembers bool
 	// whole reports whether it takes seconds. Then only make instructions counts it.
 	whole bool

@@ -13,9 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/rustfrontend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/operator/config"
-	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // variant is what a session passes through.
@@ -147,13 +145,11 @@ func (g *gateways) startEnvoy(v variant, workers int) (*gateway, error) {
 	return &gateway{url: host.URL, pid: host.Process.PID(), stop: host.Stop}, nil
 }
 
-// startFrontEnd starts vLLM's Rust front end, which renders Chat itself. It generates nothing here.
+// startFrontEnd starts vLLM's Rust front end, which renders Chat itself, and nothing else.
 func (g *gateways) startFrontEnd(path string) error {
-	engine := sim.New(sim.Options{Models: []string{model}, AnyPrompt: true, MaxModelLen: contextLength,
-		Script: sim.NewScript(sim.Line{Tokens: o200k.Tokenizer().AppendEncodeSpecial(nil, "<|return|>")})})
 	f, err := rustfrontend.Start(context.Background(), rustfrontend.Options{
 		Path: path, Models: []string{model}, ContextLength: contextLength,
-		Model: func() *sim.Server { return engine }, ReadyTimeout: 2 * time.Minute,
+		ReadyTimeout: 2 * time.Minute, RendersOnly: true,
 	})
 	if err != nil {
 		return err

@@ -3,12 +3,14 @@ package rustfrontend
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -29,6 +31,8 @@ type Options struct {
 	Model func() *sim.Server
 	// ReadyTimeout is how long it may take to serve.
 	ReadyTimeout time.Duration
+	// RendersOnly starts vLLM's renderer, which has no engine: /v1/chat/completions/render answers the ids of a prompt.
+	RendersOnly bool
 }
 
 // FrontEnd is a running front end with its engine.
@@ -66,6 +70,9 @@ func (f *FrontEnd) start(ctx context.Context, o Options) error {
 	if err := writeVocabulary(f.folder, o200k.Tokenizer()); err != nil {
 		return err
 	}
+	if o.RendersOnly {
+		return f.startRenderer(ctx, o)
+	}
 	// The process that starts the front end opens its listeners and passes them on.
 	web, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -92,8 +99,53 @@ func (f *FrontEnd) start(ctx context.Context, o Options) error {
 		return err
 	}
 	// The first of the files is number 3.
-	cmd := exec.Command(o.Path, "frontend", "--listen-fd", "3", "--input-listener-fd", "4", "--output-listener-fd", "5",
-		"--args-json", string(args))
+	if err := f.run(o.Path, files, "frontend", "--listen-fd", "3", "--input-listener-fd", "4", "--output-listener-fd", "5",
+		"--args-json", string(args)); err != nil {
+		return err
+	}
+	if f.engine, err = connect("unix", input, output, o.ContextLength, o.Model); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.ReadyTimeout)
+	defer cancel()
+	return f.awaitHealth(ctx)
+}
+
+// startRenderer starts the renderer. It opens its listener itself, on a port that was free a moment ago.
+func (f *FrontEnd) startRenderer(ctx context.Context, o Options) error {
+	web, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	f.URL = "http://" + web.Addr().String()
+	port := strconv.Itoa(web.Addr().(*net.TCPAddr).Port)
+	if err := web.Close(); err != nil {
+		return err
+	}
+	if err := f.run(o.Path, nil, append([]string{"render", f.folder, "--port", port, "--max-model-len",
+		strconv.Itoa(o.ContextLength), "--served-model-name"}, o.Models...)...); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.ReadyTimeout)
+	defer cancel()
+	for {
+		if err := f.awaitHealth(ctx); err == nil || !errors.Is(err, syscall.ECONNREFUSED) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(healthInterval):
+		}
+	}
+}
+
+// healthInterval is how often a renderer that does not listen yet is asked whether it is healthy.
+const healthInterval = 20 * time.Millisecond
+
+// run starts the program with these files.
+func (f *FrontEnd) run(path string, files []*os.File, args ...string) error {
+	cmd := exec.Command(path, args...)
 	cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = files, &f.log, &f.log
 	cmd.Env = append(os.Environ(), "TIKTOKEN_ENCODINGS_BASE="+f.folder)
 	if err := cmd.Start(); err != nil {
@@ -104,12 +156,7 @@ func (f *FrontEnd) start(ctx context.Context, o Options) error {
 		_ = cmd.Wait() // its log has the cause
 		close(f.ended)
 	}()
-	if f.engine, err = connect("unix", input, output, o.ContextLength, o.Model); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, o.ReadyTimeout)
-	defer cancel()
-	return f.awaitHealth(ctx)
+	return nil
 }
 
 // inherited returns the listeners as files for a child. The engine's are Unix sockets.

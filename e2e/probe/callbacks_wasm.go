@@ -90,7 +90,11 @@ func onLog(id uint32) { anyone(id).run("", 0, "log") }
 
 //export proxy_on_delete
 func onDelete(id uint32) {
-	anyone(id).run("", 0, "delete")
+	o := anyone(id)
+	o.run("", 0, "delete")
+	if !o.root {
+		o.log("deleted") // nothing follows of it
+	}
 	delete(vm.streams, id)
 	vm.gone = id
 }

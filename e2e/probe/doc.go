@@ -17,7 +17,7 @@
 //	reqh reqb reqt resph respb respt    the six callbacks of a stream; reqb2 is the second call only
 //	reqend respend                      the callback with end_of_stream
 //	tick callout                        see the commands wake and callout; they are counted too
-//	done log delete                     the end of a stream
+//	done log delete                     the end of a stream; the probe logs "deleted" behind the last one's steps
 //	vmstart configure tick queue        callbacks of the plugin, in its configuration
 //
 // # Commands

@@ -45,6 +45,10 @@ func (b *board) log(line string) {
 	}
 	id, rest, _ := strings.Cut(text, " ")
 	switch rule, request, ok := strings.Cut(id, "/"); {
+	case rest == "deleted": // an event only: every stream's log would end with it
+		if rule == b.rule {
+			b.post(request, rest)
+		}
 	case !ok:
 		b.post("!"+id, rest)
 	case rule == b.rule:

@@ -34,7 +34,7 @@ func (c *clientSide) settle() {
 	if slices.Contains(c.run.rule.lost, c.m.id) {
 		return
 	}
-	if err := c.run.board.wait(c.m.id, "delete"); err != nil {
+	if err := c.run.board.wait(c.m.id, "deleted"); err != nil {
 		c.run.faults.add(err)
 	}
 }

@@ -6,7 +6,7 @@
 //	core                             the tokenizer, Harmony's renderer and parser, beside their peers
 //	routingsim capacity              a simulation of routing; the tables of docs/capacity.md
 //	workload                         the conversations that routing and routingsim play
-//	chart                            what the pictures of docs/bench have in common
+//	chart command                    what the pictures of docs/bench have in common, and the programs
 //
 // They write docs/bench and docs/capacity.md. They know the program from outside, as e2e does, and the core.
 package bench

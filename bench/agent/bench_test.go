@@ -16,7 +16,7 @@ func TestBench(t *testing.T) {
 	lab.Tool(t, "HARMONY_WASM")
 	folder := t.TempDir()
 	o := options{rounds: 1, sessions: 1, memory: 4 << 20, loads: "^(Responses|first turns)$", out: folder}
-	if err := run(o); err != nil {
+	if err := run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile(filepath.Join(folder, "agent-turns.md"))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/bench/command"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/agents"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
@@ -66,7 +67,7 @@ func startGateways(s *server, selected []load, o options) (*gateways, error) {
 			if g.running[v][l.workers] != nil {
 				continue
 			}
-			progress("starts %s, workers: %d", v, l.workers)
+			command.Progress("starts %s, workers: %d", v, l.workers)
 			running, err := g.startEnvoy(v, l.workers)
 			if err != nil {
 				g.stop()
@@ -76,7 +77,7 @@ func startGateways(s *server, selected []load, o options) (*gateways, error) {
 		}
 	}
 	if _, err := os.Stat(o.frontEnd); err != nil {
-		progress("without vllm-rs: %v", err)
+		command.Progress("without vllm-rs: %v", err)
 	} else if err := g.startFrontEnd(o.frontEnd); err != nil {
 		g.stop()
 		return nil, err

@@ -11,15 +11,12 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/signal"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/bench/command"
 	"github.com/harmonyedge/harmonyedge/e2e/agents"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
@@ -46,22 +43,15 @@ func main() {
 	flag.StringVar(&o.out, "out", "", "write agent-turns.md into this `folder` too")
 	flag.Var(&o.memory, "prefix-memory", "a `size`: the prefix_memory of this build; 0 is none")
 	list := flag.Bool("list", false, "list the loads, and measure nothing")
-	flag.Parse()
-	err := errors.New("there are no arguments beside flags")
-	switch {
-	case flag.NArg() > 0:
-	case *list:
-		err = nil
+	command.Main("bench-agent", func(ctx context.Context) error {
+		if !*list {
+			return run(ctx, o)
+		}
 		for _, l := range loads() {
 			fmt.Printf("%-30s %s\n", l.name, l.about)
 		}
-	default:
-		err = run(o)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-agent:", err)
-		os.Exit(1)
-	}
+		return nil
+	})
 }
 
 // family returns the family whose sessions are played.
@@ -89,9 +79,7 @@ type key struct {
 	variant variant
 }
 
-func run(o options) error {
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer cancel()
+func run(ctx context.Context, o options) error {
 	byName, err := regexp.Compile(o.loads)
 	if err != nil {
 		return err
@@ -122,7 +110,7 @@ func (b *bench) rounds(ctx context.Context) error {
 	start := time.Now()
 	for round := range b.options.rounds {
 		for _, l := range b.loads {
-			progress("%4.0f s  round %d: %s", time.Since(start).Seconds(), round+1, l.name)
+			command.Progress("%4.0f s  round %d: %s", time.Since(start).Seconds(), round+1, l.name)
 			turns := b.gateways.variants(l)
 			rand.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
 			plays := l.plays(b.options.family(), b.options.seed+uint64(round))
@@ -142,7 +130,7 @@ func (b *bench) rounds(ctx context.Context) error {
 		return nil
 	}
 	for _, v := range []variant{older, this} {
-		progress("%4.0f s  memory: %s", time.Since(start).Seconds(), v)
+		command.Progress("%4.0f s  memory: %s", time.Since(start).Seconds(), v)
 		if err := b.measureMemory(ctx, v); err != nil {
 			return fmt.Errorf("memory, %s: %w", v, err)
 		}
@@ -150,19 +138,11 @@ func (b *bench) rounds(ctx context.Context) error {
 	return nil
 }
 
-// progress tells a person who waits what is done.
-func progress(format string, values ...any) { fmt.Fprintf(os.Stderr, format+"\n", values...) }
-
 // report prints the tables, and writes the page if it is wanted.
 func (b *bench) report() error {
 	var text strings.Builder
 	b.write(&text)
-	fmt.Print(text.String())
-	if b.options.out == "" {
-		return nil
-	}
-	if err := os.MkdirAll(b.options.out, 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(b.options.out, "agent-turns.md"), []byte(b.page(text.String())), 0o644)
+	return command.Publish(text.String(), b.options.out, func() []command.File {
+		return []command.File{{Name: "agent-turns.md", Data: []byte(b.page(text.String()))}}
+	})
 }

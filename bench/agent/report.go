@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/bench/command"
 	"github.com/harmonyedge/harmonyedge/bench/stats"
 	"github.com/harmonyedge/harmonyedge/e2e/agents"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
@@ -122,7 +123,7 @@ func (b *bench) writeLoad(out io.Writer, l load) {
 		rows = append(rows, row)
 	}
 	if len(rows) > 0 {
-		fmt.Fprintf(out, "## %s\n\n%s. Rounds: %d.\n\n", capital(l.name), capital(l.about),
+		fmt.Fprintf(out, "## %s\n\n%s. Rounds: %d.\n\n", command.Capital(l.name), command.Capital(l.about),
 			len(b.samples[key{l.name, this}]))
 		lab.WriteTable(out, head, rows)
 	}
@@ -180,6 +181,3 @@ func (b *bench) held() string {
 	}
 	return ", none of which the gateway was tuned on"
 }
-
-// capital returns a text with a capital at its beginning.
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -15,10 +15,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
-	"syscall"
+
+	"github.com/harmonyedge/harmonyedge/bench/command"
 )
 
 // options are the flags.
@@ -35,17 +35,7 @@ func main() {
 	flag.IntVar(&o.turns, "turns", 43, "`turns` of a loop; 0 plays none, and writes the page of what was measured before")
 	flag.StringVar(&o.results, "results", "build/bench/agent-loops", "`folder` of what was measured, an engine a file")
 	flag.StringVar(&o.out, "out", "", "write agent-loops.md and its picture into this `folder` too")
-	flag.Parse()
-	err := errors.New("there are no arguments beside flags")
-	if flag.NArg() == 0 {
-		ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		defer cancel()
-		err = run(ctx, o)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "agent-loops:", err)
-		os.Exit(1)
-	}
+	command.Main("agent-loops", func(ctx context.Context) error { return run(ctx, o) })
 }
 
 func run(ctx context.Context, o options) error {
@@ -60,13 +50,9 @@ func run(ctx context.Context, o options) error {
 	}
 	var page bytes.Buffer
 	write(&page, all)
-	if _, err := os.Stdout.Write(page.Bytes()); err != nil || o.out == "" {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(o.out, "agent-loops.svg"), plot(all), 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(o.out, "agent-loops.md"), page.Bytes(), 0o644)
+	return command.Publish(page.String(), o.out, func() []command.File {
+		return []command.File{{Name: "agent-loops.svg", Data: plot(all)}, {Name: "agent-loops.md", Data: page.Bytes()}}
+	})
 }
 
 // play measures the engines.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/bench/command"
 	"github.com/harmonyedge/harmonyedge/envoy"
 )
 
@@ -67,7 +68,7 @@ func run(o options) error {
 		if !onlyRows.MatchString(r.name) {
 			continue
 		}
-		progress("%4.0f s  %s: %s", time.Since(start).Seconds(), r.group, r.name)
+		command.Progress("%4.0f s  %s: %s", time.Since(start).Seconds(), r.group, r.name)
 		in := columnsOf(r.group, columns)
 		cells, err := measure(r, in, o.rounds)
 		if err != nil {

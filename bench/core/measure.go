@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 )
 
@@ -145,6 +144,3 @@ func (c *cell) recordFailure(err error, where string) error {
 	}
 	return err
 }
-
-// progress prints a line for the person who waits.
-func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

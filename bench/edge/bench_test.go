@@ -18,16 +18,16 @@ func TestBench(t *testing.T) {
 	folder := t.TempDir()
 	o := options{rounds: 1, most: 1, loads: "paced|full|small|prompt 100$|neighbours|idle", variants: "^[^v]",
 		streams: 2, rate: 200, window: 200 * time.Millisecond, idle: 2, out: folder}
-	if err := run(o); err != nil {
+	if err := run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	o.loads, o.variants, o.tap = "^(paced|small)$", "^chat( tap .*)?$", true
-	if err := run(o); err != nil {
+	if err := run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	o.tap = false
 	o.loads, o.variants, o.crowds = ".", "^(none|chat)$", []crowd{{2, 4}}
-	if err := run(o); err != nil {
+	if err := run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"edge.md", "edge.svg", "workers.md", "tap.md"} {

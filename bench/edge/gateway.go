@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/bench/command"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/rustfrontend"
@@ -64,7 +65,7 @@ func startGateways(s *servers, names []string, o options) (*gateways, error) {
 		}
 	}
 	for _, name := range names {
-		progress("starts %s", name)
+		command.Progress("starts %s", name)
 		if name == rustFrontEnd {
 			g.running[name], err = g.startFrontEnd(o.frontEnd)
 		} else {

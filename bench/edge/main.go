@@ -12,13 +12,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/signal"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/harmonyedge/harmonyedge/bench/command"
 )
 
 func main() {
@@ -42,20 +41,13 @@ func main() {
 	flag.StringVar(&o.out, "out", "", "write edge.md and edge.svg, or workers.md or tap.md, into this `folder` too")
 	flag.BoolVar(&o.tap, "tap", false, "measure the filter with a recorder of requests too")
 	list := flag.Bool("list", false, "list loads and variants, and measure nothing")
-	flag.Parse()
-	err := errors.New("there are no arguments beside flags")
-	switch {
-	case flag.NArg() > 0:
-	case *list:
-		err = nil
-		o.list()
-	default:
-		err = run(o)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-edge:", err)
-		os.Exit(1)
-	}
+	command.Main("bench-edge", func(ctx context.Context) error {
+		if *list {
+			o.list()
+			return nil
+		}
+		return run(ctx, o)
+	})
 }
 
 type options struct {
@@ -101,9 +93,7 @@ type result struct {
 	rounds  int
 }
 
-func run(o options) error {
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer cancel()
+func run(ctx context.Context, o options) error {
 	b := &bench{options: o}
 	selected, err := b.choose()
 	if err != nil {
@@ -137,7 +127,7 @@ func (b *bench) choose() ([]load, error) {
 	}
 	all := b.options.variantsOf()
 	if _, err := os.Stat(b.options.frontEnd); err != nil {
-		progress("without %s: %v", rustFrontEnd, err)
+		command.Progress("without %s: %v", rustFrontEnd, err)
 		all = slices.DeleteFunc(all, func(v *variant) bool { return v.through == rustFrontEnd })
 	}
 	b.variants, err = chosen(all, byVariant.MatchString)
@@ -211,7 +201,7 @@ func (b *bench) rounds(ctx context.Context) error {
 				continue
 			}
 			going++
-			progress("%4.0f s  round %d: %s", time.Since(start).Seconds(), round, r.load.name)
+			command.Progress("%4.0f s  round %d: %s", time.Since(start).Seconds(), round, r.load.name)
 			if err := b.round(ctx, r); err != nil {
 				return err
 			}
@@ -241,27 +231,20 @@ func (b *bench) round(ctx context.Context, r *result) error {
 	return nil
 }
 
-// progress tells a person who waits what is done.
-func progress(format string, values ...any) { fmt.Fprintf(os.Stderr, format+"\n", values...) }
-
 // report prints the tables, and writes page and plot if they are wanted.
 func (b *bench) report() error {
 	var text strings.Builder
 	b.write(&text)
-	fmt.Print(text.String())
-	if b.options.out == "" {
-		return nil
+	return command.Publish(text.String(), b.options.out, func() []command.File { return b.files(text.String()) })
+}
+
+// files returns what is written of a run with these tables.
+func (b *bench) files(tables string) []command.File {
+	switch {
+	case len(b.options.crowds) > 0:
+		return []command.File{{Name: "workers.md", Data: []byte(crowdsPage(tables))}}
+	case b.options.tap:
+		return []command.File{{Name: "tap.md", Data: []byte(tapPage(tables))}}
 	}
-	if err := os.MkdirAll(b.options.out, 0o755); err != nil {
-		return err
-	}
-	if len(b.options.crowds) > 0 {
-		return os.WriteFile(filepath.Join(b.options.out, "workers.md"), []byte(crowdsPage(text.String())), 0o644)
-	}
-	if b.options.tap {
-		return os.WriteFile(filepath.Join(b.options.out, "tap.md"), []byte(tapPage(text.String())), 0o644)
-	}
-	page := b.page(text.String())
-	return errors.Join(os.WriteFile(filepath.Join(b.options.out, "edge.md"), []byte(page), 0o644),
-		os.WriteFile(filepath.Join(b.options.out, "edge.svg"), b.plot(), 0o644))
+	return []command.File{{Name: "edge.md", Data: []byte(b.page(tables))}, {Name: "edge.svg", Data: b.plot()}}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/bench/command"
 	"github.com/harmonyedge/harmonyedge/bench/stats"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
@@ -28,7 +29,7 @@ func (b *bench) write(out io.Writer) {
 var compared = map[metric]bool{cpu: false, firstByte: true, ready: true}
 
 func (b *bench) writeLoad(out io.Writer, r *result) {
-	fmt.Fprintf(out, "## %s\n\n%s. Rounds: %d.\n\n", capital(r.load.name), capital(r.load.about), r.rounds)
+	fmt.Fprintf(out, "## %s\n\n%s. Rounds: %d.\n\n", command.Capital(r.load.name), command.Capital(r.load.about), r.rounds)
 	head := []string{"variant"}
 	for _, m := range r.load.metrics {
 		title := string(m)
@@ -141,6 +142,3 @@ func (b *bench) page(tables string) string {
 		"![CPU of each variant beside no filter](edge.svg)\n\n%s",
 		time.Now().UTC().Format(time.DateOnly), lab.Machine(), strings.TrimSuffix(tables, "\n"))
 }
-
-// capital returns a text with a capital at its beginning.
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -11,14 +11,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
-	"path/filepath"
 	"regexp"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/bench/command"
 	"github.com/harmonyedge/harmonyedge/bench/workload"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
@@ -51,17 +48,7 @@ func main() {
 	flag.StringVar(&o.python, "python", "python3", "`program` that runs the oracle")
 	flag.StringVar(&o.oracle, "oracle", "bench/routingsim/oracle.py", "the oracle, a `file`")
 	flag.StringVar(&o.out, "out", "", "write routing.md and routing.svg into this `folder` too")
-	flag.Parse()
-	err := errors.New("there are no arguments beside flags")
-	if flag.NArg() == 0 {
-		ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		defer cancel()
-		err = run(ctx, o)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-routing:", err)
-		os.Exit(1)
-	}
+	command.Main("bench-routing", func(ctx context.Context) error { return run(ctx, o) })
 }
 
 // measured is a workload with what each policy came to.
@@ -137,7 +124,7 @@ func (b *bench) measure(ctx context.Context, m *measured) error {
 			if err != nil {
 				err = fmt.Errorf("%s: %w", p.name, err)
 			} else {
-				fmt.Fprintf(os.Stderr, "%s  %s: %s: hit rate %.1f %%\n", time.Now().Format(time.TimeOnly), m.Name, p.name,
+				command.Progress("%s  %s: %s: hit rate %.1f %%", time.Now().Format(time.TimeOnly), m.Name, p.name,
 					played.hitRate())
 			}
 			mu.Lock()
@@ -159,11 +146,7 @@ func (b *bench) measure(ctx context.Context, m *measured) error {
 func (b *bench) report() error {
 	var page bytes.Buffer
 	b.write(&page)
-	if _, err := os.Stdout.Write(page.Bytes()); err != nil || b.options.out == "" {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(b.options.out, "routing.md"), page.Bytes(), 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(b.options.out, "routing.svg"), b.plot(), 0o644)
+	return command.Publish(page.String(), b.options.out, func() []command.File {
+		return []command.File{{Name: "routing.md", Data: page.Bytes()}, {Name: "routing.svg", Data: b.plot()}}
+	})
 }

@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/bench/command"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
@@ -40,7 +40,7 @@ How many blocks of a prompt should count, and how much load a server may have, [
 
 func (b *bench) writeWorkload(out io.Writer, m *measured) {
 	fmt.Fprintf(out, "## %s\n\n%s.\n\n%d requests of %d tokens on average. The oracle has %.1f %% of the tokens, "+
-		"and %.1f %% with a cache without bounds.\n\n", capital(m.Name), capital(m.About), m.Requests(),
+		"and %.1f %% with a cache without bounds.\n\n", command.Capital(m.Name), command.Capital(m.About), m.Requests(),
 		m.tokens/m.Requests(), percent(m.oracle.Hits, m.oracle.Queried), percent(m.oracle.Unbounded, m.oracle.Queried))
 	var rows [][]string
 	for _, p := range b.policies {
@@ -127,6 +127,3 @@ func maxOverMean(all []float64) float64 {
 	}
 	return most / mean(all)
 }
-
-// capital returns a text with a capital at its beginning.
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

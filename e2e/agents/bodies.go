@@ -90,7 +90,11 @@ func (i *item) responses(model string, sealed bool) string {
 	case reasoning:
 		head := `{"type":"reasoning","id":"` + i.id + `","summary":[],`
 		if sealed {
-			return head + `"encrypted_content":"` + i.sealed(model) + `"}`
+			text := i.seal
+			if text == "" {
+				text = i.sealed(seal.Bound{Model: model}, math.MaxInt64)
+			}
+			return head + `"encrypted_content":"` + text + `"}`
 		}
 		return head + `"content":[{"type":"reasoning_text","text":` + quote(i.text) + `}],"encrypted_content":null}`
 	case call:
@@ -111,8 +115,8 @@ func (i *item) responses(model string, sealed bool) string {
 }
 
 // sealed returns a reasoning as the gateway seals it: the ids of its message, after their number, and those of the
-// header of the call that comes next.
-func (i *item) sealed(model string) string {
+// header of the call that comes next. It opens until a time in Unix seconds.
+func (i *item) sealed(bound seal.Bound, until int64) string {
 	t := o200k.Tokenizer()
 	ids := t.AppendEncodeSpecial(nil, "<|start|>assistant<|channel|>analysis<|message|>"+i.text+"<|end|>")
 	packed := binary.AppendUvarint(nil, uint64(len(ids)))
@@ -127,7 +131,7 @@ func (i *item) sealed(model string) string {
 	if err != nil {
 		panic(err) // it is a constant
 	}
-	text, err := keys.SealAs(seal.Message, nil, packed, seal.Bound{Model: model}, math.MaxInt64)
+	text, err := keys.SealAs(seal.Message, nil, packed, bound, until)
 	if err != nil {
 		panic(err) // there are always random numbers
 	}
@@ -145,7 +149,10 @@ func (s *Session) chat(b *Bodies, model string) {
 		`"reasoning_effort":"medium","stream":true,"prompt_cache_key":"` + s.key() + `"}`
 	b.parts = []string{`{"role":"system","content":` + quote(s.instructions) + `}`}
 	s.grouped(b, func(a *answered) {
-		text := `{"role":"assistant","content":` + quote(a.text) + `,"reasoning":` + quote(a.reasoning)
+		text := `{"role":"assistant","content":` + quote(a.text)
+		if a.reasoning != "" {
+			text += `,"reasoning":` + quote(a.reasoning)
+		}
 		for i, c := range a.calls {
 			text += []string{`,"tool_calls":[`, ","}[min(i, 1)] + `{"id":"` + c.call +
 				`","type":"function","function":{"name":"` + c.name + `","arguments":` + quote(c.text) + `}}`
@@ -215,14 +222,17 @@ func (s *Session) grouped(b *Bodies, answer func(*answered), said func(*item)) {
 	next := 0
 	for i := range s.items {
 		m := &s.items[i]
-		if m.kind == reasoning || m.kind == message {
+		if m.kind == reasoning || m.kind == message || a != nil && len(a.results) > 0 && m.kind != result {
 			end()
+		}
+		if a == nil && m.kind != message {
+			a = &answered{} // its reasoning was left out
 		}
 		switch m.kind {
 		case message:
 			said(m)
 		case reasoning:
-			a = &answered{reasoning: m.text}
+			a.reasoning = m.text
 		case preamble, final:
 			a.text = m.text
 		case call:

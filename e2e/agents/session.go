@@ -42,8 +42,8 @@ type item struct {
 	role, name string
 	// text is a message's, a reasoning's or a result's, or the arguments of a call.
 	text string
-	// next is the name of the call that follows a reasoning.
-	next string
+	// next is the name of the call that follows a reasoning. seal is the reasoning, if it was sealed before.
+	next, seal string
 }
 
 type kind int

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/completion"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/harmonycore/prefixmemory"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
@@ -101,5 +104,32 @@ func TestTurnsExtend(t *testing.T) {
 				t.Fatalf("%v: turn %d does not extend the turn before", form, turn)
 			}
 		}
+	}
+}
+
+// TestSessionMemory prints how much memory a whole session takes: 8 MiB are for a dozen.
+func TestSessionMemory(t *testing.T) {
+	const sessions, most = 5, 0.7 * (1 << 20)
+	memory := prefixmemory.New(8<<20, &[prefixmemory.KeySize]byte{1})
+	c := contract.Config{BodyLimit: 1 << 20, StallTimeoutMS: 1000, ReasoningRatioAlert: 0.9}
+	c.Models = []contract.Model{{Name: "m", Pool: "p", PoolName: "p", Server: contract.VLLM, ServerModel: "m"}}
+	c.Models[0].ContextLength, c.Models[0].System = 1<<18, contract.System{Date: contract.DateUTC}
+	g := exchange.New(exchange.Options{Config: c, Tokenizer: o200k.Tokenizer(), Prefixes: memory})
+	var after []int
+	for seed := range uint64(sessions) {
+		bodies, tokens := New(HoldOut, seed).Bodies(Responses, "m"), 0
+		for turn := 1; turn <= Turns; turn++ {
+			x := g.Begin("POST", contract.ResponsesPath)
+			a := x.Request([]byte(bodies.Turn(turn)), exchange.Host{Now: 1_796_000_000_000, ID: strings.Repeat("a", 32)})
+			if r := x.Report(); a.Forward == nil || turn > 1 && r.Recall != exchange.RecallHit {
+				t.Fatalf("session %d, turn %d: %+v, %q", seed, turn, a.Reply, r.Recall)
+			}
+			tokens = x.Report().RecalledTokens
+		}
+		after = append(after, memory.Bytes())
+		t.Logf("%d sessions, the last of %d tokens: %d bytes", seed+1, tokens, after[seed])
+	}
+	if each := float64(after[sessions-1]-after[0]) / (sessions - 1); each > most {
+		t.Errorf("a session takes %.0f bytes, of %.0f", each, most)
 	}
 }

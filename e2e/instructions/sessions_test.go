@@ -107,7 +107,7 @@ func TestSessionsAreExact(t *testing.T) {
 				sessionContext)
 			keys := filtertest.Environment(map[string]string{contract.SealKeysVariable: agents.SealKeys})
 			wasm := lab.Tool(t, "HARMONY_WASM")
-			without := filtertest.New(t, wasm, `{"schema":1,`+model, keys)
+			without := filtertest.New(t, wasm, `{"schema":1,"prefix_memory":0,`+model, keys)
 			with := filtertest.New(t, wasm, `{"schema":1,"prefix_memory":4194304,`+model, keys)
 			sent := func(host *filtertest.Host, body string) string {
 				x := host.Request(http.MethodPost, form.Path(), body, "content-type", "application/json")
@@ -130,6 +130,9 @@ func TestSessionsAreExact(t *testing.T) {
 			hits, turns := with.Metrics()["harmony_prefix_requests_total.kind.hit"], uint64(4*shortSession)
 			if hits < turns-2 {
 				t.Errorf("%d of %d turns were recalled", hits, turns)
+			}
+			if n := without.Metrics()["harmony_prefix_requests_total.kind.hit"]; n > 0 {
+				t.Errorf("%d turns were recalled without a memory", n)
 			}
 		})
 	}

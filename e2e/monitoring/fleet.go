@@ -128,6 +128,7 @@ func questions() []question {
 		{"refused", chat, "", say, "status:500"},
 		{"responses", lab.ResponsesPath, `,"store":false`, think + say, ""},
 		{"stored", lab.ResponsesPath, "", think + say, ""},
+		{"as long as what is remembered" + strings.Repeat(" so", 2000), chat, "", think + say, ""},
 		{"stored and refused", lab.ResponsesPath, "", say, "status:500"},
 		{"hosted", lab.ResponsesPath, `,"tools":[{"type":"mcp","server_label":"box","require_approval":"never"}]`,
 			think + call, ""},

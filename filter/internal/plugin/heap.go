@@ -119,10 +119,10 @@ func (h *heap) admit(need, limit uint64) bool {
 	return true
 }
 
-// makeRoom collects the heap for a request that admit has refused. It reports whether to ask admit again. See
-// [heap.collect] for what may be in use meanwhile.
-func (h *heap) makeRoom(limit uint64, at int64) bool {
-	if at < h.quietUntil {
+// makeRoom collects the heap for a request that admit has refused, after freed bytes were given up for it. It reports
+// whether to ask admit again. See [heap.collect] for what may be in use meanwhile.
+func (h *heap) makeRoom(limit, freed uint64, at int64) bool {
+	if at < h.quietUntil && h.inUse+h.wanted > limit+freed {
 		return false
 	}
 	h.collect(h.wanted, limit, at)
@@ -159,8 +159,7 @@ func (h *heap) enforce(limit uint64, at int64) (stuck bool) {
 	h.inUse = h.collected + h.garbage()
 	due := h.due()
 	h.busy = false
-	refusal := h.idle() && h.refused > 0
-	if h.inUse <= limit && !refusal {
+	if h.inUse <= limit && !h.lacked() {
 		if due {
 			h.collect(0, limit, at)
 		}
@@ -176,6 +175,9 @@ func (h *heap) enforce(limit uint64, at int64) (stuck bool) {
 	}
 	return stuck
 }
+
+// lacked reports whether an idle VM has refused a request. Then all that can be given up is, before it is ended.
+func (h *heap) lacked() bool { return h.idle() && h.refused > 0 }
 
 // due reports whether the timer is to collect the heap: at a quiet moment if there may be some garbage, and at any
 // moment if there may be too much.

@@ -1,6 +1,10 @@
 package plugin
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/filter/internal/gcroots"
+)
 
 // TestStuck checks when a VM ends itself: only without streams, and only if its successor would have more room.
 func TestStuck(t *testing.T) {
@@ -34,7 +38,7 @@ func TestRefused(t *testing.T) {
 	h.begin()
 	for i, need := range []uint64{9, 8, 10} {
 		at := int64(i) * 60_000
-		if h.admit(need, 1) || !h.makeRoom(1, at) || h.admit(need, 1) {
+		if h.admit(need, 1) || !h.makeRoom(1, 0, at) || h.admit(need, 1) {
 			t.Fatalf("%+v", h)
 		}
 		h.refuse()
@@ -48,6 +52,34 @@ func TestRefused(t *testing.T) {
 	h.end()
 	if h.enforce(1<<60, 0); h.refused != 0 {
 		t.Error("an idle VM still holds a refusal that has room")
+	}
+}
+
+// TestRoomIsMade: a full heap is not collected again and again, but always for a request that fits into what was given
+// up for it.
+func TestRoomIsMade(t *testing.T) {
+	const limit, need, mib = 100 << 20, 30 << 20, 1 << 20 // far more than this test allocates
+	for name, test := range map[string]struct {
+		at    int64
+		freed uint64
+		made  bool
+	}{
+		"a while after the last one":            {50, 0, true},
+		"soon after":                            {49, 0, false},
+		"soon after, for less than it needs":    {49, 9 * mib, false},
+		"soon after, for as much as it needs":   {49, 11 * mib, true},
+		"a while after, for less than it needs": {50, 9 * mib, true},
+	} {
+		pauses := 0
+		h := heap{paused: func(int64) { pauses++ }, quietUntil: 50}
+		h.collected = 80 * mib
+		h.allocated = gcroots.Allocated()
+		if h.admit(need, limit) {
+			t.Fatalf("%s: there is room", name)
+		}
+		if made := h.makeRoom(limit, test.freed, test.at); made != test.made || made != (pauses == 1) {
+			t.Errorf("%s: %t, after %d collections", name, made, pauses)
+		}
 	}
 }
 

@@ -26,9 +26,13 @@ func (v *vm) remember(limit int) *prefixmemory.Memory {
 	return v.prefixes
 }
 
-// forget makes room in a full heap: the memory of prefixes gives way to requests.
-func (v *vm) forget() {
-	if v.prefixes != nil {
-		v.prefixes.Clear()
+// forget makes room in a full heap: the memory of prefixes gives way to requests. It returns how many bytes the next
+// collection frees.
+func (v *vm) forget() uint64 {
+	if v.prefixes == nil {
+		return 0
 	}
+	freed := v.prefixes.Bytes()
+	v.prefixes.Clear()
+	return uint64(freed)
 }

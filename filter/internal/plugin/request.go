@@ -200,10 +200,7 @@ func (s *stream) request() types.Action {
 	started := micros()
 	at := started / 1_000
 	action := s.exchange.Request(body, s.host(at))
-	if action.Full {
-		s.plugin.vm.forget()
-	}
-	if action.Full && heap.makeRoom(s.plugin.memoryLimit, at) {
+	if action.Full && heap.makeRoom(s.plugin.memoryLimit, s.plugin.vm.forget(), at) {
 		action = s.exchange.Request(body, s.host(at)) // the host of the first call may have been collected
 	}
 	if action.Full {

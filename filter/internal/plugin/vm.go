@@ -211,7 +211,7 @@ func (p *plugin) OnTick() {
 		return
 	}
 	p.vm.metrics.FlushChunks()
-	if !p.vm.heap.admit(0, p.memoryLimit) {
+	if !p.vm.heap.admit(0, p.memoryLimit) || p.vm.heap.lacked() {
 		p.vm.forget()
 	}
 	stuck := p.vm.heap.enforce(p.memoryLimit, at)

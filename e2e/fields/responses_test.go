@@ -24,6 +24,10 @@ var responsesAPI = &fieldAPI{
 		"input[](apply_patch_call).call_id: empty": anyID, "input[](apply_patch_call).call_id: too long": anyID,
 		"input[](shell_call).call_id: empty": anyID, "input[](shell_call).call_id: too long": anyID,
 		"input[](local_shell_call).call_id: missing":         "the item's own id will do",
+		"input[](function_call_output).name: empty":          besideCall,
+		"input[](function_call_output).name: too long":       besideCall,
+		"input[](function_call_output).namespace: empty":     besideCall,
+		"input[](function_call_output).namespace: too long":  besideCall,
 		"input[](message).phase: a array":                    onlyAHint,
 		"input[](message).phase: a boolean":                  onlyAHint,
 		"input[](message).phase: a integer":                  onlyAHint,
@@ -86,10 +90,11 @@ var responsesAPI = &fieldAPI{
 
 // Why a mistake is none.
 const (
-	onlyAHint = "it is a hint, and what is no word of it is none"
-	anyID     = "an id only binds a result to its call"
-	leftOut   = "clients leave it out"
-	notKnown  = "what is not known is ignored"
+	onlyAHint  = "it is a hint, and what is no word of it is none"
+	anyID      = "an id only binds a result to its call"
+	leftOut    = "clients leave it out"
+	notKnown   = "what is not known is ignored"
+	besideCall = "beside the id of a call it is not used"
 )
 
 func withMember(member string) string { return `{"model":"gpt-oss-120b","input":"Hi",` + member + `}` }

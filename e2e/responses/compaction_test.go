@@ -89,6 +89,24 @@ func TestCompact(t *testing.T) {
 		}
 		g.wantPrompt([]string{"summary one", "third question"}, "first question", "answer one", "second question")
 
+		// An agent sends its whole conversation, and stores nothing. The form of its answers is not the summary's.
+		agents, _ := g.Stream(`"store":false,"input":[{"role":"user","content":"first question"},` +
+			`{"type":"configuration_update","text":{"format":{"type":"json_object"}}},{"type":"compaction_trigger"}]`)
+		if len(agents.Output) != 1 || agents.Output[0].Type != "compaction" || agents.Status != "completed" {
+			t.Fatalf("%+v", agents)
+		}
+		g.wantPrompt([]string{"first question", "is about to be removed"}, "Response Formats")
+
+		// What another service has compacted, the model is told to be missing.
+		for _, sealed := range []string{"gAAAAABotdZ0Sz7yPXXpQl5Q", "clear.bm8"} {
+			r := g.Create(`"store":false,"input":[{"role":"user","content":"first question"},{"type":"compaction",` +
+				`"encrypted_content":"` + sealed + `"},{"role":"user","content":"third question"}]`)
+			if r.Text() != "answer three" {
+				t.Errorf("%+v", r)
+			}
+			g.wantPrompt([]string{"first question", "cannot be read here", "third question"})
+		}
+
 		// Beyond a threshold the item comes before the answer.
 		long := strings.Repeat("long text ", 1500)
 		first := g.Create(`"input":"first question ` + long + `"`)
@@ -116,8 +134,6 @@ func TestCompact(t *testing.T) {
 
 		for _, tt := range []struct{ body, code string }{
 			{`"input":[{"type":"compaction_trigger"},{"role":"user","content":"x"}]`, "invalid_value"},
-			{`"input":[{"type":"compaction","encrypted_content":"forged"}]`, "invalid_encrypted_content"},
-			{`"input":[{"type":"compaction","encrypted_content":"clear.bm8"}]`, "invalid_encrypted_content"},
 			{`"input":[{"type":"compaction","encrypted_content":7}]`, "invalid_type"},
 			{`"input":"x","context_management":[{"type":"compaction","compact_threshold":10}]`, "invalid_value"},
 		} {

@@ -151,7 +151,6 @@ func sealRefused(t *testing.T, host *hosts.Host, server *sim.Server) {
 	changed[len(changed)/2] ^= 1
 	for name, tt := range map[string]struct{ model, tenant, encrypted string }{
 		"forged":         {lab.Model, "acme", string(changed)},
-		"OpenAI's":       {lab.Model, "acme", "gAAAAABotdZ0Sz7yPXXpQl5Q"},
 		"another tenant": {lab.Model, "evil", turn.encrypted},
 		"another model":  {secretive, "acme", turn.encrypted},
 	} {

@@ -61,7 +61,7 @@ const (
 	NoFinalTotal
 	// UnfitArgumentsTotal counts calls whose arguments do not fit the declared schema.
 	UnfitArgumentsTotal
-	// UnknownItemsTotal counts items of Responses inputs that were ignored.
+	// UnknownItemsTotal counts items of Responses inputs that were ignored, by kind.
 	UnknownItemsTotal
 	// HalfBuiltInsTotal counts calls of the model's own tools that were cut before they were complete.
 	HalfBuiltInsTotal
@@ -139,7 +139,7 @@ var metricInfos = [MetricCount]MetricInfo{
 	FallbackTotal:             {"harmony_marker_fallback_total", Counter, nil},
 	NoFinalTotal:              {"harmony_no_final_channel_total", Counter, nil},
 	UnfitArgumentsTotal:       {"harmony_unfit_arguments_total", Counter, nil},
-	UnknownItemsTotal:         {"harmony_unknown_items_total", Counter, nil},
+	UnknownItemsTotal:         {"harmony_unknown_items_total", Counter, []string{"kind"}},
 	HalfBuiltInsTotal:         {"harmony_half_builtin_calls_total", Counter, nil},
 	CutStreamsTotal:           {"harmony_cut_streams_total", Counter, []string{"cause"}},
 	DroppedPartsTotal:         {"harmony_dropped_parts_total", Counter, nil},

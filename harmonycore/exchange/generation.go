@@ -280,7 +280,7 @@ func (g *generation) begins(model *Model, r *translate.Request, h Host) {
 	g.choices = g.newChoices(r)
 	g.maxTokensAfterEnd = model.DrainTokens
 	g.forwarded = g.x.lastActivity
-	g.x.report.UnknownItems, g.x.report.DroppedParts = r.UnknownItems, r.DroppedParts
+	g.x.report.Ignored, g.x.report.DroppedParts = r.Ignored, r.DroppedParts
 	g.x.report.FirstToken = -1
 }
 

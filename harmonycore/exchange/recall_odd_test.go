@@ -48,6 +48,12 @@ var oddItems = []string{
 	`{"role":"user","type":"function_call_output","call_id":"a","output":"x"}`,
 	`{"role":"assistant","type":"function_call_output","call_id":"a","output":"x"}`,
 	`{"type":null,"role":"user","content":"N"}`,
+	`{"type":"function_call_output","name":"f","output":"x"}`,
+	`{"type":"custom_tool_call_output","name":"f","namespace":"n","output":"x"}`,
+	`{"type":"function_call_output","name":"python","output":"x"}`, `{"type":"function_call_output","output":"x"}`,
+	`{"type":"compaction","encrypted_content":"x"}`, foreignReasoning, updatedEffort,
+	`{"role":"user","type":"configuration_update","reasoning":{"effort":"low"}}`,
+	`{"role":"developer","type":"compaction"}`, `{"role":"user","type":"function_call_output","name":"f","output":"x"}`,
 	`{"type":"unheard_call_output"}`, `{"role":"user","content":[{"type":"input_image","image_url":"data:x"}]}`,
 }
 

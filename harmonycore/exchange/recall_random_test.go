@@ -212,7 +212,15 @@ func (c *conversations) growItems(p *played) {
 		p.items = append(p.items, fmt.Sprintf(`{"role":"assistant","content":"%s"}`, c.words()))
 	case 3:
 		p.items = append(p.items, c.one(`{"type":"web_search_call","id":"x"}`, `{"type":"unheard_of"}`,
-			`{"type":"mcp_list_tools"}`, `{"role":"user","content":[{"type":"input_image","image_url":"data:x"}]}`))
+			`{"type":"mcp_list_tools"}`, `{"role":"user","content":[{"type":"input_image","image_url":"data:x"}]}`,
+			`{"type":"compaction","encrypted_content":"x"}`, foreignReasoning, `{"type":"configuration_update"}`,
+			updatedEffort, `{"type":"configuration_update","text":{"format":{"type":"json_object"}}}`))
+	case 4:
+		p.items = append(p.items, c.one(
+			fmt.Sprintf(`{"type":"function_call_output","name":"f","output":"%s"}`, c.words()),
+			fmt.Sprintf(`{"type":"custom_tool_call_output","name":"x","namespace":"n","call_id":null,"output":"%s"}`, c.words()),
+			strings.Replace(foreignReasoning, `"content":[]`, `"content":[{"type":"reasoning_text","text":"R"}]`, 1),
+			`{"type":"reasoning","summary":[{"type":"summary_text","text":"R"}],"encrypted_content":null}`))
 	}
 	for range 1 + c.IntN(2) {
 		id, kind, text := c.id(), "function_call", "arguments"
@@ -228,6 +236,12 @@ func (c *conversations) growItems(p *played) {
 	}
 	c.answer(p)
 }
+
+// foreignReasoning is reasoning that another service has sealed, and updatedEffort an item that changes the effort.
+const (
+	foreignReasoning = `{"type":"reasoning","content":[],"encrypted_content":"gAAAAABotdZ0"}`
+	updatedEffort    = `{"type":"configuration_update","reasoning":{"effort":"high"}}`
+)
 
 // bound is what a conversation's sealed texts belong to.
 func (c *conversations) bound(p *played) seal.Bound {

@@ -3,6 +3,7 @@ package exchange
 import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
@@ -50,9 +51,10 @@ type Report struct {
 	// request is. RecalledTokens is how many tokens of the prompt were.
 	Recall         string
 	RecalledTokens int
-	// UnknownItems is how many items of the request were ignored. DroppedParts is how many parts of its messages were
-	// replaced by notes.
-	UnknownItems, DroppedParts int
+	// Ignored counts the items of the request that were ignored, by kind. DroppedParts is how many parts of its messages
+	// were replaced by notes.
+	Ignored      openai.Ignored
+	DroppedParts int
 	// TruncatedTurns is how many of the oldest turns of the request were left out so that the rest fits.
 	TruncatedTurns int
 	// BrokenSpellings is how many spellings of control tokens in the request's text were broken.
@@ -85,6 +87,9 @@ type Report struct {
 	// that a server generates after its release are not counted.
 	WastedTokens int
 }
+
+// IgnoredName returns a kind of [Report.Ignored] as metrics name it.
+func IgnoredName(kind int) string { return openai.IgnoredKind(kind).String() }
 
 // The values of [Report.Recall].
 const (

@@ -6,6 +6,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
@@ -79,13 +80,17 @@ func TestReportOfTools(t *testing.T) {
 	}
 }
 
-// TestReportOfUnknownItems: what is passed over is counted, and what says nothing is not.
-func TestReportOfUnknownItems(t *testing.T) {
+// TestReportOfIgnoredItems: what is passed over is counted, and what says nothing is not.
+func TestReportOfIgnoredItems(t *testing.T) {
 	x := forwarded(t, testGateway(nil), "/v1/responses",
 		`{"model":"`+testModel+`","input":[{"type":"unheard_of"},{"role":"user","content":"Hi"},{"type":"web_search_call"},
-		{"type":"mcp_list_tools","tools":[]},{"type":"image_generation_call","result":"x"}]}`)
-	if n := x.Report().UnknownItems; n != 2 {
-		t.Errorf("%d are counted", n)
+		{"type":"mcp_list_tools","tools":[]},{"type":"image_generation_call","result":"x"},
+		{"type":"compaction","encrypted_content":"gAAAAABotdZ0"},{"type":"context_compaction"},{"type":"compaction_summary"},
+		{"type":"reasoning","summary":[],"encrypted_content":"gAAAAABotdZ0"},
+		{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"x"}],"encrypted_content":"gAAAAA"},
+		{"type":"reasoning","summary":[],"encrypted_content":null}]}`)
+	if n, want := x.Report().Ignored, (openai.Ignored{2, 3, 1}); n != want {
+		t.Errorf("%v are counted, want %v", n, want)
 	}
 }
 

@@ -39,10 +39,11 @@ type InputItem struct {
 	Media []Media
 	// Sealed is the encrypted_content of an [ItemReasoning]. It lies in the body and may be overwritten.
 	Sealed []byte
-	// CallID connects an [ItemCallOutput] to its [ItemCall].
+	// CallID connects an [ItemCallOutput] to its [ItemCall]. An output without a call has none.
 	CallID   string
 	Answered bool
 	// Name, Namespace and Arguments belong to an [ItemCall]. Custom reports whether Arguments is a custom tool's input.
+	// An [ItemCallOutput] has a name only if it has no call ([InputItem.Standalone]).
 	Name, Namespace, Arguments string
 	Custom                     bool
 	// TokenIDs are what the answer that ended with this item was made of, if the client sends it. It is not checked. It
@@ -52,6 +53,10 @@ type InputItem struct {
 	// and may be overwritten.
 	SampledIDs []byte
 }
+
+// Standalone reports whether the item is the output of a tool that the model has not called: what another agent or a
+// timer has sent it.
+func (i *InputItem) Standalone() bool { return i.Kind == ItemCallOutput && i.Name != "" }
 
 // readInput reads the input: a user's text, or items. It leaves out items that the model does not see.
 func (r *ResponsesRequest) readInput(v value) *Error {
@@ -72,7 +77,7 @@ func (r *ResponsesRequest) readInput(v value) *Error {
 		switch item.Kind {
 		case 0:
 		case itemUnknown:
-			r.UnknownItems++
+			r.Ignored[IgnoredUnknown]++
 		default:
 			item.Index = i
 			r.Input = append(r.Input, item)
@@ -178,9 +183,11 @@ func (r *ResponsesRequest) itemOf(f *itemFields, at string, v value) (InputItem,
 	case itemCompactionTrigger:
 		return InputItem{}, Unsupported(at, "Unsupported item: no conversation is compacted here. Send '"+itemCompactionTrigger+
 			"' to a gateway with a responses service, or shorten the conversation yourself.")
-	case itemCompaction, "compaction_summary":
-		return InputItem{}, Unsupported(at, "Unsupported item: what a '"+f.kind+"' stands for is encrypted and cannot be "+
-			"read here. Send the items themselves.")
+	case itemCompaction, "compaction_summary", "context_compaction":
+		r.Ignored[IgnoredCompaction]++
+		return compactionNote(), nil
+	case "configuration_update":
+		return InputItem{}, r.readUpdate(at, v)
 	case "computer_call_output":
 		if r.keepsMedia {
 			return InputItem{}, Unsupported(at, "Unsupported item: this model's servers have no form for a "+
@@ -277,13 +284,8 @@ func (f *itemFields) readCall(at, member string, text value) (InputItem, *Error)
 	if err := f.readCallID(at, &item); err != nil {
 		return item, err
 	}
-	if err := f.name.calledName(join(at, "name"), &item.Name); err != nil {
+	if err := f.readCalled(at, &item); err != nil {
 		return item, err
-	}
-	if f.namespace.given() {
-		if err := f.namespace.calledName(join(at, "namespace"), &item.Namespace); err != nil {
-			return item, err
-		}
 	}
 	if !text.given() {
 		return item, missing(join(at, member))
@@ -292,9 +294,32 @@ func (f *itemFields) readCall(at, member string, text value) (InputItem, *Error)
 	return item, err
 }
 
+// readCalled reads the names of the called tool.
+func (f *itemFields) readCalled(at string, item *InputItem) *Error {
+	if err := f.name.calledName(join(at, "name"), &item.Name); err != nil || !f.namespace.given() {
+		return err
+	}
+	return f.namespace.calledName(join(at, "namespace"), &item.Namespace)
+}
+
+// readCallOutput reads the output of a call, or one without a call, which says whose it is.
 func (f *itemFields) readCallOutput(at string, r *ResponsesRequest) (item InputItem, err *Error) {
 	item.Kind = ItemCallOutput
-	if err := f.readCallID(at, &item); err != nil {
+	if !f.callID.given() && f.name.given() {
+		err = f.readCalled(at, &item)
+	} else {
+		err = f.readCallID(at, &item)
+	}
+	for _, unused := range [...]struct {
+		name string
+		v    value
+	}{{"name", f.name}, {"namespace", f.namespace}} {
+		text := ""
+		if err == nil {
+			err = unused.v.text(join(at, unused.name), &text)
+		}
+	}
+	if err != nil {
 		return item, err
 	}
 	if f.output.kind == 0 {

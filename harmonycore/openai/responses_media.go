@@ -159,6 +159,9 @@ func (m *Media) readURL(at string, v value) *Error {
 	if m.kind != mediaImage {
 		return nil
 	}
+	if detail.kind == rawjson.String && rawjson.View(detail.raw) == "original" {
+		detail.raw = []byte("high") // the most that Chat has a word for
+	}
 	return m.add(at, "detail", detail)
 }
 

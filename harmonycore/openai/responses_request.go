@@ -12,8 +12,9 @@ type ResponsesRequest struct {
 	Model        string
 	Instructions string
 	Input        []InputItem
-	// UnknownItems is the number of ignored items of an unknown type. Entries is what [MaxEntries] limits.
-	UnknownItems, Entries int
+	// Ignored counts the items of the input whose meaning the model does not get. Entries is what [MaxEntries] limits.
+	Ignored Ignored
+	Entries int
 	// Dropped describes the parts of Input that were replaced by notes.
 	Dropped Dropped
 	// Tools are the tools that the model may call, those in namespaces included.
@@ -28,8 +29,10 @@ type ResponsesRequest struct {
 	Stream   bool
 	// OneCall is parallel_tool_calls false: the answer has at most one call.
 	OneCall bool
-	// Effort is the client's reasoning.effort, or empty if there is none.
-	Effort string
+	// Effort is the client's reasoning.effort, or empty if there is none. EffortAt is its place in the request.
+	Effort, EffortAt string
+	// Updated reports whether an item of the input has changed the effort or the form of the answer.
+	Updated bool
 	// Logprobs asks for the logprob of each token of messages, and of the TopLogprobs likeliest tokens in its
 	// place.
 	Logprobs    bool
@@ -271,6 +274,7 @@ func (r *ResponsesRequest) readReasoning(param string, v value) *Error {
 	return v.members(param, func(key []byte, v value) *Error {
 		switch at := join(param, string(key)); string(key) {
 		case "effort":
+			r.EffortAt = at
 			return v.effort(at, &r.Effort)
 		case "summary":
 			return v.quotedWord(at, &r.Echo.Summary, "auto", "concise", "detailed")

@@ -40,6 +40,9 @@ func (s *spoken) appendMessages(dst []byte) []byte {
 			dst = w.messages.AppendResult(dst, id, chatserver.Content{Parts: item.Content})
 		case item.Kind == openai.ItemCall:
 			w.call()
+		case item.Standalone(): // a result that has no call is refused by many servers
+			dst = w.endTurn(dst)
+			dst = w.messages.AppendUser(dst, contentOf(item))
 		case item.Kind == openai.ItemCallOutput:
 			dst = w.endTurn(dst)
 			if w.results.take(i) {
@@ -113,7 +116,7 @@ type pastResults struct {
 
 func resultsIn(input []openai.InputItem) (r pastResults) {
 	for i := range input {
-		if input[i].Kind == openai.ItemCallOutput {
+		if input[i].Kind == openai.ItemCallOutput && !input[i].Standalone() {
 			r.byID = append(r.byID, i)
 		}
 	}

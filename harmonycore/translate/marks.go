@@ -110,7 +110,7 @@ func (h *Head) Follow(body *openai.Body, m *contract.Model, env Env) (*Request, 
 	if err := r.readEnd(m, in.Entries, &in.Dropped); err != nil {
 		return nil, err
 	}
-	r.UnknownItems = in.UnknownItems
+	r.Ignored, r.updated = in.Ignored, in.Updated
 	err = b.items(in.Input, leadingInstructions(in.Input), &r, r.tools.renamed())
 	return &r, err
 }

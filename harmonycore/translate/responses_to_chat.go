@@ -43,7 +43,7 @@ func ResponsesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *op
 	}
 	r := &Request{
 		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Choices: 1, unphased: true,
-		UnknownItems: in.UnknownItems, Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs,
+		Ignored: in.Ignored, Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs,
 		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
 		oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo, effortWord: in.Effort,
 	}
@@ -175,7 +175,7 @@ func (s *spoken) readHistory(r *Request, builtIns []string) *openai.Error {
 				return err
 			}
 		case openai.ItemCallOutput:
-			if calls.answer(item.CallID, made) == nil {
+			if !item.Standalone() && calls.answer(item.CallID, made) == nil {
 				return noCall(placeOf(item) + ".call_id")
 			}
 		}

@@ -25,7 +25,8 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 	}
 	r := &Request{
 		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Choices: 1,
-		UnknownItems: in.UnknownItems, DroppedParts: in.Dropped.Count, Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs,
+		Ignored: in.Ignored, updated: in.Updated, DroppedParts: in.Dropped.Count,
+		Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs,
 		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
 		oneCall: in.OneCall, sealed: in.SealedReasoning, wantsSampled: in.SampledIDs, echo: in.Echo,
 		messages: in.MessagesAt != "", marks: marks{wanted: env.Marks, entries: in.Entries},
@@ -38,7 +39,7 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		return nil, err
 	}
 	r.echo.Complete(&r.Sampling)
-	if r.effort, err = effortOf(m, in.Effort, "reasoning.effort"); err != nil {
+	if r.effort, err = effortOf(m, in.Effort, in.EffortAt); err != nil {
 		return nil, err
 	}
 	r.MaxReasoning = reasoningLimit(m, in.Sampling.ThinkingBudget)
@@ -150,6 +151,10 @@ func (b *builder) item(input []openai.InputItem, i int, r *Request, renamed rena
 		}
 		return nil
 	case openai.ItemCallOutput:
+		if item.Standalone() {
+			b.addResult(b.called(item, renamed), item.Content)
+			return nil
+		}
 		return b.result(item.CallID, item.Content, at+".call_id")
 	default:
 		switch item.Role {

@@ -1,6 +1,9 @@
 package translate
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
@@ -35,18 +38,25 @@ func (b *builder) reasoning(item *openai.InputItem, at string, r *Request) *open
 }
 
 // reasoningOf returns the text of an item of reasoning. It uses the sealed text and ignores the visible text next to
-// it, because only the sealed text is known to come from the model. Reasoning that was sealed as ids is opened, and not
-// returned as content.
+// it, because only the sealed text is known to come from the model. Sealed text that does not open is ignored where
+// there is visible text: a client may send that alone. Without any, a text that another service has sealed is nothing
+// to the model, and one of this gateway's is an error. Reasoning that was sealed as ids is opened, and not returned as
+// content.
 func (r *Request) reasoningOf(item *openai.InputItem, at string) ([]string, *openedReasoning, *openai.Error) {
 	sealing := &r.env.Sealing
 	if len(item.Sealed) == 0 || sealing.Keys == nil && len(item.Content) > 0 {
 		return item.Content, nil, nil
 	}
-	if sealing.Keys == nil {
-		return nil, nil, cannotOpen(at, "this gateway has no keys for it")
-	}
-	text, form, until, err := sealing.Keys.OpenUntil(item.Sealed, sealing.bound(r.Model), r.env.Now)
-	if err != nil {
+	ours := seal.Ours(item.Sealed) // opening overwrites it
+	text, form, until, err := sealing.open(item.Sealed, r.Model, r.env.Now)
+	switch {
+	case err == nil:
+	case hasText(item.Content):
+		return item.Content, nil, nil
+	case !ours:
+		r.Ignored[openai.IgnoredReasoning]++
+		return nil, nil, nil
+	default:
 		return nil, nil, cannotOpen(at, err.Error())
 	}
 	r.marks.until(until)
@@ -59,6 +69,22 @@ func (r *Request) reasoningOf(item *openai.InputItem, at string) ([]string, *ope
 		}
 	}
 	return nil, nil, cannotOpen(at, seal.ErrForeign.Error())
+}
+
+// errNoKeys is why a gateway without keys opens nothing.
+var errNoKeys = errors.New("this gateway has no keys for it")
+
+// open is [seal.Keys.OpenUntil] for a model.
+func (s *Sealing) open(sealed []byte, model string, now int64) (text []byte, form seal.Form, until int64, err error) {
+	if s.Keys == nil {
+		return nil, 0, 0, errNoKeys
+	}
+	return s.Keys.OpenUntil(sealed, s.bound(model), now)
+}
+
+// hasText reports whether any of the parts is not empty.
+func hasText(parts []string) bool {
+	return slices.ContainsFunc(parts, func(p string) bool { return p != "" })
 }
 
 func cannotOpen(at, why string) *openai.Error {

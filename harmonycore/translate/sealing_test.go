@@ -88,6 +88,54 @@ func TestSealedText(t *testing.T) {
 	}
 }
 
+// TestSealedElsewhere: reasoning that does not open is its text. Without any, what another service has sealed is
+// nothing and counted, and what this gateway has sealed is an error: its client must learn that it is lost.
+func TestSealedElsewhere(t *testing.T) {
+	const foreign = "gAAAAABotdZ0Sz7yPXXpQl5Q"
+	expired := sealedHere(t)
+	for _, tt := range []struct {
+		sealed, text, want string
+		ignored            int
+		fails              bool
+	}{
+		{foreign, `"content":[{"type":"reasoning_text","text":"thought"}]`, "thought", 0, false},
+		{foreign, `"summary":[{"type":"summary_text","text":"thought"}]`, "thought", 0, false},
+		{foreign, `"content":[],"summary":[]`, "", 1, false},
+		{foreign, `"content":[{"type":"reasoning_text","text":""}]`, "", 1, false},
+		{expired, `"content":[{"type":"reasoning_text","text":"thought"}]`, "thought", 0, false},
+		{expired, `"content":[]`, "", 0, true},
+		{foreign[:3], `"content":[]`, "", 1, false},
+		{strings.Repeat("A", 300), `"content":[]`, "", 1, false},
+	} {
+		for _, s := range []Sealing{{}, sealing(t, 60)} {
+			body := `{"model":"m","input":[{"role":"user","content":"q"},{"type":"reasoning",` + tt.text +
+				`,"encrypted_content":"` + tt.sealed + `"}]}`
+			r, err := readSealed(t, s, 60, false, body)
+			if tt.fails {
+				if err == nil || err.Code != contract.CodeInvalidEncryptedContent {
+					t.Errorf("%s: %v", body, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s: %v", body, err)
+				continue
+			}
+			got := ""
+			if last := r.Conversation.Messages[len(r.Conversation.Messages)-1]; last.Role == harmony.Assistant {
+				got = last.Content[0].Text
+			}
+			ignored := tt.ignored
+			if s.Keys == nil && strings.Contains(tt.text, `"text":""`) {
+				ignored = 0 // without keys nothing is opened beside a content
+			}
+			if got != tt.want || r.Ignored[openai.IgnoredReasoning] != ignored {
+				t.Errorf("%s: %q, %v", body, got, r.Ignored)
+			}
+		}
+	}
+}
+
 func TestHiddenReasoning(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		got := sealedAnswer(t, sealing(t, 60), stream, true, Stop)

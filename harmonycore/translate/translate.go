@@ -64,8 +64,8 @@ type Request struct {
 	MaxReasoning *int
 	// Constraint is what the answer must be.
 	Constraint Constraint
-	// UnknownItems is the number of ignored items of the input.
-	UnknownItems int
+	// Ignored counts the items of the input whose meaning the model does not get.
+	Ignored openai.Ignored
 	// DroppedParts is the number of content parts that were replaced by notes.
 	DroppedParts int
 	// Choices is the number of answers to generate, at least one.
@@ -111,14 +111,17 @@ type Request struct {
 	messages   bool
 	// ids is set if the client gets the ids of the prompt and of the answer.
 	ids *TokenIDs
-	// marks are the places at which the conversation may be continued.
-	marks marks
+	// marks are the places at which the conversation may be continued. updated reports whether one of its items has
+	// changed the effort or the form of the answer.
+	marks   marks
+	updated bool
 }
 
 // Continues reports whether the conversation may be remembered, and continued as another one's end: nothing is left out
-// of it, nothing of it is counted, and its messages are of no use but for the prompt.
+// of it, nothing of it is counted, its messages are of no use but for the prompt, and none of its items says what
+// stands before them.
 func (r *Request) Continues() bool {
-	return len(r.Turns) == 0 && r.UnknownItems+r.DroppedParts == 0 && !r.messages
+	return len(r.Turns) == 0 && !r.Ignored.Any() && r.DroppedParts == 0 && !r.messages && !r.updated
 }
 
 // Effort returns the reasoning effort that the model is asked for.

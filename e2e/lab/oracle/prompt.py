@@ -358,7 +358,26 @@ def namespaces_say(body, offered, name_of):
     return "\n".join(lines) or None
 
 
+# What the model gets for a conversation that another service has compacted.
+COMPACTED = "[An earlier part of this conversation was compacted by another service and cannot be read here.]"
+
+
+def updated(body):
+    """The request with the effort and the form of the answer of the last items that change them beside the input."""
+    if isinstance(body["input"], str):
+        return body
+    body = dict(body)
+    for item in body["input"]:
+        if item.get("type") == "configuration_update":
+            for name, member in (("reasoning", "effort"), ("text", "format")):
+                value = (item.get(name) or {}).get(member)
+                if value is not None:
+                    body[name] = {**(body.get(name) or {}), member: value}
+    return body
+
+
 def responses(body):
+    body = updated(body)
     offered = shown(declared_tools(body.get("tools") or []), body.get("tool_choice"))
     name_of = shown_names(offered)
     own = {recipient for name in built_ins(body) for recipient in BUILT_INS[name]}
@@ -396,6 +415,11 @@ def responses(body):
         elif kind == "custom_tool_call":
             names[item["call_id"]] = name = name_of(item.get("namespace"), item["name"])
             out.append(custom_call(name, item["input"]))
+        elif kind in ("compaction", "context_compaction", "compaction_summary"):
+            out.append(user(COMPACTED))
+        elif kind in ("function_call_output", "custom_tool_call_output") and item.get("call_id") is None:
+            name = name_of(item.get("namespace"), item["name"])
+            out.append(result(name, flat(item["output"])))
         elif kind in ("function_call_output", "custom_tool_call_output"):
             name = names.take(item["call_id"])
             out.append((own_result if name in own else result)(name, flat(item["output"])))

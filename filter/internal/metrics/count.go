@@ -146,7 +146,9 @@ func (s *Set) Count(r *exchange.Report, status int) {
 	s.count(contract.FallbackTotal, r.Fallbacks)
 	s.count(contract.NoFinalTotal, r.NoFinal)
 	s.count(contract.UnfitArgumentsTotal, r.UnfitArguments)
-	s.count(contract.UnknownItemsTotal, r.UnknownItems)
+	for kind, n := range r.Ignored {
+		s.add(&s.ignored[kind], n, contract.UnknownItemsTotal, exchange.IgnoredName(kind))
+	}
 	s.count(contract.HalfBuiltInsTotal, r.IncompleteBuiltIns)
 	s.count(contract.DroppedPartsTotal, r.DroppedParts)
 	s.count(contract.BrokenControlTokensTotal, r.BrokenSpellings)

@@ -68,7 +68,7 @@ func fullReport(model string) *exchange.Report {
 	r := &exchange.Report{
 		API: "chat", Model: model, Server: "vllm", Pool: "pool of " + model, Policy: contract.PolicySession, Translated: true,
 		RoutedBy:     contract.RoutedByPrefix,
-		PromptTokens: 100, CachedTokens: 64, ToolOutputTokens: 20, CompletionTokens: 12, UnknownItems: 6, DroppedParts: 2,
+		PromptTokens: 100, CachedTokens: 64, ToolOutputTokens: 20, CompletionTokens: 12, DroppedParts: 2,
 		TruncatedTurns: 8, BrokenSpellings: 9,
 		Prefill: exchange.PrefillReport{Pool: "readers of " + model, Result: exchange.PrefillDone, Time: 30},
 		Tally: translate.Tally{Reasoning: 5, Preamble: 2, Final: 4, ToolCall: 3, Calls: 1, UnfitArguments: 1, NoFinal: 2,
@@ -79,6 +79,9 @@ func fullReport(model string) *exchange.Report {
 	}
 	for i := range r.Messages {
 		r.Messages[i] = i + 1
+	}
+	for i := range r.Ignored {
+		r.Ignored[i] = i + 1
 	}
 	for i := range r.Recoveries {
 		r.Recoveries[i] = uint32(i + 1)

@@ -42,6 +42,7 @@ type Set struct {
 	parseErrors [harmony.ParseErrorKinds]metric
 	affinities  [len(affinities)]metric
 	recalls     [len(recalls)]metric
+	ignored     [len(exchange.Report{}.Ignored)]metric
 	observed    [len(exchange.Observed{})]metric
 	prompts     [2]metric
 	builds      []build

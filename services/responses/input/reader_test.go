@@ -201,9 +201,55 @@ func TestCompaction(t *testing.T) {
 			continue
 		}
 		other := (&Caller{TenantValue: "other"}).Bound("m")
-		if _, failure := NewReader(s.source, c, other, nil).Read(t.Context(), "input", []json.RawMessage{in}); failure == nil ||
-			failure.Code != "invalid_encrypted_content" {
-			t.Errorf("another tenant's compaction: %v", failure)
+		wantUnopened(t, NewReader(s.source, c, other, nil), &s.settings.Sealer, in)
+	}
+}
+
+// wantUnopened checks that an item passes through the service as it is: to the gateway, which knows what to make of it,
+// and back to its client.
+func wantUnopened(t *testing.T, r *Reader, s *items.Sealer, in json.RawMessage) {
+	t.Helper()
+	stored, failure := r.Read(t.Context(), "input", []json.RawMessage{in})
+	if failure != nil {
+		t.Fatalf("%s: %v", in, failure)
+	}
+	sameJSON(t, s.ForClient(&stored[0], &seal.Bound{Tenant: "other"}, nil), string(in))
+	if model := items.ForModel(&stored[0]); len(model) != 1 {
+		t.Errorf("the gateway gets %s", model)
+	} else {
+		sameJSON(t, model[0], string(in))
+	}
+}
+
+// TestForeignItems: what other services have sealed is no error.
+func TestForeignItems(t *testing.T) {
+	const blob = "gAAAAABotdZ0Sz7yPXXpQl5Q"
+	for _, s := range []*around{newAround(nil), newAround(testKeys(t))} {
+		c := &Caller{Settings: s.settings, TenantValue: "acme"}
+		read := func() *Reader { return NewReader(s.source, c, c.Bound("m"), nil) }
+		for _, in := range []string{
+			`{"type":"compaction","id":"cmp_1","encrypted_content":"` + blob + `"}`,
+			`{"type":"compaction","id":"cmp_1","encrypted_content":"clear.bm8"}`,
+			`{"type":"compaction","id":"cmp_1","encrypted_content":null}`,
+			`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"` + blob + `"}`,
+			`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":null}`,
+		} {
+			wantUnopened(t, read(), &s.settings.Sealer, json.RawMessage(in))
+		}
+		if s.keys == nil {
+			continue
+		}
+		for _, text := range []string{
+			`"summary":[],"content":[{"type":"reasoning_text","text":"thought"}]`,
+			`"summary":[{"type":"summary_text","text":"thought"}]`,
+		} {
+			in := `{"type":"reasoning","id":"rs_1",` + text
+			stored, failure := read().Read(t.Context(), "input",
+				[]json.RawMessage{json.RawMessage(in + `,"encrypted_content":"` + blob + `"}`)})
+			if failure != nil {
+				t.Fatal(failure)
+			}
+			sameJSON(t, stored[0].Body, in+`}`)
 		}
 	}
 }
@@ -212,6 +258,7 @@ func TestCompaction(t *testing.T) {
 func TestTail(t *testing.T) {
 	user, said := `{"role":"user"}`, `{"type":"message","role":"assistant"}`
 	thought, call, output := `{"type":"reasoning"}`, `{"type":"function_call"}`, `{"type":"function_call_output"}`
+	const update = `{"type":"configuration_update"}`
 	for _, tt := range []struct {
 		items []string
 		want  int
@@ -223,6 +270,9 @@ func TestTail(t *testing.T) {
 		{[]string{user, thought, call, call, output, output}, 1},
 		{[]string{user, call, output, thought, call, output}, 3},
 		{[]string{user, said}, 2},
+		{[]string{user, said, user, update, update}, 2},
+		{[]string{user, call, output, update}, 1},
+		{[]string{update}, 0},
 	} {
 		var list []json.RawMessage
 		for _, item := range tt.items {

@@ -1,8 +1,10 @@
 package items
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -39,21 +41,35 @@ func Tail(items []json.RawMessage) int {
 		}
 		return item.Type, item.Role
 	}
-	at := len(items)
+	end := len(items)
+	for end > 0 {
+		if last, _ := kind(end - 1); last != TypeUpdate { // it says nothing by itself
+			break
+		}
+		end--
+	}
+	at := end
 	back := func(belongs func(kind, role string) bool) {
 		for at > 0 && belongs(kind(at-1)) {
 			at--
 		}
 	}
 	back(func(_, role string) bool { return role == "user" })
-	if at < len(items) {
+	if at < end {
 		return at
 	}
 	back(func(kind, _ string) bool { return strings.HasSuffix(kind, "_output") })
-	if at < len(items) {
+	if at < end {
 		back(func(kind, _ string) bool { return strings.HasSuffix(kind, "_call") || kind == TypeReasoning })
 	}
 	return at
+}
+
+// ForSummary returns the items that a summary is asked for: without those that change the form of the answer.
+func ForSummary(list []json.RawMessage) []json.RawMessage {
+	return slices.DeleteFunc(slices.Clone(list), func(raw json.RawMessage) bool {
+		return bytes.Contains(raw, []byte(TypeUpdate)) && Of(raw).Type == TypeUpdate
+	})
 }
 
 // SummaryRequest returns the last message of a request for a summary.

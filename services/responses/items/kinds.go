@@ -13,6 +13,8 @@ const (
 	// TypeCompaction is an item that stands for others, and TypeTrigger one that asks for it.
 	TypeCompaction = "compaction"
 	TypeTrigger    = "compaction_trigger"
+	// TypeUpdate is an item that changes the effort or the form of the answer.
+	TypeUpdate = "configuration_update"
 )
 
 // The types of items of tools that the service runs.

@@ -65,14 +65,15 @@ func (s *Sealer) reasoningForClient(item *store.Item, bound *seal.Bound, sealed 
 }
 
 // Unseal opens the text of reasoning that a client has carried. It is stored under the store's own key, so that it
-// outlives the key that sealed it.
+// outlives the key that sealed it. A sealed text that does not open is dropped where there is another, and stays as it
+// is where another service has sealed it: the gateway leaves it out of the prompt and counts it.
 func (s *Sealer) Unseal(at string, fields map[string]json.RawMessage, bound *seal.Bound) *openai.Error {
 	sealed := ""
 	if json.Unmarshal(OrNull(fields["encrypted_content"]), &sealed) != nil || sealed == "" || s.Keys == nil ||
 		bound.Model == "" {
 		return nil
 	}
-	text, form, err := s.Keys.OpenAny([]byte(sealed), *bound, s.Now().Unix())
+	text, form, err := s.Keys.OpenAny([]byte(sealed), *bound, s.Now().Unix()) // in memory of its own
 	switch {
 	case err != nil:
 	case form == seal.Message:
@@ -80,7 +81,14 @@ func (s *Sealer) Unseal(at string, fields map[string]json.RawMessage, bound *sea
 	case form != seal.Text:
 		err = seal.ErrForeign
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case reasoningText(fields) != "" || summaryText(fields):
+		delete(fields, "encrypted_content")
+		return nil
+	case !seal.Ours([]byte(sealed)):
+		return nil
+	default:
 		return openai.InvalidEncryptedContent(at+".encrypted_content",
 			"The encrypted content of '"+at+"' cannot be opened: "+
 				err.Error()+". Send the conversation again without this item.")
@@ -93,12 +101,18 @@ func (s *Sealer) Unseal(at string, fields map[string]json.RawMessage, bound *sea
 	return nil
 }
 
+// summaryText reports whether an item of reasoning has a summary with text.
+func summaryText(fields map[string]json.RawMessage) bool { return textIn(fields["summary"]) != "" }
+
 // reasoningText returns the text of an item of reasoning that its client sees.
-func reasoningText(fields map[string]json.RawMessage) string {
+func reasoningText(fields map[string]json.RawMessage) string { return textIn(fields["content"]) }
+
+// textIn returns the text of a list of parts.
+func textIn(list json.RawMessage) string {
 	var parts []struct {
 		Text string `json:"text"`
 	}
-	_ = json.Unmarshal(OrNull(fields["content"]), &parts)
+	_ = json.Unmarshal(OrNull(list), &parts)
 	var b strings.Builder
 	for i := range parts {
 		b.WriteString(parts[i].Text)
@@ -119,8 +133,9 @@ func (s *Sealer) NewCompaction(payload string, bound *seal.Bound) json.RawMessag
 func (s *Sealer) compactionForClient(item *store.Item, bound *seal.Bound) json.RawMessage {
 	var fields map[string]json.RawMessage
 	payload := ""
-	if json.Unmarshal(item.Body, &fields) != nil || json.Unmarshal(OrNull(fields[HiddenText]), &payload) != nil {
-		return item.Body
+	if json.Unmarshal(item.Body, &fields) != nil || fields[HiddenText] == nil ||
+		json.Unmarshal(fields[HiddenText], &payload) != nil {
+		return item.Body // one that was not opened is the client's own
 	}
 	delete(fields, HiddenText)
 	sealed := []byte(clearPrefix + base64.RawURLEncoding.EncodeToString([]byte(payload)))
@@ -135,7 +150,8 @@ func (s *Sealer) compactionForClient(item *store.Item, bound *seal.Bound) json.R
 	return JSON(fields)
 }
 
-// OpenCompaction opens what an item stands for. It is stored under the store's own key.
+// OpenCompaction opens what an item stands for. It is stored under the store's own key. What does not open stays as it
+// is: the gateway tells the model that something is missing, and counts it (RATIONALE.md#40).
 func (s *Sealer) OpenCompaction(at string, fields map[string]json.RawMessage, bound *seal.Bound) *openai.Error {
 	sealed := ""
 	if json.Unmarshal(OrNull(fields["encrypted_content"]), &sealed) != nil {
@@ -146,9 +162,8 @@ func (s *Sealer) OpenCompaction(at string, fields map[string]json.RawMessage, bo
 		err = json.Unmarshal(payload, &Compaction{})
 	}
 	if err != nil {
-		return openai.InvalidEncryptedContent(at+".encrypted_content",
-			"The encrypted content of '"+at+"' cannot be opened: "+
-				err.Error()+". Send the conversation itself.")
+		s.Log.Debug("a compaction was not opened", "item", at, "reason", err)
+		return nil
 	}
 	delete(fields, "encrypted_content")
 	fields[HiddenText] = JSON(string(payload))

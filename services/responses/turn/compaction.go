@@ -17,7 +17,7 @@ import (
 // summarize asks the model for a summary of items.
 func (t *Turn) summarize(ctx context.Context, list []json.RawMessage) (text string, usage json.RawMessage,
 	failure *openai.Error) {
-	body := input.Plain(items.SummaryFields(t.Request.Fields), append(list[:len(list):len(list)], items.SummaryRequest()),
+	body := input.Plain(items.SummaryFields(t.Request.Fields), append(items.ForSummary(list), items.SummaryRequest()),
 		false)
 	var answer struct {
 		Status string            `json:"status"`

@@ -223,23 +223,23 @@ func (t *Turn) showOwn(emit func(*upstream.Event) error) error {
 
 // body returns the plain request.
 func (t *Turn) body() []byte {
-	fields := t.Request.Fields
+	fields, asked := t.Request.Fields, t.asked()
 	if includes := t.includesAsked(); len(includes) > len(t.Request.Includes) {
 		fields = maps.Clone(fields)
 		fields["include"] = items.JSON(includes)
 	}
 	last := []json.RawMessage{}
 	if t.triggered {
-		fields, last = items.SummaryFields(fields), append(last, items.SummaryRequest())
+		fields, asked, last = items.SummaryFields(fields), items.ForSummary(asked), append(last, items.SummaryRequest())
 	} else if t.hosted != nil {
 		fields = t.roundFields(fields)
 	}
-	body := input.Plain(fields, append(t.asked(), last...), true)
+	list := append(asked, last...)
+	body := input.Plain(fields, list, true)
 	if int64(len(body)) <= t.settings.BodyLimit {
 		return body
 	}
 	// The texts may fit without the ids of how they are spelled.
-	list := append(t.asked(), last...)
 	for i := range list {
 		list[i] = items.WithoutSampled(list[i])
 	}

@@ -1,0 +1,51 @@
+package openai
+
+// IgnoredKind is the kind of an item whose meaning the model does not get.
+type IgnoredKind uint8
+
+// The values of [IgnoredKind].
+const (
+	// IgnoredUnknown is an item of a type that the gateway does not know.
+	IgnoredUnknown IgnoredKind = iota
+	// IgnoredCompaction stands for items that only its maker can read. The model gets a note.
+	IgnoredCompaction
+	// IgnoredReasoning is reasoning that only its maker can read, and that has no text.
+	IgnoredReasoning
+	// IgnoredKinds is the number of kinds.
+	IgnoredKinds
+)
+
+// String returns the kind's name in metrics.
+func (k IgnoredKind) String() string {
+	switch k {
+	case IgnoredUnknown:
+		return "unknown"
+	case IgnoredCompaction:
+		return "compaction"
+	case IgnoredReasoning:
+		return "reasoning"
+	default:
+		return ""
+	}
+}
+
+// Ignored counts ignored items by kind.
+type Ignored [IgnoredKinds]int
+
+// Any reports whether there are any.
+func (i *Ignored) Any() bool {
+	for _, n := range i {
+		if n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// compactionNote returns what the model gets for a compaction that cannot be read. It stands where the summary would,
+// and is the user's as that is.
+func compactionNote() InputItem {
+	return InputItem{Kind: ItemMessage, Role: RoleUser, Content: []string{
+		"[An earlier part of this conversation was compacted by another service and cannot be read here.]",
+	}}
+}

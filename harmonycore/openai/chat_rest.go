@@ -106,7 +106,9 @@ func (v value) readCacheOptions(param string) *Error {
 		case "mode":
 			return v.oneOf(at, "implicit", "explicit")
 		case "ttl":
-			return v.oneOf(at, "30m")
+			return v.oneOf(at, "30m", "12h")
+		case "comparison_response_id":
+			return v.label(at, maxLabel)
 		}
 		return nil
 	})

@@ -30,6 +30,17 @@ func (r *ResponsesRequest) readRest(name string, v value) *Error {
 		return v.readCacheRetention(name)
 	case "prompt_cache_options":
 		return v.readCacheOptions(name)
+	case "access_programs":
+		return v.refuseProgram(name)
+	case "background_options":
+		return v.readBackgroundOptions(name)
+	case "prewarm":
+		on := false
+		if err := v.boolean(name, &on); err != nil || !on {
+			return err
+		}
+		return Unsupported(name, "Unsupported value: 'prewarm' cannot be true: no prompt is read without an answer here. "+
+			"Leave it out.")
 	case "context_management":
 		return v.readContextManagement(name)
 	case "n":
@@ -50,6 +61,37 @@ func (r *ResponsesRequest) readRest(name string, v value) *Error {
 		}
 		return r.Sampling.read(name, v)
 	}
+}
+
+// refuseProgram refuses the programs in which OpenAI lets a client take part, unless there is none.
+func (v value) refuseProgram(param string) *Error {
+	if !v.given() {
+		return nil
+	}
+	return v.members(param, func(key []byte, v value) *Error {
+		if !v.given() || v.kind == rawjson.Bool && !v.isTrue() {
+			return nil
+		}
+		at := join(param, string(key))
+		return Unsupported(at, "Unsupported parameter: '"+clip(at)+"' is about programs of OpenAI's. Leave it out.")
+	})
+}
+
+// readBackgroundOptions checks how long a response in the background may take. It is made at once, which is soon enough
+// for each of them.
+func (v value) readBackgroundOptions(param string) *Error {
+	if !v.given() {
+		return nil
+	}
+	return v.members(param, func(key []byte, v value) *Error {
+		switch at := join(param, string(key)); string(key) {
+		case "completion_window":
+			return v.oneOf(at, "soonest", "2h", "8h")
+		case "continuation_id":
+			return v.refuseGiven(at, "Unsupported parameter: '"+at+"' names nothing here. Leave it out.")
+		}
+		return nil
+	})
 }
 
 // readObfuscation checks the stream options. Events are never padded, whatever the client asks for: clients ask for it

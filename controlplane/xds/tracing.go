@@ -83,6 +83,8 @@ func spanTags() []*tracingv3.CustomTag {
 	tag("gen_ai.provider.name", harmonyState(contract.LogServer), text)
 	tag("gen_ai.request.model", harmonyState(contract.LogModel), text)
 	tag("gen_ai.usage.input_tokens", harmonyState(contract.LogPromptTokens), count)
+	tag("gen_ai.conversation.id", harmonyState(contract.SpanConversation), text)
+	tag("gen_ai.usage.cache_read.input_tokens", harmonyState(contract.SpanCachedTokens), count)
 	tag("gen_ai.usage.output_tokens", harmonyState(contract.LogCompletionTokens), count)
 	tag("gen_ai.usage.reasoning.output_tokens", harmonyState(contract.LogReasoningTokens), count)
 	tag("gen_ai.response.finish_reasons", harmonyState(contract.LogFinish), text)

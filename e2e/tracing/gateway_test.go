@@ -96,7 +96,7 @@ func TestGateway(t *testing.T) {
 			}
 			ask("POST", "/v1/chat/completions?q="+queried, chat(true), parent(sampledTrace, "01"), 200)
 			ask("POST", "/v1/responses?q="+queried, strings.Replace(strings.Replace(chat(false), "messages", "input", 1),
-				`"stream":false,`, "", 1), parent(unsampledTrace, "00"), 200)
+				`"stream":false,`, `"prompt_cache_key":"a session",`, 1), parent(unsampledTrace, "00"), 200)
 			ask("GET", "/v1/models?q="+queried, "", nil, 200)
 			ask("GET", "/nothing/here?q="+queried, "", nil, 404)
 			ask("POST", "/v1/chat/completions", `{"model":"`+queried+`","messages":[]}`, nil, 404)
@@ -110,7 +110,8 @@ func TestGateway(t *testing.T) {
 				"POST /v1/chat/completions": {"gen_ai.operation.name": "chat", "gen_ai.request.model": lab.Model,
 					"gen_ai.provider.name": "vllm", "gen_ai.response.finish_reasons": "stop", "http.status_code": "200",
 					"http.route": "/v1/chat/completions", "harmony.pool": lab.Model, "harmony.recoveries": int64(0)},
-				"POST /v1/responses": {"gen_ai.operation.name": "chat", "harmony.api": "responses"},
+				"POST /v1/responses": {"gen_ai.operation.name": "chat", "harmony.api": "responses",
+					"gen_ai.conversation.id": "a session"},
 				"POST harmony-pool-" + lab.Model: {"gen_ai.request.model": lab.Model, "gen_ai.usage.input_tokens": nil,
 					"gen_ai.usage.output_tokens": nil, "http.url": serverURL + "/v1/completions"},
 				"GET /v1/models": {"harmony.api": "models", "gen_ai.operation.name": nil},

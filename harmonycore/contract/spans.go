@@ -8,6 +8,10 @@ const (
 	SpanRoute = "route"
 	// SpanFirstSeconds is the time to the first token, in seconds.
 	SpanFirstSeconds = "first_token_seconds"
+	// SpanCachedTokens is how many tokens of the prompt the server had in its cache.
+	SpanCachedTokens = "cached_tokens"
+	// SpanConversation is the client's own name of the conversation.
+	SpanConversation = "conversation"
 )
 
 // The values of [SpanOperation].

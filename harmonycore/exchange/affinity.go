@@ -12,6 +12,9 @@ import (
 // bytesPerToken is about how many bytes of text a token stands for.
 const bytesPerToken = 4
 
+// maxConversation is the length of the longest key that is reported, in bytes.
+const maxConversation = 128
+
 // session is a client's session, by one of the headers that may name it.
 type session struct {
 	header string
@@ -43,6 +46,9 @@ func (e *Exchange) noteSession(name, value string) {
 // gives for the servers' caches. It reports whether it goes by neither. The prompt then decides.
 func (e *Exchange) alike(model *Model, cacheKey []byte) (byPrompt bool) {
 	e.internal = e.internal[:0]
+	if len(cacheKey) <= maxConversation {
+		e.report.Conversation = string(cacheKey)
+	}
 	r := &model.Routing
 	if !r.Affinity {
 		return false

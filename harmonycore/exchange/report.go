@@ -22,6 +22,9 @@ type Report struct {
 	// describes the call of the one that was to read the prompt.
 	Role    string
 	Prefill PrefillReport
+	// Conversation is the client's own name of the conversation, the key that it gives for the servers' caches, if that is
+	// no longer than maxConversation.
+	Conversation string
 	// Client is the client that sends the request, or empty where clients are not told apart.
 	Client string
 	// Reserves reports whether tokens were reserved for the request. ReservedTokens is how many, and UsedTokens how many

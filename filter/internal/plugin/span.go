@@ -20,6 +20,7 @@ func (s *stream) beginSpan() {
 	}
 	report := s.exchange.Report()
 	s.plugin.vm.describeRequest(&report)
+	setState(contract.LogStatePrefix+contract.SpanConversation, report.Conversation)
 	if route := s.exchange.Route(); route != "" {
 		setState(contract.LogStatePrefix+contract.SpanRoute, route)
 	} else {
@@ -48,6 +49,9 @@ func (s *stream) endSpan() {
 	}
 	report := s.exchange.Report()
 	s.plugin.vm.describe(&report)
+	if report.CachedTokens > 0 {
+		s.plugin.vm.setCount(contract.LogStatePrefix+contract.SpanCachedTokens, uint64(report.CachedTokens))
+	}
 	if report.Translated && report.FirstToken >= 0 {
 		text := appendSeconds(s.plugin.vm.digits[:0], report.FirstToken)
 		setState(contract.LogStatePrefix+contract.SpanFirstSeconds, unsafe.String(&text[0], len(text)))

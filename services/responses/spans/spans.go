@@ -15,18 +15,19 @@ import (
 
 // The names of attributes, by the semantic conventions, and this service's own.
 const (
-	Operation  = "gen_ai.operation.name"
-	Model      = "gen_ai.request.model"
-	Tool       = "gen_ai.tool.name"
-	ErrorType  = "error.type"
-	Method     = "http.request.method"
-	Route      = "http.route"
-	Status     = "http.response.status_code"
-	RequestID  = "http.request.header.x-request-id"
-	MCPMethod  = "mcp.method.name"
-	Round      = "harmony.round"
-	ToolServer = "harmony.tool_server"
-	Outcome    = "harmony.outcome"
+	Operation    = "gen_ai.operation.name"
+	Model        = "gen_ai.request.model"
+	Conversation = "gen_ai.conversation.id"
+	Tool         = "gen_ai.tool.name"
+	ErrorType    = "error.type"
+	Method       = "http.request.method"
+	Route        = "http.route"
+	Status       = "http.response.status_code"
+	RequestID    = "http.request.header.x-request-id"
+	MCPMethod    = "mcp.method.name"
+	Round        = "harmony.round"
+	ToolServer   = "harmony.tool_server"
+	Outcome      = "harmony.outcome"
 )
 
 // traceHeaders are how a trace goes from one program to another.

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -19,9 +20,21 @@ import (
 // roundSpan begins the span of one question to the model.
 func (t *Turn) roundSpan(ctx context.Context) (context.Context, trace.Span) {
 	model := openai.Clip(t.Request.Model, refusal.MaxLogged)
-	return t.env.Spans.Begin(ctx, contract.OperationChat+" "+model, trace.SpanKindClient,
-		attribute.String(spans.Operation, contract.OperationChat), attribute.String(spans.Model, model),
-		attribute.Int(spans.Round, t.rounds+1))
+	about := []attribute.KeyValue{attribute.String(spans.Operation, contract.OperationChat),
+		attribute.String(spans.Model, model), attribute.Int(spans.Round, t.rounds+1)}
+	if id := t.conversation(); id != "" {
+		about = append(about, attribute.String(spans.Conversation, openai.Clip(id, refusal.MaxLogged)))
+	}
+	return t.env.Spans.Begin(ctx, contract.OperationChat+" "+model, trace.SpanKindClient, about...)
+}
+
+// conversation returns the name of the conversation: the id of a stored one, or the client's own key of it.
+func (t *Turn) conversation() (id string) {
+	if t.Request.Conversation != "" {
+		return t.Request.Conversation
+	}
+	_ = json.Unmarshal(items.OrNull(t.Request.Fields["prompt_cache_key"]), &id)
+	return id
 }
 
 // endRound ends it.

@@ -51,6 +51,30 @@ func turns(n int, members string) string {
 	return `{"model":"` + testModel + `",` + members + `"messages":[` + text + `]}`
 }
 
+// TestAffinityOfAgents: an agent's helpers go to the server that has their parent's prompts. Codex gives a sub-agent
+// the root's key, and a reviewer one of its own; all of them have the root's session in a header.
+func TestAffinityOfAgents(t *testing.T) {
+	body := func(key, text string) string {
+		return `{"model":"` + testModel + `","prompt_cache_key":"` + key + `","input":"` + text + `"}`
+	}
+	for _, tt := range []struct {
+		header   string
+		by       string
+		reviewer bool // whether it goes where the root goes
+	}{{"session-id", contract.RoutedBySession, true}, {"", contract.RoutedByCacheKey, false}} {
+		g := alikeGateway(func(o *Options) { o.Models[0].Routing.SessionHeader = tt.header })
+		root, _, by := told(t, g, contract.ResponsesPath, body("root", "Go."), "session-id", "root", "thread-id", "root")
+		agent, _, _ := told(t, g, contract.ResponsesPath, body("root", "Look."), "session-id", "root", "thread-id", "agent",
+			"x-openai-subagent", "collab_spawn")
+		reviewer, _, _ := told(t, g, contract.ResponsesPath, body("review", "Judge."), "session-id", "root", "thread-id",
+			"review", "x-openai-subagent", "guardian")
+		other, _, _ := told(t, g, contract.ResponsesPath, body("other", "Go."), "session-id", "other", "thread-id", "other")
+		if by != tt.by || agent != root || (reviewer == root) != tt.reviewer || other == root {
+			t.Errorf("by %s: root %s, agent %s, reviewer %s, other %s", by, root, agent, reviewer, other)
+		}
+	}
+}
+
 // TestAffinity: session, key and prompt decide in this order, in both APIs and for servers of all kinds.
 func TestAffinity(t *testing.T) {
 	for _, kind := range []string{contract.VLLM, contract.SGLang, contract.LlamaCPP, contract.Chat} {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -505,6 +506,7 @@ func TestReplyMatches(t *testing.T) {
 	}{
 		{413, "request_payload_too_large", "request_too_large"},
 		{503, "upstream_reset_before_response_started{overflow}", "server_overloaded"},
+		{503, "overload", "gateway_overloaded"},
 		{503, "no_healthy_upstream", "server_unavailable"},
 		{503, "upstream_reset_before_response_started{remote_connection_failure|delayed_connect_error:_Connection_refused}",
 			"server_unavailable"},
@@ -519,10 +521,17 @@ func TestReplyMatches(t *testing.T) {
 	} {
 		code := ""
 		for _, r := range localReplies(example()) {
-			if r.Matches(tt.status, tt.details, poolPrefix+"p") {
-				code = r.code
-				break
+			if !r.Matches(tt.status, tt.details, poolPrefix+"p") {
+				continue
 			}
+			code = r.code
+			// Clients wait before they ask a full gateway again, and only if they are told how long.
+			busy := strings.HasSuffix(code, "_overloaded")
+			told := slices.ContainsFunc(r.Headers, func(h [2]string) bool { return h[0] == "retry-after" })
+			if busy != (r.Status(tt.status) == 429) || busy != told {
+				t.Errorf("%s: %d, with retry-after: %t", tt.details, r.Status(tt.status), told)
+			}
+			break
 		}
 		if code != tt.code {
 			t.Errorf("%d %s: %q, want %q", tt.status, tt.details, code, tt.code)

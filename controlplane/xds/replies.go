@@ -60,7 +60,8 @@ func unreachedReplies(c *config.Config) []LocalReply {
 		{
 			Prefixes: []string{resetBefore + "overflow"},
 			message:  "The inference servers are at their limit. Try again later.",
-			kind:     contract.ServerErrorType, code: contract.CodeServerOverloaded,
+			kind:     contract.ServerErrorType, code: contract.CodeServerOverloaded, status: http.StatusTooManyRequests,
+			Headers: [][2]string{{"retry-after", "2"}},
 		},
 		{
 			Details: []string{"no_healthy_upstream"}, Prefixes: []string{resetBefore + "connection_failure",
@@ -134,7 +135,8 @@ func limitReplies() []LocalReply {
 		{
 			Details: []string{"overload"},
 			message: "The gateway has no memory to spare for another request. Try again.",
-			kind:    contract.ServerErrorType, code: contract.CodeGatewayOverloaded, Headers: [][2]string{{"retry-after", "1"}},
+			kind:    contract.ServerErrorType, code: contract.CodeGatewayOverloaded, status: http.StatusTooManyRequests,
+			Headers: [][2]string{{"retry-after", "1"}},
 		},
 		{
 			// A rate limit service has said why. If it has not, the filter does.

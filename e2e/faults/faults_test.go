@@ -42,7 +42,7 @@ var faults = []fault{
 	{"garbage:5", 502, "server_error", "failed"},
 	{"error-200-json", 500, "server_error", "error"},
 	{"status:500", 500, "server_error", "error"},
-	{"status:503:3", 503, "server_overloaded", "error"},
+	{"status:503:3", 429, "server_overloaded", "error"},
 	{"close:0", 502, "server_error", "error"},
 	{"close:5", 502, "server_error", "reset"},
 	{"reset:0", 502, "server_error", "error"},
@@ -263,7 +263,7 @@ func serverDown(t *testing.T, run lab.RunProxy) {
 		status       int
 		code, native string // the native host's transport is not Envoy's, so its words are less exact
 	}{
-		{"down", closed, 503, "server_unavailable", "server_overloaded"},
+		{"down", closed, 503, "server_unavailable", "server_unavailable"},
 		{"silent", silent, 504, "server_timeout", "server_timeout"},
 		{"no HTTP", rude, 502, "server_error", ""},
 	} {

@@ -40,7 +40,7 @@ const (
 
 var reducedFaults = []reducedFault{
 	{"status:500", rowStatus, 500, "server_error"},
-	{"status:503:3", rowStatus, 503, "server_overloaded"},
+	{"status:503:3", rowStatus, 429, "server_overloaded"},
 	{"error-200-json", rowJSON, 502, "server_error"},
 	{"error-event:0", rowFirst, 0, ""},
 	{"garbage:0", rowFirst, 0, ""},

@@ -51,9 +51,9 @@ const sent = "sent"
 func (w *worker) try(name, path string, body []byte) hold {
 	w.Helper()
 	took, said := w.send(path, body)
-	if strings.HasPrefix(said, "503") {
+	if strings.HasPrefix(said, "429") {
 		w.tick()
-		if took, said = w.send(path, body); strings.HasPrefix(said, "503") {
+		if took, said = w.send(path, body); strings.HasPrefix(said, "429") {
 			w.Errorf("%s, %d bytes: a worker without streams answers %s", name, len(body), said)
 		}
 	}

@@ -248,7 +248,7 @@ func (u *uploads) refuses(t *testing.T) bool {
 	if a.Status == http.StatusOK || a.Status == http.StatusGatewayTimeout {
 		return false
 	}
-	lab.WantRefused(t, a, http.StatusServiceUnavailable, "gateway_overloaded")
+	lab.WantRefused(t, a, http.StatusTooManyRequests, "gateway_overloaded")
 	if a.Header.Get("retry-after") != "1" {
 		t.Errorf("retry-after %q", a.Header.Get("retry-after"))
 	}

@@ -125,7 +125,7 @@ func fullVM(t *testing.T, h *fullHost) {
 	full := func() {
 		t.Helper()
 		a := lab.Do(client, http.MethodPost, h.url+lab.ChatPath, nil, strings.NewReader(lab.ChatBody(lab.Model, "Hi")))
-		lab.WantRefused(t, a, http.StatusServiceUnavailable, "gateway_overloaded")
+		lab.WantRefused(t, a, http.StatusTooManyRequests, "gateway_overloaded")
 	}
 	// A stream of another model passes by, and waits for its server.
 	passing, err := client.Post(h.url+"/v1/completions", "application/json",

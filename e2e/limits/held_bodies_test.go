@@ -56,7 +56,7 @@ func heldBodies(t *testing.T, run lab.RunProxy) {
 				continue // the connection was closed while the client was still sending, so the answer was lost
 			}
 			told++
-			lab.WantRefused(t, a, http.StatusServiceUnavailable, "gateway_overloaded")
+			lab.WantRefused(t, a, http.StatusTooManyRequests, "gateway_overloaded")
 			if a.Header.Get("retry-after") != "1" {
 				t.Errorf("retry-after %q", a.Header.Get("retry-after"))
 			}

@@ -57,7 +57,7 @@ func TestMemoryLimit(t *testing.T) {
 	large := lab.ChatBody(lab.Model, strings.Repeat("word ", 800_000))
 	for range 3 {
 		a := lab.Do(client, http.MethodPost, h.URL+lab.ChatPath, nil, strings.NewReader(large))
-		lab.WantRefused(t, a, http.StatusServiceUnavailable, "gateway_overloaded")
+		lab.WantRefused(t, a, http.StatusTooManyRequests, "gateway_overloaded")
 		if a.Header.Get("retry-after") != "1" {
 			t.Errorf("retry-after %q", a.Header.Get("retry-after"))
 		}

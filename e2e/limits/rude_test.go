@@ -52,6 +52,9 @@ func (r rudeAnswer) run(t *testing.T, client *http.Client, base string) {
 			}
 			header := http.Header{"X-Rude": {r.name}, "Content-Type": {"application/json"}}
 			a := lab.Do(client, http.MethodPost, base+path, header, strings.NewReader(`{"stream":`+stream+`,`+body[1:]))
+			if model := a.Header.Get("openai-model"); model != "" {
+				t.Errorf("the client is told that %s has answered", model)
+			}
 			status := r.status
 			if r.failed != 0 && stream == "false" {
 				status = r.failed
@@ -166,8 +169,8 @@ func rudeAnswers() []rudeAnswer {
 			"data: {\"choices\":[{\"index\":0,\"text\":\"\",\"finish_reason\":\"stop\"}]}\n\n", done), status: 502,
 			code: "server_error"},
 		{name: "error event first", serve: events("data: {\"error\":{\"message\":\"no \\u0000 "+
-			"\\\"room\\\"\",\"type\":\"X\",\"param\":\"a\\u0000b\",\"code\":503}}\n\n", done), status: 503,
-			code: "server_overloaded"},
+			"\\\"room\\\"\",\"type\":\"X\",\"param\":\"a\\u0000b\",\"code\":503}}\n\n", done), status: 429,
+			code: "server_overloaded", retry: "2"},
 		{name: "error event with a surrogate",
 			serve: events("data: {\"error\":{\"message\":\"\\ud800\",\"code\":503}}\n\n", done), status: 502,
 			code: "server_error"},
@@ -192,6 +195,8 @@ func rudeAnswers() []rudeAnswer {
 			code: "server_error"},
 		{name: "HTML under 200", serve: plain(200, "text/html", "<h1>hello</h1>"), status: 502, code: "server_error"},
 		{name: "events without a type", serve: plain(200, "", good+done), status: 502, code: "server_error"},
+		{name: "another model's name", serve: plain(200, "text/event-stream", good+done, "Openai-Model: other"),
+			status: 200, text: "Paris."},
 		{name: "204", serve: plain(204, "", ""), status: 502, code: "server_error"},
 		{name: "10 MiB of error", serve: plain(500, "text/plain", strings.Repeat("x", 10<<20)), status: 500,
 			code: "server_error"},
@@ -215,25 +220,28 @@ func rudeAnswers() []rudeAnswer {
 		500: "server_error", 503: "server_overloaded", 599: "server_error",
 	}
 	for status, code := range codes {
-		want := status
+		want, retry := status, ""
 		spoken := code // for an error with a message
 		switch status {
 		case 301, 401, 403: // these are about the gateway's own request
 			want = 502
 		case 404, 405:
 			want, spoken = 502, "server_error"
+		case 429, 503:
+			want, retry = 429, "2"
 		}
 		list = append(list,
-			rudeAnswer{name: fmt.Sprint(status), serve: plain(status, "", "", "Content-Length: 0"), status: want, code: code},
+			rudeAnswer{name: fmt.Sprint(status), serve: plain(status, "", "", "Content-Length: 0"), status: want, code: code,
+				retry: retry},
 			rudeAnswer{name: fmt.Sprintf("%d with text", status),
 				serve: plain(status, "text/plain", "no \"chance\" \xff", "Location: http://127.0.0.1:9/"), status: want,
-				code: code},
+				code: code, retry: retry},
 			rudeAnswer{name: fmt.Sprintf("%d with an error", status),
 				serve: plain(status, "application/json",
 					fmt.Sprintf(`{"error":{"message":"m","type":"T","param":null,"code":%d}}`, status), "Retry-After: 17"),
 				status: want, code: spoken, retry: "17"},
 			rudeAnswer{name: fmt.Sprintf("%d with events", status), serve: plain(status, "text/event-stream", good+done),
-				status: want, code: code},
+				status: want, code: code, retry: retry},
 		)
 	}
 	return list

@@ -207,8 +207,8 @@ func TestCapacity(t *testing.T) {
 	if n := servedBy(servers); !slices.Equal(n, []int{2, 2}) {
 		t.Errorf("the server with the fewest requests should get each, and they have got %d", n)
 	}
-	if a := lab.AskChat(lab.HTTP1(t), host.URL); a.Status != http.StatusServiceUnavailable ||
-		a.ErrorCode() != "server_overloaded" {
+	if a := lab.AskChat(lab.HTTP1(t), host.URL); a.Status != http.StatusTooManyRequests ||
+		a.ErrorCode() != "server_overloaded" || a.Header.Get("retry-after") != "2" {
 		t.Errorf("got %+v", a)
 	}
 	for _, s := range servers {

@@ -246,8 +246,8 @@ func (s *serviceUnderAttack) stalled(path string, many int) map[int]int {
 				return
 			}
 			counts[response.StatusCode]++
-			if response.StatusCode == http.StatusServiceUnavailable && response.Header.Get("retry-after") == "" {
-				s.t.Error("503 without retry-after")
+			if response.StatusCode == http.StatusTooManyRequests && response.Header.Get("retry-after") == "" {
+				s.t.Error("429 without retry-after")
 			}
 		})
 	}

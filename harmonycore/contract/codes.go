@@ -54,5 +54,6 @@ const (
 	CodeHarmonyParseError        = "harmony_parse_error"
 	CodeStructuredOutputBroken   = "structured_output_broken"
 	CodeGatewayOverloaded        = "gateway_overloaded"
+	CodeServiceOverloaded        = "service_overloaded"
 	CodeGatewayMisconfigured     = "gateway_misconfigured"
 )

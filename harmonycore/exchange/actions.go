@@ -101,7 +101,7 @@ type Reply struct {
 func (r *Reply) MediaType() string { return cmp.Or(r.ContentType, contentTypeJSON) }
 
 func replyWith(e *openai.Error) *Reply {
-	return &Reply{Status: e.Status, Body: e.AppendJSON(nil)}
+	return &Reply{Status: e.Status, Body: e.AppendJSON(nil), RetryAfter: e.RetryAfter}
 }
 
 // ResponseHead holds the fields of the response's headers.
@@ -112,8 +112,9 @@ type ResponseHead struct {
 	// Limits are the headers x-ratelimit-… of a response with status 429. The memory of their texts is the Exchange's.
 	Limits []Header
 	// Local reports whether the proxy itself made the response, without a server. GivenUp reports whether it did so
-	// because servers have broken off, or were silent, and no further one is asked.
-	Local, GivenUp bool
+	// because servers have broken off, or were silent, and no further one is asked. Full reports whether it did so because
+	// it, or the pool, had no room for the request.
+	Local, GivenUp, Full bool
 	// Received is how much of the request's body had come before the response, in bytes.
 	Received int
 	// End reports whether the response has no body.
@@ -149,4 +150,6 @@ type ResponseAction struct {
 type Head struct {
 	Status      int
 	ContentType string
+	// RetryAfter is the value of the header retry-after, or empty if that stays as it is.
+	RetryAfter string
 }

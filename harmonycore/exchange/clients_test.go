@@ -205,10 +205,14 @@ func TestReservations(t *testing.T) {
 		{"refused by the server", &ResponseHead{Status: 400, ContentType: "application/json"}, 0},
 		{"no server", &ResponseHead{Status: 503, Local: true, ContentType: "application/json"}, 0},
 		{"refused by the limits", &ResponseHead{Status: 429, Local: true, End: true}, 0},
+		{"the pool is full", &ResponseHead{Status: 429, Local: true, Full: true, ContentType: "application/json"}, 0},
 	} {
 		x, _ := begin(`,"max_tokens":10`)
 		if tt.head != nil {
 			x.ResponseHeaders(*tt.head)
+		}
+		if limited := x.Report().Pool == ""; limited != (tt.name == "refused by the limits") {
+			t.Errorf("%s: the pool is %q", tt.name, x.Report().Pool)
 		}
 		if r := x.Report(); r.UsedTokens != tt.used || !r.Reserves || r.ReservedTokens != prompt+10 {
 			t.Errorf("%s: %d of %d", tt.name, r.UsedTokens, r.ReservedTokens)

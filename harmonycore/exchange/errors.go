@@ -137,10 +137,29 @@ func errMisconfigured() *openai.Error {
 	}
 }
 
+// statusBusy is the status of a refusal for load. Clients wait as long as its retry-after says, and then ask again a
+// few times. After a 503 some ask at once, and 30 times (RATIONALE.md#230).
+const statusBusy = 429
+
+// The seconds after which a client may ask again: a gateway that had no memory, and servers that had no room and have
+// not said when.
+const (
+	waitForMemory  = "1"
+	waitForServers = "2"
+)
+
 func errOverloaded() *openai.Error {
 	return &openai.Error{
-		Status: 503, Type: contract.ServerErrorType, Code: contract.CodeGatewayOverloaded,
-		Message: "The gateway has no memory to spare for another request. Try again.",
+		Status: statusBusy, Type: contract.ServerErrorType, Code: contract.CodeGatewayOverloaded,
+		Message: "The gateway has no memory to spare for another request. Try again.", RetryAfter: waitForMemory,
+	}
+}
+
+// errFull is for a request for which the pool has no room, where the proxy does not say so itself.
+func errFull() *openai.Error {
+	return &openai.Error{
+		Status: statusBusy, Type: contract.ServerErrorType, Code: contract.CodeServerOverloaded,
+		Message: "The inference servers are at their limit. Try again later.", RetryAfter: waitForServers,
 	}
 }
 
@@ -308,8 +327,8 @@ func isGatewaysFault(status int, model *Model) bool {
 }
 
 // serverError puts a server's error into OpenAI's form. It keeps the status, so that clients back off and retry as they
-// would with the server itself, unless [isGatewaysFault]. model is nil if the response came before the request was
-// read.
+// would with the server itself, unless [isGatewaysFault], or the server has no room. model is nil if the response came
+// before the request was read.
 func serverError(e *backend.Error, model *Model) *openai.Error {
 	out := &openai.Error{Status: e.Status, Message: e.Message, Param: e.Param, Code: e.Code}
 	if isGatewaysFault(e.Status, model) {
@@ -330,8 +349,17 @@ func serverError(e *backend.Error, model *Model) *openai.Error {
 		out.Message = "The inference server failed."
 	}
 	out.Type, out.Code = kindOf(out.Status, out.Code)
+	switch {
+	case out.Status == 503 && out.Code != contract.CodeServerUnavailable:
+		out.Status, out.RetryAfter = statusBusy, waitForServers
+	case out.Status == 429 && out.Code != insufficientQuota:
+		out.RetryAfter = waitForServers // without it some clients do not ask again
+	}
 	return out
 }
+
+// insufficientQuota is the code of a 429 that no waiting helps against.
+const insufficientQuota = "insufficient_quota"
 
 // namesModel reports whether a server's error says that it does not know the model.
 func namesModel(e *backend.Error, model *Model) bool {
@@ -351,7 +379,10 @@ func localError(status int, text string, received, bodyLimit int) *openai.Error 
 		text = "The gateway answered with status " + strconv.Itoa(status) + "."
 	}
 	e := &openai.Error{Status: status, Message: clip(text)}
-	e.Type, e.Code = kindOf(status, "")
+	if status == 503 {
+		e.Code = contract.CodeServerUnavailable
+	}
+	e.Type, e.Code = kindOf(status, e.Code)
 	return e
 }
 

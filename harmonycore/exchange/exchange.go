@@ -274,11 +274,7 @@ func (e *Exchange) Overloaded() *Reply {
 }
 
 // Overloaded returns the reply of a host that lacks the memory to begin an exchange.
-func Overloaded() *Reply {
-	reply := replyWith(errOverloaded())
-	reply.RetryAfter = "1"
-	return reply
-}
+func Overloaded() *Reply { return replyWith(errOverloaded()) }
 
 // CannotForward returns the reply of a host that cannot rewrite a held request. An error is better than raw JSON at a
 // token endpoint.

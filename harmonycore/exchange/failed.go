@@ -27,8 +27,9 @@ type failedResponse struct {
 	// headersReceived reports whether the headers have come.
 	headersReceived bool
 	status          int
-	local, givenUp  bool
-	retry           string
+	// local, givenUp and full are those of the [ResponseHead].
+	local, givenUp, full bool
+	retry                string
 	// received is how much of the request's body had come when the proxy itself answered.
 	received int
 	// collected is the part of the body that is kept. discarded is how much more came, in bytes.
@@ -50,12 +51,12 @@ func (f *failedResponse) headers(h ResponseHead) ResponseAction {
 	if h.Local && isJSON(h.ContentType) {
 		return f.x.client.pass() // the proxy was configured to shape its own replies
 	}
-	f.headersReceived, f.givenUp = true, h.GivenUp
+	f.headersReceived, f.givenUp, f.full = true, h.GivenUp, h.Full
 	f.status, f.local, f.received, f.retry = h.Status, h.Local, h.Received, strings.Clone(h.RetryAfter)
 	if h.End {
 		return f.x.client.reply(f.reply())
 	}
-	return f.x.client.hold(f.headStatus(), contentTypeJSON)
+	return f.tellWhen(f.x.client.hold(f.headStatus(), contentTypeJSON), waitForServers)
 }
 
 func (f *failedResponse) body(chunk []byte, end bool) ResponseAction {
@@ -72,7 +73,7 @@ func (f *failedResponse) body(chunk []byte, end bool) ResponseAction {
 	switch {
 	case end:
 		r := f.reply()
-		return client.last(r.Status, r.MediaType(), r.Body)
+		return f.tellWhen(client.last(r.Status, r.MediaType(), r.Body), r.RetryAfter)
 	case client.state == outletHeld && len(f.collected) == maxErrorBody:
 		return client.reply(f.reply()) // the rest of it is not waited for
 	case f.discarded > maxDiscarded:
@@ -101,9 +102,20 @@ func (f *failedResponse) silent(limit int64) ResponseAction {
 	return f.x.client.fail(replyWith(errStalled(limit)), CutStall)
 }
 
+// tellWhen adds to the headers when to try again, if they are those of a refusal for load and the server has not said.
+func (f *failedResponse) tellWhen(a ResponseAction, after string) ResponseAction {
+	if a.Head != nil && a.Head.Status == statusBusy && f.retry == "" {
+		a.Head.RetryAfter = after
+	}
+	return a
+}
+
 // headStatus returns the status of the response that its headers tell. It is the status of reply, except for
 // servers that name the true status only in the body.
 func (f *failedResponse) headStatus() int {
+	if f.full || f.status == 503 && !f.local && !f.givenUp {
+		return statusBusy
+	}
 	if f.local || f.status >= 400 && f.status <= 599 && !isGatewaysFault(f.status, f.model) {
 		return f.status
 	}
@@ -116,6 +128,9 @@ func (f *failedResponse) reply() *Reply {
 		return replyWith(errGivenUp(f.status, int64(f.x.gateway.options.StallTimeoutMS)))
 	}
 	if f.local {
+		if f.full {
+			return replyWith(errFull())
+		}
 		return replyWith(localError(f.status, string(f.collected), f.received, f.x.gateway.options.BodyLimit))
 	}
 	failure := backend.ReadError(f.status, f.collected)
@@ -131,7 +146,9 @@ func (f *failedResponse) reply() *Reply {
 	} else {
 		r = replyWith(serverError(failure, f.model))
 	}
-	r.RetryAfter = f.retry
+	if f.retry != "" {
+		r.RetryAfter = f.retry
+	}
 	return r
 }
 

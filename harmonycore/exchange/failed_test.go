@@ -53,6 +53,58 @@ func TestHeadersOnly(t *testing.T) {
 	}
 }
 
+// TestOverloadIsTold: whoever has no room for a request, the client gets 429, and when to try again: as the server
+// says, if it does.
+func TestOverloadIsTold(t *testing.T) {
+	const body, named = `{"error":{"message":"The queue is full."}}`, `{"error":{"message":"Wait.","code":"queue_full"}}`
+	const failed = "data: {\"error\":{\"message\":\"busy\",\"code\":503}}\n\ndata: [DONE]\n\n"
+	stream := eventStream
+	for _, tt := range []struct {
+		name string
+		head ResponseHead
+		body string
+		// code and after are those of the client's error.
+		code, after string
+	}{
+		{"a server", ResponseHead{Status: 503, ContentType: "application/json"}, body, "server_overloaded", "2"},
+		{"a server's code", ResponseHead{Status: 503, ContentType: "application/json"}, named, "queue_full", "2"},
+		{"a server's time", ResponseHead{Status: 503, RetryAfter: "9"}, body, "server_overloaded", "9"},
+		{"a server's page", ResponseHead{Status: 503, ContentType: "text/html"}, "<html>", "server_overloaded", "2"},
+		{"no body", ResponseHead{Status: 503, End: true}, "", "server_overloaded", "2"},
+		{"a limit", ResponseHead{Status: 429, ContentType: "application/json"}, body, "rate_limit_exceeded", "2"},
+		{"a limit's time", ResponseHead{Status: 429, RetryAfter: "30"}, body, "rate_limit_exceeded", "30"},
+		{"an event", stream, failed, "server_overloaded", "2"},
+	} {
+		for _, path := range []string{"/v1/chat/completions", "/v1/responses"} {
+			x := forwarded(t, testGateway(nil), path, strings.Replace(chatBody(true),
+				`"messages":[{"role":"user","content":"Hi"}]`, `"input":"Hi","messages":[{"role":"user","content":"Hi"}]`, 1))
+			a := x.ResponseHeaders(tt.head)
+			if !tt.head.End {
+				a = x.ResponseBody([]byte(tt.body), true)
+			}
+			status, after, text := 0, tt.head.RetryAfter, string(a.Body)
+			switch {
+			case a.Reply != nil:
+				status, after, text = a.Reply.Status, a.Reply.RetryAfter, string(a.Reply.Body)
+			case a.Head != nil:
+				status = a.Head.Status
+				if a.Head.RetryAfter != "" {
+					after = a.Head.RetryAfter
+				}
+			}
+			if status != 429 || after != tt.after || !strings.Contains(text, `"code":"`+tt.code+`"`) {
+				t.Errorf("%s, %s: %d %q %s", path, tt.name, status, after, text)
+			}
+		}
+	}
+	x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(true))
+	x.ResponseHeaders(ResponseHead{Status: 429, ContentType: "application/json"})
+	a := x.ResponseBody([]byte(`{"error":{"message":"No credit.","code":"insufficient_quota"}}`), true)
+	if a.Head == nil || a.Head.Status != 429 || a.Head.RetryAfter != "" {
+		t.Errorf("waiting does not help: %+v", a.Head)
+	}
+}
+
 func TestTrailers(t *testing.T) {
 	stream := answerOf("<|channel|>final<|message|>Hi<|return|>")
 	// A finished answer is out before the trailers come.

@@ -241,7 +241,9 @@ func (g *generation) prefillFailed(failed *backend.Error, retryAfter string) Pre
 		g.state = over
 		g.x.client.reply(reply)
 	}
-	reply.RetryAfter = retryAfter
+	if retryAfter != "" {
+		reply.RetryAfter = retryAfter
+	}
 	return PrefillAction{Reply: reply}
 }
 

@@ -121,7 +121,7 @@ func TestPrefillFails(t *testing.T) {
 		{"too large", nil, PrefillAnswer{Status: 200, TooLarge: true, Body: []byte(`{"kv_transfer_params":{}}`)}, 0, "", ""},
 		{"too long a prompt", nil, PrefillAnswer{Status: 400, Body: []byte(long)}, 400, "context_length_exceeded",
 			"too long"},
-		{"refused", refuse, PrefillAnswer{Status: 503, RetryAfter: "7", Body: []byte(`{"error":{"message":"busy"}}`)}, 503,
+		{"refused", refuse, PrefillAnswer{Status: 503, RetryAfter: "7", Body: []byte(`{"error":{"message":"busy"}}`)}, 429,
 			"server_overloaded", "The prompt was not read: busy"},
 		{"refused, late", refuse, PrefillAnswer{Status: 504, Body: []byte("upstream request timeout")}, 504,
 			"server_timeout", "The prompt was not read: the server that was asked to read it has not answered in time"},
@@ -216,7 +216,7 @@ func TestPrefillBootstrapFails(t *testing.T) {
 		{"unreachable", PrefillAnswer{Status: 503, Body: []byte("no healthy upstream")}, 503, "server_unavailable"},
 		{"an error", PrefillAnswer{Status: 400, Body: []byte(`{"error":{"message":"longer than the model's context ` +
 			`length (8 tokens)"}}`)}, 400, "context_length_exceeded"},
-		{"an event", PrefillAnswer{Status: 200, Body: []byte(event)}, 503, "no memory"},
+		{"an event", PrefillAnswer{Status: 200, Body: []byte(event)}, 429, "no memory"},
 		{"an abort", PrefillAnswer{Status: 200, Body: []byte(`data: {"text":"","output_ids":[],"meta_info":{"id":"a",` +
 			`"finish_reason":{"type":"abort","message":"KVTransferError","status_code":500},"prompt_tokens":1,` +
 			`"completion_tokens":0}}` + "\n\n")}, 500, "KVTransferError"},

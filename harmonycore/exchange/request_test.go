@@ -114,7 +114,7 @@ func TestFull(t *testing.T) {
 	}
 	x = testGateway(nil).Begin("POST", "/v1/chat/completions")
 	x.Request(body, full)
-	if r := x.Overloaded(); r.Status != 503 || r.RetryAfter != "1" || !x.PassesThrough() ||
+	if r := x.Overloaded(); r.Status != 429 || r.RetryAfter != "1" || !x.PassesThrough() ||
 		!strings.Contains(string(r.Body), `"code":"gateway_overloaded"`) {
 		t.Errorf("got %+v", r)
 	}

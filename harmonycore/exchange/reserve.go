@@ -151,7 +151,7 @@ func (e *Exchange) noteReserved(h *ResponseHead) (limited bool) {
 	}
 	s := &e.reservation
 	s.answered = true
-	s.refused = h.Local && h.Status == 429
+	s.refused = h.Local && h.Status == 429 && !h.Full
 	s.served = !h.Local && h.Status >= 200 && h.Status <= 299
 	return s.refused
 }

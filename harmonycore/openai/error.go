@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"strings"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
@@ -22,6 +24,17 @@ func (e *Error) Error() string {
 		return e.Message
 	}
 	return e.Param + ": " + e.Message
+}
+
+// InStream returns the error as it is told within a stream, where no header says when to try again: in the words that
+// clients look for in the message.
+func (e *Error) InStream() *Error {
+	if e.RetryAfter == "" || strings.Trim(e.RetryAfter, "0123456789") != "" {
+		return e
+	}
+	told := *e
+	told.Message, told.RetryAfter = e.Message+" Please try again in "+e.RetryAfter+"s.", ""
+	return &told
 }
 
 // AppendJSON appends the body {"error":{…}}. It always has all four members. An empty param or code is null.

@@ -109,8 +109,10 @@ func (r *Response) appendError(dst []byte) []byte {
 	}
 	code := contract.CodeServerError
 	switch r.Error.Code {
-	case "rate_limit_exceeded", "invalid_prompt":
+	case contract.CodeRateLimitExceeded, "invalid_prompt":
 		code = r.Error.Code
+	case contract.CodeServerOverloaded, contract.CodeGatewayOverloaded, contract.CodeServiceOverloaded:
+		code = contract.CodeRateLimitExceeded // which clients wait for, and then ask again
 	}
 	dst = appendMember(dst, `{"code":`, code)
 	dst = appendMember(dst, `,"message":`, r.Error.Message)

@@ -326,6 +326,7 @@ func (a *responsesAnswer) Fail(e *openai.Error) {
 		}
 		return
 	}
+	e = e.InStream()
 	a.closeItem(openai.StatusIncomplete)
 	if !a.ended {
 		a.out = a.events.AppendError(a.out, e)

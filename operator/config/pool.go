@@ -43,7 +43,7 @@ type Pool struct {
 	Affinity Affinity `yaml:"affinity"`
 	Picker   Picker   `yaml:"picker"`
 	// Capacity is how many requests one server works on at once (vLLM: --max-num-seqs). Each Envoy answers requests beyond
-	// the capacity of all servers together with 503 at once. 0 leaves queues to the servers.
+	// the capacity of all servers together with 429 at once. 0 leaves queues to the servers.
 	Capacity int `yaml:"capacity"`
 	// Spares are the names of pools whose servers take requests when this pool's are not enough, in their order.
 	Spares []string `yaml:"spares"`

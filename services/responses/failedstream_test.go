@@ -47,6 +47,13 @@ func busy(w http.ResponseWriter) {
 	fmt.Fprint(w, `{"error":{"message":"Slow down.","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`)
 }
 
+// full is a gateway that says when to ask it again.
+func full(w http.ResponseWriter) {
+	w.Header().Set("retry-after", "7")
+	w.WriteHeader(http.StatusTooManyRequests)
+	fmt.Fprint(w, `{"error":{"message":"No room.","type":"server_error","param":null,"code":"server_overloaded"}}`)
+}
+
 // brokeBehind is a stream with an item that fails as the gateway's streams do: with the event error before the last.
 func brokeBehind(item string, e *openai.Error) string {
 	begun, last := splitEnd(answerOf("failed", 10, 5, item))
@@ -112,6 +119,7 @@ func TestFailedStream(t *testing.T) {
 	inside := told{"server_overloaded", "input", "server_error", "Too many."}
 	outside := told{"server_error", "", "server_error", isCut}
 	refusal := told{"rate_limit_exceeded", "", "rate_limit_error", "Slow down."}
+	noRoom := told{"server_overloaded", "", "server_error", "No room. Please try again in 7s."}
 	type answers = []func(http.ResponseWriter)
 	for name, tt := range map[string]struct {
 		answers answers
@@ -123,6 +131,7 @@ func TestFailedStream(t *testing.T) {
 		"a later round":  {answers{call, broke}, "response.failed", inside},
 		"a cut round":    {answers{call, says(cut)}, "response.failed", outside},
 		"refused":        {answers{call, busy}, "response.failed", refusal},
+		"full":           {answers{call, full}, "response.failed", noRoom},
 		"none":           {answers{good}, "response.completed", told{}},
 		"none, in turns": {answers{call, good}, "response.completed", told{}},
 	} {

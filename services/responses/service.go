@@ -36,7 +36,7 @@ type Options struct {
 	Key string
 	// SealKeys open and seal the reasoning that clients carry. Nil: none is sealed.
 	SealKeys *seal.Keys
-	// Queue is how many responses of a tenant may wait or run in the background. Others are answered 503.
+	// Queue is how many responses of a tenant may wait or run in the background. Others are answered 429.
 	Queue int
 	// Sockets are the limits of connections. A zero is the default.
 	Sockets socket.Limits

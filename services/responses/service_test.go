@@ -233,7 +233,7 @@ func TestOverload(t *testing.T) {
 		first <- body
 	}()
 	<-f.asked
-	f.wants(503, "service_overloaded", "GET", "/v1/responses/resp_0", "")
+	f.wants(429, "service_overloaded", "GET", "/v1/responses/resp_0", "")
 	close(f.hold)
 	if body := <-first; !strings.Contains(body, `"status":"completed"`) {
 		t.Errorf("%s", body)
@@ -336,9 +336,9 @@ func TestMemory(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &first); err != nil || first.ID == "" {
 		t.Fatal(body)
 	}
-	f.wants(503, "service_overloaded", "POST", "/v1/responses", large)
+	f.wants(429, "service_overloaded", "POST", "/v1/responses", large)
 	// A stored conversation counts as well, before it is read.
-	f.wants(503, "service_overloaded", "POST", "/v1/responses", `{"model":"m","previous_response_id":"`+first.ID+`","input":"`+
+	f.wants(429, "service_overloaded", "POST", "/v1/responses", `{"model":"m","previous_response_id":"`+first.ID+`","input":"`+
 		strings.Repeat("x", 8<<10)+`"}`)
 	for range 20 {
 		if status, body := f.do("POST", "/v1/responses", small); status != 200 {

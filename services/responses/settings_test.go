@@ -41,7 +41,7 @@ func TestApply(t *testing.T) {
 		},
 		"memory": func(_ *testing.T, f *fixture) {
 			f.change(func(o *Settings) { o.Memory = 100 })
-			f.wants(503, "service_overloaded", "POST", "/v1/responses", large)
+			f.wants(429, "service_overloaded", "POST", "/v1/responses", large)
 		},
 		"requests": func(_ *testing.T, f *fixture) {
 			f.hold = make(chan struct{})
@@ -49,7 +49,7 @@ func TestApply(t *testing.T) {
 			go func() { f.do("POST", "/v1/responses", large); close(ended) }()
 			<-f.asked
 			f.change(func(o *Settings) { o.InFlight = 1 })
-			f.wants(503, "service_overloaded", "GET", "/v1/responses/resp_1", "")
+			f.wants(429, "service_overloaded", "GET", "/v1/responses/resp_1", "")
 			f.change(func(o *Settings) { o.InFlight = 2 })
 			f.wants(404, "", "GET", "/v1/responses/resp_1", "")
 			close(f.hold)

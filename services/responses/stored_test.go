@@ -50,7 +50,7 @@ func TestReadersAreCharged(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer.Body.Close()
-		if answer.StatusCode != 503 || answer.Header.Get("retry-after") == "" {
+		if answer.StatusCode != 429 || answer.Header.Get("retry-after") == "" {
 			t.Errorf("%s: %d %v", path, answer.StatusCode, answer.Header)
 		}
 	}

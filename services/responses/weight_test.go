@@ -12,9 +12,9 @@ import (
 func TestManyValues(t *testing.T) {
 	f := start(t, Options{Settings: Settings{WebSocket: true, Memory: 4 << 20}})
 	objects := `"input":[` + strings.Repeat("{},", 30_000) + `{}]`
-	f.wants(503, "service_overloaded", "POST", "/v1/responses", `{"model":"m",`+objects+`}`)
-	f.wants(503, "service_overloaded", "POST", "/v1/responses/compact", `{"model":"m",`+objects+`}`)
-	f.wants(503, "service_overloaded", "POST", "/v1/conversations", `{`+strings.Replace(objects, "input", "items", 1)+`}`)
+	f.wants(429, "service_overloaded", "POST", "/v1/responses", `{"model":"m",`+objects+`}`)
+	f.wants(429, "service_overloaded", "POST", "/v1/responses/compact", `{"model":"m",`+objects+`}`)
+	f.wants(429, "service_overloaded", "POST", "/v1/conversations", `{`+strings.Replace(objects, "input", "items", 1)+`}`)
 	w, _ := dial(t, f.url, nil)
 	w.ask(`"store":false,` + objects)
 	w.refused("service_overloaded")

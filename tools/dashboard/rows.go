@@ -172,7 +172,7 @@ func pools() row {
 			queries: []query{{more("harmony_failed_attempts_total", `{pool=~"$pool",instance=~"$envoy"}`, "pool"), "{{pool}}"}}},
 		{title: "Requests at the servers", unit: "short", help: "That are being answered.",
 			queries: []query{{byPool("envoy_cluster_upstream_rq_active" + clusters), "{{pool}}"}}},
-		{title: "Refused, since a pool was full", unit: "reqps", help: "Requests beyond capacity: 503 server_overloaded.",
+		{title: "Refused, since a pool was full", unit: "reqps", help: "Requests beyond capacity: 429 server_overloaded.",
 			// Envoy 1.37 counts by the second name, newer ones by the first.
 			queries: []query{{byPool(each("envoy_cluster_upstream_rq_active_overflow")), "{{pool}}"},
 				{byPool(each("envoy_cluster_upstream_rq_pending_overflow")), "{{pool}}, pending"}}},

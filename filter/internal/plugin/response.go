@@ -24,7 +24,8 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	if passes && !s.exchange.NeedsHead() {
 		return types.ActionContinue
 	}
-	head := exchange.ResponseHead{End: end, Local: isLocalReply(), Received: s.body}
+	head := exchange.ResponseHead{End: end, Received: s.body}
+	head.Local, head.Full = localReply()
 	headers, err := readResponseHeaders()
 	check("read response headers", err)
 	status, _ := find(headers, ":status")
@@ -39,6 +40,9 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	}
 	s.status = head.Status
 	_, s.sized = find(headers, "content-length")
+	if _, named := find(headers, otherModel); named && !passes {
+		check("remove response header", proxywasm.RemoveHttpResponseHeader(otherModel))
+	}
 	if s.tapped != nil && !passes {
 		s.showHead(head.Status, head.ContentType, head.Local)
 	}
@@ -64,6 +68,10 @@ func (s *stream) restore(head *exchange.ResponseHead, how string) {
 
 const statusLimited = 429
 
+// otherModel is a header by which OpenAI says that another model has answered. The name that a server knows its model
+// by is another one than its client's, which would be warned of it.
+const otherModel = "openai-model"
+
 // limitHeaders returns copies of the headers that tell about limits.
 func limitHeaders(headers [][2]string) (all []exchange.Header) {
 	for _, h := range headers {
@@ -74,11 +82,17 @@ func limitHeaders(headers [][2]string) (all []exchange.Header) {
 	return all
 }
 
-// isLocalReply reports whether the host made the response itself.
-func isLocalReply() bool {
+// localReply reports whether the host made the response itself, and whether it did so because it or the pool is full.
+func localReply() (local, full bool) {
 	details, err := readProperty(codeDetails)
-	return err == nil && string(details) != "via_upstream"
+	if err != nil || string(details) == "via_upstream" {
+		return false, false
+	}
+	return true, string(details) == "overload" || strings.HasPrefix(string(details), overflow)
 }
+
+// overflow begins the details of Envoy's reply to a request that the pool has no room for.
+const overflow = "upstream_reset_before_response_started{overflow"
 
 // OnHttpResponseBody implements [types.HttpContext].
 func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
@@ -160,6 +174,9 @@ func (s *stream) act(a exchange.ResponseAction) types.Action {
 			check("set status", proxywasm.ReplaceHttpResponseHeader(":status", strconv.Itoa(a.Head.Status)))
 		}
 		check("set response header", proxywasm.ReplaceHttpResponseHeader("content-type", a.Head.ContentType))
+		if a.Head.RetryAfter != "" {
+			check("set response header", proxywasm.ReplaceHttpResponseHeader("retry-after", a.Head.RetryAfter))
+		}
 		if s.sized {
 			check("remove response header", proxywasm.RemoveHttpResponseHeader("content-length"))
 		}

@@ -121,7 +121,7 @@ func (s *stream) showPassedHead() {
 	if !s.tapped.whole || s.tapped.replied {
 		return
 	}
-	local := isLocalReply()
+	local, _ := localReply()
 	headers, err := readResponseHeaders()
 	check("read response headers", err)
 	text, _ := find(headers, ":status")

@@ -58,7 +58,6 @@ const (
 	codeStoreUnavailable   = "store_unavailable"
 	codeStoreFull          = "store_full"
 	codeStoredDataInvalid  = "stored_data_unreadable"
-	codeServiceOverloaded  = "service_overloaded"
 	// CodeInvalidPrompt is one of the few that a failed response can have.
 	CodeInvalidPrompt = "invalid_prompt"
 )
@@ -137,9 +136,9 @@ func OfStore(log *slog.Logger, err error, param string, missing *openai.Error) *
 }
 
 // Overloaded returns the error of a service that cannot take another request. what is why, after "The responses
-// service has".
+// service has". Its status is the one for which clients wait before they ask again (RATIONALE.md#230).
 func Overloaded(what string) *openai.Error {
-	return &openai.Error{Status: http.StatusServiceUnavailable, Type: contract.ServerErrorType,
-		Code:    codeServiceOverloaded,
+	return &openai.Error{Status: http.StatusTooManyRequests, Type: contract.ServerErrorType,
+		Code: contract.CodeServiceOverloaded, RetryAfter: "1",
 		Message: "The responses service has " + what + ". Try again."}
 }

@@ -63,9 +63,9 @@ type Settings struct {
 	BodyLimit int64
 	// Background is how many responses are made in the background at once.
 	Background int
-	// Memory is what requests may take together, in bytes. Others are answered 503.
+	// Memory is what requests may take together, in bytes. Others are answered 429.
 	Memory int64
-	// InFlight is how many requests are handled at once. Others are answered 503.
+	// InFlight is how many requests are handled at once. Others are answered 429.
 	InFlight int
 	// WebSocket reports whether connections are served.
 	WebSocket bool

@@ -16,7 +16,6 @@ const (
 	codeConnectionLimit = "websocket_connection_limit_reached"
 	codeQueueLimit      = "websocket_queue_limit_reached"
 	codeNoSteering      = "steering_not_supported"
-	codeOverloaded      = "service_overloaded"
 )
 
 func badRequest(code, param, message string) *openai.Error {
@@ -41,7 +40,8 @@ func errQueueLimit() *openai.Error {
 }
 
 func errOverloaded() *openai.Error {
-	return &openai.Error{Status: http.StatusServiceUnavailable, Type: contract.ServerErrorType, Code: codeOverloaded,
+	return &openai.Error{Status: http.StatusTooManyRequests, Type: contract.ServerErrorType,
+		Code: contract.CodeServiceOverloaded, RetryAfter: "1",
 		Message: "The responses service has no room for more WebSocket requests now. Try again."}
 }
 

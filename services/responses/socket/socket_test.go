@@ -16,6 +16,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
@@ -102,7 +103,7 @@ func TestPending(t *testing.T) {
 		c.write(large(60_000))
 		one := h.next(t)
 		other.write(large(100_000))
-		other.refused(503, codeOverloaded, "")
+		other.refused(429, contract.CodeServiceOverloaded, "")
 		one.finish(t, nil)
 		other.write(create(""))
 		h.next(t).finish(t, nil)
@@ -397,7 +398,7 @@ func TestConnections(t *testing.T) {
 	one := f.dial()
 	f.dial()
 	_, response, err := websocket.Dial(t.Context(), f.url, nil)
-	if err == nil || response.StatusCode != 503 {
+	if err == nil || response.StatusCode != 429 {
 		t.Fatalf("%v", err)
 	}
 	_ = one.ws.CloseNow()

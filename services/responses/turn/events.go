@@ -188,17 +188,22 @@ func (t *Turn) broken(ctx context.Context, err error, emit func(*upstream.Event)
 		return t.synthesize(items.Cancelled, nil), nil
 	}
 	if isRefused {
-		end := t.synthesize(items.Failed, &openai.Error{Code: upstream.CodeOfResponse(refused.failure.Status),
-			Message: refused.failure.Message})
-		end.refusal = refused.failure
-		return end, nil
+		return t.refused(refused.failure), nil
 	}
 	if errors.Is(err, quota.ErrNoMemory) {
-		return t.synthesize(items.Failed, refusal.Overloaded("no memory for the rest of the answer")), nil
+		return t.refused(refusal.Overloaded("no memory for the rest of the answer")), nil
 	}
 	t.env.Log.Warn("the stream of a response was cut", "response", t.ID, "error", err)
 	return t.synthesize(items.Failed, &openai.Error{Code: contract.CodeServerError,
 		Message: "The model's server ended the stream before the answer was complete. Try again."}), nil
+}
+
+// refused ends a turn of which a later part was refused.
+func (t *Turn) refused(failure *openai.Error) *Outcome {
+	end := t.synthesize(items.Failed, &openai.Error{Code: upstream.CodeOfResponse(failure.Status),
+		Message: failure.InStream().Message})
+	end.refusal = failure
+	return end
 }
 
 // synthesize ends a turn that the gateway has not ended.
@@ -226,7 +231,7 @@ func (t *Turn) LastEvents(end *Outcome) (events []*upstream.Event) {
 		if t.failure != nil && t.failure.Message == failure.Message {
 			failure = t.failure
 		}
-		events = append(events, &upstream.Event{Kind: "error", Data: upstream.ErrorData(sequence, failure)})
+		events = append(events, &upstream.Event{Kind: "error", Data: upstream.ErrorData(sequence, failure.InStream())})
 		sequence++
 	}
 	return append(events, &upstream.Event{Kind: end.kind, Data: upstream.Lifecycle(end.kind, sequence, end.object)})

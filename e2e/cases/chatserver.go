@@ -35,14 +35,6 @@ func OfChatServers(t *testing.T) []*Case {
 	return all
 }
 
-// EachOfChatServers is Each of [OfChatServers].
-func EachOfChatServers[S any](t *testing.T, start func(*testing.T, *Case, string) *S,
-	run func(*testing.T, *S, *Case, string)) {
-	for _, mode := range []string{contract.ModeFull, contract.ModeReduced} {
-		t.Run(mode, func(t *testing.T) { eachOf(t, OfChatServers(t), mode, start, run) })
-	}
-}
-
 // formSettings are the settings of a gateway before servers of each form.
 var formSettings = map[string]map[string]string{
 	sim.ChatThink:   {"think_tags": contract.ThinkAnywhere},

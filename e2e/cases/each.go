@@ -24,14 +24,15 @@ func Each[S any](t *testing.T, start func(*testing.T, *Case, string) *S,
 // EachIn is Each in one mode, in subtests SETTINGS/CASE.
 func EachIn[S any](t *testing.T, mode string, start func(*testing.T, *Case, string) *S,
 	run func(*testing.T, *S, *Case, string)) {
-	eachOf(t, All(t), mode, start, run)
+	EachOf(t, All(t), mode, start, run)
 }
 
-func eachOf[S any](t *testing.T, all []*Case, mode string, start func(*testing.T, *Case, string) *S,
+// EachOf is EachIn of some cases.
+func EachOf[S any](t *testing.T, all []*Case, mode string, start func(*testing.T, *Case, string) *S,
 	run func(*testing.T, *S, *Case, string)) {
 	cases := map[string][]*Case{}
 	for _, c := range all {
-		cases[c.gatewaySettings()] = append(cases[c.gatewaySettings()], c)
+		cases[c.GatewaySettings()] = append(cases[c.GatewaySettings()], c)
 	}
 	for _, settings := range slices.Sorted(maps.Keys(cases)) {
 		// The hosts end with their settings: hosts of all settings at once would take a machine's memory.
@@ -53,8 +54,8 @@ func eachOf[S any](t *testing.T, all []*Case, mode string, start func(*testing.T
 var serverSettings = []string{"server_fault", "tokens_per_chunk", "front_end", "server_context", "chat_form",
 	"chat_marker", "openai_only", "no_developer", "text_only", "chat_whole", "no_usage", "one_call", "server_path"}
 
-// gatewaySettings are the settings that make a host of its own necessary, in words.
-func (c *Case) gatewaySettings() string {
+// GatewaySettings are the settings that make a host of its own necessary, in words.
+func (c *Case) GatewaySettings() string {
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(c.Settings)) {
 		if !slices.Contains(serverSettings, key) || key == "server_path" {

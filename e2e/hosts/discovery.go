@@ -14,12 +14,8 @@ import (
 // EnvoyOverADS runs the real Envoy and gives it these resources as a control plane does, over delta ADS. It returns
 // when Envoy has accepted all of them. If Envoy refuses one, the error has Envoy's text.
 func EnvoyOverADS(s Setup, r *xds.Resources) (*Host, error) {
-	discovered, err := r.Discovered()
-	if err != nil {
-		return nil, err
-	}
 	server := ads.New(ads.Options{})
-	if _, err := server.Set(discovered); err != nil {
+	if err := set(server, r); err != nil {
 		return nil, err
 	}
 	listener, err := net.Listen("tcp", anyPort.String())
@@ -52,13 +48,40 @@ func EnvoyOverADS(s Setup, r *xds.Resources) (*Host, error) {
 		stopEnvoy()
 		stop()
 	}
-	if err := awaitCurrent(server); err != nil {
-		// Envoy's log says more than what it sends to the control plane.
-		err = fmt.Errorf("%w; the end of its log:\n%s", err, h.Process.Log(lastWords))
+	h.plane = server
+	if err := h.awaitCurrent(); err != nil {
 		h.stop()
 		return nil, err
 	}
 	return h, nil
+}
+
+// Update gives the Envoy of [EnvoyOverADS] other resources. It returns when Envoy has accepted all of them.
+func (h *Host) Update(r *xds.Resources) error {
+	if err := set(h.plane, r); err != nil {
+		return err
+	}
+	if err := h.awaitCurrent(); err != nil {
+		return err
+	}
+	return h.findListener(r.Listeners[0].GetName())
+}
+
+func set(server *ads.Server, r *xds.Resources) error {
+	discovered, err := r.Discovered()
+	if err != nil {
+		return err
+	}
+	_, err = server.Set(discovered)
+	return err
+}
+
+// awaitCurrent is awaitCurrent for the host's Envoy, whose log says more than what it sends to the control plane.
+func (h *Host) awaitCurrent() error {
+	if err := awaitCurrent(h.plane); err != nil {
+		return fmt.Errorf("%w; the end of its log:\n%s", err, h.Process.Log(lastWords))
+	}
+	return nil
 }
 
 const lastWords = 20 // lines

@@ -102,15 +102,22 @@ func startEnvoyAt(s Setup, bootstrap []byte, listener string) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, err := p.Listener(ctx, listener)
-	if err != nil {
-		_ = p.Stop() // the first error is the one that matters
+	h := &Host{Name: "envoy", Process: p, stop: func() { _ = p.Stop() },
+		chunks: func(int) (int, error) { return envoyChunks(p) }}
+	if err := h.findListener(listener); err != nil {
+		h.stop() // the first error is the one that matters
 		return nil, err
 	}
-	return &Host{
-		Name: "envoy", URL: "http://" + address, Process: p, stop: func() { _ = p.Stop() },
-		chunks: func(int) (int, error) { return envoyChunks(p) },
-	}, nil
+	return h, nil
+}
+
+// findListener sets where an Envoy's clients connect, by the listener's name.
+func (h *Host) findListener(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	address, err := h.Process.Listener(ctx, name)
+	h.URL = "http://" + address
+	return err
 }
 
 // envoyChunks reads a metric of the filter, because Envoy itself does not report its calls of a filter.

@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
 	"github.com/harmonyedge/harmonyedge/operator/config"
@@ -18,6 +19,7 @@ type Host struct {
 	Server *inprocess.Server
 	stop   func()
 	chunks func(requests int) (int, error)
+	plane  *ads.Server // of an Envoy over ADS
 }
 
 // ResponseChunks returns how many pieces of responses the gateway has received, once so many requests have ended. A

@@ -46,26 +46,53 @@ func RunEnvoyOverADS(t *testing.T, c *config.Config, changes ...Change) *hosts.H
 	return startHealthy(t, hosts.EnvoyOverADS, c, changes)
 }
 
-func startHealthy(t *testing.T, start func(hosts.Setup, *xds.Resources) (*hosts.Host, error), c *config.Config,
-	changes []Change) *hosts.Host {
+// RunEnvoyOfAll runs one Envoy with several configurations side by side, and returns a host for each. They share the
+// process with its statistics, and the filter's VMs: see [hosts.EnvoyOfAll]. Each change is made to each.
+func RunEnvoyOfAll(t *testing.T, all []*config.Config, changes ...Change) []*hosts.Host {
 	t.Helper()
-	setup := hosts.Setup{Config: c}
-	r, err := hosts.Resources(setup)
+	var resources []*xds.Resources
+	for _, c := range all {
+		resources = append(resources, Resources(t, c, changes...))
+	}
+	running, err := hosts.EnvoyOfAll(hosts.Setup{Config: all[0]}, resources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopHealthy(t, running[0])
+	return running
+}
+
+// Resources returns Envoy's resources for a configuration, with changes.
+func Resources(t *testing.T, c *config.Config, changes ...Change) *xds.Resources {
+	t.Helper()
+	r, err := hosts.Resources(hosts.Setup{Config: c})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, change := range changes {
 		change(t, r)
 	}
-	h, err := start(setup, r)
+	return r
+}
+
+func startHealthy(t *testing.T, start func(hosts.Setup, *xds.Resources) (*hosts.Host, error), c *config.Config,
+	changes []Change) *hosts.Host {
+	t.Helper()
+	h, err := start(hosts.Setup{Config: c}, Resources(t, c, changes...))
 	if err != nil {
 		t.Fatal(err)
 	}
+	stopHealthy(t, h)
+	return h
+}
+
+// stopHealthy stops an Envoy when the test ends, and fails the test if it is not healthy then.
+func stopHealthy(t *testing.T, h *hosts.Host) {
+	t.Helper()
 	t.Cleanup(func() {
 		checkHealthy(t, h)
 		h.Stop()
 	})
-	return h
 }
 
 // RunProxy runs the shipped filter in one of its hosts.
@@ -75,6 +102,23 @@ type RunProxy func(t *testing.T, c *config.Config, changes ...Change) *hosts.Hos
 func OnProxies(t *testing.T, test func(t *testing.T, run RunProxy)) {
 	t.Run("envoy", func(t *testing.T) { test(t, RunEnvoy) })
 	t.Run("wazero", func(t *testing.T) { test(t, RunWazero) })
+}
+
+// RunProxies runs the shipped filter in one of its hosts, with several configurations.
+type RunProxies func(t *testing.T, all []*config.Config, changes ...Change) []*hosts.Host
+
+// OnProxiesOfAll is [OnProxies] for a test of several configurations, which one Envoy has side by side.
+func OnProxiesOfAll(t *testing.T, test func(t *testing.T, run RunProxies)) {
+	t.Run("envoy", func(t *testing.T) { test(t, RunEnvoyOfAll) })
+	t.Run("wazero", func(t *testing.T) {
+		test(t, func(t *testing.T, all []*config.Config, changes ...Change) (running []*hosts.Host) {
+			t.Helper()
+			for _, c := range all {
+				running = append(running, RunWazero(t, c, changes...))
+			}
+			return running
+		})
+	})
 }
 
 // RunNative runs the core without proxy and wasm.
@@ -137,14 +181,7 @@ func ReducedModel(server string) *config.Config {
 // warning, a VM is lost, or the filter does what Envoy would not survive.
 func RunWazero(t *testing.T, c *config.Config, changes ...Change) *hosts.Host {
 	t.Helper()
-	r, err := hosts.Resources(hosts.Setup{Config: c})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, change := range changes {
-		change(t, r)
-	}
-	h, err := hosts.WazeroWith(r, inprocess.Options{
+	h, err := hosts.WazeroWith(Resources(t, c, changes...), inprocess.Options{
 		Workers: c.Envoy.Concurrency,
 		Log: func(level wasmhost.Level, text string) {
 			if level >= wasmhost.Warn && !isServersFailure(text) {

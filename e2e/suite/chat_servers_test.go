@@ -12,7 +12,7 @@ import (
 // TestChatServerCases runs the cases that are about servers that take conversations, as TestSuite runs the others.
 func TestChatServerCases(t *testing.T) {
 	table := &suiteTable{schemas: grammar.LoadSchemas(t), traced: grammar.LoadTracedSchemas(t)}
-	cases.EachOfChatServers(t, newStage, func(t *testing.T, s *stage, c *cases.Case, mode string) {
+	eachOnStages(t, cases.OfChatServers(t), asItIs, func(t *testing.T, s *stage, c *cases.Case, mode string) {
 		runCase(t, s, c, mode, table)
 	})
 	t.Logf("%d answers, chunks and events are as OpenAI's schemas say", table.checked)

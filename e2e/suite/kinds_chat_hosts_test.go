@@ -17,15 +17,16 @@ import (
 // wants.
 func TestChatServers(t *testing.T) {
 	ran, counts := 0, map[string]int{}
-	cases.Each(t, func(t *testing.T, c *cases.Case, mode string) *stage {
-		config, err := c.On(contract.Chat).Config("http://127.0.0.1:9") // never reached
+	eachOnStages(t, cases.All(t), func(c *cases.Case) *cases.Case {
+		c = c.On(contract.Chat)
+		config, err := c.Config("http://127.0.0.1:9") // never reached
 		if err != nil {
 			t.Fatal(err)
 		}
 		if config.Validate() != nil {
 			return nil
 		}
-		return newStage(t, c.On(contract.Chat), mode)
+		return c
 	}, func(t *testing.T, s *stage, c *cases.Case, mode string) {
 		if s == nil {
 			counts["settings that such servers do not have"]++

@@ -34,11 +34,11 @@ func TestKinds(t *testing.T) {
 func testKind(t *testing.T, name, kind string, on func(c *cases.Case) *cases.Case) {
 	t.Run(name, func(t *testing.T) {
 		ran, counts := 0, map[string]int{}
-		cases.Each(t, func(t *testing.T, c *cases.Case, mode string) *stage {
+		eachOnStages(t, cases.All(t), func(c *cases.Case) *cases.Case {
 			if unconfigurable(c, kind) {
 				return nil
 			}
-			return newStage(t, on(c), mode)
+			return on(c)
 		}, func(t *testing.T, s *stage, c *cases.Case, mode string) {
 			if why := leftOut(t, c, mode, kind); why != "" {
 				counts["left out: "+why]++

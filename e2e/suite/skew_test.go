@@ -20,7 +20,7 @@ func TestSkew(t *testing.T) {
 
 func skewPlace(t *testing.T, c *cases.Case, mode string) *place {
 	t.Helper()
-	p := &place{name: "envoy"}
+	p := &place{name: "envoy", counts: &counts{}}
 	config, err := c.Config(p.Serve(t))
 	if err != nil {
 		t.Fatal(err)

@@ -9,91 +9,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/cases"
 	"github.com/harmonyedge/harmonyedge/e2e/grammar"
-	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-	"github.com/harmonyedge/harmonyedge/operator/config"
 )
-
-// place is a host before a server of its own that changes from case to case, and how the server's stream comes to it.
-type place struct {
-	cases.Place
-	name string
-	host *hosts.Host
-	// pieces is how many bytes the server sends at once; 0 is whole events.
-	pieces int
-	// cuts are the offsets at which the stream is cut, every one of them if bytewise.
-	cuts     []int
-	bytewise bool
-	// requests is how many have been made.
-	requests, chunks int
-}
-
-// stage is every host with one configuration. The first place of each host has the stream as it comes.
-type stage struct{ native, wazero, envoy []*place }
-
-// newStage starts the hosts for the settings of a case, in a mode.
-func newStage(t *testing.T, c *cases.Case, mode string) *stage {
-	t.Helper()
-	s := &stage{}
-	prepare := func(name string) (*place, *config.Config) {
-		p := &place{name: name}
-		config, err := c.Config(p.Serve(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		config.Mode = mode
-		return p, config
-	}
-	start := func(name string, on func(hosts.Setup) (*hosts.Host, error), setup hosts.Setup) *place {
-		p, config := prepare(name)
-		setup.Config = config
-		host, err := on(setup)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(host.Stop)
-		p.host, p.cuts, p.bytewise = host, setup.CutAt, setup.Cut == 1
-		return p
-	}
-	s.native = []*place{start("native", hosts.Native, hosts.Setup{}),
-		start("native, one byte at a time", hosts.Native, hosts.Setup{Cut: 1})}
-	s.wazero = []*place{start("wazero", hosts.Wazero, hosts.Setup{}),
-		start("wazero, one byte at a time", hosts.Wazero, hosts.Setup{Cut: 1})}
-	for _, cuts := range loadCuts(t) {
-		s.wazero = append(s.wazero, start(fmt.Sprintf("wazero, cut at %v", cuts), hosts.Wazero, hosts.Setup{CutAt: cuts}))
-	}
-	// One Envoy has everything in its bootstrap, the other gets it from a control plane.
-	//
-	// Over HTTP/2 each piece that the server sends is a frame of its own, and a call of the filter's; over HTTP/1.1 Envoy
-	// joins those that come together.
-	whole, one := prepare("envoy")
-	whole.host = lab.RunEnvoy(t, one)
-	frames, two := prepare("envoy, one byte at a time")
-	frames.host, frames.pieces, frames.bytewise = lab.RunEnvoyOverADS(
-		t, two, lab.HTTP2To(xds.PoolCluster(&two.Models[0]))), 1, true
-	s.envoy = append(s.envoy, whole, frames)
-	return s
-}
-
-// run runs a case, with so many tokens in an event of the server's; 0 is as the case says.
-func (p *place) run(c *cases.Case, tokens int) (cases.Seen, error) {
-	out, err := p.Run(c, p.host.URL, p.pieces, tokens)
-	if err != nil {
-		return cases.Seen{}, err
-	}
-	p.requests++
-	chunks, err := p.host.ResponseChunks(p.requests)
-	if err != nil {
-		return cases.Seen{}, err
-	}
-	out.Chunks = chunks - p.chunks
-	p.chunks = chunks
-	return out, nil
-}
 
 // runAll runs a case in all places at once: a case whose server falls silent takes its time.
 func runAll(t *testing.T, c *cases.Case, places []*place, tokens int) map[*place]cases.Seen {
@@ -119,7 +39,9 @@ func runAll(t *testing.T, c *cases.Case, places []*place, tokens int) map[*place
 // server's request must be the same everywhere, and as the case says.
 func TestSuite(t *testing.T) {
 	table := &suiteTable{schemas: grammar.LoadSchemas(t), traced: grammar.LoadTracedSchemas(t)}
-	cases.Each(t, newStage, func(t *testing.T, s *stage, c *cases.Case, mode string) { runCase(t, s, c, mode, table) })
+	eachOnStages(t, cases.All(t), asItIs, func(t *testing.T, s *stage, c *cases.Case, mode string) {
+		runCase(t, s, c, mode, table)
+	})
 	t.Logf("%d answers, chunks and events are as OpenAI's schemas say", table.checked)
 	table.write(t)
 	t.Run("prompts equal the reference's", table.askReference)

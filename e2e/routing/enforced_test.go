@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/operator/config"
@@ -16,11 +17,23 @@ import (
 
 // TestEnforced: a Harmony server of any kind is reached by translation only (RATIONALE.md#77).
 func TestEnforced(t *testing.T) {
-	for _, kind := range contract.ServerKinds() {
-		t.Run(kind, func(t *testing.T) {
-			lab.OnProxies(t, func(t *testing.T, run lab.RunProxy) { enforced(t, run, kind) })
-		})
+	lab.OnProxiesOfAll(t, func(t *testing.T, run lab.RunProxies) {
+		all, servers := oneModelOfEach(t, contract.ServerKinds())
+		for i, h := range run(t, all) {
+			kind := contract.ServerKinds()[i]
+			t.Run(kind, func(t *testing.T) { enforced(t, h, servers[i], kind) })
+		}
+	})
+}
+
+// oneModelOfEach returns configurations of [oneModelOf] for kinds of servers.
+func oneModelOfEach(t *testing.T, kinds []string) (all []*config.Config, servers []*sim.Server) {
+	t.Helper()
+	for _, kind := range kinds {
+		c, gpu := oneModelOf(t, sim.Options{Kind: kind})
+		all, servers = append(all, c), append(servers, gpu)
 	}
+	return all, servers
 }
 
 // oneModelOf returns a configuration of [lab.Model] on a new simulated server of a kind.
@@ -35,9 +48,7 @@ func oneModelOf(t *testing.T, o sim.Options) (*config.Config, *sim.Server) {
 	return c, gpu
 }
 
-func enforced(t *testing.T, run lab.RunProxy, kind string) {
-	c, gpu := oneModelOf(t, sim.Options{Kind: kind})
-	h := run(t, c)
+func enforced(t *testing.T, h *hosts.Host, gpu *sim.Server, kind string) {
 	one, two := lab.HTTP1(t), lab.HTTP2(t)
 	rejected := []struct {
 		name, path, body string
@@ -186,17 +197,18 @@ func internalHeaders(t *testing.T, run lab.RunProxy) {
 
 // TestWithoutFilter: an Envoy that has lost the filter serves no model at all.
 func TestWithoutFilter(t *testing.T) {
-	for _, kind := range contract.ServerKinds() {
-		t.Run(kind, func(t *testing.T) { withoutFilter(t, kind) })
+	all, servers := oneModelOfEach(t, contract.ServerKinds())
+	for i, kind := range contract.ServerKinds() {
+		if kind != contract.Chat {
+			all[i].Models[0].RawPrompts = "allow"
+		}
+	}
+	for i, h := range lab.RunEnvoyOfAll(t, all, lab.WithoutFilter) {
+		t.Run(contract.ServerKinds()[i], func(t *testing.T) { withoutFilter(t, h, servers[i]) })
 	}
 }
 
-func withoutFilter(t *testing.T, kind string) {
-	c, gpu := oneModelOf(t, sim.Options{Kind: kind})
-	if kind != contract.Chat {
-		c.Models[0].RawPrompts = "allow"
-	}
-	h := lab.RunEnvoy(t, c, lab.WithoutFilter)
+func withoutFilter(t *testing.T, h *hosts.Host, gpu *sim.Server) {
 	client := lab.HTTP1(t)
 	for _, header := range []http.Header{nil, {"X-Harmony-Internal-Pool": {"gpt-oss-120b"}},
 		{"x-harmony-internal-pool": {"gpt-oss-120b", "gpt-oss-120b"}}} {
@@ -250,19 +262,21 @@ func TestRawPromptsAllowed(t *testing.T) {
 }
 
 // TestRawPromptsOfKinds: where the operator wants it, prompts go to the path of the servers' kind, and to no other.
-func TestRawPromptsOfKinds(t *testing.T) { lab.OnProxies(t, rawPromptsOfKinds) }
+func TestRawPromptsOfKinds(t *testing.T) { lab.OnProxiesOfAll(t, rawPromptsOfKinds) }
 
-func rawPromptsOfKinds(t *testing.T, run lab.RunProxy) {
+func rawPromptsOfKinds(t *testing.T, run lab.RunProxies) {
 	var paths []string
 	kinds := slices.DeleteFunc(contract.ServerKinds(), func(k string) bool { return contract.KindNamed(k).Conversations })
 	for _, kind := range kinds {
 		paths = append(paths, contract.KindNamed(kind).Path)
 	}
-	for i, kind := range kinds {
-		t.Run(kind, func(t *testing.T) {
-			c, gpu := oneModelOf(t, sim.Options{Kind: kind})
-			c.Models[0].RawPrompts = "allow"
-			h, client := run(t, c), lab.HTTP1(t)
+	all, servers := oneModelOfEach(t, kinds)
+	for _, c := range all {
+		c.Models[0].RawPrompts = "allow"
+	}
+	for i, h := range run(t, all) {
+		t.Run(kinds[i], func(t *testing.T) {
+			gpu, client := servers[i], lab.HTTP1(t)
 			const body = `{"model":"gpt-oss-120b", "anything":1}`
 			// SGLang takes prompts by PUT as by POST.
 			for n, method := range []string{http.MethodPost, http.MethodPut} {

@@ -156,6 +156,7 @@ func (e *edge) answers(want string) {
 		if time.Now().After(deadline) {
 			e.Fatalf("got %q, want %q", got, want)
 		}
+		time.Sleep(lab.Pause)
 	}
 }
 

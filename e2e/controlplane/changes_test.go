@@ -152,6 +152,10 @@ func askAlong(t *testing.T, p *plane) func() int {
 					return
 				}
 				answered.Add(1)
+				select {
+				case <-ctx.Done():
+				case <-time.After(lab.Pause):
+				}
 			}
 		})
 	}

@@ -209,6 +209,7 @@ func (p *plane) awaitServers(ok func(page string) bool) {
 			if ok(string(page)) {
 				break
 			}
+			time.Sleep(lab.Pause)
 		}
 	}
 }

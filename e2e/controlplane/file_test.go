@@ -57,5 +57,6 @@ func (p *plane) awaitRefusal(had, words string) {
 		if time.Now().After(deadline) {
 			p.Fatalf("the Envoy does not refuse with %q: %+v, %v", words, s, err)
 		}
+		time.Sleep(lab.Pause)
 	}
 }

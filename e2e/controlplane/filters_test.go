@@ -94,6 +94,7 @@ func (p *plane) awaitFilter(envoy int, want string) {
 		if time.Now().After(deadline) {
 			p.Fatalf("Envoy %d is current, and answers by the filter %q, not %q", envoy+1, got, want)
 		}
+		time.Sleep(lab.Pause)
 	}
 }
 

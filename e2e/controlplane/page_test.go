@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
@@ -120,6 +121,10 @@ func load(p *plane, urls ...string) (succeeded *atomic.Int64) {
 			for ctx.Err() == nil {
 				if a := lab.AskChat(client, url); a.Err == nil && a.Status == http.StatusOK {
 					succeeded.Add(1)
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(5 * lab.Pause):
 				}
 			}
 		})

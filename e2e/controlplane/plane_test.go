@@ -159,7 +159,7 @@ func (p *plane) await(what string, ok func(server.Status) bool) time.Duration {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(p.Context(), lab.Patience)
 	defer cancel()
-	begin, tick := time.Now(), time.NewTicker(time.Millisecond)
+	begin, tick := time.Now(), time.NewTicker(lab.Pause)
 	defer tick.Stop()
 	for {
 		s, err := p.ask()

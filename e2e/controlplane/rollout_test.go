@@ -61,7 +61,7 @@ func (p *plane) load() (stop func() (well, failed int64)) {
 				select {
 				case <-ended:
 					return
-				case <-time.After(10 * time.Millisecond):
+				case <-time.After(lab.Pause):
 				}
 				if a := lab.AskChat(client, url); a.Status == http.StatusOK && a.Err == nil {
 					well.Add(1)

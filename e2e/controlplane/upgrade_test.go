@@ -96,7 +96,7 @@ func (p *plane) askAll() (stop func()) {
 				select {
 				case <-ended:
 					return
-				default:
+				case <-time.After(lab.Pause):
 				}
 				asked.Add(1)
 				if a := lab.AskChat(client, url); a.Status != http.StatusOK || a.Err != nil {

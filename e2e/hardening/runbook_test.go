@@ -118,6 +118,7 @@ func startMachine(t *testing.T) (folder string, places map[string]string) {
 		if time.Now().After(deadline) {
 			t.Fatalf("got %+v", a)
 		}
+		time.Sleep(lab.Pause)
 	}
 	return folder, map[string]string{"127.0.0.1:9901": edge.Admin(), "127.0.0.1:18001": status, "127.0.0.1:8080": gateway,
 		"http://10.0.0.7:8000": server}

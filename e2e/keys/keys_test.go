@@ -131,6 +131,7 @@ func TestChangedFile(t *testing.T) {
 			if time.Now().After(end) {
 				t.Fatalf("the status with %s is %d, want %d", key, status(key), want)
 			}
+			time.Sleep(lab.Pause)
 		}
 	}
 	becomes(keyA, 200)

@@ -19,6 +19,9 @@ const (
 	ProgramLimit = 5 * time.Minute
 	// RequestLimit is how long one request may hold a worker: it serves no other meanwhile.
 	RequestLimit = 15 * time.Second
+	// Pause is how long a test waits between two looks at what tells nobody when it changes. Without pauses a test takes
+	// the processor from what it waits for.
+	Pause = 10 * time.Millisecond
 	// StallTimeout is the shortest stall timeout that a configuration may have.
 	StallTimeout = time.Second
 )

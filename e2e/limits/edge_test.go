@@ -124,6 +124,7 @@ func connectionLimit(t *testing.T, run lab.RunProxy) {
 		} else if time.Now().After(deadline) {
 			t.Fatalf("there is no room behind those who have left: %+v", a)
 		}
+		time.Sleep(lab.Pause)
 	}
 }
 
@@ -223,6 +224,7 @@ func fullHeapHTTP1(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("no request is refused")
 		}
+		time.Sleep(lab.Pause)
 	}
 	u.leave()
 	u.answersAgain(t)
@@ -237,6 +239,7 @@ func (u *uploads) answersAgain(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("requests are still refused")
 		}
+		time.Sleep(lab.Pause)
 	}
 }
 

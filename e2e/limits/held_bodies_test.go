@@ -105,6 +105,7 @@ func heldBodies(t *testing.T, run lab.RunProxy) {
 		if a.Err == nil && a.ErrorCode() != "gateway_overloaded" || time.Now().After(end) {
 			t.Fatalf("the first large request: %d %s %v", a.Status, a.Body, a.Err)
 		}
+		time.Sleep(lab.Pause)
 	}
 	for range 20 {
 		if a := large(); a.Err != nil || a.Status != http.StatusOK {

@@ -209,6 +209,7 @@ func (f *fleet) fill() {
 		if time.Now().After(end) {
 			f.t.Fatal("the pool stays full")
 		}
+		time.Sleep(lab.Pause)
 	}
 }
 

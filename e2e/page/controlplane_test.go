@@ -139,6 +139,7 @@ func (f *realFleet) load() {
 		sending.Go(func() {
 			for ctx.Err() == nil {
 				lab.Ask(client, "http://"+*f.edges[i%2].Load()+lab.ResponsesPath, body)
+				time.Sleep(lab.Pause)
 			}
 		})
 	}

@@ -52,6 +52,7 @@ pools:
 			if a := ask(); time.Now().After(end) {
 				t.Fatalf("reader %d gets no request: %+v", i, a)
 			}
+			time.Sleep(lab.Pause)
 		}
 	}
 	write("readers.yaml", "- "+p.readerURLs[0])

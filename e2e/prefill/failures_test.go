@@ -171,6 +171,7 @@ func TestClientLeaves(t *testing.T) {
 				got := ""
 				for end := time.Now().Add(lab.Patience); got == "" && time.Now().Before(end); {
 					got = counted(lab.Counters(t, h)) // the proxy counts a client that leaves when it notices
+					time.Sleep(lab.Pause)
 				}
 				if got != "left=1" {
 					t.Errorf("counted are %s", got)

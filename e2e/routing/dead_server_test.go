@@ -90,6 +90,7 @@ func (d *deadServer) test(t *testing.T, url string) {
 			if time.Now().After(end) {
 				t.Fatalf("%d of %d requests have arrived", arrived, sent)
 			}
+			time.Sleep(lab.Pause)
 		}
 	}
 	for range own - 1 {

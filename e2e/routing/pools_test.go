@@ -202,6 +202,7 @@ func TestCapacity(t *testing.T) {
 			if ctx.Err() != nil {
 				t.Fatal("a request does not reach a server")
 			}
+			time.Sleep(lab.Pause)
 		}
 	}
 	if n := servedBy(servers); !slices.Equal(n, []int{2, 2}) {
@@ -241,6 +242,7 @@ func TestHealthAndSpares(t *testing.T) {
 			if len(lab.Completions(s)) > before {
 				return
 			}
+			time.Sleep(lab.Pause)
 		}
 		t.Fatal("no request has come")
 	}
@@ -262,6 +264,7 @@ func TestHealthAndSpares(t *testing.T) {
 		if a.Status != 200 || time.Now().After(end) {
 			t.Fatalf("got %+v", a)
 		}
+		time.Sleep(lab.Pause)
 	}
 }
 
@@ -365,6 +368,7 @@ func awaitWell(t *testing.T, host *hosts.Host) {
 		if !strings.Contains(string(got), "/failed_active_hc") {
 			return
 		}
+		time.Sleep(lab.Pause)
 	}
 	t.Fatal("servers are not well")
 }
@@ -380,6 +384,7 @@ func awaitAdmin(t *testing.T, host *hosts.Host, page, text string) {
 		if strings.Contains(string(got), text) {
 			return
 		}
+		time.Sleep(lab.Pause)
 	}
 	t.Fatalf("%s has no %s", page, text)
 }

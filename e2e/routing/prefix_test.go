@@ -229,6 +229,7 @@ func TestPrefixOfAll(t *testing.T) {
 			if time.Now().After(end) {
 				t.Fatal("a request does not reach a server")
 			}
+			time.Sleep(lab.Pause)
 		}
 	}
 	shares := servedBy(f.servers)

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
@@ -55,6 +56,7 @@ func TestUpdates(t *testing.T) {
 			if a := lab.Do(client, http.MethodGet, "http://"+address+"/v1/models/"+model, nil, nil); a.Status == http.StatusOK {
 				return
 			}
+			time.Sleep(lab.Pause)
 		}
 		t.Fatalf("%s does not come into force: %s", model, p.Log(20))
 	}

@@ -31,6 +31,7 @@ func TestUpContext(t *testing.T) {
 			if time.Now().After(end) {
 				t.Fatalf("got %+v", a)
 			}
+			time.Sleep(lab.Pause)
 		}
 		if a := lab.Do(client, http.MethodGet, url+"/v1/models", nil, nil); !strings.Contains(a.Body, `"max_model_len":4096`) {
 			t.Errorf("the list of models is %s", a.Body)

@@ -50,6 +50,7 @@ func TestUpReload(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("the prompt is still %s", prompt())
 		}
+		time.Sleep(lab.Pause)
 	}
 	write("enormous")
 	for end := time.Now().Add(lab.Patience); !strings.Contains(

@@ -102,6 +102,7 @@ func TestTagsLost(t *testing.T) {
 					if time.Now().After(end) {
 						t.Fatalf("there was never %s, but %+v\n%s", what, a, &up.Stderr)
 					}
+					time.Sleep(lab.Pause)
 				}
 			}
 			status := func(code int, want string) {

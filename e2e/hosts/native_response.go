@@ -115,7 +115,11 @@ func (o *writer) take(a exchange.ResponseAction, chunk []byte) bool {
 	case a.Head != nil:
 		o.status = a.Head.Status
 		o.header.Set("content-type", a.Head.ContentType)
+		if a.Head.RetryAfter != "" {
+			o.header.Set("retry-after", a.Head.RetryAfter)
+		}
 		o.header.Del("content-length")
+		o.header.Del("openai-model")
 	}
 	o.head()
 	if a.Pass {

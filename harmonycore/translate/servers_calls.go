@@ -1,8 +1,6 @@
 package translate
 
 import (
-	"strings"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/chatserver"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
@@ -23,39 +21,10 @@ func (r *Request) CalledName(name string) string {
 	if r.tools.find(name) != nil {
 		return name
 	}
-	bare := name
-	for range maxPrefixes {
-		rest, prefixed := strings.CutPrefix(bare, FunctionPrefix)
-		if !prefixed {
-			break
-		}
-		if bare = rest; r.tools.find(bare) != nil {
-			return bare
-		}
-	}
-	if tool := r.tools.inNamespace(bare); tool != nil {
+	if tool := r.tools.missedBy(name); tool != nil {
 		return tool.shown
 	}
 	return name
-}
-
-// maxPrefixes is how many times a model may write functions. before a name.
-const maxPrefixes = 2
-
-// inNamespace returns the only tool that a name with the tool's namespace before it names, or nil.
-func (s toolset) inNamespace(name string) *shownTool {
-	var found *shownTool
-	for i := range s {
-		rest, ok := strings.CutPrefix(name, s[i].namespace)
-		if !ok || s[i].namespace == "" || rest != "."+s[i].name && rest != "__"+s[i].name {
-			continue
-		}
-		if found != nil {
-			return nil
-		}
-		found = &s[i]
-	}
-	return found
 }
 
 // CustomInput returns the input of a custom tool from the arguments of the function that stands for it. Models

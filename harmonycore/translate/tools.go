@@ -2,7 +2,6 @@ package translate
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -108,24 +107,6 @@ func (s toolset) find(shown string) *shownTool {
 	for i := range s {
 		if s[i].shown == shown {
 			return &s[i]
-		}
-	}
-	return nil
-}
-
-// byRecipient returns the declared tool that a recipient names, or nil. The recipient is functions.NAME or NAME alone.
-// Models sometimes append the content type to either: "json", or "code" in a call of a built-in tool.
-func (s toolset) byRecipient(recipient string) *shownTool {
-	name := strings.TrimPrefix(recipient, functions+".")
-	if t := s.find(name); t != nil {
-		return t
-	}
-	if short, glued := strings.CutSuffix(name, "json"); glued {
-		return s.find(short)
-	}
-	if short, glued := strings.CutSuffix(name, codeType); glued {
-		if t := s.find(short); t != nil && t.builtIn {
-			return t
 		}
 	}
 	return nil

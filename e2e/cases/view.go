@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	idPattern   = regexp.MustCompile(`\b(chatcmpl|resp|rs|msg|fc|ctc|lsh|call)[-_][0-9A-Za-z_-]{16,}`)
+	idPattern   = regexp.MustCompile(`\b(chatcmpl|resp|rs|msg|fc|ctc|lsh|tsc|call)[-_][0-9A-Za-z_-]{16,}`)
 	timePattern = regexp.MustCompile(`"(created|created_at|completed_at)":\d+`)
 )
 

@@ -92,6 +92,10 @@ func (w *fieldWalk) tighten() {
 	allowed["items"].(map[string]any)["example"] = map[string]any{"type": "function", "name": "x"}
 	result := w.definitions["FunctionCallOutputItemParam"].(map[string]any)
 	result["required"] = append(result["required"].([]any), "call_id")
+	search := w.definitions["ToolSearchToolParam"].(map[string]any)
+	search["required"] = append(search["required"].([]any), "execution")
+	search["properties"].(map[string]any)["execution"] = map[string]any{
+		"type": "string", "enum": []any{"client", "server"}} // the first is the example
 	reference := w.definitions["ItemReferenceParam"].(map[string]any)["properties"].(map[string]any)
 	reference["type"] = map[string]any{"type": "string", "enum": []any{"item_reference"}}
 }

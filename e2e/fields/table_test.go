@@ -36,11 +36,13 @@ const (
 	isRefused    = "refused"
 	isIgnored    = "ignored"
 	isQuoted     = "quoted"
+	isAsTools    = "as tools"
 )
 
 // isWhole says that what is in the field has no rows of its own.
 func (r fieldRow) isWhole() bool {
-	return r.verdict == isRefused || r.verdict == isIgnored || r.verdict == isQuoted
+	return r.verdict == isRefused || r.verdict == isIgnored || r.verdict == isQuoted ||
+		r.verdict == isAsTools
 }
 
 func (api *fieldAPI) readTable(t *testing.T) map[string]fieldRow {
@@ -169,7 +171,7 @@ func (r fieldRow) check(t *testing.T, api *fieldAPI, g *exchange.Gateway, f *fie
 			t.Errorf("%s: refused with %q, says the table; got %+v for\n%s", f.name, r.code, refusal, request)
 		}
 		return
-	case isHonoured, isMapped, isPassedOver, isIgnored, isQuoted:
+	case isHonoured, isMapped, isPassedOver, isIgnored, isQuoted, isAsTools:
 		if refusal != nil {
 			t.Errorf("%s: %s, says the table; got %+v for\n%s", f.name, r.verdict, refusal, request)
 			return

@@ -36,7 +36,8 @@ var itemForms = map[string]itemForm{
 	"function_call":    {"response.function_call_arguments", "arguments", "", "", ""},
 	"custom_tool_call": {"response.custom_tool_call_input", "input", "", "", ""},
 	"local_shell_call": {whole: "action"}, // has no text: its action comes in one piece
-	compaction:         {},                // comes whole
+	"tool_search_call": {whole: "arguments"},
+	compaction:         {}, // comes whole
 }
 
 // cancelled is the status of a response that ends anywhere, and without its output. It has no event of its own.
@@ -187,7 +188,7 @@ func (r *responsesReader) added(e Object) error {
 		if sealed, _ := item["encrypted_content"].(string); sealed == "" {
 			return errors.New("a compaction of nothing")
 		}
-	case form.text == "" && (item["call_id"] == nil || len(item["action"].(Object)["command"].([]any)) > 0):
+	case form.text == "" && (item["call_id"] == nil || !isEmptyCall(item, form)):
 		return errors.New("a call begins with its command, or without an id")
 	case form.text != "" && form.part == "" && (item[form.whole] != "" || item["call_id"] == nil || item["name"] == ""):
 		return errors.New("a call begins without an empty text, an id or a name")
@@ -374,7 +375,8 @@ func (r *responsesReader) done(e Object) error {
 	case r.open["type"] == compaction: // is done as it was added
 	case r.form.text == "":
 		changed[r.form.whole] = item[r.form.whole]
-		if action, _ := item[r.form.whole].(Object); len(action) == 0 || item["status"] != "completed" {
+		if action, _ := item[r.form.whole].(Object); r.form.whole == "action" &&
+			(len(action) == 0 || item["status"] != "completed") {
 			return errors.New("an action that is none, or that was cut")
 		}
 	case !r.textDone || r.form.part != "" && !r.partDone:
@@ -497,4 +499,14 @@ func addsUp(usage any) error {
 		return fmt.Errorf("a usage that does not add up: %v", u)
 	}
 	return nil
+}
+
+// isEmptyCall reports whether a call that comes in one piece begins without what it will have.
+func isEmptyCall(item Object, form itemForm) bool {
+	content, _ := item[form.whole].(Object)
+	if form.whole != "action" {
+		return content != nil && len(content) == 0
+	}
+	command, ok := content["command"].([]any)
+	return ok && len(command) == 0
 }

@@ -47,13 +47,16 @@ type recall struct {
 	cacheKey   []byte
 	// beside is how large they are, in bytes.
 	beside int
+	// tools reports whether the conversation begins with tools.
+	tools bool
 	// parts are those of the rendered messages.
 	parts []prefixmemory.Part
 }
 
 // The numbers in a [prefixmemory.State]: where the conversation begins; how many ids may still be read
 // ([translate.Past.Left]); how many values and entries its elements are at most; how many values the rest of the body
-// has; when the first seal expires, or 0; when it was remembered; and whether there are only instructions.
+// has; when the first seal expires, or 0; when it was remembered; whether there are only instructions; and whether tools
+// are declared among those, which only what is kept of the members has.
 const (
 	stateOpen = iota
 	stateLeft
@@ -63,6 +66,7 @@ const (
 	stateUntil
 	stateSince
 	stateLeading
+	stateTools
 )
 
 const (
@@ -207,7 +211,7 @@ func (r *recall) reduce(body []byte) (rest []byte, ok bool) {
 		}
 		r.before = &translate.Past{Leading: r.state[stateLeading] != 0, Left: int(r.state[stateLeft])}
 		r.scratch.rest = r.appendRest(r.scratch.rest[:0], body, at)
-		return r.scratch.rest, true
+		return r.scratch.rest, r.kept != nil || r.state[stateTools] == 0
 	}
 	return nil, false
 }
@@ -393,6 +397,7 @@ func (r *recall) remember(t *translate.Request, asked *backend.Request, sent []b
 		return
 	}
 	marks := t.Marks()
+	r.tools = t.LeadingTools() >= 0
 	text, first, done := sent[asked.PromptAt:], 0, 0
 	from := 0
 	for i, end := range asked.Ends {
@@ -431,9 +436,12 @@ func (r *recall) add(i int, parts []prefixmemory.Part, text []byte, m *translate
 	s := r.state
 	s[stateOpen], s[stateLeft], s[stateOutside] = int64(r.open), int64(m.Left), int64(r.outside)
 	s[stateUntil], s[stateSince] = earlier(s[stateUntil], m.Until), r.now
-	s[stateLeading] = 0
+	s[stateLeading], s[stateTools] = 0, 0
 	if root {
 		s[stateLeading] = 1
+	}
+	if r.tools {
+		s[stateTools] = 1
 	}
 	if !root || m.Element >= 0 {
 		s[stateValues] += int64(max(r.values-r.outside, 0))
@@ -465,7 +473,7 @@ const (
 
 // noteHead notes what is to be kept of the members beside the conversation, before anything is done with the request.
 func (r *recall) noteHead(a *modelRequest, t *translate.Request) {
-	if r == nil || r.kept != nil || r.beside > maxKeptHead {
+	if r == nil || r.kept != nil || r.beside+max(t.LeadingTools(), 0) > maxKeptHead {
 		return
 	}
 	if head := t.Head(); head != nil {

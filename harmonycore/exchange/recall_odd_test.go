@@ -54,6 +54,11 @@ var oddItems = []string{
 	`{"type":"compaction","encrypted_content":"x"}`, foreignReasoning, updatedEffort,
 	`{"role":"user","type":"configuration_update","reasoning":{"effort":"low"}}`,
 	`{"role":"developer","type":"compaction"}`, `{"role":"user","type":"function_call_output","name":"f","output":"x"}`,
+	`{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"f"},{"type":"custom","name":"c"}]}`,
+	`{"role":"developer","type":"additional_tools","tools":[]}`,
+	`{"type":"tool_search_call","call_id":"a","execution":"client","arguments":{}}`, `{"type":"tool_search_call"}`,
+	`{"type":"tool_search_output","call_id":"a","tools":[{"type":"function","name":"g","defer_loading":true}]}`,
+	`{"type":"tool_search_output","call_id":"a"}`, `{"type":"tool_search_output","tools":null}`,
 	`{"type":"unheard_call_output"}`, `{"role":"user","content":[{"type":"input_image","image_url":"data:x"}]}`,
 }
 
@@ -84,6 +89,7 @@ var oddHeads = [][2]string{
 	{``, ``}, {`"tools":[{"type":"builtin","name":"python"},{"type":"builtin","name":"browser"}],`, ``},
 	{`"tools":[{"type":"function","name":"f"},{"type":"namespace","name":"n",` +
 		`"tools":[{"type":"function","name":"f"}]}],`, ``},
+	{`"tools":[{"type":"tool_search","execution":"client"},{"type":"function","name":"g","defer_loading":true}],`, ``},
 	{`"tools":[{"type":"function","function":{"name":"f"}}],"n":3,`, `,"thinking_token_budget":5,"user":"u","stop":"a"`},
 	{`"tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function","name":"f"},`, ``},
 	{`"x":{"input":[1],"messages":[1]},"instructions":"I",`, `,"Input":[1],"Messages":[1]`},

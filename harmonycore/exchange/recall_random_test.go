@@ -92,6 +92,11 @@ func (c *conversations) begin() played {
 	for c.IntN(3) == 0 {
 		p.items = append(p.items, fmt.Sprintf(`{"role":%q,"content":"%s"}`, c.one("system", "developer"), c.words()))
 	}
+	if p.responses && c.IntN(3) == 0 {
+		tools := fmt.Sprintf(`{"type":"additional_tools","role":"developer","tools":[{"type":%q,"name":%q}]}`,
+			c.one("function", "custom"), c.one("f", "k"))
+		p.items = slices.Insert(p.items, c.IntN(len(p.items)+1), tools)
+	}
 	p.items = append(p.items, c.user())
 	return p
 }
@@ -212,6 +217,7 @@ func (c *conversations) growItems(p *played) {
 		p.items = append(p.items, fmt.Sprintf(`{"role":"assistant","content":"%s"}`, c.words()))
 	case 3:
 		p.items = append(p.items, c.one(`{"type":"web_search_call","id":"x"}`, `{"type":"unheard_of"}`,
+			`{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"l"}]}`,
 			`{"type":"mcp_list_tools"}`, `{"role":"user","content":[{"type":"input_image","image_url":"data:x"}]}`,
 			`{"type":"compaction","encrypted_content":"x"}`, foreignReasoning, `{"type":"configuration_update"}`,
 			updatedEffort, `{"type":"configuration_update","text":{"format":{"type":"json_object"}}}`))

@@ -86,7 +86,7 @@ func elementKind(element []byte) elementKindOf {
 			return elementOther
 		case "type":
 			switch kind := rawjson.View(members.Value); {
-			case kind == "message":
+			case kind == "message", kind == itemAdditionalTools: // by its role
 			case strings.HasSuffix(kind, "_call_output"):
 				return elementBorder
 			default:

@@ -9,7 +9,7 @@ func IsBuiltIn(name string) bool {
 }
 
 // readBuiltIn reads a built-in tool. No other tool may have its name: calls of python are addressed to the name alone.
-func (r *ResponsesRequest) readBuiltIn(at string, f *toolFields) *Error {
+func (r *toolReader) readBuiltIn(at string, f *toolFields) *Error {
 	at = join(at, "name")
 	tool := Tool{BuiltIn: true}
 	if err := f.name.functionName(at, &tool.Name); err != nil {
@@ -18,6 +18,6 @@ func (r *ResponsesRequest) readBuiltIn(at string, f *toolFields) *Error {
 	if !IsBuiltIn(tool.Name) {
 		return notOneOf(at, tool.Name, "'browser', 'container', and 'python'")
 	}
-	r.Tools, r.BuiltIns = append(r.Tools, tool), append(r.BuiltIns, tool.Name)
-	return r.names.add(at, &tool)
+	r.builtIns = append(r.builtIns, tool.Name)
+	return r.add(at, &tool)
 }

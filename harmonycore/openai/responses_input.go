@@ -70,6 +70,7 @@ func (r *ResponsesRequest) readInput(v value) *Error {
 	}
 	turns := 0
 	err := v.elements("input", func(i int, at string, v value) *Error {
+		r.declared.element = i
 		item, err := r.readItem(at, v)
 		if turns += max(1, len(item.Content)); turns > MaxEntries {
 			return tooManyTurns("input")
@@ -97,7 +98,7 @@ type itemFields struct {
 	kind                                                                                            string
 	id, role, content, phase, summary, encrypted, callID, name, namespace, arguments, input, output value
 	tokenIDs                                                                                        *TokenIDs
-	sampledIDs                                                                                      value
+	sampledIDs, tools                                                                               value
 }
 
 // readItem reads an item. The model does not see an item whose Kind is 0.
@@ -143,6 +144,8 @@ func readItemFields(at string, v value) (f itemFields, err *Error) {
 			f.input = v
 		case "output":
 			f.output = v
+		case "tools":
+			f.tools = v
 		case memberSampled:
 			f.sampledIDs = v
 		default:
@@ -178,6 +181,12 @@ func (r *ResponsesRequest) itemOf(f *itemFields, at string, v value) (InputItem,
 		return InputItem{}, missing(join(at, "type"))
 	case "local_shell_call_output", "shell_call_output", "apply_patch_call_output":
 		return v.readAPIToolOutput(at)
+	case itemAdditionalTools:
+		return InputItem{}, r.readAdditionalTools(at, f)
+	case itemSearchCall:
+		return r.readSearchCall(at, f)
+	case itemSearchOutput:
+		return r.readSearchOutput(at, f)
 	case "item_reference":
 		return InputItem{}, f.notStored(at)
 	case itemCompactionTrigger:

@@ -12,6 +12,7 @@ const (
 	OutputCall
 	OutputCustomCall
 	OutputLocalShellCall
+	OutputSearchCall
 )
 
 // shape is the form in which the text of an item is written.
@@ -34,6 +35,7 @@ var shapes = [...]shape{
 	OutputCustomCall: {"response.custom_tool_call_input", `,"input":`, "", "", ""},
 
 	OutputLocalShellCall: {},
+	OutputSearchCall:     {},
 }
 
 // OutputItem is one item of a response's output.
@@ -46,7 +48,8 @@ type OutputItem struct {
 	// CallID, Name and Namespace belong to a call. Namespace may be empty.
 	CallID, Name, Namespace string
 	// Text is the text so far of a message or reasoning, or the arguments or input of a call. It is escaped, as
-	// [rawjson.AppendEscaped] writes it. For an [OutputLocalShellCall] it is the action, as [LocalShellAction] writes it.
+	// [rawjson.AppendEscaped] writes it. For an [OutputLocalShellCall] it is the action, as [LocalShellAction] writes it,
+	// and for an [OutputSearchCall] the arguments, as [SearchArguments] does.
 	Text []byte
 	// Logprobs are the logprobs of an [OutputMessage]'s text so far, as [AppendLogprob] writes them.
 	Logprobs []byte
@@ -114,6 +117,8 @@ func (o *OutputItem) append(dst []byte, content bool) []byte {
 			dst = append(dst, emptyAction...)
 		}
 		dst = appendMember(dst, `,"call_id":`, o.CallID)
+	case OutputSearchCall:
+		dst = o.appendSearchCall(dst, content)
 	default:
 		dst = appendMember(dst, `,"type":"message","status":`, o.Status)
 		dst = append(dst, `,"content":[`...)

@@ -16,7 +16,7 @@ const localShellSchema = `{"type":"object","properties":{` +
 
 // readLocalShell reads the tool. The tool is strict, because some agents cannot answer a call that is not a valid
 // action.
-func (r *ResponsesRequest) readLocalShell(at string) *Error {
+func (r *toolReader) readLocalShell(at string) *Error {
 	r.localShell = true
 	tool := Tool{
 		Name: typeLocalShell, LocalShell: true, Strict: true,
@@ -24,8 +24,7 @@ func (r *ResponsesRequest) readLocalShell(at string) *Error {
 		Description: `Runs a command on the user's machine and returns its output. For a shell's syntax the command is a ` +
 			`shell: ["bash", "-lc", "ls | wc -l"].`,
 	}
-	r.Tools = append(r.Tools, tool)
-	return r.names.add(join(at, "type"), &tool)
+	return r.add(join(at, "type"), &tool)
 }
 
 // localShellFields holds the members of an action.

@@ -102,25 +102,37 @@ func (n *Needs) readTools(v value) *Error {
 		if n.HostedTool != "" {
 			return nil
 		}
-		kind, err := v.typeOf(at)
-		if kind != "" && !ShownTool(kind) {
+		kind, execution, err := v.toolType(at)
+		if kind != "" && !ShownTool(kind, execution) {
 			n.HostedTool, n.HostedKind = join(at, "type"), kind
 		}
 		return err
 	})
 }
 
-// typeOf returns an object's member "type", or empty if there is none.
-func (v value) typeOf(at string) (kind string, err *Error) {
+// toolType returns a tool's members "type" and "execution", each empty if it is not there.
+func (v value) toolType(at string) (kind, execution string, err *Error) {
 	if v.kind != rawjson.Object {
-		return "", nil
+		return "", "", nil
 	}
 	err = v.members(at, func(key []byte, v value) *Error {
-		if rawjson.View(key) == "type" && v.kind == rawjson.String {
+		if v.kind != rawjson.String {
+			return nil
+		}
+		switch rawjson.View(key) {
+		case "type":
 			kind = rawjson.Unescape(v.raw)
+		case "execution":
+			execution = rawjson.Unescape(v.raw)
 		}
 		return nil
 	})
+	return kind, execution, err
+}
+
+// typeOf returns an object's member "type", or empty if there is none.
+func (v value) typeOf(at string) (kind string, err *Error) {
+	kind, _, err = v.toolType(at)
 	return kind, err
 }
 

@@ -17,8 +17,16 @@ type ResponsesRequest struct {
 	Entries int
 	// Dropped describes the parts of Input that were replaced by notes.
 	Dropped Dropped
-	// Tools are the tools that the model may call, those in namespaces included.
+	// Tools are the tools that the model may call, those in namespaces included, and those that the input begins with.
 	Tools []Tool
+	// Declared are tools that stand in the input, in its order. LaterTools reports whether there is an item that may
+	// declare some behind anything but instructions. OwnTools reports whether Tools are exactly what the request's own
+	// tools say.
+	Declared             []Declaration
+	LaterTools, OwnTools bool
+	// Leading is how many elements the input begins with that are instructions or declare tools, up to the last that
+	// declares some. LeadingBytes is how long those tools are, in bytes of JSON.
+	Leading, LeadingBytes int
 	// BuiltIns are the names of the declared built-in tools, also of those that Choice removes from Tools.
 	BuiltIns []string
 	// Choice determines which of the tools must be called, if any. Tools that may not be called are not in Tools.
@@ -53,12 +61,11 @@ type ResponsesRequest struct {
 	ServerForm RawMember
 	// keepsMedia reports whether Input keeps media.
 	keepsMedia bool
-	// localShell reports whether Tools has the local shell.
-	localShell bool
 	guided     guided
-	// names holds the names of Tools while they are read.
-	names  toolNames
-	memory ToolMemory
+	memory     ToolMemory
+	// toolBytes is the length of all tools, in bytes of JSON. declared is what is known of them while the input is read.
+	toolBytes int
+	declared  declaredNames
 }
 
 // ResponsesEcho holds, as JSON text, the members of a Response object that repeat the request. An empty field was not
@@ -113,9 +120,6 @@ func (r *ResponsesRequest) decode(b *Body) (*ResponsesRequest, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Tools, err = r.Choice.filter(r.Tools); err != nil {
-		return nil, err
-	}
 	if err = r.Format.setGuided(&r.guided, "text.format"); err != nil {
 		return nil, err
 	}
@@ -124,6 +128,9 @@ func (r *ResponsesRequest) decode(b *Body) (*ResponsesRequest, *Error) {
 		return nil, missing("input")
 	}
 	if err = r.readInput(input); err != nil {
+		return nil, err
+	}
+	if err = r.settleTools(); err != nil {
 		return nil, err
 	}
 	e := &r.Echo

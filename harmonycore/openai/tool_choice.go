@@ -194,13 +194,13 @@ func (c *ToolChoice) readAllowed(param string, v value, nested bool) *Error {
 		}
 		switch {
 		case kind == typeFunction, kind == typeCustom, kind == typeBuiltIn && !nested:
-		case kind == typeLocalShell && !nested:
-			c.allowed[typeFunction+" "+typeLocalShell] = false
+		case (kind == typeLocalShell || kind == typeToolSearch) && !nested:
+			c.allowed[typeFunction+" "+kind] = false
 			return nil
 		case nested:
 			return notOneOf(join(at, "type"), kind, "'function' and 'custom'")
 		default:
-			return notOneOf(join(at, "type"), kind, "'function', 'custom', 'builtin', and 'local_shell'")
+			return notOneOf(join(at, "type"), kind, "'function', 'custom', 'builtin', 'local_shell', and 'tool_search'")
 		}
 		if nested {
 			at = join(at, kind)
@@ -214,45 +214,38 @@ func (c *ToolChoice) readAllowed(param string, v value, nested bool) *Error {
 	})
 }
 
-// filter returns the tools that the model is shown, when all tools have been read. A tool that is not shown cannot be
-// called, whatever the server enforces.
-func (c *ToolChoice) filter(tools []Tool) ([]Tool, *Error) {
+// filter returns the tools that the model is shown, when all tools have been read, and removes the others from those
+// that stand in the input. A tool that is not shown cannot be called, whatever the server enforces.
+func (c *ToolChoice) filter(tools []Tool, declared []Declaration) ([]Tool, *Error) {
 	const param = "tool_choice"
 	if c.none {
+		for i := range declared {
+			declared[i].Tools = nil
+		}
 		return nil, nil
 	}
 	if c.allowed != nil {
 		missing := len(c.allowed)
-		kept := make([]Tool, 0, len(tools))
-		for i := range tools {
-			tool := tools[i].kind() + " " + tools[i].Name
-			found, allowed := c.allowed[tool]
-			if !allowed {
-				continue
-			}
-			if !found {
-				c.allowed[tool] = true
-				missing--
-			}
-			kept = append(kept, tools[i])
+		tools = c.allowedOf(tools, &missing)
+		for i := range declared {
+			declared[i].Tools = c.allowedOf(declared[i].Tools, &missing)
 		}
-		if missing > 0 || len(kept) == 0 {
+		if missing > 0 || len(tools)+countTools(declared) == 0 {
 			return nil, Invalid(param, "Invalid value for '"+param+"': every allowed tool must be one of 'tools', and there "+
 				"must be one.")
 		}
-		tools = kept
 	}
 	if !c.Required {
 		return tools, nil
 	}
-	if len(tools) == 0 {
+	if len(tools)+countTools(declared) == 0 {
 		return nil, Invalid(param, "Invalid value for '"+param+"': a call can only be required when 'tools' are specified.")
 	}
-	if c.Name == "" {
+	if c.Name == "" || c.namesOneOf(tools) {
 		return tools, nil
 	}
-	for i := range tools {
-		if tools[i].Name == c.Name && tools[i].kind() == c.kind() {
+	for i := range declared {
+		if c.namesOneOf(declared[i].Tools) {
 			return tools, nil
 		}
 	}
@@ -264,4 +257,43 @@ func (c *ToolChoice) filter(tools []Tool) ([]Tool, *Error) {
 		kind = "built-in tool"
 	}
 	return nil, Invalid(param, "Invalid value for '"+param+"': the "+kind+" '"+clip(c.Name)+"' is not one of 'tools'.")
+}
+
+// allowedOf returns the allowed ones of tools. missing is how many of the allowed tools were not found.
+func (c *ToolChoice) allowedOf(tools []Tool, missing *int) []Tool {
+	kept := make([]Tool, 0, len(tools))
+	for i := range tools {
+		tool := tools[i].kind() + " " + tools[i].Name
+		found, allowed := c.allowed[tool]
+		if !allowed {
+			continue
+		}
+		if !found {
+			c.allowed[tool] = true
+			*missing--
+		}
+		kept = append(kept, tools[i])
+	}
+	return kept
+}
+
+func (c *ToolChoice) namesOneOf(tools []Tool) bool {
+	for i := range tools {
+		if c.isNamed(&tools[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// isNamed reports whether the choice names this tool as the one to call.
+func (c *ToolChoice) isNamed(t *Tool) bool { return t.Name == c.Name && t.kind() == c.kind() }
+
+// mentions reports whether the choice names the tool, alone or among others.
+func (c *ToolChoice) mentions(t *Tool) bool {
+	if c.allowed == nil {
+		return c.Name != "" && c.isNamed(t)
+	}
+	_, allowed := c.allowed[t.kind()+" "+t.Name]
+	return allowed
 }

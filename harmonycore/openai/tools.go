@@ -31,6 +31,11 @@ type Tool struct {
 	Grammar InputGrammar
 	// LocalShell reports whether this is local_shell of the Responses API, which the model sees as a function.
 	LocalShell bool
+	// Search reports whether this is the client's tool_search of the Responses API, which the model sees as a function.
+	Search bool
+	// Deferred reports whether the model is not shown the tool until a search has found it. No tool of a decoded request
+	// has it.
+	Deferred bool
 	// BuiltIn reports whether this is a tool that gpt-oss is trained with. It then has only a Name.
 	BuiltIn bool
 	// Namespace is the group of the Responses API that the tool is in, or empty. NamespaceDescription is the group's

@@ -14,6 +14,8 @@ func (a *responsesAnswer) sendLateItem(status string) bool {
 	switch {
 	case a.item.Kind == openai.OutputLocalShellCall:
 		a.decideShellCall(status)
+	case a.item.Kind == openai.OutputSearchCall:
+		a.item.Text = openai.SearchArguments(nil, a.plain)
 	case status == openai.StatusIncomplete:
 		a.tally.IncompleteBuiltIns++
 		return false
@@ -22,11 +24,16 @@ func (a *responsesAnswer) sendLateItem(status string) bool {
 	}
 	if a.stream {
 		a.out = a.events.AppendItemOpened(a.out, a.index, &a.item)
-		if len(a.item.Text) > 0 && a.item.Kind != openai.OutputLocalShellCall {
+		if len(a.item.Text) > 0 && !hasNoDeltas(a.item.Kind) {
 			a.out = a.events.AppendDelta(a.out, &a.item, a.item.Text, nil)
 		}
 	}
 	return true
+}
+
+// hasNoDeltas reports whether items of a kind come whole.
+func hasNoDeltas(kind openai.OutputKind) bool {
+	return kind == openai.OutputLocalShellCall || kind == openai.OutputSearchCall
 }
 
 // decideShellCall decides what a call of the local shell is. It is an action if its arguments are a valid one.

@@ -66,6 +66,21 @@ func (r *Request) follow(b *builder, first int) (int, *openai.Error) {
 	return 0, nil
 }
 
+// declaresIn notes whether tools are declared behind the beginning of the input. To a conversation that follows another
+// one, all of them are.
+func (r *Request) declaresIn(in *openai.ResponsesRequest) {
+	r.laterTools = in.LaterTools || r.env.Past != nil && in.Leading > 0
+}
+
+// LeadingTools returns the length of the tools that the input begins with, in bytes of JSON, or -1 if it does not begin
+// with tools. What is kept of a request without its conversation has them ([Request.Head]).
+func (r *Request) LeadingTools() int {
+	if r.leading == 0 {
+		return -1
+	}
+	return r.leadingBytes
+}
+
 // Head is a request without its conversation. It never changes.
 type Head struct{ request Request }
 
@@ -111,7 +126,8 @@ func (h *Head) Follow(body *openai.Body, m *contract.Model, env Env) (*Request, 
 		return nil, err
 	}
 	r.Ignored, r.updated = in.Ignored, in.Updated
-	err = b.items(in.Input, leadingInstructions(in.Input), &r, r.tools.renamed())
+	r.declaresIn(in)
+	err = b.items(in.Input, leadingInstructions(in.Input), &r, nil)
 	return &r, err
 }
 

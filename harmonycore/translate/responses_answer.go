@@ -123,6 +123,9 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 		if tool.localShell {
 			a.item.Kind, a.item.ID = openai.OutputLocalShellCall, "lsh_"+id
 		}
+		if tool.search {
+			a.item.Kind, a.item.ID = openai.OutputSearchCall, "tsc_"+id
+		}
 		a.item.CallID = a.idOfCall(callID(a.env, a.index))
 		a.item.Name, a.item.Namespace = tool.name, tool.namespace
 	case a.lane == reasoningLane:
@@ -144,7 +147,7 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 		}
 	}
 	a.itemOpen, a.closing = true, ""
-	a.late = a.builtIn && a.lane == reasoningLane || a.item.Kind == openai.OutputLocalShellCall
+	a.late = a.builtIn && a.lane == reasoningLane || hasNoDeltas(a.item.Kind)
 	if a.stream && !a.late {
 		a.out = a.events.AppendItemOpened(a.out, a.index, &a.item)
 	}

@@ -44,8 +44,11 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 	}
 	r.MaxReasoning = reasoningLimit(m, in.Sampling.ThinkingBudget)
 	r.builtIns = newBuiltInTools(in)
-	r.tools = newToolset(in.Tools)
-	known := &schemas{declared: in.Tools}
+	r.declaresIn(in)
+	r.leading, r.leadingBytes = in.Leading, in.LeadingBytes
+	declared := newDeclarations(in)
+	var known *schemas
+	r.tools, known = declared.inForce()
 	r.Constraint = r.tools.constraint(known, &in.Choice, &in.Format)
 	if err := r.Constraint.enforceable(); err != nil {
 		return nil, err
@@ -56,31 +59,38 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		instructions = append(instructions, strings.Join(in.Input[i].Content, ""))
 	}
 	var section *harmony.ToolSection
-	if !r.messages { // a response with messages has the tools in full
+	if !r.messages && in.OwnTools { // a response with messages has the tools in full
 		section = recalled.section(in.Tools, in.Echo.Tools, &in.Choice)
 	}
 	b := newBuilder(m, &env)
 	b.builtIns = r.builtIns
 	r.asSampled = b.asSampled
-	b.head(m, env, r.effort, instructions, r.tools.declaration(known, section), &in.Format)
+	b.head(m, env, r.effort, instructions, declared.inFront(section), &in.Format)
 	if in.Truncate {
 		b.turns = turns{len(b.messages)}
 	}
-	if err := b.items(in.Input, first, r, r.tools.renamed()); err != nil {
+	if err := b.items(in.Input, first, r, declared); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// items adds the items of the input from the first on. Those before it are instructions of the head.
-func (b *builder) items(input []openai.InputItem, first int, r *Request, renamed renamedTools) *openai.Error {
+// items adds the items of the input from the first on, with the tools that are declared among them. Those before it are
+// instructions of the head.
+func (b *builder) items(input []openai.InputItem, first int, r *Request, declared *declarations) *openai.Error {
+	renamed := r.tools.renamed()
 	first, err := r.follow(b, first)
 	if err != nil {
 		return err
 	}
-	r.marks.add(elementBefore(input, first), b)
+	before := elementBefore(input, first)
+	if r.env.Past == nil {
+		before = max(before, r.leading-1)
+	}
+	r.marks.add(before, b)
 	b.noteCalls(input, renamed)
 	for i := first; i < len(input); i++ {
+		b.addDeclarations(declared, i)
 		if err := r.checkTokenIDs(input[i].TokenIDs, "input", input[i].Index); err != nil {
 			return err
 		}
@@ -91,6 +101,7 @@ func (b *builder) items(input []openai.InputItem, first int, r *Request, renamed
 			r.marks.add(input[i].Index, b)
 		}
 	}
+	b.addDeclarations(declared, len(input))
 	r.Conversation.Messages, r.Turns = b.messages, b.turns
 	return nil
 }

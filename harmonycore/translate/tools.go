@@ -15,8 +15,9 @@ type shownTool struct {
 	calledTool
 	name, namespace string
 	custom          bool
-	// localShell reports whether this is the API's own local shell, whose calls are items of their own.
-	localShell bool
+	// localShell and search report whether this is the API's own local shell or its search for tools, whose calls are
+	// items of their own.
+	localShell, search bool
 	// schema is the JSON schema of the arguments, or empty if they are not checked.
 	schema []byte
 }
@@ -47,18 +48,23 @@ func newToolset(declared []openai.Tool) toolset {
 		if t.Namespace != "" && times[t.Name] > 1 {
 			shown = unusedName(t.Namespace+"__"+t.Name, times)
 		}
-		tool := shownTool{
-			calledTool: calledTool{shown: shown, builtIn: t.BuiltIn},
-			name:       t.Name, namespace: t.Namespace, custom: t.Custom, localShell: t.LocalShell,
-		}
-		if size := len(t.Parameters); size <= maxSchema {
-			if room -= size; room >= 0 {
-				tool.schema = t.Parameters
-			}
-		}
-		set = append(set, tool)
+		set = append(set, newShownTool(t, shown, &room))
 	}
 	return set
+}
+
+// newShownTool returns a tool under a name. room is how many bytes of schemas may still be kept.
+func newShownTool(t *openai.Tool, shown string, room *int) shownTool {
+	tool := shownTool{
+		calledTool: calledTool{shown: shown, builtIn: t.BuiltIn},
+		name:       t.Name, namespace: t.Namespace, custom: t.Custom, localShell: t.LocalShell, search: t.Search,
+	}
+	if size := len(t.Parameters); size <= maxSchema {
+		if *room -= size; *room >= 0 {
+			tool.schema = t.Parameters
+		}
+	}
+	return tool
 }
 
 // unusedName returns name, with a number after it if used already has it. It adds the result to used.
@@ -72,7 +78,7 @@ func unusedName(name string, used map[string]int) string {
 }
 
 // renamedTools holds the tools that the model sees under another name. The key is NAMESPACE.NAME: neither can have a
-// dot in its declaration.
+// dot in its declaration. Only a tool that stands in the input may be renamed without a namespace.
 type renamedTools map[string]string
 
 func (s toolset) renamed() renamedTools {
@@ -94,8 +100,11 @@ func (s toolset) renamed() renamedTools {
 // shown returns the name that the model sees in a call of the history. A function that is no longer declared keeps its
 // own name.
 func (r renamedTools) shown(namespace, name string) string {
-	if len(r) == 0 || namespace == "" {
+	if len(r) == 0 {
 		return name
+	}
+	if namespace == functions {
+		namespace = ""
 	}
 	if shown, ok := r[namespace+"."+name]; ok {
 		return shown
@@ -134,12 +143,23 @@ func schemasOf(declared []openai.Tool) []*harmony.Schema {
 type schemas struct {
 	declared []openai.Tool
 	read     []*harmony.Schema
+	// of is nil, or has the schemas at places among its own.
+	of     *schemas
+	places []int
 }
 
 // all returns the schemas, nil for a tool without any.
 func (s *schemas) all() []*harmony.Schema {
-	if len(s.read) != len(s.declared) {
+	if len(s.read) == len(s.declared) {
+		return s.read
+	}
+	if s.of == nil {
 		s.read = schemasOf(s.declared)
+		return s.read
+	}
+	all := s.of.all()
+	for _, at := range s.places {
+		s.read = append(s.read, all[at])
 	}
 	return s.read
 }
@@ -216,7 +236,11 @@ func (s toolset) appendGroup(dst []byte, declared []openai.Tool, from int) (text
 	if first.NamespaceDescription == "" {
 		return dst, end
 	}
-	dst = append(append(dst, first.Namespace...), " ("...)
+	name := first.Namespace
+	if name == "" {
+		name = functions // which the client has described
+	}
+	dst = append(append(dst, name...), " ("...)
 	for i := from; i < end; i++ {
 		if i > from {
 			dst = append(dst, ", "...)

@@ -84,6 +84,10 @@ type Request struct {
 	tools     toolset
 	builtIns  builtInTools
 	env       Env
+	// laterTools reports whether tools are declared in the input behind its beginning. leading is how many elements the
+	// input begins with that declare tools or are instructions, and leadingBytes how long those tools are.
+	laterTools            bool
+	leading, leadingBytes int
 	// unphased reports whether nobody knows, while an answer is written, whether its text leads to a call: the servers
 	// take conversations, whose messages have no phase.
 	unphased     bool
@@ -119,9 +123,9 @@ type Request struct {
 
 // Continues reports whether the conversation may be remembered, and continued as another one's end: nothing is left out
 // of it, nothing of it is counted, its messages are of no use but for the prompt, and none of its items says what
-// stands before them.
+// stands before them. No tools are declared behind its beginning, which the answer's reader must know.
 func (r *Request) Continues() bool {
-	return len(r.Turns) == 0 && !r.Ignored.Any() && r.DroppedParts == 0 && !r.messages && !r.updated
+	return len(r.Turns) == 0 && !r.Ignored.Any() && r.DroppedParts == 0 && !r.messages && !r.updated && !r.laterTools
 }
 
 // Effort returns the reasoning effort that the model is asked for.

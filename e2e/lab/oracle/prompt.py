@@ -328,31 +328,100 @@ def declared_tools(tools):
     out = []
     for t in tools:
         if t["type"] == "namespace":
-            out += [(t["name"], inner) for inner in t["tools"]]
+            out += [(None if t["name"] == "functions" else t["name"], inner) for inner in t["tools"]]
         elif t["type"] in ("function", "custom", "builtin") or t["type"] == "local_shell" and (None, t) not in out:
             out.append((None, t))
+        elif is_search(t):
+            out.append((None, {"name": "tool_search", **t}))
     return out
 
 
-def shown_names(offered):
-    """What the model calls a tool: by its name, and where two have the same by NAMESPACE__NAME, numbered where that is another's."""
-    names = [t.get("name", t["type"]) for _, t in offered]
-    used, shown = set(names), {}
-    for (namespace, _), name in zip(offered, names):
-        shown[namespace, name] = name
-        if namespace and names.count(name) > 1:
-            tried = [f"{namespace}__{name}"] + [f"{namespace}__{name}_{n}" for n in range(2, len(names) + 2)]
-            shown[namespace, name] = next(t for t in tried if t not in used)
-            used.add(shown[namespace, name])
-    return lambda namespace, name: shown.get((namespace, name), name)
+def is_search(t):
+    """A search for tools that the client runs."""
+    return t["type"] == "tool_search" and t.get("execution") == "client"
 
 
-def namespaces_say(body, offered, name_of):
+DECLARING = ("additional_tools", "tool_search_output")
+
+
+def loaded(found):
+    """A tool that a search has found is hidden no more."""
+    if found["type"] == "namespace":
+        return {**found, "tools": [loaded(t) for t in found["tools"]]}
+    return {k: v for k, v in found.items() if k != "defer_loading"}
+
+
+def found_in(item):
+    """The tools that an item declares."""
+    return [loaded(t) if item["type"] == "tool_search_output" else t for t in item["tools"]]
+
+
+class Declared:
+    """The tools of a request: those in front, and those that stand among the items."""
+
+    def __init__(self, body):
+        self.choice = body.get("tool_choice")
+        every = list(body.get("tools") or [])
+        if isinstance(body["input"], list):
+            every += [t for i in body["input"] if i.get("type") in DECLARING for t in i["tools"]]
+        self.searching = any(is_search(t) for t in every)
+        self.names, self.used, self.last, self.begun = {}, set(), {}, False
+
+    def offered(self, tools):
+        """The tools that the model is shown, without those that it has been shown already as they are."""
+        pairs = [(n, t) for n, t in declared_tools(tools) if not (self.searching and t.get("defer_loading"))]
+        fresh = []
+        for namespace, t in shown(pairs, self.choice):
+            if self.last.get((namespace, t.get("name", t["type"]))) != t:
+                self.last[namespace, t.get("name", t["type"])] = t
+                fresh.append((namespace, t))
+        return fresh
+
+    def name(self, namespace, name):
+        namespace = None if namespace == "functions" else namespace
+        return self.names.get((namespace, name), name)
+
+    def name_all(self, offered):
+        """Names the first tools, and then those that come later: they change no name."""
+        first, self.begun = not self.begun, True
+        again = [t.get("name", t["type"]) for _, t in offered]
+        if first:
+            self.used |= set(again)
+        for namespace, t in offered:
+            name = t.get("name", t["type"])
+            if (namespace, name) in self.names:
+                continue
+            taken = again.count(name) > 1 and namespace if first else name in self.used
+            if taken:
+                base = f"{namespace}__{name}" if namespace else name
+                tried = [base] + [f"{base}_{n}" for n in range(2, len(self.used) + 3)]
+                self.names[namespace, name] = next(t for t in tried if t not in self.used)
+            else:
+                self.names[namespace, name] = name
+            self.used.add(self.names[namespace, name])
+
+    def descriptions(self, tools):
+        """The tools as the reference prints them, and what it says of all."""
+        offered = self.offered(tools)
+        self.name_all(offered)
+        made = []
+        for namespace, t in offered:
+            if t["type"] == "builtin":
+                continue
+            makes = {"function": tool, "custom": custom_tool, "local_shell": local_shell, "tool_search": tool}
+            one = makes[t["type"]](t)
+            one.name = self.name(namespace, one.name)
+            made.append(one)
+        return made, namespaces_say(tools, offered, self.name)
+
+
+def namespaces_say(tools, offered, name_of):
     """What the namespaces say of themselves, each with the tools of it that are shown."""
     lines = []
-    for t in body.get("tools") or []:
+    for t in tools:
         if t["type"] == "namespace" and t.get("description"):
-            inside = [name_of(namespace, inner["name"]) for namespace, inner in offered if namespace == t["name"]]
+            name = None if t["name"] == "functions" else t["name"]
+            inside = [name_of(namespace, inner["name"]) for namespace, inner in offered if namespace == name]
             if inside:
                 lines.append(f"{t['name']} ({', '.join(inside)}): {t['description']}")
     return "\n".join(lines) or None
@@ -378,27 +447,26 @@ def updated(body):
 
 def responses(body):
     body = updated(body)
-    offered = shown(declared_tools(body.get("tools") or []), body.get("tool_choice"))
-    name_of = shown_names(offered)
     own = {recipient for name in built_ins(body) for recipient in BUILT_INS[name]}
-    tools = []
-    for namespace, t in offered:
-        if t["type"] == "builtin":
-            continue
-        made = {"function": tool, "custom": custom_tool, "local_shell": local_shell}[t["type"]](t)
-        made.name = name_of(namespace, made.name)
-        tools.append(made)
     form = response_format((body.get("text") or {}).get("format") or guided(body))
     items = body["input"]
     if isinstance(items, str):
         items = [{"role": "user", "content": items}]
     items = list(items)
     instructions = [body["instructions"]] if body.get("instructions") else []
-    while items and items[0].get("role") in ("system", "developer"):
-        instructions.append(flat(items.pop(0)["content"]))
+    declared = Declared(body)
+    front = list(body.get("tools") or [])
+    while items and (items[0].get("role") in ("system", "developer") or items[0].get("type") in DECLARING):
+        item = items.pop(0)
+        if item.get("type") in DECLARING:
+            front += found_in(item)
+        else:
+            instructions.append(flat(item["content"]))
+    tools, about = declared.descriptions(front)
+    name_of = declared.name
     out = []
     if instructions or tools or form:
-        out.append(developer("\n\n".join(instructions), tools, form, namespaces_say(body, offered, name_of)))
+        out.append(developer("\n\n".join(instructions), tools, form, about))
     names = Names()
     for position, item in enumerate(items):
         kind = item.get("type", "message")
@@ -439,6 +507,18 @@ def responses(body):
             if item.get("status") == "failed" and "output" in item:
                 text = "failed\n" + text
             out.append(result(names.take(item.get("call_id") or item["id"]), text))
+        elif kind == "tool_search_call":
+            names[item["call_id"]] = "tool_search"
+            out.append(call("tool_search", packed(item["arguments"])))
+        elif kind in DECLARING:
+            if kind == "tool_search_output" and item.get("call_id") in names:
+                n = len(declared_tools(item["tools"]))
+                text = {0: "No tools were found.", 1: "1 tool was found. It can be called from now on."}.get(
+                    n, f"{n} tools were found. They can be called from now on.")
+                out.append(result(names.take(item["call_id"]), text))
+            tools, about = declared.descriptions(found_in(item))
+            if tools:
+                out.append(developer("", tools, "", about))
         elif kind == "mcp_call":
             out.append(call(item["name"], item["arguments"]))
             returned = [item[key] for key in ("error", "output", "status") if item.get(key) is not None]

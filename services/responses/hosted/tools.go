@@ -21,8 +21,8 @@ type Tools struct {
 	// Builtins are the servers of gpt-oss's own tools that the request offers, by namespace.
 	Builtins map[string]*toolserver.Server
 	Choice   toolChoice
-	// shell reports whether the client has the local shell.
-	shell bool
+	// shell and search report whether the client has the local shell, and a search for tools of its own.
+	shell, search bool
 	// Parallel reports whether calls of one round may run at the same time.
 	Parallel bool
 	// MaxCalls is how many calls may run, or a negative number for any.
@@ -123,14 +123,16 @@ func (h *Tools) secret() bool {
 
 func (s *Operator) readTool(h *Tools, at string, raw json.RawMessage) (declaredTool, *openai.Error) {
 	var kind struct {
-		Type string `json:"type"`
+		Type      string `json:"type"`
+		Execution string `json:"execution"`
 	}
 	if json.Unmarshal(raw, &kind) != nil {
 		return declaredTool{raw: raw}, nil // the gateway reports what is wrong
 	}
-	if kind.Type == "" || openai.ShownTool(kind.Type) {
-		again := kind.Type == "local_shell" && h.shell // the gateway ignores a second one too
-		h.shell = h.shell || kind.Type == "local_shell"
+	if kind.Type == "" || openai.ShownTool(kind.Type, kind.Execution) {
+		shell, search := kind.Type == "local_shell", kind.Type == "tool_search"
+		again := shell && h.shell || search && h.search // the gateway ignores a second one too
+		h.shell, h.search = h.shell || shell, h.search || search
 		return declaredTool{raw: raw, ignored: again}, nil
 	}
 	var f members

@@ -12,6 +12,8 @@ import (
 type Compaction struct {
 	// Summary is what the model wrote about the items that it replaces.
 	Summary string `json:"summary"`
+	// Tools are items that declare the tools of those items.
+	Tools []json.RawMessage `json:"tools,omitempty"`
 	// Items are the newest ones, which are kept as they are.
 	Items []json.RawMessage `json:"items,omitempty"`
 }
@@ -20,7 +22,31 @@ type Compaction struct {
 func Expand(payload string) []json.RawMessage {
 	var c Compaction
 	_ = json.Unmarshal([]byte(payload), &c)
-	return append([]json.RawMessage{UserMessage(summaryIntroduction + c.Summary)}, c.Items...)
+	list := append(c.Tools, UserMessage(summaryIntroduction+c.Summary))
+	return append(list, c.Items...)
+}
+
+// Declared returns items that declare the tools that stand in a list, for a conversation without that list. What a
+// search has found needs no search any more.
+func Declared(list []json.RawMessage) (tools []json.RawMessage) {
+	seen := map[string]bool{}
+	for _, raw := range list {
+		var item struct {
+			Type  string
+			Tools json.RawMessage
+		}
+		if json.Unmarshal(raw, &item) != nil || item.Type != TypeTools && item.Type != TypeSearchOutput ||
+			!Given(item.Tools) || seen[string(item.Tools)] {
+			continue
+		}
+		seen[string(item.Tools)] = true
+		fields := map[string]json.RawMessage{"type": JSON(item.Type), "tools": item.Tools}
+		if item.Type == TypeTools {
+			fields["role"] = JSON("developer")
+		}
+		tools = append(tools, JSON(fields))
+	}
+	return tools
 }
 
 // UserMessage returns a message of the user.
@@ -80,13 +106,14 @@ func SummaryRequest() json.RawMessage {
 		"done. Call no tools, and answer nothing else.")
 }
 
-// SummaryFields returns the fields of a request for a summary: the client's fields that do not shape its answer.
+// SummaryFields returns the fields of a request for a summary: the client's fields that do not shape its answer. No tool
+// may be called, also none that an item declares.
 func SummaryFields(fields map[string]json.RawMessage) map[string]json.RawMessage {
 	kept := maps.Clone(fields)
 	for _, name := range []string{"tools", "tool_choice", "parallel_tool_calls", "max_tool_calls", "text",
 		"max_output_tokens", "include", "top_logprobs", "context_management"} {
 		delete(kept, name)
 	}
-	kept["truncation"] = JSON("auto")
+	kept["truncation"], kept["tool_choice"] = JSON("auto"), JSON("none")
 	return kept
 }

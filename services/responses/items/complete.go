@@ -40,7 +40,7 @@ func Complete(kind string, fields map[string]json.RawMessage) {
 // hasStatus reports whether items of a type have a status.
 func hasStatus(kind string) bool {
 	switch kind {
-	case TypeReasoning, TypeCompaction, TypeUpdate, TypeListTools, TypeApprovalRequest, TypeApprovalResponse:
+	case TypeReasoning, TypeCompaction, TypeUpdate, TypeTools, TypeListTools, TypeApprovalRequest, TypeApprovalResponse:
 		return false
 	}
 	return true

@@ -15,6 +15,9 @@ const (
 	TypeTrigger    = "compaction_trigger"
 	// TypeUpdate is an item that changes the effort or the form of the answer.
 	TypeUpdate = "configuration_update"
+	// TypeTools is an item that declares tools. A search for tools has found those of a TypeSearchOutput.
+	TypeTools        = "additional_tools"
+	TypeSearchOutput = "tool_search_output"
 )
 
 // The types of items of tools that the service runs.
@@ -63,6 +66,9 @@ var Prefixes = map[string]string{
 	"shell_call_output":       "sho",
 	"apply_patch_call":        "apc",
 	"apply_patch_call_output": "apco",
+	TypeTools:                 "at",
+	"tool_search_call":        "tsc",
+	TypeSearchOutput:          "tso",
 	TypeListTools:             "mcpl",
 	TypeMCPCall:               "mcp",
 	TypeApprovalRequest:       "mcpr",

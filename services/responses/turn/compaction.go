@@ -69,7 +69,7 @@ func (t *Turn) compact(ctx context.Context) *openai.Error {
 	for i := range newest {
 		newest[i] = items.WithoutSampled(newest[i])
 	}
-	payload := string(items.JSON(items.Compaction{Summary: summary, Items: newest}))
+	payload := string(items.JSON(items.Compaction{Summary: summary, Tools: items.Declared(list[:end]), Items: newest}))
 	t.compaction, t.shortened = t.settings.Sealer.NewCompaction(payload, t.bound), items.Expand(payload)
 	return nil
 }
@@ -105,7 +105,8 @@ func (t *Turn) takeSummary(e *upstream.Event, emit func(*upstream.Event) error) 
 		if err != nil {
 			return err
 		}
-		t.compaction = t.settings.Sealer.NewCompaction(string(items.JSON(items.Compaction{Summary: text})), t.bound)
+		payload := items.JSON(items.Compaction{Summary: text, Tools: items.Declared(t.asked())})
+		t.compaction = t.settings.Sealer.NewCompaction(string(payload), t.bound)
 		return t.showItem(t.compaction, emit)
 	case "response.incomplete":
 		return items.ErrNoSummary
@@ -120,7 +121,8 @@ func (t *Turn) CompactAll(ctx context.Context) ([]byte, *openai.Error) {
 		return nil, refusal.Bad(contract.CodeMissingParameter, "input", "Missing required parameter: 'input', or "+
 			"'previous_response_id'.")
 	}
-	summary, usage, failure := t.summarize(ctx, t.asked())
+	list := t.asked()
+	summary, usage, failure := t.summarize(ctx, list)
 	if failure != nil {
 		return nil, failure
 	}
@@ -130,7 +132,8 @@ func (t *Turn) CompactAll(ctx context.Context) ([]byte, *openai.Error) {
 			output = append(output, sealer.ForClient(&item, t.bound, nil))
 		}
 	}
-	output = append(output, sealer.NewCompaction(string(items.JSON(items.Compaction{Summary: summary})), t.bound))
+	payload := items.JSON(items.Compaction{Summary: summary, Tools: items.Declared(list)})
+	output = append(output, sealer.NewCompaction(string(payload), t.bound))
 	return items.JSON(struct {
 		ID        string            `json:"id"`
 		Object    string            `json:"object"`

@@ -182,7 +182,8 @@ func closeAnswers(document map[string]any) {
 					shut(s[key])
 				}
 			}
-			if _, ok := s["properties"].(map[string]any); ok && s["additionalProperties"] == nil {
+			// One that names no members has those of a client, such as the parameters of its search for tools.
+			if members, _ := s["properties"].(map[string]any); len(members) > 0 && s["additionalProperties"] == nil {
 				s["additionalProperties"] = false
 			}
 		}

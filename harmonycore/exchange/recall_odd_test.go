@@ -54,12 +54,16 @@ var oddItems = []string{
 	`{"type":"compaction","encrypted_content":"x"}`, foreignReasoning, updatedEffort,
 	`{"role":"user","type":"configuration_update","reasoning":{"effort":"low"}}`,
 	`{"role":"developer","type":"compaction"}`, `{"role":"user","type":"function_call_output","name":"f","output":"x"}`,
+	`{"type":"unheard_call_output"}`, `{"role":"user","content":[{"type":"input_image","image_url":"data:x"}]}`,
+}
+
+// declaringItems are elements with tools. They are rarer, because most of what follows them is read as a whole.
+var declaringItems = []string{
 	`{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"f"},{"type":"custom","name":"c"}]}`,
 	`{"role":"developer","type":"additional_tools","tools":[]}`,
 	`{"type":"tool_search_call","call_id":"a","execution":"client","arguments":{}}`, `{"type":"tool_search_call"}`,
 	`{"type":"tool_search_output","call_id":"a","tools":[{"type":"function","name":"g","defer_loading":true}]}`,
 	`{"type":"tool_search_output","call_id":"a"}`, `{"type":"tool_search_output","tools":null}`,
-	`{"type":"unheard_call_output"}`, `{"role":"user","content":[{"type":"input_image","image_url":"data:x"}]}`,
 }
 
 // oddMessages are the same of a Chat request.
@@ -126,7 +130,11 @@ func TestRecallOfOddItems(t *testing.T) {
 				}
 			}
 			for range 1 + rng.IntN(3) {
-				items = append(items, elements[rng.IntN(len(elements))])
+				of := elements
+				if p.responses && rng.IntN(12) == 0 {
+					of = declaringItems
+				}
+				items = append(items, of[rng.IntN(len(of))])
 			}
 			space := strings.Repeat(" ", rng.IntN(2))
 			body := fmt.Sprintf(`%s{"model":%q,%s%q:%[1]s[%[1]s%[5]s%[1]s]%[6]s}%[1]s`, space, testModel, head[0], name,

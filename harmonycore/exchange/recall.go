@@ -120,21 +120,15 @@ func (g *generation) forgotten(a *modelRequest, body []byte, h Host) *recall {
 	r := g.recall.fresh()
 	g.x.report.Recall = RecallMiss
 	r.match = r.memory.None()
-	var closed int
-	var ok bool
 	s := r.scratch
-	s.cuts, r.open, closed, ok = a.body.Cuts(s.cuts[:0], g.param(), g.x.gateway.leastCut)
-	if !ok || r.open+len(body)-closed > maxRest {
+	cuts, in, ok := a.body.Cuts(s.cuts[:0], g.param(), g.x.gateway.leastCut)
+	s.cuts, r.open = cuts, in.Open
+	if r.beside = in.Open + len(body) - in.Closed; !ok || r.beside > maxRest {
 		return nil
 	}
-	s.rest = append(append(s.rest[:0], body[:r.open]...), body[closed:]...)
-	outside, err := rawjson.Count(s.rest, rawjson.MaxDepth, math.MaxInt)
-	if err != nil {
-		return nil
-	}
-	r.values, r.outside = a.body.Values, outside
-	r.beside, r.cacheKey = len(s.rest), slices.Clone(a.body.CacheKey())
-	r.rest = r.memory.Digest(body[closed:])
+	r.values, r.outside = a.body.Values, a.body.Values-in.Values
+	r.cacheKey = slices.Clone(a.body.CacheKey())
+	r.rest = r.memory.Digest(body[in.Closed:])
 	r.digest(body, 0)
 	return r
 }
@@ -253,13 +247,11 @@ func (g *generation) openRest(rest, body []byte, r *recall, h Host) *modelReques
 		return nil
 	}
 	s := r.scratch
-	var closed int
-	var ok bool
-	s.cuts, _, closed, ok = request.Cuts(s.cuts[:0], r.param, e.gateway.leastCut)
-	if !ok || closed+r.less != len(body)-r.match.Rest() || h.Admit != nil && !h.Admit(memoryFor(len(body), values)) {
+	cuts, in, ok := request.Cuts(s.cuts[:0], r.param, e.gateway.leastCut)
+	if !ok || in.Closed+r.less != len(body)-r.match.Rest() || h.Admit != nil && !h.Admit(memoryFor(len(body), values)) {
 		return nil
 	}
-	s.cuts = s.cuts[1:] // what it begins with is remembered
+	s.cuts = cuts[1:] // what it begins with is remembered
 	for i := range s.cuts {
 		s.cuts[i].End += r.less
 	}

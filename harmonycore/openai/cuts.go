@@ -13,11 +13,19 @@ type Cut struct {
 	Element, End int
 }
 
+// Elements is where the elements of a conversation are in a body.
+type Elements struct {
+	// Open is where the first one could begin, and Closed where the array's bracket closes.
+	Open, Closed int
+	// Values is how many values they have.
+	Values int
+}
+
 // Cuts appends the places at which a conversation seems to be one that could be continued: behind the instructions that
 // it begins with, and behind users' messages and results. There are at least so many bytes between two of them, but the
-// last one stands behind the last such element. name is the member with the conversation. open is where the first
-// element could begin, and closed where the array's bracket closes. ok is false if there is no array.
-func (b *Body) Cuts(dst []Cut, name string, least int) (cuts []Cut, open, closed int, ok bool) {
+// last one stands behind the last such element. name is the member with the conversation. ok is false if there is no
+// array.
+func (b *Body) Cuts(dst []Cut, name string, least int) (cuts []Cut, in Elements, ok bool) {
 	base := b.root.at
 	members := b.root.ends.Members(b.root.raw, base)
 	for members.Next() {
@@ -25,12 +33,13 @@ func (b *Body) Cuts(dst []Cut, name string, least int) (cuts []Cut, open, closed
 			continue
 		}
 		if members.Kind != rawjson.Array {
-			return dst, 0, 0, false
+			return dst, Elements{}, false
 		}
 		from := base + members.End - len(members.Value)
-		return cutsOf(dst, b.root.ends.Elements(members.Value, from), from, least), from + 1, base + members.End - 1, true
+		in = Elements{from + 1, base + members.End - 1, b.root.ends.Values(members.Value, from)}
+		return cutsOf(dst, b.root.ends.Elements(members.Value, from), from, least), in, true
 	}
-	return dst, 0, 0, false
+	return dst, Elements{}, false
 }
 
 // cutsOf is [Body.Cuts] of an array that begins at this place in the body.

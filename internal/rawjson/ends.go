@@ -10,7 +10,13 @@ type Ends struct {
 	// open are the indexes of the objects and arrays that have begun and not ended, by the number of those around them.
 	// It is -1 for one that is not noted.
 	open [endsDepth]int32
+	// inner are the first objects and arrays that are directly in the outermost one.
+	inner  [maxInner]inner
+	inners int
 }
+
+// inner is where a value begins, and how many values are in it.
+type inner struct{ from, values int32 }
 
 // span is where a value begins and where it ends, a string with its quotes.
 type span struct{ from, to uint32 }
@@ -22,7 +28,8 @@ const (
 	// six.
 	endsDepth = 7
 	// maxEnds bounds the number of values that are noted, and with it the memory, to 128 KiB.
-	maxEnds = 1 << 14
+	maxEnds  = 1 << 14
+	maxInner = 24
 )
 
 // CountEnds is [Count] and also returns where the long values of data end.
@@ -81,10 +88,29 @@ func (e *Ends) string(depth, from, to int) {
 	}
 }
 
-// begin notes that an object or an array begins inside so many others.
-func (e *Ends) begin(depth, from int) {
+// Values returns how many values are in the object or array part, which begins at base in the text. It is not one of
+// them.
+func (e *Ends) Values(part []byte, base int) int {
+	if e != nil {
+		for i := range e.inners {
+			if in := &e.inner[i%maxInner]; int(in.from) == base {
+				return int(in.values)
+			}
+		}
+	}
+	values, _ := Count(part, MaxDepth, math.MaxInt)
+	return max(values-1, 0)
+}
+
+// begin notes that an object or an array begins inside so many others. values is how many values have begun, with this
+// one.
+func (e *Ends) begin(depth, from, values int) {
 	if depth >= endsDepth {
 		return
+	}
+	if depth == 1 && e.inners < maxInner {
+		e.inner[e.inners] = inner{int32(from), int32(-values)}
+		e.inners++
 	}
 	e.open[depth] = -1
 	if len(e.all) < maxEnds {
@@ -93,11 +119,16 @@ func (e *Ends) begin(depth, from int) {
 	}
 }
 
-// end notes that this object or array ends. A short one is forgotten. It is the last in the list, since all values in it
+// end notes that this object or array ends. values is how many values have begun. A short one is forgotten. It is the last in the list, since all values in it
 // are shorter.
-func (e *Ends) end(depth, to int) {
+func (e *Ends) end(depth, to, values int) {
 	if depth >= endsDepth {
 		return
+	}
+	if depth == 1 && e.inners > 0 {
+		if last := &e.inner[(e.inners-1)%maxInner]; last.values < 0 {
+			last.values += int32(values)
+		}
 	}
 	i := int(e.open[depth])
 	if i < 0 || i >= len(e.all) {

@@ -25,6 +25,7 @@ func checkEnds(t *testing.T, data []byte, depth, limit int) (noted int) {
 		return 0
 	}
 	checkParts(t, ends, data, 0, data)
+	checkValues(t, ends, data)
 	if ends == nil {
 		return 0
 	}
@@ -34,6 +35,22 @@ func checkEnds(t *testing.T, data []byte, depth, limit int) (noted int) {
 		}
 	}
 	return len(ends.all)
+}
+
+// checkValues compares how many values are in the objects and arrays of a text.
+func checkValues(t *testing.T, ends *Ends, data []byte) {
+	t.Helper()
+	for _, it := range []Items{Members(data), Elements(data)} {
+		for it.Next() {
+			if it.Kind != Object && it.Kind != Array {
+				continue
+			}
+			n, err := Count(it.Value, MaxDepth, math.MaxInt)
+			if got := ends.Values(it.Value, it.End-len(it.Value)); err != nil || got != n-1 {
+				t.Fatalf("%s: %d values, want %d, %v", it.Value, got, n-1, err)
+			}
+		}
+	}
 }
 
 // checkParts compares the ends of all values in a part of a text.

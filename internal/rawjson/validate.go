@@ -176,7 +176,7 @@ func (s *scanner) value(maxDepth int) error {
 				return s.fail(TooDeep, "nesting deeper than "+string(AppendInt(nil, int64(maxDepth)))+" levels")
 			}
 			if s.ends != nil {
-				s.ends.begin(s.depth-1, s.pos)
+				s.ends.begin(s.depth-1, s.pos, s.values)
 			}
 			s.pos++
 			s.space()
@@ -228,7 +228,7 @@ func (s *scanner) closeLevels() (bool, error) {
 			s.pos++
 			s.depth--
 			if s.ends != nil {
-				s.ends.end(s.depth, s.pos)
+				s.ends.end(s.depth, s.pos, s.values)
 			}
 		case c == ',' && object:
 			s.pos++

@@ -243,7 +243,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	g.begins(model, r, h)
 	g.addParsers()
 	report := &g.x.report
-	report.ToolOutputTokens = a.recall.toolTokens() + g.x.gateway.renderer.ToolTokens(prompt)
+	report.ToolOutputTokens = a.recall.toolTokens() + rendered.toolTokens
 	report.TruncatedTurns, report.BrokenSpellings = rendered.truncatedTurns, broken
 	asked := &backend.Request{
 		Model: model.ServerModel, Prompt: prompt, PromptText: scratch.text, MaxTokens: maxTokens,

@@ -350,7 +350,7 @@ func (r *recall) render(g *harmony.Rendering, t *translate.Request, a *modelRequ
 	prompt, fit, err = g.Append(dst, first, len(messages), limit)
 	s.ends = g.Ends
 	if err == nil && fit {
-		r.note(messages[first:], prompt, a.x.gateway.renderer)
+		r.note(messages[first:], prompt)
 	}
 	return prompt, fit, err
 }
@@ -360,7 +360,7 @@ func isFinal(m *harmony.Message) bool {
 }
 
 // note notes the parts of the prompt that the messages are.
-func (r *recall) note(messages []harmony.Message, prompt []uint32, renderer *harmony.Renderer) {
+func (r *recall) note(messages []harmony.Message, prompt []uint32) {
 	s := r.scratch
 	s.parts = s.parts[:0]
 	for i := range messages {
@@ -375,7 +375,7 @@ func (r *recall) note(messages []harmony.Message, prompt []uint32, renderer *har
 				p.Kind |= prefixmemory.Missing
 			}
 		}
-		if renderer.ToolTokens(ids[:min(len(ids), 2)]) > 0 { // by its role
+		if m.Role == harmony.Tool {
 			p.Kind |= prefixmemory.Foreign
 		}
 		s.parts = append(s.parts, p)

@@ -61,6 +61,8 @@ type rendered struct {
 	prefilled []uint32
 	// truncatedTurns is how many turns were left out so that the rest fits.
 	truncatedTurns int
+	// toolTokens is how many tokens of the prompt are of tools' messages.
+	toolTokens int
 }
 
 // render writes the prompt of a request into scratch, up to the point where the model continues. param is the member of
@@ -105,6 +107,9 @@ func (a *modelRequest) render(r *translate.Request, param string, scratch *Scrat
 		return rendered{}, errRender(err.Error())
 	case !fit:
 		return rendered{}, errContextLength(param, a.context)
+	}
+	if out.toolTokens = g.ToolTokens; out.truncatedTurns > 0 { // turns that were left out were rendered too
+		out.toolTokens = renderer.ToolTokens(scratch.prompt)
 	}
 	scratch.prompt = append(scratch.prompt, continues...)
 	return out, nil

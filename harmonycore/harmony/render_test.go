@@ -157,6 +157,11 @@ func TestToolTokens(t *testing.T) {
 				want += len(ids) - from
 			}
 		}
+		g := r.Begin(&Conversation{Messages: messages}, KeepAnalysis)
+		if _, _, err := g.Append(nil, 0, len(messages), len(ids)); err != nil || g.ToolTokens != want {
+			t.Errorf("rendered, %d of %d tokens are of tools, want %d, %v", g.ToolTokens, len(ids), want, err)
+		}
+		g.End()
 		for _, more := range []Role{0, Assistant} {
 			if more != 0 {
 				ids = r.AppendHeader(ids, more)

@@ -11,6 +11,8 @@ type Rendering struct {
 	dropped int
 	// Ends gets the length of the output behind each message, also behind one that is left out, if it is not nil.
 	Ends []int
+	// ToolTokens counts the tokens of tools' messages in the output, their headers included.
+	ToolTokens int
 }
 
 // Begin begins to render c. p decides which past reasoning is left out. The caller must call [Rendering.End].
@@ -38,8 +40,12 @@ func (g *Rendering) Append(dst []uint32, from, to, limit int) (out []uint32, fit
 			g.end(out)
 			continue
 		}
+		begin := len(out)
 		if out, err = g.w.message(out, m); err != nil {
 			return dst, true, err
+		}
+		if m.Role == Tool {
+			g.ToolTokens += len(out) - begin
 		}
 		if g.w.exceeded || len(out) > g.w.limit {
 			return dst, false, nil

@@ -138,8 +138,12 @@ func (r *recall) digest(body []byte, from int) {
 	s := r.scratch
 	s.digests = s.digests[:0]
 	for i := range s.cuts {
-		s.digests = append(s.digests, r.memory.Digest(body[from:s.cuts[i].End]))
-		from = s.cuts[i].End
+		part := body[from:s.cuts[i].End]
+		if from = s.cuts[i].End; i == 0 {
+			s.digests = append(s.digests, r.match.Digest(part))
+		} else {
+			s.digests = append(s.digests, r.memory.Digest(part))
+		}
 	}
 	r.cuts, r.digests = s.cuts, s.digests
 }

@@ -56,6 +56,17 @@ func (t *Match) Back() bool {
 	return t.n > 0
 }
 
+// Digest returns the digest of a part of the body that [Memory.Find] has searched, which begins where the match ends. It
+// does not make it again if a node that was found there has it.
+func (t *Match) Digest(part []byte) Digest {
+	if m := t.m; t.n > 0 && t.n < len(m.path) {
+		if own := &m.nodes[m.path[t.n]].own; own.size == len(part) {
+			return *own
+		}
+	}
+	return t.m.Digest(part)
+}
+
 // Known is a text that is remembered.
 type Known struct {
 	Match

@@ -287,3 +287,50 @@ func TestSearchIsBounded(t *testing.T) {
 		t.Errorf("the search was not ended: %d bytes are left", s.left)
 	}
 }
+
+// TestDigest: the digest of what follows a match is that of its bytes, whether a node has it or not.
+func TestDigest(t *testing.T) {
+	m := New(1<<20, &testKey)
+	mine := m.Identity(Tag{}, "mine")
+	head, first, second := strings.Repeat("h", 5000), strings.Repeat("1", 5000), strings.Repeat("2", 5000)
+	match := m.None()
+	digest := func(s string) Digest { return m.Digest([]byte(s)) }
+	if !match.AddRoot(mine, digest(head), digest("]"), nil, nil, State{}) ||
+		!match.Add(digest(first), nil, nil, State{}) || !match.Add(digest(second), nil, nil, State{}) {
+		t.Fatal("there was no room")
+	}
+	body := []byte(head + first + second + "]")
+	match = m.Find(mine, body)
+	for end := 15_000; ; {
+		if match.End() != end {
+			t.Fatalf("the match ends at %d, want %d", match.End(), end)
+		}
+		for _, size := range []int{0, 1, 4999, 5000, 5001, 10_000} {
+			part := body[end:min(end+size, len(body))]
+			if got, want := match.Digest(part), m.Digest(part); got != want {
+				t.Errorf("%d bytes from %d: %v, want %v", len(part), end, got, want)
+			}
+		}
+		if end -= 5000; !match.Back() {
+			break
+		}
+	}
+}
+
+// TestSame compares texts of all lengths up to 40 that differ in one byte or in none.
+func TestSame(t *testing.T) {
+	a := []byte(strings.Repeat("0123456789", 4))
+	for size := range len(a) + 1 {
+		b := bytes.Clone(a[:size])
+		if !same(a[:size], b) {
+			t.Errorf("%d bytes: not the same", size)
+		}
+		for i := range b {
+			b[i] ^= 0x80
+			if same(a[:size], b) {
+				t.Errorf("%d bytes: the same, although byte %d differs", size, i)
+			}
+			b[i] ^= 0x80
+		}
+	}
+}

@@ -29,10 +29,8 @@ func sessions() []load {
 	add := func(name string, whole bool, run func(*gateway)) {
 		l := load{name: name, kind: contract.VLLM, times: 1, run: run, session: true, whole: whole}
 		all = append(all, l)
-		if whole {
-			l.name, l.remembers = name+", remembered", true
-			all = append(all, l)
-		}
+		l.name, l.remembers = name+", remembered", true
+		all = append(all, l)
 	}
 	for _, form := range []agents.Form{agents.Responses, agents.Chat} {
 		for _, turn := range []int{1, shortSession} {

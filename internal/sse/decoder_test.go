@@ -73,8 +73,12 @@ func TestLines(t *testing.T) {
 }
 
 // TestAllSplits shows that every way to cut a stream into up to four pieces, and into single bytes, gives the events of
-// the uncut stream.
+// the uncut stream. With -short two of the cuts are at each third place only.
 func TestAllSplits(t *testing.T) {
+	step := 1
+	if testing.Short() {
+		step = 3
+	}
 	const in = ": c\r\n\r\ndata: a\r\n\r\ndata: b\n\rdata\ndata: c\r\rid: 1\ndata:\xf0\x9f\x98\x80\n\n\ndata: " +
 		"[DONE]\n\ndata: cut"
 	want := []string{"a", "b", "\nc", "\xf0\x9f\x98\x80", "[DONE]"}
@@ -84,8 +88,8 @@ func TestAllSplits(t *testing.T) {
 		}
 	}
 	for a := range len(in) {
-		for b := a; b < len(in); b++ {
-			for c := b; c < len(in); c++ {
+		for b := a; b < len(in); b += step {
+			for c := b; c < len(in); c += step {
 				check(in[:a], in[a:b], in[b:c], in[c:])
 			}
 		}
@@ -112,10 +116,14 @@ func TestLineSize(t *testing.T) {
 }
 
 // TestLargeWrite shows that the limit applies to an event, not to a write: many small events may come at once and take
-// no extra memory.
+// no extra memory. With -short the write is smaller, and still larger than an event may be.
 func TestLargeWrite(t *testing.T) {
+	times := 16
+	if testing.Short() {
+		times = 2
+	}
 	const event = "data: {\"choices\":[{\"index\":0,\"token_ids\":[200005]}]}\n\n"
-	in := bytes.Repeat([]byte(event), 16*MaxEvent/len(event))
+	in := bytes.Repeat([]byte(event), times*MaxEvent/len(event))
 	var d Decoder
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -147,7 +155,7 @@ func TestWriteUnread(t *testing.T) {
 }
 
 // TestTooLarge shows that an event that is too large breaks the decoder, however it is cut, after the events before it
-// have been returned.
+// have been returned. With -short it is cut in one way.
 func TestTooLarge(t *testing.T) {
 	long := strings.Repeat("x", MaxEvent)
 	tests := []struct {
@@ -162,7 +170,11 @@ func TestTooLarge(t *testing.T) {
 		{"comments", "data: a\n\n" + strings.Repeat(": "+long[:1<<20]+"\n", 5), false},
 	}
 	for _, tt := range tests {
-		for _, size := range []int{len(tt.in), 1 << 20, 65_537} {
+		sizes := []int{65_537, 1 << 20, len(tt.in)}
+		if testing.Short() {
+			sizes = sizes[:1]
+		}
+		for _, size := range sizes {
 			var pieces []string
 			for piece := range slices.Chunk([]byte(tt.in), size) {
 				pieces = append(pieces, string(piece))

@@ -61,9 +61,10 @@ func TestFaults(t *testing.T) {
 		c.StallTimeout = config.Duration(lab.StallTimeout)
 		return c
 	}
-	one := lab.RunEnvoy(t, configure())
 	toHTTP2 := lab.HTTP2To(xds.PoolCluster(&config.Model{Name: lab.Model}))
-	two := lab.RunEnvoy(t, configure(), toHTTP2)
+	envoys := lab.RunEnvoyOfResources(t, configure(), lab.Resources(t, configure()),
+		lab.Resources(t, configure(), toHTTP2))
+	one, two := envoys[0], envoys[1]
 	inOne, inTwo := lab.RunWazero(t, configure()), lab.RunWazero(t, configure(), toHTTP2)
 	for _, host := range []struct {
 		name, url, protocol string

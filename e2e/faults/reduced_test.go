@@ -100,8 +100,9 @@ func TestReducedFaults(t *testing.T) {
 	}
 	server, url := lab.RunSim(t, sim.Options{AllowHeaders: true,
 		Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: lab.Tokens(lab.SixWords)})})
-	one := lab.RunEnvoy(t, lab.ReducedModel(url))
-	two := lab.RunEnvoy(t, lab.ReducedModel(url), lab.HTTP2To(xds.PoolCluster(&config.Model{Name: lab.Model})))
+	c, toHTTP2 := lab.ReducedModel(url), lab.HTTP2To(xds.PoolCluster(&config.Model{Name: lab.Model}))
+	envoys := lab.RunEnvoyOfResources(t, c, lab.Resources(t, c), lab.Resources(t, c, toHTTP2))
+	one, two := envoys[0], envoys[1]
 	for _, host := range []struct {
 		name, protocol string
 		envoy          *hosts.Host
@@ -219,16 +220,18 @@ func TestReducedServerDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = closed.Close()
-	for _, tt := range []struct {
+	tests := []struct {
 		name, url string
 		status    int
 		code      string
 	}{
 		{"down", "http://" + closed.Addr().String(), 503, "server_unavailable"},
 		{"silent", "http://" + lab.RunRecording(t).Address, 504, "server_timeout"},
-	} {
+	}
+	for i, h := range lab.RunEnvoyOfAll(t, []*config.Config{lab.ReducedModel(tests[0].url),
+		lab.ReducedModel(tests[1].url)}) {
+		tt := tests[i]
 		t.Run(tt.name, func(t *testing.T) {
-			h := lab.RunEnvoy(t, lab.ReducedModel(tt.url))
 			for _, body := range []string{lab.ChatBody(lab.Model, "Hi"), `{"stream":true,` + lab.ChatBody(lab.Model, "Hi")[1:]} {
 				lab.WantRefused(t, lab.Ask(lab.HTTP1(t), h.URL+lab.ChatPath, body), tt.status, tt.code)
 				lab.WantRefused(t, lab.Ask(lab.HTTP2(t), h.URL+lab.ChatPath, body), tt.status, tt.code)

@@ -54,7 +54,13 @@ func RunEnvoyOfAll(t *testing.T, all []*config.Config, changes ...Change) []*hos
 	for _, c := range all {
 		resources = append(resources, Resources(t, c, changes...))
 	}
-	running, err := hosts.EnvoyOfAll(hosts.Setup{Config: all[0]}, resources)
+	return RunEnvoyOfResources(t, all[0], resources...)
+}
+
+// RunEnvoyOfResources is RunEnvoyOfAll where each configuration has changes of its own ([Resources]). c is one of them.
+func RunEnvoyOfResources(t *testing.T, c *config.Config, all ...*xds.Resources) []*hosts.Host {
+	t.Helper()
+	running, err := hosts.EnvoyOfAll(hosts.Setup{Config: c}, all)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,13 +9,14 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // TestReducedBodies: the way is chosen before the body is read, and still no body goes where it must not.
-func TestReducedBodies(t *testing.T) { lab.OnProxies(t, reducedBodies) }
+func TestReducedBodies(t *testing.T) { lab.OnProxiesOfAll(t, reducedBodies) }
 
-func reducedBodies(t *testing.T, run lab.RunProxy) {
+func reducedBodies(t *testing.T, run lab.RunProxies) {
 	const secret = "NOT-FOR-THE-SERVER"
 	long := strings.Repeat(secret+" ", 10_000)
 	for name, allow := range map[string]string{"raw prompts denied": "deny", "raw prompts allowed": "allow"} {
@@ -25,7 +26,8 @@ func reducedBodies(t *testing.T, run lab.RunProxy) {
 			alone.Models[0].RawPrompts = allow
 			passing := lab.ReducedModel("http://" + gpu.Address)
 			passing.Models[0].RawPrompts, passing.Passthrough = allow, "http://"+through.Address
-			without, with := run(t, alone), run(t, passing)
+			both := run(t, []*config.Config{alone, passing})
+			without, with := both[0], both[1]
 			for _, client := range []*http.Client{lab.HTTP1(t), lab.HTTP2(t)} {
 				for _, h := range []*hosts.Host{without, with} {
 					for _, text := range []string{secret, long} {

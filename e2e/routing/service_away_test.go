@@ -9,26 +9,32 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // TestServiceIsNamed shows that an error about the responses service names it, and one about the inference servers names
 // those: when nothing listens there, and when the connection ends without an answer.
 func TestServiceIsNamed(t *testing.T) {
-	lab.OnProxies(t, func(t *testing.T, run lab.RunProxy) {
+	lab.OnProxiesOfAll(t, func(t *testing.T, run lab.RunProxies) {
 		_, url := lab.RunSim(t, sim.Options{})
 		closed := closedAddress(t)
 		cut := cuttingServer(t)
 		const stored = `{"model":"` + lab.Model + `","input":"Hi","previous_response_id":"resp_1"}`
-		for _, tt := range []struct{ name, server, service, code, message string }{
+		tests := []struct{ name, server, service, code, message string }{
 			{"nothing listens", url, closed, "server_unavailable", "The responses service cannot be reached"},
 			{"it closes the connection", url, cut, "server_error", "The responses service closed the connection"},
 			{"no inference server", closed, cut, "server_unavailable", "No inference server can be reached"},
-		} {
+		}
+		var all []*config.Config
+		for _, tt := range tests {
+			c := lab.OneModel(tt.server)
+			c.ResponsesService.URL = tt.service
+			all = append(all, c)
+		}
+		for i, h := range run(t, all) {
+			tt := tests[i]
 			t.Run(tt.name, func(t *testing.T) {
-				c := lab.OneModel(tt.server)
-				c.ResponsesService.URL = tt.service
-				h := run(t, c)
 				path, body := lab.ResponsesPath, stored
 				if tt.server == closed {
 					path, body = lab.ChatPath, lab.ChatBody(lab.Model, "Hi")

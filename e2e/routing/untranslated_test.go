@@ -224,11 +224,16 @@ func TestShare(t *testing.T) {
 // TestUntranslatedRoutes shows that no client reaches a server's own API by a header, where all requests are translated
 // and where not all are.
 func TestUntranslatedRoutes(t *testing.T) {
-	for _, translate := range []string{"all", "100%", "0%"} {
-		t.Run(translate, func(t *testing.T) {
-			server := runBothAPIs(t)
-			lab.OnProxies(t, func(t *testing.T, run lab.RunProxy) {
-				h := run(t, server.untranslatedModel(translate))
+	lab.OnProxiesOfAll(t, func(t *testing.T, run lab.RunProxies) {
+		server := runBothAPIs(t)
+		shares := []string{"all", "100%", "0%"}
+		var all []*config.Config
+		for _, translate := range shares {
+			all = append(all, server.untranslatedModel(translate))
+		}
+		for i, h := range run(t, all) {
+			translate := shares[i]
+			t.Run(translate, func(t *testing.T) {
 				header := http.Header{"X-Harmony-Internal-Pool": {contract.UntranslatedRoute(lab.Model)}}
 				for _, client := range []*http.Client{lab.HTTP1(t), lab.HTTP2(t)} {
 					for path, body := range map[string]string{
@@ -253,8 +258,8 @@ func TestUntranslatedRoutes(t *testing.T) {
 					t.Errorf("the server's own API got %s", own[0].body)
 				}
 			})
-		})
-	}
+		}
+	})
 }
 
 // TestAliases shows that clients reach a model by every name of it, and see that name.

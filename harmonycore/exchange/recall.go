@@ -75,8 +75,9 @@ const (
 	// leastCut is how far two cuts in one request are apart at least, in bytes.
 	leastCut = 16 << 10
 	// maxRest is how much of a body is read at most without what is remembered, and how large what stands beside a
-	// conversation is at most, in bytes. The host keeps the memory for it.
-	maxRest = 2 << 20
+	// conversation is at most, in bytes. If there is any doubt about it, it is read twice, which must not hold a worker
+	// for longer than the largest request does.
+	maxRest = 256 << 10
 )
 
 // mayRecall reports whether the beginnings of requests for a model may be remembered: where the gateway alone decides

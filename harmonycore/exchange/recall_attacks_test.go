@@ -42,6 +42,23 @@ func TestRecallToTheLastByte(t *testing.T) {
 	}
 }
 
+// TestRecallReadsLittleTwice: a request of which much is new is read as a whole at once. It would be read twice if
+// anything were in doubt at its end.
+func TestRecallReadsLittleTwice(t *testing.T) {
+	g := recallGateway(t, 4<<20, func(o *Options) { o.Models[0].ContextLength = 1 << 20 })
+	begun := strings.TrimSuffix(longConversation(3, noReasoning)[2], "]}")
+	p := &played{responses: true, model: testModel}
+	for _, test := range []struct {
+		more int
+		want string
+	}{{0, RecallMiss}, {200 << 10, RecallHit}, {256 << 10, RecallMiss}, {900 << 10, RecallMiss}} {
+		body := begun + `,{"role":"user","content":"` + strings.Repeat("New ", test.more/4) + `"}]}`
+		if got, recall := askRecalling(g, nil, p, body, testNow, false); got.Status != 0 || recall != test.want {
+			t.Errorf("%d bytes are new: %d, %q, want %q", test.more, got.Status, recall, test.want)
+		}
+	}
+}
+
 // TestRecallFlood: however many conversations come, of however many clients, the memory stays within its size, the heap
 // does not grow, and a client that goes on is recalled. HARMONY_CONVERSATIONS is how many come, if not a few.
 func TestRecallFlood(t *testing.T) {

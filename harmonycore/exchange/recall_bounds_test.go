@@ -70,7 +70,7 @@ func TestRecallAtLimits(t *testing.T) {
 		}},
 		{"bytes", 1<<20 - len(begun) - len("]}"), func(n int) string { return user + strings.Repeat(" ", n-len(user)) }},
 	} {
-		p, known := &played{responses: true, model: testModel}, test.most/2
+		p, known := &played{responses: true, model: testModel}, max(test.most/2, test.most-200<<10)
 		for _, n := range []int{0, test.most - known - 1, test.most - known, test.most - known + 1} {
 			body := begun + test.more(known)
 			if n > 0 {

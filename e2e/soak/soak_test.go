@@ -77,9 +77,11 @@ func soak(t *testing.T, requests, size int) {
 	defer host.Stop()
 
 	body := soakBody(size)
+	first := bytes.Index(body, []byte("word"))
 	start := time.Now()
 	var atTenth, at int
 	for i := range requests {
+		copy(body[first:], fmt.Sprintf("%08d ", i)) // each is a conversation of its own
 		response, err := http.Post(host.URL+"/v1/chat/completions", "application/json", bytes.NewReader(body))
 		if err != nil {
 			t.Fatal(err)

@@ -450,6 +450,18 @@ ready: build tool-envoy ## How soon harmony up --host wazero serves: its first s
 soak: build tool-envoy tool-python ## Many requests, hostile ones too: memory does not grow, no VM or stream is lost, no worker held
 	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -p 1 -timeout 120m -tags e2e -v ./e2e/hostile ./e2e/soak
 
+# How many requests each host gets: make recall REQUESTS=10000
+REQUESTS ?= 100000
+
+.PHONY: recall
+recall: build tool-envoy ## 100,000 REQUESTS to each host with a memory of prefixes and without; attacks on it
+	HARMONY_CONVERSATIONS=$(REQUESTS) go test -count=1 -timeout 60m -v -run '^TestRecall(IsExact|Flood)$$' \
+		./harmonycore/exchange
+	$(E2E_ENV) HARMONY_CONVERSATIONS=$(REQUESTS) go test -count=1 -timeout 120m -tags e2e -v \
+		-run '^Test(FilterSendsTheSame|ProxiesSendTheSame)$$' ./e2e/agents
+	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -timeout 60m -tags e2e -v \
+		-run '^Test(StrangersTurn|SessionFlood|HoldsWithMemory|ManyWorkers)$$' ./e2e/instructions
+
 # The host of the demonstration: envoy, or wazero, which needs no Envoy.
 HOST ?= envoy
 

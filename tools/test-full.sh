@@ -38,6 +38,7 @@ stage chart "the Helm chart by $(sed -n 's/^\thelm.sh/helm.sh/p' tools/chart/go.
 stage test-kubernetes "a pool by EndpointSlices, on etcd and kube-apiserver of Kubernetes $(sed -n 's#^\tk8s.io/kubernetes ##p' tools/kubernetes/go.mod), with the Role of the docs"
 stage suite-kinds "the suite before servers of the other kinds, on all hosts; the client sees the same, and the server gets the same ids"
 stage test-clients "openai-python $(pinned openai openai), openai-node $(npm_pinned openai), openai-agents $(pinned clients openai-agents), langchain-openai $(pinned clients langchain-openai), openai-go, Vercel AI SDK $(npm_pinned ai), openai-agents-js $(npm_pinned @openai/agents-openai), Codex $(npm_pinned @openai/codex)"
+stage test-codex "Codex $(npm_pinned @openai/codex) under six names, on both hosts: the tables of docs/codex.md"
 stage rust-frontend "the shipped filter in Envoy $(version) before vLLM $(sed -n "s/^vllm==\([^ ]*\).*/\1/p" tools/vllm/wheel.txt)'s real Rust front end, with an engine of ours: the suite, disconnects, refusals"
 stage request-models "what the gateway sends to SGLang $(sed -n "s/^sglang==\([^ ]*\).*/\1/p" tools/sglang/wheel.txt), held against its own request models"
 stage nemogym-classes "agents on the examples for NeMo Gym, by its own classes of three versions"

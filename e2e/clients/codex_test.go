@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -71,6 +72,8 @@ type codex struct {
 	model, home, folder, temp string
 	// call is the header of a call in later prompts.
 	call string
+	// limit is how long it may run.
+	limit time.Duration
 }
 
 // The header of a call, as the model writes it and as its template does.
@@ -84,16 +87,21 @@ func newCodex(t *testing.T, url, model string) *codex {
 	t.Helper()
 	root := t.TempDir()
 	c := &codex{model, filepath.Join(root, "home"), filepath.Join(root, "work"), filepath.Join(root, "tmp"),
-		writtenCall}
+		writtenCall, lab.ProgramLimit}
 	for _, folder := range []string{c.home, c.folder, c.temp} {
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c.configure(t, "config.toml", "http://127.0.0.1:8080", url, lab.Model, model)
+	c.configure(t, "config.toml", "http://127.0.0.1:8080", url, lab.Model, model, `env_key = "GATEWAY_KEY"`, firstFailure)
 	c.write(t, "models.json", "models.json", lab.Model, model)
 	return c
 }
+
+// firstFailure is a part of the configuration by which Codex shows the first failure.
+const firstFailure = `env_key = "GATEWAY_KEY"
+request_max_retries = 0
+stream_max_retries = 0`
 
 // configure makes a file of clients/codex the configuration. changes are texts, and what replaces them.
 func (c *codex) configure(t *testing.T, from string, changes ...string) {
@@ -168,10 +176,10 @@ func (c *codex) exec(t *testing.T, args ...string) []string {
 	return shown
 }
 
-// Program is codex exec, which the test's end or ProgramLimit ends.
+// command is codex exec, which the test's end or its limit ends.
 func (c *codex) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), lab.ProgramLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), c.limit)
 	t.Cleanup(cancel)
 	packages := lab.Tool(t, "HARMONY_CLIENTS")
 	cmd := exec.CommandContext(ctx, filepath.Join(packages, "node"), append([]string{

@@ -138,7 +138,7 @@ func failingCodex(t *testing.T, url, fault string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := strings.NewReplacer("request_max_retries = 0\n", "", "stream_max_retries = 0\n",
+	settings := strings.NewReplacer("request_max_retries = 0\n", "", "stream_max_retries = 0",
 		fmt.Sprintf("http_headers = { \"x-row\" = %q, \"x-sim-fault\" = %q }\n", "Codex responses "+fault, fault)).Replace(
 		string(text))
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {

@@ -15,7 +15,7 @@ import (
 // TestCodexGuide follows docs/codex.md from nothing to a call of an MCP server. npm and uvx are stood in for by what
 // they would install, and the server by a simulated one. Ports are free ones.
 func TestCodexGuide(t *testing.T) {
-	hands := functionHands{}
+	hands := functionHands{searches: true}
 	acts := append([]act{after("in Tokyo?", hands.command("echo waited TAG"))}, hands.clock()[1:]...)
 	acts = append(acts, after("+09:00", saying("It is late.")))
 	_, server := lab.RunSim(t, sim.Options{Script: sim.NewScript(actLines("What time is it in Tokyo?", acts)...)})

@@ -27,11 +27,13 @@ type codexName struct {
 
 var codexNames = []*codexName{
 	{title: "gpt-oss-120b, no catalog", model: lab.Model, hands: functionHands{}},
-	{title: "gpt-oss-120b", model: lab.Model, catalog: true, hands: functionHands{patches: true}},
+	{title: "gpt-oss-120b", model: lab.Model, catalog: true,
+		hands: functionHands{patches: true, searches: true}},
 	{title: "gpt-5.5", model: "gpt-5.5", hands: functionHands{patches: true, searches: true}},
 	{title: "gpt-6.2-sol", model: "gpt-6.2-sol", hands: codeHands{collaborates: true}},
 	{title: "codex-auto-review", model: "codex-auto-review", hands: codeHands{}},
-	{title: "built-in provider", model: lab.Model, catalog: true, builtIn: true, hands: functionHands{patches: true}},
+	{title: "built-in provider", model: lab.Model, catalog: true, builtIn: true,
+		hands: functionHands{patches: true, searches: true}},
 }
 
 // act is an answer of the model: what it says when the last message of its prompt contains a text. TAG in the texts is

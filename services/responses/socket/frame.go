@@ -90,9 +90,13 @@ func onLane(event []byte, lane string) []byte {
 	return append(b, event[1:]...)
 }
 
-// errorFrame returns the frame of an error.
+// errorFrame returns the frame of an error. What the response over HTTP would have as header retry-after is in the
+// member headers, where Codex looks for it: it gives up at a 429 without.
 func errorFrame(e *openai.Error, lane string) []byte {
 	b := strconv.AppendInt([]byte(`{"type":"error","status":`), int64(e.Status), 10)
+	if e.RetryAfter != "" {
+		b = append(rawjson.AppendString(append(b, `,"headers":{"retry-after":`...), e.RetryAfter), '}')
+	}
 	if lane != "" {
 		b = append(append(append(b, `,"stream_id":"`...), lane...), '"')
 	}

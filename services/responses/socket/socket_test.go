@@ -533,3 +533,14 @@ func TestSetLimits(t *testing.T) {
 	c.closed(websocket.StatusMessageTooBig)
 	f.gone()
 }
+
+// TestErrorFrameSaysWhen: a refusal for load says in its frame when to try again, as its header would.
+func TestErrorFrameSaysWhen(t *testing.T) {
+	const want = `{"type":"error","status":429,"headers":{"retry-after":"1"},"stream_id":"a","error":{"message":`
+	if got := string(errorFrame(errOverloaded(), "a")); !strings.HasPrefix(got, want) {
+		t.Errorf("the frame is %s", got)
+	}
+	if got := string(errorFrame(errQueueLimit(), "")); strings.Contains(got, "headers") {
+		t.Errorf("the frame is %s", got)
+	}
+}

@@ -88,6 +88,8 @@ func (r *codexTurn) ended(text string) string {
 		return r.err.Error()
 	case got == text:
 		return ""
+	case strings.Contains(got, "I read "): // what the simulated model says of itself
+		return "an answer that is not about the task"
 	case got != "":
 		return "it ends with " + shortened(got)
 	case len(r.items) == 0:

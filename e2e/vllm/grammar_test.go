@@ -46,7 +46,16 @@ var (
 	note    = strictFunction("note", "text", text)
 	code    = object{"type": "custom", "custom": object{"name": "code", "format": object{"type": "grammar",
 		"grammar": object{"syntax": "regex", "definition": "[0-9]{2}-[a-f]{3}"}}}}
+	edit = object{"type": "custom", "custom": object{"name": "edit", "format": object{"type": "grammar",
+		"grammar": object{"syntax": "lark", "definition": editGrammar}}}}
 )
+
+// editGrammar is a grammar of patches, in Lark.
+const editGrammar = `start: "*** Begin" LF change+ "*** End" LF?
+change: "*** File: " /(.+)/ LF line*
+line: ("+" | "-" | " ") /(.*)/ LF
+%import common.LF
+`
 
 // forms are the forms of answers that clients ask for: members of a Chat request.
 var forms = map[string]object{
@@ -56,12 +65,13 @@ var forms = map[string]object{
 		"tool_choice": object{"type": "function", "function": object{"name": "weather"}}},
 	"the function `note`": {"tools": []any{weather, note},
 		"tool_choice": object{"type": "function", "function": object{"name": "note"}}},
-	"`required`":         {"tools": []any{weather, code}, "tool_choice": "required"},
-	"strict functions":   {"tools": []any{weather, note}},
-	"JSON with a `city`": {"response_format": jsonSchema(only("city", city))},
-	"JSON with a `text`": {"response_format": jsonSchema(only("text", text))},
-	"`guided_choice`":    {"guided_choice": []string{"yes", "no"}},
-	"`guided_regex`":     {"guided_regex": "[0-9]{2}-[a-f]{3}"},
+	"`required`":                     {"tools": []any{weather, code}, "tool_choice": "required"},
+	"strict functions":               {"tools": []any{weather, note}},
+	"JSON with a `city`":             {"response_format": jsonSchema(only("city", city))},
+	"JSON with a `text`":             {"response_format": jsonSchema(only("text", text))},
+	"the custom tool `edit`, or not": {"tools": []any{edit, note}},
+	"`guided_choice`":                {"guided_choice": []string{"yes", "no"}},
+	"`guided_regex`":                 {"guided_regex": "[0-9]{2}-[a-f]{3}"},
 }
 
 // The beginnings of the puppet's answers.
@@ -69,6 +79,7 @@ const (
 	toWeather = "<|channel|>commentary to=functions.weather <|constrain|>json<|message|>"
 	toNote    = "<|channel|>commentary to=functions.note <|constrain|>json<|message|>"
 	toCode    = "<|channel|>commentary to=functions.code <|constrain|>json<|message|>"
+	toEdit    = "<|channel|>commentary to=functions.edit<|message|>"
 	toFinal   = "<|channel|>final<|message|>"
 )
 
@@ -108,6 +119,15 @@ var heldCases = []heldCase{
 	{"the function `note`", toNote + `{"text":"x<|return|>y"}<|call|>`, "`<|return|>` in the text",
 		fmt.Sprintf(noteCall, "x.*")},
 	{"the function `note`", toNote + `{"text":"x"}Hello.<|call|>`, "more after the JSON", fmt.Sprintf(noteCall, "x")},
+	{"the custom tool `edit`, or not", toEdit + "*** Begin\n*** File: a\n+x\n*** End\n<|call|>", "a patch",
+		"^call `edit` `\\*\\*\\* Begin⏎\\*\\*\\* File: a⏎\\+x⏎\\*\\*\\* End⏎`$"},
+	{"the custom tool `edit`, or not", toEdit + "*** Begin\n*** File: a\n+x<|end|>y\n*** End<|call|>",
+		"`<|end|>` in a line of a patch", "^call `edit` `\\*\\*\\* Begin⏎\\*\\*\\* File: a⏎\\+xy⏎\\*\\*\\* End`$"},
+	{"the custom tool `edit`, or not", toEdit + "*** Begin\n*** File: a\n*** Ende\n<|call|>", "`Ende` for `End`",
+		"^call `edit` `\\*\\*\\* Begin⏎\\*\\*\\* File: a⏎(.*⏎)*\\*\\*\\* End⏎?`$"},
+	{"the custom tool `edit`, or not", toFinal + "Hello.<|return|>", "an answer", "^`Hello.`$"},
+	{"the custom tool `edit`, or not", toNote + `{"text":1}<|call|>`, "`{\"text\":1}` to `note`",
+		"^call `note` `{\"text\":1}`$"},
 	{"`guided_choice`", toFinal + "Hello.<|return|>", "an answer", "^`(yes|no)`$"},
 	{"`guided_regex`", toFinal + "Hello.<|return|>", "an answer", "^`[0-9]{2}-[a-f]{3}`$"},
 }
@@ -150,8 +170,8 @@ func flatten(body object) {
 			to[key] = value
 		}
 		if format, ok := to["format"].(object); ok {
-			to["format"] = object{"type": "grammar", "syntax": "regex",
-				"definition": format["grammar"].(object)["definition"]}
+			to["format"] = object{"type": "grammar"}
+			maps.Copy(to["format"].(object), format["grammar"].(object))
 		}
 		return to
 	}
@@ -216,6 +236,7 @@ func TestGrammars(t *testing.T) {
 	eachForm(t, url, func(t *testing.T, _ string, at int, _ bool, got lab.Answer) {
 		// Some token of another script stands where the favourite is blocked in a text.
 		held, cell := heldCases[at], otherScripts.ReplaceAllString(describeHeld(got), "…")
+		cell = strings.ReplaceAll(cell, "\n", "⏎")
 		if got.Status != http.StatusOK || !regexp.MustCompile(held.want).MatchString(cell) {
 			t.Errorf("%s, %s: %d %s, want %s\n%s", held.form, held.script, got.Status, cell, held.want, got.Body)
 		}

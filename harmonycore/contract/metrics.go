@@ -69,6 +69,8 @@ const (
 	CutStreamsTotal
 	// DroppedPartsTotal counts images, files and sound that were left out.
 	DroppedPartsTotal
+	// UnenforcedGrammarsTotal counts grammars of custom tools that no server can be held to.
+	UnenforcedGrammarsTotal
 	// BrokenControlTokensTotal counts spellings of control tokens that were broken in prompts as text.
 	BrokenControlTokensTotal
 	// RoutedTotal counts requests that were sent to the responses service.
@@ -143,6 +145,7 @@ var metricInfos = [MetricCount]MetricInfo{
 	HalfBuiltInsTotal:         {"harmony_half_builtin_calls_total", Counter, nil},
 	CutStreamsTotal:           {"harmony_cut_streams_total", Counter, []string{"cause"}},
 	DroppedPartsTotal:         {"harmony_dropped_parts_total", Counter, nil},
+	UnenforcedGrammarsTotal:   {"harmony_unenforced_grammars_total", Counter, nil},
 	BrokenControlTokensTotal:  {"harmony_broken_control_tokens_total", Counter, nil},
 	RoutedTotal:               {"harmony_routed_requests_total", Counter, nil},
 	UntranslatedTotal:         {"harmony_untranslated_requests_total", Counter, nil},

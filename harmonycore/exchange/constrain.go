@@ -33,6 +33,8 @@ func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (
 	case c.Free():
 	case model.StructuredOutputs == contract.RefuseStructure:
 		return nil, nil, refuseForm(c)
+	case structural && c.Loose && len(c.Calls) > maxCallable:
+		// The grammars are only shown.
 	case structural && len(c.Calls) > maxCallable:
 		return nil, nil, errTooManyTools(len(c.Calls))
 	case structural:
@@ -122,7 +124,7 @@ func appendAside(t *backend.Tag, channel string) {
 const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
 
 // appendCall writes a call with arguments by their schema, or a call of a tool that takes text, with any text or a text
-// by its pattern, under each header that gpt-oss writes. The end of the call is optional: a server that takes
+// by its pattern or grammar, under each header that gpt-oss writes. The end of the call is optional: a server that takes
 // <|call|> as a stop token, and not as text, appends it after the tag's text.
 func appendCall(t *backend.Tag, c *translate.CallConstraint) {
 	recipient := " to=" + c.Recipient
@@ -145,7 +147,9 @@ func appendCall(t *backend.Tag, c *translate.CallConstraint) {
 	switch {
 	case c.Pattern != "":
 		t.Regex(c.Pattern)
-	case c.Custom:
+	case c.Grammar != "":
+		t.Grammar(c.Grammar)
+	case c.Custom || c.Free:
 		t.Text(markEnd, markStart, markChannel, markMessage, markCall)
 	case c.Parameters == nil:
 		t.JSON(noArguments)

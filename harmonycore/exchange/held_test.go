@@ -16,15 +16,19 @@ func heldBody(path, form string, stream bool) string {
 		`"input":"Hi"`
 	format := `"text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`
 	custom := `{"type":"custom","name":"c"}`
+	grammar := `{"type":"custom","name":"c","format":{"type":"grammar","syntax":"lark","definition":"start: /[a-z]+/"}}`
 	if path == contract.ChatPath {
 		tool, prompt = `{"type":"function","function":{"name":"f","strict":true}}`, `"messages":[{"role":"user","content":"Hi"}]`
 		format = `"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"}}}`
 		custom = `{"type":"custom","custom":{"name":"c"}}`
+		grammar = `{"type":"custom","custom":{"name":"c","format":{"type":"grammar","grammar":{"syntax":"lark",` +
+			`"definition":"start: /[a-z]+/"}}}}`
 	}
 	members := map[string]string{
 		"forced": `"tools":[` + tool + `],"tool_choice":` + choice, "strict": `"tools":[` + tool + `]`,
 		"JSON": format, "free": `"tools":[` + strings.Replace(tool, `,"strict":true`, "", 1) + `]`,
-		"custom": `"tools":[` + custom + `],"tool_choice":` + choice,
+		"grammar": `"tools":[` + strings.Replace(tool, `,"strict":true`, "", 1) + `,` + grammar + `]`,
+		"custom":  `"tools":[` + custom + `],"tool_choice":` + choice,
 	}[form]
 	body := `{"model":"` + testModel + `",` + prompt + `,` + members
 	if stream {
@@ -39,6 +43,7 @@ func TestHeldAnswers(t *testing.T) {
 	const thought = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
 	const call, final = thought + "<|channel|>commentary to=functions.f <|constrain|>json<|message|>",
 		thought + "<|channel|>final<|message|>"
+	const input = thought + "<|channel|>commentary to=functions.c<|message|>"
 	const whole, joined, broken = `{"a":"x"}`, `{"a":"xy"}`, ""
 	for _, tt := range []struct{ form, text, finish, want string }{
 		{"forced", call + `{"a":"x"}<|call|>`, "stop", whole},
@@ -70,6 +75,14 @@ func TestHeldAnswers(t *testing.T) {
 		{"free", call + `{"a":"x<|call|>`, "stop", `{"a":"x`},
 		{"custom", thought + "<|channel|>commentary to=functions.c<|message|>{<|call|>", "stop", `{`},
 		{"strict", final + `Hello.<|return|>`, "stop", "Hello."},
+		// A grammar of a custom tool: for the server a control token is text of the input, and the input goes on.
+		{"grammar", input + "x<|end|>y<|call|>", "stop", `xy`},
+		{"grammar", input + "x<|start|><|channel|><|message|>y<|call|>", "stop", `xy`},
+		{"grammar", input + "xy", "stop", `xy`},
+		{"grammar", input + "xy<|end|>", "length", `xy`},
+		{"grammar", call + `{"a":"x<|call|>`, "stop", `{"a":"x`}, // other tools are free
+		{"grammar", call + `{"a":"x<|end|>`, "stop", `{"a":"x`},
+		{"grammar", final + `Hello.<|return|>`, "stop", "Hello."},
 	} {
 		for _, path := range []string{contract.ChatPath, contract.ResponsesPath} {
 			for _, stream := range []bool{false, true} {
@@ -192,6 +205,8 @@ func TestSpelledMarkers(t *testing.T) {
 			`"code":"structured_output_broken"`},
 		{"free", encode("<|channel|>commentary to=functions.f<|message|>", "{}<|call|>"), `"arguments":"{}<|call|>"`},
 		{"free", encode("", "<|channel|>commentary to=functions.f<|message|>{}"), `<|channel|>commentary`},
+		{"grammar", encode(thought+"<|channel|>commentary to=functions.c<|message|>", "ab<|call|>"), `"input":"ab"`},
+		{"grammar", encode(thought, "<|channel|>commentary to=functions.c<|message|>ab<|call|>"), `"input":"ab"`},
 	} {
 		for _, path := range []string{contract.ChatPath, contract.ResponsesPath} {
 			g := testGateway(func(o *Options) { o.Models[0].StructuredOutputs = contract.StructuralTags })

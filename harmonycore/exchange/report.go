@@ -58,6 +58,8 @@ type Report struct {
 	// were replaced by notes.
 	Ignored      openai.Ignored
 	DroppedParts int
+	// UnenforcedGrammars is how many grammars of custom tools no server can enforce.
+	UnenforcedGrammars int
 	// TruncatedTurns is how many of the oldest turns of the request were left out so that the rest fits.
 	TruncatedTurns int
 	// BrokenSpellings is how many spellings of control tokens in the request's text were broken.

@@ -37,8 +37,9 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 		return nil, err
 	}
 	r.Stop = in.Stop
-	known := &schemas{declared: in.Tools}
+	known := &schemas{declared: in.Tools, grammars: env.grammars()}
 	r.Constraint = r.tools.constraint(known, &in.Choice, &in.Format)
+	r.UnenforcedGrammars = known.unenforced
 	if err := r.Constraint.enforceable(); err != nil {
 		return nil, err
 	}

@@ -16,6 +16,8 @@ type Constraint struct {
 	Forced bool
 	// Named reports whether Calls holds only the tool that the client named, or the methods of a built-in one.
 	Named bool
+	// Loose reports whether only inputs of custom tools have a form. Then the calls of other tools have any text.
+	Loose bool
 	// Schema is the JSON schema of an answer that is not a call. At most one of Schema, Pattern, Grammar and Choices is
 	// set; none means any text. Pattern is a regular expression that the whole answer matches. Grammar is a grammar in
 	// EBNF. Choices are texts, one of which is the answer.
@@ -33,8 +35,11 @@ type CallConstraint struct {
 	Recipient, Channel, ContentType string
 	// Custom reports whether the tool takes plain text. It then has no Parameters.
 	Custom bool
-	// Pattern is a regular expression that the whole input of a custom tool matches. Empty means any text.
-	Pattern string
+	// Free reports whether the arguments may be any text.
+	Free bool
+	// Pattern is a regular expression that the whole input of a custom tool matches, and Grammar a grammar in EBNF. At most
+	// one of them is set; none means any text.
+	Pattern, Grammar string
 	// Parameters is the JSON schema of the arguments, or nil if the function takes none.
 	Parameters *harmony.Schema
 }
@@ -48,7 +53,7 @@ func (c *Constraint) Formed() bool {
 }
 
 // constraint returns the constraint that the client asks for. The answer is also constrained if a function is strict,
-// whether it must be called or only may be, and if a custom tool has a regular expression.
+// whether it must be called or only may be, and if the input of a custom tool has a form.
 func (s toolset) constraint(known *schemas, choice *openai.ToolChoice, format *openai.TextFormat) Constraint {
 	declared := known.declared
 	c := Constraint{Forced: choice.Required, Named: choice.Name != ""}
@@ -56,22 +61,28 @@ func (s toolset) constraint(known *schemas, choice *openai.ToolChoice, format *o
 		c.Schema, c.StrictAt = format.Schema, format.StrictAt
 		c.Pattern, c.Grammar, c.Choices = format.Pattern, format.Grammar, format.Choices
 	}
-	needed := c.Forced || c.Formed()
-	patterns := inputPatterns(declared)
+	strict, formed := c.Forced || c.Formed(), false
+	inputs := known.inputs()
 	for i := range declared {
-		needed = needed || declared[i].Strict || patterns[i] != ""
+		strict, formed = strict || declared[i].Strict, formed || inputs[i] != inputForm{}
 	}
-	if !needed || len(s) != len(declared) {
+	if !strict && !formed || len(s) != len(declared) {
 		return c
 	}
-	schemas := known.all()
+	c.Loose = !strict
+	schemas := make([]*harmony.Schema, len(declared))
+	if strict {
+		schemas = known.all()
+	}
 	for i := range s {
 		if c.Named && !s[i].chosen(choice) {
 			continue
 		}
 		c.Calls = append(c.Calls, CallConstraint{
 			Recipient: s[i].recipient(), Channel: s[i].channel(), ContentType: s[i].contentType(s[i].custom),
-			Custom: s[i].custom, Pattern: patterns[i], Parameters: schemas[i]})
+			Custom: s[i].custom, Free: c.Loose, Pattern: inputs[i].pattern, Grammar: inputs[i].grammar,
+			Parameters: schemas[i]})
+		s[i].formed = inputs[i] != inputForm{}
 		if c.Named && !choice.BuiltIn {
 			break
 		}
@@ -103,27 +114,6 @@ func (c *Constraint) enforceable() *openai.Error {
 	c.Pattern = pattern
 	return nil
 }
-
-// inputPatterns returns, for each tool, the regular expression that a server can enforce for its input, or an empty
-// string.
-func inputPatterns(declared []openai.Tool) []string {
-	patterns := make([]string, len(declared))
-	room := maxPatterns
-	for i := range declared {
-		if room <= 0 {
-			break
-		}
-		pattern := inputPattern(&declared[i])
-		if room -= len(pattern); room >= 0 {
-			patterns[i] = pattern
-		}
-	}
-	return patterns
-}
-
-// maxPatterns is the maximum length of all regular expressions of a request, in bytes as sent, where a dot takes five.
-// Patterns beyond it are shown to the model but not enforced.
-const maxPatterns = 256 << 10
 
 // formatText returns the section of the developer message that shows the form of the answer to the model, as in
 // gpt-oss's training.

@@ -19,14 +19,46 @@ func describe(t *openai.Tool) string {
 	return t.Description + note + t.Grammar.Definition
 }
 
-// inputPattern returns the regular expression that a server can enforce for a tool's input, or an empty string.
-func inputPattern(t *openai.Tool) string {
-	if t.Grammar.Syntax != openai.SyntaxRegex {
-		return ""
+// inputForm is what a server can enforce for the input of a custom tool: a regular expression, a grammar in EBNF, or
+// nothing.
+type inputForm struct{ pattern, grammar string }
+
+func (f inputForm) size() int { return len(f.pattern) + len(f.grammar) }
+
+// maxInputForms is the maximum length of all forms of a request, in bytes as sent, where a dot of a regular expression
+// takes five, and of the grammars that they are made of. Forms beyond it are shown to the model but not enforced.
+const maxInputForms = 256 << 10
+
+// inputs returns the form of each tool's input. It counts the forms that no server can enforce.
+func (s *schemas) inputs() []inputForm {
+	forms := make([]inputForm, len(s.declared))
+	room := maxInputForms
+	s.unenforced = 0
+	for i := range s.declared {
+		g := &s.declared[i].Grammar
+		if g.Syntax == "" {
+			continue
+		}
+		form, enforced := inputForm{}, false
+		if room -= len(g.Definition); room >= 0 {
+			form, enforced = s.inputForm(g)
+		}
+		if room -= form.size(); enforced && room >= 0 {
+			forms[i] = form
+		} else {
+			s.unenforced++
+		}
 	}
-	pattern, ok := portable(t.Grammar.Definition)
-	if !ok {
-		return ""
+	return forms
+}
+
+// inputForm returns what a server can enforce of a grammar. It reports whether that is all of it, which is nothing for a
+// grammar of any text.
+func (s *schemas) inputForm(g *openai.InputGrammar) (inputForm, bool) {
+	if g.Syntax == openai.SyntaxRegex {
+		pattern, ok := portable(g.Definition)
+		return inputForm{pattern: pattern}, ok && pattern != ""
 	}
-	return pattern
+	t := s.grammars.translate(g.Definition)
+	return inputForm{grammar: t.EBNF}, t.EBNF != "" || t.Any
 }

@@ -9,15 +9,16 @@ import (
 
 // Form is what the servers hold the answer to, so far as the answer can be checked for it.
 type Form struct {
-	// JSON reports whether the arguments of calls are JSON, and Text whether the final text is.
-	JSON, Text bool
+	// JSON reports whether the arguments of calls are JSON, Inputs whether inputs of custom tools have a form, and Text
+	// whether the final text is JSON.
+	JSON, Inputs, Text bool
 	// Forced reports whether the answer is a call, and Formed whether it is a call or a final text.
 	Forced, Formed bool
 }
 
 // HoldTo records that servers hold the answer to the request's [Constraint].
 func (r *Request) HoldTo(c *Constraint) {
-	r.form = Form{JSON: true, Text: c.Schema != "", Forced: c.Forced, Formed: c.Formed()}
+	r.form = Form{JSON: !c.Loose, Inputs: true, Text: c.Schema != "", Forced: c.Forced, Formed: c.Formed()}
 }
 
 // Held stands between a parser and a [Choice] of an answer that servers hold to a form. It follows the JSON of the open
@@ -32,6 +33,8 @@ type Held struct {
 	follows bool
 	json    rawjson.Pieces
 	broken  bool
+	// input reports whether the open message is an input with a form. Nothing of it is followed.
+	input bool
 	// calls reports whether the open message is a call, and tail is the end of its text that may begin callSpelling.
 	calls bool
 	tail  []byte
@@ -55,6 +58,7 @@ func (h *Held) Open(header harmony.Header) {
 	tool := h.turn.open(header)
 	h.calls = tool != nil
 	h.follows = h.form.JSON && tool != nil && !tool.custom || h.form.Text && h.turn.lane == finalLane
+	h.input = h.form.Inputs && tool != nil && tool.formed
 	h.json = rawjson.Pieces{}
 	h.Choice.Open(header)
 }
@@ -100,15 +104,15 @@ func (h *Held) Close(end harmony.End) {
 		h.pass(h.tail, 0)
 	}
 	h.tail = h.tail[:0]
-	if h.Unfinished() {
+	if h.follows && !h.json.Whole() {
 		h.broken, end = true, harmony.Cut
 	}
-	h.follows = false
+	h.follows, h.input = false, false
 	h.Choice.Close(end)
 }
 
-// Unfinished implements [harmony.Unfinished].
-func (h *Held) Unfinished() bool { return h.follows && !h.json.Whole() }
+// Unfinished implements [harmony.Unfinished]. Only <|call|> ends an input with a form.
+func (h *Held) Unfinished() bool { return h.input || h.follows && !h.json.Whole() }
 
 // SpelledEnds returns the number of calls whose end was spelled in ordinary tokens. It is not in their text.
 func (h *Held) SpelledEnds() uint32 { return h.spelledEnds }

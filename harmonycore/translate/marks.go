@@ -84,11 +84,11 @@ func (r *Request) LeadingTools() int {
 // Head is a request without its conversation. It never changes.
 type Head struct{ request Request }
 
-// Head returns what of the request may be kept for others that differ from it in the conversation alone, or nil: what
-// an answer must be can take many times the memory of the request. It is to be called before anything is done with the
+// Head returns what of the request may be kept for others that differ from it in the conversation alone, or nil: the
+// schemas of what an answer must be can take many times the memory of the request. It is to be called before anything is done with the
 // request.
 func (r *Request) Head() *Head {
-	if !r.Constraint.Free() || !r.Continues() {
+	if !r.Constraint.Free() && !r.Constraint.Loose || !r.Continues() {
 		return nil
 	}
 	h := &Head{*r}

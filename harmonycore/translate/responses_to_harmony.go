@@ -49,7 +49,9 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 	declared := newDeclarations(in)
 	var known *schemas
 	r.tools, known = declared.inForce()
+	known.grammars = env.grammars()
 	r.Constraint = r.tools.constraint(known, &in.Choice, &in.Format)
+	r.UnenforcedGrammars = known.unenforced
 	if err := r.Constraint.enforceable(); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,8 @@ type ToolMemory struct {
 	all []*rememberedTools
 	// size is the sum of their sizes, and uses counts the requests that were found or added.
 	size, uses int
+	// grammars are what grammars of inputs were turned into, the last one first.
+	grammars []rememberedGrammar
 }
 
 // The limits of a [ToolMemory]: how many tools of different requests it has, and how much memory they take in bytes.

@@ -15,6 +15,8 @@ type shownTool struct {
 	calledTool
 	name, namespace string
 	custom          bool
+	// formed reports whether servers hold the input to a form, if they hold the answer to one.
+	formed bool
 	// localShell and search report whether this is the API's own local shell or its search for tools, whose calls are
 	// items of their own.
 	localShell, search bool
@@ -144,8 +146,11 @@ type schemas struct {
 	declared []openai.Tool
 	read     []*harmony.Schema
 	// of is nil, or has the schemas at places among its own.
-	of     *schemas
-	places []int
+	of       *schemas
+	places   []int
+	grammars grammars
+	// unenforced is the number of grammars of inputs that no server can enforce.
+	unenforced int
 }
 
 // all returns the schemas, nil for a tool without any.

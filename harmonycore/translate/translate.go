@@ -68,6 +68,8 @@ type Request struct {
 	Ignored openai.Ignored
 	// DroppedParts is the number of content parts that were replaced by notes.
 	DroppedParts int
+	// UnenforcedGrammars is the number of grammars of custom tools that no server can enforce.
+	UnenforcedGrammars int
 	// Choices is the number of answers to generate, at least one.
 	Choices int
 	// Logprobs asks for the logprob of each token, and of the TopLogprobs likeliest tokens in its place.

@@ -91,6 +91,10 @@ func arguments(t Tool, text string) string {
 		if made, ok := Simplest(t.pattern); ok && t.pattern != "" {
 			return made
 		}
+		if t.grammar != nil {
+			made, _ := t.grammar.Shortest()
+			return made
+		}
 		return clip(text)
 	}
 	if t.Params == nil && t.Schema == nil {

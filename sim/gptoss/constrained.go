@@ -211,7 +211,7 @@ func schemaIn(text string) (found json.RawMessage) {
 func (f *Tag) arguments(found map[string]*Tag) {
 	if f.isCall() {
 		for _, e := range f.Elements[1:] {
-			if e.Type == "json_schema" || e.Type == "regex" {
+			if e.Type == "json_schema" || e.Type == "regex" || e.Type == "grammar" {
 				found[f.Elements[0].called()] = e
 			}
 		}
@@ -249,6 +249,10 @@ func (f *Tag) Texts() []string {
 	switch f.Type {
 	case "regex":
 		if text, ok := Simplest(f.Pattern); ok {
+			all = append(all, text)
+		}
+	case "grammar":
+		if text, ok := f.grammar.Shortest(); ok && len(f.Elements) == 0 {
 			all = append(all, text)
 		}
 	case "const_string":

@@ -192,7 +192,7 @@ func (p *prompt) tools() []Tool {
 	}
 	for i := range all {
 		if limit := p.limits[all[i].Name]; limit != nil {
-			all[i].Schema, all[i].pattern = limit.Schema, limit.Pattern
+			all[i].Schema, all[i].pattern, all[i].grammar = limit.Schema, limit.Pattern, limit.grammar
 		}
 	}
 	return all

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/harmonyedge/harmonyedge/internal/ebnf"
 )
 
 // Tag is one format of a structural tag, by xgrammar's rules. It supports the formats of xgrammar that can be
@@ -26,6 +28,7 @@ type Tag struct {
 
 	schema  *jsonschema.Schema
 	pattern *regexp.Regexp
+	grammar *ebnf.Grammar
 }
 
 // ReadTag reads a structural tag, and refuses what xgrammar refuses.
@@ -111,16 +114,19 @@ func (f *Tag) compileRegex() error {
 	return err
 }
 
-// compileGrammar reads a grammar of one rule with texts as alternatives: root ::= "a" | "b".
-func (f *Tag) compileGrammar() error {
-	rule, ok := strings.CutPrefix(strings.TrimSpace(f.Grammar), "root ::= ")
-	if !ok {
-		return errors.New("grammar: only one rule, root, is known here")
+// compileGrammar reads a grammar in EBNF. One of a single rule with texts as alternatives, root ::= "a" | "b", is these
+// texts.
+func (f *Tag) compileGrammar() (err error) {
+	f.grammar, err = ebnf.Read(f.Grammar)
+	if err != nil {
+		return fmt.Errorf("grammar: %w", err)
 	}
+	rule, _ := strings.CutPrefix(strings.TrimSpace(f.Grammar), "root ::= ")
 	for text := range strings.SplitSeq(rule, " | ") {
 		value, err := strconv.Unquote(text)
 		if err != nil {
-			return fmt.Errorf("grammar: %s: %w", text, err)
+			f.Elements = nil
+			return nil
 		}
 		f.Elements = append(f.Elements, &Tag{Type: "const_string", Value: &value})
 	}

@@ -8,10 +8,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/internal/ebnf"
 )
 
 // CheckAnswer returns an error if a server could not have let the model write this answer under a tag: text of the
@@ -65,7 +67,9 @@ func (m *tagMatcher) ends(f *Tag, from int) []int {
 			places = m.each(e, places)
 		}
 		return places
-	case "or", "grammar":
+	case "grammar":
+		return m.grammar(f.grammar, from)
+	case "or":
 		var places []int
 		for _, e := range f.Elements {
 			places = append(places, m.ends(e, from)...)
@@ -127,6 +131,26 @@ func (m *tagMatcher) regex(pattern *regexp.Regexp, from int) []int {
 		if pattern.MatchString(rest[:at]) {
 			places = append(places, from+at)
 		}
+	}
+	return places
+}
+
+// grammar matches up to every place where the text before it is a text of the grammar.
+func (m *tagMatcher) grammar(grammar *ebnf.Grammar, from int) []int {
+	var places []int
+	way := grammar.Begin()
+	for at, c := range m.text[from:] {
+		if way.Complete() {
+			places = append(places, from+at)
+		}
+		if !way.Next(c) {
+			return places
+		}
+		m.furthest = max(m.furthest, min(from+at+utf8.RuneLen(c), len(m.text)))
+	}
+	m.atEnd = true
+	if way.Complete() {
+		places = append(places, len(m.text))
 	}
 	return places
 }

@@ -3,6 +3,8 @@ package gptoss
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/harmonyedge/harmonyedge/internal/ebnf"
 )
 
 // Tool is a function declared in a developer message.
@@ -10,9 +12,10 @@ type Tool struct {
 	Name        string
 	Description string
 	Params      *tsType // nil: takes no parameters
-	// Schema is what the arguments have to fit, and pattern what a text has to match. Without them params counts.
+	// Schema is what the arguments have to fit, and pattern or grammar what a text has to match. Without them params counts.
 	Schema  json.RawMessage
 	pattern string
+	grammar *ebnf.Grammar
 }
 
 // tsType is as much of a type as it takes to make arguments.

@@ -151,6 +151,7 @@ func (s *Set) Count(r *exchange.Report, status int) {
 	}
 	s.count(contract.HalfBuiltInsTotal, r.IncompleteBuiltIns)
 	s.count(contract.DroppedPartsTotal, r.DroppedParts)
+	s.count(contract.UnenforcedGrammarsTotal, r.UnenforcedGrammars)
 	s.count(contract.BrokenControlTokensTotal, r.BrokenSpellings)
 	s.count(contract.TruncatedTurnsTotal, r.TruncatedTurns)
 	s.countIf(r.ReasoningAlert, contract.ReasoningAlertTotal)

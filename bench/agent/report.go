@@ -165,7 +165,7 @@ func (b *bench) page(tables string) string {
 	return fmt.Sprintf("# An agent's turns\n\n"+
 		"`make bench-agent` has written this page. It ran on %s,\n%s.\n\n"+
 		"A session is of `e2e/agents`: 43 turns of a coding agent, with 24 KB in the first request and 490 KB, which are\n"+
-		"138,000 tokens, in the last. Answers have %d tokens. Each round has sessions of its own%s.\n"+
+		"138,000 tokens, in the last. Answers have %d tokens.\nEach round has sessions of its own%s.\n"+
 		"This build has `prefix_memory: %s` ([how it works](../agent-turns.md)).\n"+
 		"All variants play them in random order, one request after the other. CPU is the processor time of the whole\n"+
 		"Envoy. Every figure is the median of the rounds. In brackets is the interval that has the median with a\n"+

@@ -126,10 +126,10 @@ func (p codexPage) compare(t *testing.T, seen *codexResults) {
 			t.Errorf("%s, %s: %s", c.name.title, c.step.title, got)
 		}
 	}
-	switch {
-	case tried == 0:
+	switch tried {
+	case 0:
 		t.Error("docs/codex.md has nothing that works")
-	case tried == all:
+	case all:
 		steps, wrong := seen.tables()
 		lab.ComparePageTable(t, "docs/codex.md", codexCommand, "steps", steps)
 		lab.ComparePageTable(t, "docs/codex.md", codexCommand, "what does not work", wrong)

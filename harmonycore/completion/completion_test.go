@@ -115,7 +115,7 @@ func TestChoices(t *testing.T) {
 func TestFail(t *testing.T) {
 	c := beginCompletion(t, `,"stream":true`)
 	var refused *Error
-	if _, err := c.Fail(503, "out of memory"); !errors.As(err, &refused) || refused.Status != 503 ||
+	if _, err := c.Fail(503, "out of memory"); !errors.As(err, &refused) || refused.Status != 429 ||
 		!strings.Contains(refused.Error(), "out of memory") {
 		t.Error(err)
 	}

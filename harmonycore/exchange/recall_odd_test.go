@@ -54,6 +54,7 @@ var oddItems = []string{
 	`{"type":"compaction","encrypted_content":"x"}`, foreignReasoning, updatedEffort,
 	`{"role":"user","type":"configuration_update","reasoning":{"effort":"low"}}`,
 	`{"role":"developer","type":"compaction"}`, `{"role":"user","type":"function_call_output","name":"f","output":"x"}`,
+	`{"type":"agent_message","content":[{"type":"encrypted_content","encrypted_content":"x"}]}`, `{"type":"agent_message"}`,
 	`{"type":"unheard_call_output"}`, `{"role":"user","content":[{"type":"input_image","image_url":"data:x"}]}`,
 }
 

@@ -12,6 +12,8 @@ var (
 	itemParts      = partSet{{"input_text", "text"}, {"output_text", "text"}, {"text", "text"}, {"refusal", "refusal"}}
 	reasoningParts = partSet{{"reasoning_text", "text"}, {"text", "text"}}
 	summaryParts   = partSet{{"summary_text", "text"}}
+	agentParts     = partSet{{"input_text", "text"}, {"output_text", "text"}, {"text", "text"},
+		{"encrypted_content", "encrypted_content"}}
 )
 
 type partSet []partKind
@@ -51,7 +53,7 @@ func (v value) readParts(param string, allowed partSet, d *Dropped) ([]string, *
 
 func (v value) readPart(at string, allowed partSet, d *Dropped) (string, *Error) {
 	var kind, out string
-	var text, refusal value
+	var text, refusal, encrypted value
 	err := v.members(at, func(key []byte, v value) *Error {
 		switch rawjson.View(key) {
 		case "type":
@@ -60,6 +62,8 @@ func (v value) readPart(at string, allowed partSet, d *Dropped) (string, *Error)
 			text = v
 		case "refusal":
 			refusal = v
+		case "encrypted_content":
+			encrypted = v
 		case "prompt_cache_breakpoint":
 			return v.readBreakpoint(join(at, "prompt_cache_breakpoint"))
 		}
@@ -76,8 +80,11 @@ func (v value) readPart(at string, allowed partSet, d *Dropped) (string, *Error)
 			continue
 		}
 		from := text
-		if p.field == "refusal" {
+		switch p.field {
+		case "refusal":
 			from = refusal
+		case "encrypted_content":
+			from = encrypted
 		}
 		if !from.given() {
 			return "", missing(join(at, p.field))

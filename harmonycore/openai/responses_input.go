@@ -192,6 +192,8 @@ func (r *ResponsesRequest) itemOf(f *itemFields, at string, v value) (InputItem,
 	case itemCompactionTrigger:
 		return InputItem{}, Unsupported(at, "Unsupported item: no conversation is compacted here. Send '"+itemCompactionTrigger+
 			"' to a gateway with a responses service, or shorten the conversation yourself.")
+	case "agent_message":
+		return r.readAgentMessage(at, f)
 	case itemCompaction, "compaction_summary", "context_compaction":
 		r.Ignored[IgnoredCompaction]++
 		return compactionNote(), nil

@@ -428,6 +428,7 @@ def namespaces_say(tools, offered, name_of):
 
 
 # What the model gets for a conversation that another service has compacted.
+ENCRYPTED = "[A part of this message was encrypted by another service and cannot be read here.]"
 COMPACTED = "[An earlier part of this conversation was compacted by another service and cannot be read here.]"
 
 
@@ -485,6 +486,9 @@ def responses(body):
             out.append(custom_call(name, item["input"]))
         elif kind in ("compaction", "context_compaction", "compaction_summary"):
             out.append(user(COMPACTED))
+        elif kind == "agent_message":
+            parts = [p.get("text", p.get("encrypted_content")) for p in item["content"]]
+            out.append(user("".join(ENCRYPTED if p.startswith("gAAAAA") else p for p in parts)))
         elif kind in ("function_call_output", "custom_tool_call_output") and item.get("call_id") is None:
             name = name_of(item.get("namespace"), item["name"])
             out.append(result(name, flat(item["output"])))

@@ -241,10 +241,6 @@ var ofFailures = []explained{
 			"unknown members and on incomplete ids",
 	},
 	{
-		name: "reasoning of others", where: `status|sent\[\*\]`, in: only("input/reasoning_encrypted"),
-		reason: "sealed reasoning that the gateway cannot open is a 400; NeMo Gym drops it",
-	},
-	{
 		name: "sequential reasoning", where: `sent\[\*\]|response.*`, in: only("settings/sequential_reasoning"),
 		reason: "there is no `sequential_reasoning_allowed: false`: a history that ends with reasoning is sent",
 	},

@@ -15,7 +15,7 @@ var ambiguous = map[string]string{}
 func init() {
 	for why, names := range map[string]string{
 		"nothing separates the name of a custom tool from its input": "chat_custom_lark chat_custom_tool_model " +
-			"responses_additional_tools " +
+			"responses_additional_tools responses_custom_lark_any responses_custom_lark_shown " +
 			"chat_custom_tool_stream chat_custom_tool_whole events_custom_tool responses_custom_length " +
 			"responses_custom_regex_shown responses_custom_regex_whole responses_custom_stream responses_custom_whole " +
 			"responses_namespace_allowed responses_namespace_custom",

@@ -98,7 +98,7 @@ var allEstimated = regexp.MustCompile(`"(completion_tokens|output_tokens|total_t
 // ambiguousText are the cases whose answers say something else without control tokens, by the reason (docs/servers.md).
 var ambiguousText = map[string]string{
 	"the name of a custom tool, and its input": "chat_custom_lark chat_custom_tool_stream chat_custom_tool_whole " +
-		"responses_additional_tools " +
+		"responses_additional_tools responses_custom_lark_any responses_custom_lark_shown " +
 		"responses_custom_length responses_custom_regex_shown responses_custom_regex_whole responses_custom_stream " +
 		"responses_custom_whole responses_namespace_allowed responses_namespace_custom",
 	"a message without <|start|>": "chat_missing_start responses_missing_start",

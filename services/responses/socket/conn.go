@@ -182,9 +182,32 @@ func (c *conn) create(lane string, data []byte) {
 			c.cancel()
 		}
 	}()
-	failure := c.handler.Create(c.ctx, lane, data, func(event []byte) error { return c.send(onLane(event, lane)) })
+	quiet := c.server.limits().Quiet
+	tick, made := time.NewTicker(quiet), make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() { c.tell(lane, tick.C, made) })
+	defer telling.Wait()
+	defer close(made)
+	defer tick.Stop()
+	failure := c.handler.Create(c.ctx, lane, data, func(event []byte) error {
+		tick.Reset(quiet)
+		return c.send(onLane(event, lane))
+	})
 	if failure != nil {
 		c.sendError(failure, lane)
+	}
+}
+
+// tell tells the client at each tick that a response is still being made, until it is made. The frame is no event of the
+// response and has no number. Clients pass it over: Codex 0.171.0 and openai-python 3.57.0 do.
+func (c *conn) tell(lane string, tick <-chan time.Time, made <-chan struct{}) {
+	for {
+		select {
+		case <-made:
+			return
+		case <-tick:
+			_ = c.send(onLane([]byte(`{"type":"keepalive"}`), lane))
+		}
 	}
 }
 

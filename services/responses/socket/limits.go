@@ -24,6 +24,8 @@ type Limits struct {
 	Idle time.Duration
 	// Ping is how often a client is asked whether it is still there.
 	Ping time.Duration
+	// Quiet is how long a response is silent until the client is told that it is still being made.
+	Quiet time.Duration
 	// FrameTime is how long a frame may take to arrive, and WriteTime how long a client may take to receive one.
 	FrameTime, WriteTime time.Duration
 	// CloseTime is how long a client may take to answer that its connection is closed.
@@ -38,7 +40,9 @@ func DefaultLimits(frame int64) Limits {
 		Frame: frame, Pending: 4 * frame, AllPending: 64 * frame,
 		Lifetime: time.Hour, Grace: 10 * time.Minute, Idle: 10 * time.Minute,
 		// Proxies close connections on which nothing moves. Few do so within half a minute.
-		Ping:      20 * time.Second,
+		Ping: 20 * time.Second,
+		// Codex gives a response up that is silent for 5 minutes, and pings are no sign of life to it.
+		Quiet:     30 * time.Second,
 		FrameTime: time.Minute, WriteTime: time.Minute, CloseTime: 5 * time.Second,
 	}
 }
@@ -55,7 +59,7 @@ func (l Limits) OrDefaults() Limits {
 	setDefault(&l.Pending, d.Pending)
 	setDefault(&l.AllPending, d.AllPending)
 	for _, t := range []struct{ value, standard *time.Duration }{
-		{&l.Lifetime, &d.Lifetime}, {&l.Grace, &d.Grace}, {&l.Idle, &d.Idle}, {&l.Ping, &d.Ping},
+		{&l.Lifetime, &d.Lifetime}, {&l.Grace, &d.Grace}, {&l.Idle, &d.Idle}, {&l.Ping, &d.Ping}, {&l.Quiet, &d.Quiet},
 		{&l.FrameTime, &d.FrameTime}, {&l.WriteTime, &d.WriteTime}, {&l.CloseTime, &d.CloseTime},
 	} {
 		setDefault(t.value, *t.standard)

@@ -54,6 +54,31 @@ func TestLanes(t *testing.T) {
 	f.gone()
 }
 
+// TestQuiet: while a response is silent, the client is told again and again that it is being made. Pings are no events.
+func TestQuiet(t *testing.T) {
+	h := make(calls)
+	f := serve(t, Limits{Quiet: 5 * time.Millisecond}, h)
+	c := f.dial()
+	c.write(create("a"))
+	one := h.next(t)
+	for range 3 {
+		if r := c.read(); r.Type != "keepalive" || r.StreamID != "a" {
+			t.Errorf("got %s", r.text)
+		}
+	}
+	if err := one.send([]byte(`{"type":"echo"}`)); err != nil {
+		t.Fatal(err)
+	}
+	for r := c.read(); r.Type != "echo"; r = c.read() {
+		if r.Type != "keepalive" {
+			t.Fatalf("got %s", r.text)
+		}
+	}
+	one.finish(t, nil)
+	_ = c.ws.Close(websocket.StatusNormalClosure, "")
+	f.gone()
+}
+
 // TestQueue: a request that may not be made yet waits. One that may not wait is refused.
 func TestQueue(t *testing.T) {
 	h := make(calls)

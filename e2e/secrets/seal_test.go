@@ -119,6 +119,19 @@ func checkThought(t *testing.T, server *sim.Server, a lab.Answer) {
 	}
 }
 
+// checkThoughtless: the server has read the question and the call, and no reasoning of another service between them.
+func checkThoughtless(t *testing.T, server *sim.Server, a lab.Answer) {
+	t.Helper()
+	if a.Status != 200 {
+		t.Fatalf("got %+v", a)
+	}
+	requests := server.Requests()
+	prompt := lab.Vocabulary.DecodeString(requests[len(requests)-1].PromptIDs)
+	if !strings.Contains(prompt, "How warm is it?<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather") {
+		t.Errorf("the prompt is %s", prompt)
+	}
+}
+
 func TestSealedReasoning(t *testing.T) {
 	server, url := sealServer(t)
 	for _, host := range sealHosts(t, url, lab.SealKey) {
@@ -200,7 +213,7 @@ func TestNoSealKeys(t *testing.T) {
 			t.Errorf("%s: encrypted_content is %v", host.Name, value)
 		}
 		checkThought(t, server, secondTurn(t, host, lab.Model, "acme", turn, turn.reasoning))
-		checkNotOpened(t, host.Name, secondTurn(t, host, lab.Model, "acme", turn, sealedAlone("gAAAAABotdZ0")))
+		checkThoughtless(t, server, secondTurn(t, host, lab.Model, "acme", turn, sealedAlone("gAAAAABotdZ0")))
 	}
 }
 

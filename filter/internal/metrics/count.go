@@ -133,16 +133,7 @@ func (s *Set) Count(r *exchange.Report, status int) {
 			s.add(&s.cuts[i], 1, contract.CutStreamsTotal, cause)
 		}
 	}
-	for kind, n := range r.Recoveries {
-		s.add(&s.recoveries[kind], int(n), contract.RecoveriesTotal, harmony.Recovery(kind).String())
-	}
-	for channel, n := range r.Messages {
-		s.add(&s.channels[channel], n, contract.ChannelMessagesTotal, translate.ChannelKind(channel).String())
-	}
-	if kind := r.Refused; kind != 0 && int(kind) < len(s.parseErrors) {
-		s.add(&s.parseErrors[kind], 1, contract.ParseErrorsTotal, kind.String())
-	}
-	s.countIf(r.UnexpectedOrder, contract.UnexpectedOrderTotal)
+	s.countParsed(r)
 	s.count(contract.FallbackTotal, r.Fallbacks)
 	s.count(contract.NoFinalTotal, r.NoFinal)
 	s.count(contract.UnfitArgumentsTotal, r.UnfitArguments)
@@ -158,6 +149,20 @@ func (s *Set) Count(r *exchange.Report, status int) {
 	if r.FirstToken >= 0 {
 		s.record(contract.TimeToFirstToken, r.FirstToken)
 	}
+}
+
+// countParsed counts what the parser of Harmony has seen.
+func (s *Set) countParsed(r *exchange.Report) {
+	for kind, n := range r.Recoveries {
+		s.add(&s.recoveries[kind], int(n), contract.RecoveriesTotal, harmony.Recovery(kind).String())
+	}
+	for channel, n := range r.Messages {
+		s.add(&s.channels[channel], n, contract.ChannelMessagesTotal, translate.ChannelKind(channel).String())
+	}
+	if kind := r.Refused; kind != 0 && int(kind) < len(s.parseErrors) {
+		s.add(&s.parseErrors[kind], 1, contract.ParseErrorsTotal, kind.String())
+	}
+	s.countIf(r.UnexpectedOrder, contract.UnexpectedOrderTotal)
 }
 
 // countUntranslated counts a request that went to the model's servers as it was, and what was seen of it.

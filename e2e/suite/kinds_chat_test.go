@@ -185,7 +185,7 @@ func init() {
 			"chat_history_template " +
 			"chat_custom_tool_stream chat_custom_tool_whole chat_server_extras chat_server_extras_none chat_top_p_zero " +
 			"chat_thinking_budget_stream choice_allowed choice_allowed_required choice_custom_allowed choice_custom_whole " +
-			"format_schema_asked",
+			"format_schema_asked error_responses_configuration_update error_responses_images",
 		asHarmony: "typed_markers error_responses_own_choice responses_own_length responses_own_stream " +
 			"responses_own_whole chat_half_rune_at_end chat_logprobs_half_rune chat_logprobs_markers " +
 			"chat_logprobs_stream chat_logprobs_whole chat_token_ids_logprobs_stream",
@@ -193,7 +193,8 @@ func init() {
 			"responses_two_finals responses_undeclared_content responses_undeclared_call " +
 			"responses_builtin_browser responses_builtin_python responses_length_builtin_stream " +
 			"responses_length_builtin_whole fault_error_in_builtin_call responses_token_ids_ended_item_stream " +
-			"responses_undeclared_call",
+			"responses_undeclared_call responses_missed_name_dotted_stream responses_tool_search_deferred " +
+			"responses_tool_search_no_object",
 		halved: "fault_no_finish_chat_whole",
 		noMark: "responses_no_header responses_only_reasoning",
 	} {

@@ -247,7 +247,8 @@ func (t *Tool) key() string { return t.Namespace + "." + t.Name }
 // same reports whether two tools of one key are the same in everything.
 func (t *Tool) same(o *Tool) bool {
 	return t.Description == o.Description && t.Custom == o.Custom && t.Grammar == o.Grammar &&
-		t.LocalShell == o.LocalShell && t.Search == o.Search && t.Deferred == o.Deferred && t.BuiltIn == o.BuiltIn && t.Strict == o.Strict &&
+		t.LocalShell == o.LocalShell && t.Search == o.Search && t.Deferred == o.Deferred &&
+		t.BuiltIn == o.BuiltIn && t.Strict == o.Strict &&
 		t.NamespaceDescription == o.NamespaceDescription && string(t.Parameters) == string(o.Parameters)
 }
 

@@ -85,8 +85,8 @@ func (r *Request) LeadingTools() int {
 type Head struct{ request Request }
 
 // Head returns what of the request may be kept for others that differ from it in the conversation alone, or nil: the
-// schemas of what an answer must be can take many times the memory of the request. It is to be called before anything is done with the
-// request.
+// schemas of what an answer must be can take many times the memory of the request. It is to be called before anything is
+// done with the request.
 func (r *Request) Head() *Head {
 	if !r.Constraint.Free() && !r.Constraint.Loose || !r.Continues() {
 		return nil

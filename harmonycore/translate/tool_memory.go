@@ -8,8 +8,8 @@ import (
 
 // ToolMemory remembers the tools of recent requests: what they are read to, and their ids in the prompt. Agents send
 // the same tools with every request. Tools are found by all of their JSON and by their client. So a client cannot
-// change what another client's tools are read to, or learn by the time of a request what another has sent. The zero value is empty. It is not safe
-// for concurrent use.
+// change what another client's tools are read to, or learn by the time of a request what another has sent. The zero
+// value is empty. It is not safe for concurrent use.
 type ToolMemory struct {
 	all []*rememberedTools
 	// size is the sum of their sizes, and uses counts the requests that were found or added.

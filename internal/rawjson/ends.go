@@ -119,8 +119,8 @@ func (e *Ends) begin(depth, from, values int) {
 	}
 }
 
-// end notes that this object or array ends. values is how many values have begun. A short one is forgotten. It is the last in the list, since all values in it
-// are shorter.
+// end notes that this object or array ends. values is how many values have begun. A short one is forgotten. It is the
+// last in the list, since all values in it are shorter.
 func (e *Ends) end(depth, to, values int) {
 	if depth >= endsDepth {
 		return

@@ -83,7 +83,7 @@ func (s *Sealer) Unseal(at string, fields map[string]json.RawMessage, bound *sea
 	}
 	switch {
 	case err == nil:
-	case reasoningText(fields) != "" || summaryText(fields):
+	case reasoningText(fields) != "" || textIn(fields["summary"]) != "":
 		delete(fields, "encrypted_content")
 		return nil
 	case !seal.Ours([]byte(sealed)):
@@ -100,9 +100,6 @@ func (s *Sealer) Unseal(at string, fields map[string]json.RawMessage, bound *sea
 	}
 	return nil
 }
-
-// summaryText reports whether an item of reasoning has a summary with text.
-func summaryText(fields map[string]json.RawMessage) bool { return textIn(fields["summary"]) != "" }
 
 // reasoningText returns the text of an item of reasoning that its client sees.
 func reasoningText(fields map[string]json.RawMessage) string { return textIn(fields["content"]) }

@@ -105,14 +105,19 @@ func (t *Turn) takeSummary(e *upstream.Event, emit func(*upstream.Event) error) 
 		if err != nil {
 			return err
 		}
-		payload := items.JSON(items.Compaction{Summary: text, Tools: items.Declared(t.asked())})
-		t.compaction = t.settings.Sealer.NewCompaction(string(payload), t.bound)
+		t.compaction = t.compactionOf(text, t.asked())
 		return t.showItem(t.compaction, emit)
 	case "response.incomplete":
 		return items.ErrNoSummary
 	}
 	e.Kind = ""
 	return nil
+}
+
+// compactionOf returns the item that stands for a list of which this is the summary.
+func (t *Turn) compactionOf(summary string, list []json.RawMessage) json.RawMessage {
+	payload := items.JSON(items.Compaction{Summary: summary, Tools: items.Declared(list)})
+	return t.settings.Sealer.NewCompaction(string(payload), t.bound)
 }
 
 // CompactAll returns the user's messages and an item that stands for everything else.
@@ -132,8 +137,7 @@ func (t *Turn) CompactAll(ctx context.Context) ([]byte, *openai.Error) {
 			output = append(output, sealer.ForClient(&item, t.bound, nil))
 		}
 	}
-	payload := items.JSON(items.Compaction{Summary: summary, Tools: items.Declared(list)})
-	output = append(output, sealer.NewCompaction(string(payload), t.bound))
+	output = append(output, t.compactionOf(summary, list))
 	return items.JSON(struct {
 		ID        string            `json:"id"`
 		Object    string            `json:"object"`

@@ -1,6 +1,6 @@
 // Package harmonycore has no code. Its folders are the core of Harmony Edge: the tokenizer, Harmony's format, OpenAI's
-// APIs, the translation between them, and the wire formats of inference servers. They know no proxy, and do no input or
-// output. Both Go and TinyGo compile them.
+// and Anthropic's APIs, the translation between them, and the wire formats of inference servers. They know no proxy, and
+// do no input or output. Both Go and TinyGo compile them.
 //
 // # What stays compatible
 //

@@ -47,6 +47,9 @@ func (b *Body) CacheKey() []byte {
 	return rawjson.AppendUnescaped(nil, b.cacheKey)
 }
 
+// Root returns the body as a value, for an API that is read in a package of its own.
+func (b *Body) Root() rawjson.Part { return b.root.ends.Part(b.root.raw, b.root.at) }
+
 // Size returns the length of the body, in bytes.
 func (b *Body) Size() int { return len(b.root.raw) }
 

@@ -252,6 +252,9 @@ func (t *Tool) same(o *Tool) bool {
 		t.NamespaceDescription == o.NamespaceDescription && string(t.Parameters) == string(o.Parameters)
 }
 
+// Settle decides which tools the model is shown, in a request that was not read by a decoder of this package.
+func (r *ResponsesRequest) Settle() *Error { return r.settleTools() }
+
 // settleTools decides which tools the model is shown, when all have been read. Of tools of one name in front the last
 // one is. Deferred tools are not shown if there is a search that could find them, unless the choice names them.
 func (r *ResponsesRequest) settleTools() *Error {

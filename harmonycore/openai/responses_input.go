@@ -29,6 +29,8 @@ type InputItem struct {
 	Kind ItemKind
 	// Index is the item's place among all items of the input. Items that the model does not see count as well.
 	Index int
+	// Block is the place of the item in its element, for an API whose elements hold several items.
+	Block int
 	// Role and Phase belong to an [ItemMessage]. Phase is whether an assistant's text was the answer or came before a
 	// call. Clients may leave it out.
 	Role, Phase string

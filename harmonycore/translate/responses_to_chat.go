@@ -47,12 +47,20 @@ func ResponsesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *op
 		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
 		oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo, effortWord: in.Effort,
 	}
-	r.keepTokenIDs(m)
-	if err := in.Sampling.Salted(m.ServerExtras); err != nil {
+	if err := r.speak(in, m, body.Size()); err != nil {
 		return nil, err
 	}
+	return r, nil
+}
+
+// speak makes what the servers are asked. size is the length of the client's body, in bytes.
+func (r *Request) speak(in *openai.ResponsesRequest, m *contract.Model, size int) *openai.Error {
+	r.keepTokenIDs(m)
+	if err := in.Sampling.Salted(m.ServerExtras); err != nil {
+		return err
+	}
 	if err := r.setSampling(&in.Sampling, m); err != nil {
-		return nil, err
+		return err
 	}
 	defaults := samplingIn(m.ExtraBody)
 	r.echo.Complete(&defaults)
@@ -60,13 +68,13 @@ func ResponsesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *op
 	builtIns := newBuiltInTools(in)
 	r.tools = newToolset(in.Tools)
 	r.tools.nameForServers()
-	s := &spoken{in: in, model: m, tools: r.tools.forServers(in), size: body.Size() + len(m.ExtraBody) + minSize}
+	s := &spoken{in: in, model: m, tools: r.tools.forServers(in), size: size + len(m.ExtraBody) + minSize}
 	s.takeInstructions()
 	if err := s.readHistory(r, builtIns.recipients); err != nil {
-		return nil, err
+		return err
 	}
 	r.spoken = s
-	return r, nil
+	return nil
 }
 
 // samplingIn returns the parameters of an operator's object that a response names.

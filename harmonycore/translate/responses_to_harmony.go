@@ -23,37 +23,57 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 	if in.MessagesAt != "" && !m.Answers.HarmonyMessages {
 		return nil, openai.NoMessages(in.MessagesAt)
 	}
-	r := &Request{
-		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Choices: 1,
+	r := newItemsRequest(ResponsesAPI, in, m, env)
+	if err := r.converse(in, m, recalled); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// newItemsRequest returns a request whose conversation is a list of items, without the conversation. Requests of other
+// APIs than Responses are turned into such a list.
+func newItemsRequest(api API, in *openai.ResponsesRequest, m *contract.Model, env Env) *Request {
+	return &Request{
+		API: api, Model: in.Model, Stream: in.Stream, Choices: 1,
 		Ignored: in.Ignored, updated: in.Updated, DroppedParts: in.Dropped.Count,
 		Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs,
 		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
 		oneCall: in.OneCall, sealed: in.SealedReasoning, wantsSampled: in.SampledIDs, echo: in.Echo,
 		messages: in.MessagesAt != "", marks: marks{wanted: env.Marks, entries: in.Entries},
 	}
+}
+
+// set reads what the client and the operator have set, apart from the tools and the form of the answer.
+func (r *Request) set(in *openai.ResponsesRequest, m *contract.Model) (err *openai.Error) {
 	r.keepTokenIDs(m)
 	if err := in.Sampling.Salted(m.ServerExtras); err != nil {
-		return nil, err
+		return err
 	}
 	if err := r.setSampling(&in.Sampling, m); err != nil {
-		return nil, err
+		return err
 	}
 	r.echo.Complete(&r.Sampling)
-	if r.effort, err = effortOf(m, in.Effort, in.EffortAt); err != nil {
-		return nil, err
-	}
+	r.effort, err = effortOf(m, in.Effort, in.EffortAt)
 	r.MaxReasoning = reasoningLimit(m, in.Sampling.ThinkingBudget)
+	return err
+}
+
+// converse makes the conversation.
+func (r *Request) converse(in *openai.ResponsesRequest, m *contract.Model, recalled *toolRecall) *openai.Error {
+	if err := r.set(in, m); err != nil {
+		return err
+	}
 	r.builtIns = newBuiltInTools(in)
 	r.declaresIn(in)
 	r.leading, r.leadingBytes = in.Leading, in.LeadingBytes
 	declared := newDeclarations(in)
 	var known *schemas
 	r.tools, known = declared.inForce()
-	known.grammars = env.grammars()
+	known.grammars = r.env.grammars()
 	r.Constraint = r.tools.constraint(known, &in.Choice, &in.Format)
 	r.UnenforcedGrammars = known.unenforced
 	if err := r.Constraint.enforceable(); err != nil {
-		return nil, err
+		return err
 	}
 	instructions := []string{in.Instructions}
 	first := leadingInstructions(in.Input)
@@ -64,17 +84,14 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 	if !r.messages && in.OwnTools { // a response with messages has the tools in full
 		section = recalled.section(in.Tools, in.Echo.Tools, &in.Choice)
 	}
-	b := newBuilder(m, &env)
+	b := newBuilder(m, &r.env)
 	b.builtIns = r.builtIns
 	r.asSampled = b.asSampled
-	b.head(m, env, r.effort, instructions, declared.inFront(section), &in.Format)
+	b.head(m, r.env, r.effort, instructions, declared.inFront(section), &in.Format)
 	if in.Truncate {
 		b.turns = turns{len(b.messages)}
 	}
-	if err := b.items(in.Input, first, r, declared); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return b.items(in.Input, first, r, declared)
 }
 
 // items adds the items of the input from the first on, with the tools that are declared among them. Those before it are

@@ -1,19 +1,21 @@
 package translate
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/anthropic"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// API is one of OpenAI's APIs.
+// API is one of the clients' APIs.
 type API uint8
 
-// The values of [API].
+// The values of [API]. Chat and Responses are OpenAI's, Messages is Anthropic's.
 const (
 	ChatAPI API = iota + 1
 	ResponsesAPI
+	MessagesAPI
 )
 
 // Env is what a translation needs to know about the moment of a request.
@@ -39,6 +41,9 @@ type Env struct {
 	// Marks asks for [Request.Marks]. Past is what came before a body that has only the end of a conversation, or nil.
 	Marks bool
 	Past  *Past
+	// Counting reports whether the tokens of the prompt are only counted. A request to Messages then need not say how long
+	// the answer may be.
+	Counting bool
 }
 
 // Number is a JSON number as the client spelled it. An empty one is absent.
@@ -115,6 +120,10 @@ type Request struct {
 	// input.
 	transcript *harmony.Transcript
 	messages   bool
+	// thinking is what a client of Messages is shown of the reasoning. promptTokens is the length of the prompt, or 0 if
+	// nobody has counted it.
+	thinking     anthropic.Thinking
+	promptTokens int
 	// ids is set if the client gets the ids of the prompt and of the answer.
 	ids *TokenIDs
 	// marks are the places at which the conversation may be continued. updated reports whether one of its items has
@@ -132,6 +141,10 @@ func (r *Request) Continues() bool {
 
 // Effort returns the reasoning effort that the model is asked for.
 func (r *Request) Effort() harmony.Effort { return r.effort }
+
+// CountedPrompt says how many tokens the prompt has, before the answer is made. A stream of Messages says so at its
+// beginning.
+func (r *Request) CountedPrompt(tokens int) { r.promptTokens = tokens }
 
 // Usage is the server's count of tokens. The answer itself counts the reasoning among them.
 type Usage struct {

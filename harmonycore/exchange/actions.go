@@ -2,8 +2,6 @@ package exchange
 
 import (
 	"cmp"
-
-	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
 // Host holds what the host knows at the time of a call.
@@ -92,17 +90,13 @@ type Reply struct {
 	// RetryAfter is the value of the header retry-after, or empty. Upgrade is the value of the header upgrade, or empty.
 	// With an Upgrade the connection ends after the answer.
 	RetryAfter, Upgrade string
-	// Limits are further headers that tell about limits.
-	Limits []Header
-	Body   []byte
+	// Headers are further headers.
+	Headers []Header
+	Body    []byte
 }
 
 // MediaType returns the body's media type.
 func (r *Reply) MediaType() string { return cmp.Or(r.ContentType, contentTypeJSON) }
-
-func replyWith(e *openai.Error) *Reply {
-	return &Reply{Status: e.Status, Body: e.AppendJSON(nil), RetryAfter: e.RetryAfter}
-}
 
 // ResponseHead holds the fields of the response's headers.
 type ResponseHead struct {

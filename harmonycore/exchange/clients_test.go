@@ -226,7 +226,7 @@ func TestReservations(t *testing.T) {
 	limits := []Header{{"x-ratelimit-limit", "5"}}
 	x, _ = begin(``)
 	a := x.ResponseHeaders(ResponseHead{Status: 429, Local: true, End: true, RetryAfter: "7", Limits: limits})
-	if a.Reply == nil || a.Reply.Status != 429 || a.Reply.RetryAfter != "7" || !slices.Equal(a.Reply.Limits, limits) ||
+	if a.Reply == nil || a.Reply.Status != 429 || a.Reply.RetryAfter != "7" || !slices.Equal(a.Reply.Headers, limits) ||
 		!strings.Contains(string(a.Reply.Body), `"code":"rate_limit_exceeded"`) {
 		t.Errorf("an empty refusal becomes %+v", a.Reply)
 	}

@@ -90,7 +90,7 @@ func (a *modelRequest) countInput(scratch *Scratch, h Host) *openai.Error {
 		return failure
 	}
 	if len(scratch.prompt) > a.context {
-		return errContextLength(paramInput, a.context)
+		return a.tooLong(paramInput, len(scratch.prompt))
 	}
 	scratch.body = openai.AppendInputTokens(scratch.body[:0], len(scratch.prompt))
 	return nil

@@ -19,7 +19,7 @@ func (g *generation) answerFailed(failed *backend.Error) *Reply { return g.reply
 // answer, if the status has not been sent.
 func (g *generation) replyTo(failure *openai.Error) *Reply {
 	if !isTooLong(failure) || !g.translated.EmptiesTooLong() || g.x.client.state != outletHeld {
-		return replyWith(failure)
+		return g.x.replyWith(failure)
 	}
 	g.x.report.Finish = FinishLength
 	return g.empty(g.translated, g.x.now())

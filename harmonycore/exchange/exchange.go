@@ -3,6 +3,7 @@ package exchange
 import (
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/anthropic"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/prefixmemory"
@@ -37,6 +38,9 @@ type Exchange struct {
 	// unread is the model whose servers got the request as it was. Their answer passes unread. It is nil otherwise.
 	unread  *Model
 	options headerOptions
+	// form is the form of the client's errors, and requestID the proxy's name of the request where that has one for it.
+	form      errorForm
+	requestID string
 	// secrets are the tag of the headers that may hold a client's key, if prefixes are remembered.
 	secrets prefixmemory.Tag
 	// sessions are the client's, by the headers that may name one. internal are the request's internal headers.
@@ -112,6 +116,8 @@ func (e *Exchange) Header(name, value string) (own bool) {
 	case contract.ServiceHeader:
 		e.options.declinesService = value == contract.ServiceDeclined
 		return true
+	case requestIDHeader, anthropic.VersionHeader:
+		e.noteForm(name, value)
 	case "authorization", "api-key", "x-api-key":
 		e.noteKey(name, value)
 		if m := e.gateway.options.Prefixes; m != nil {
@@ -156,7 +162,7 @@ func (e *Exchange) ResponseHeaders(h ResponseHead) ResponseAction {
 	if e.noteReserved(&h) {
 		return e.limited(&h)
 	}
-	if r := refusesKey(e.unread, &h); r != nil {
+	if r := e.refusesKey(e.unread, &h); r != nil {
 		return e.client.reply(r)
 	}
 	if !e.handlesResponse() {
@@ -252,7 +258,7 @@ func (e *Exchange) refuse(failure *openai.Error) RequestAction {
 	if e.report.Routed {
 		e.report.Routed, e.report.Server = false, ""
 	}
-	return e.answer(replyWith(failure))
+	return e.answer(e.replyWith(failure))
 }
 
 // answer answers the request without a server.
@@ -269,12 +275,11 @@ func (e *Exchange) passThrough() RequestAction {
 
 // Overloaded returns the reply of a host that lacks the memory for the request.
 func (e *Exchange) Overloaded() *Reply {
-	e.refuse(errOverloaded())
-	return Overloaded()
+	return e.refuse(errOverloaded()).Reply
 }
 
 // Overloaded returns the reply of a host that lacks the memory to begin an exchange.
-func Overloaded() *Reply { return replyWith(errOverloaded()) }
+func Overloaded() *Reply { return (&Exchange{}).replyWith(errOverloaded()) }
 
 // CannotForward returns the reply of a host that cannot rewrite a held request. An error is better than raw JSON at a
 // token endpoint.

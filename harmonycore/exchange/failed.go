@@ -29,7 +29,9 @@ type failedResponse struct {
 	status          int
 	// local, givenUp and full are those of the [ResponseHead].
 	local, givenUp, full bool
-	retry                string
+	// shaped reports whether the proxy itself made the response, in OpenAI's form.
+	shaped bool
+	retry  string
 	// received is how much of the request's body had come when the proxy itself answered.
 	received int
 	// collected is the part of the body that is kept. discarded is how much more came, in bytes.
@@ -48,10 +50,11 @@ func (e *Exchange) earlyReply() response {
 }
 
 func (f *failedResponse) headers(h ResponseHead) ResponseAction {
-	if h.Local && isJSON(h.ContentType) {
-		return f.x.client.pass() // the proxy was configured to shape its own replies
+	shaped := h.Local && isJSON(h.ContentType) // the proxy was configured to shape its own replies
+	if shaped && !f.x.Anthropic() {
+		return f.x.client.pass()
 	}
-	f.headersReceived, f.givenUp, f.full = true, h.GivenUp, h.Full
+	f.headersReceived, f.givenUp, f.full, f.shaped = true, h.GivenUp, h.Full, shaped
 	f.status, f.local, f.received, f.retry = h.Status, h.Local, h.Received, strings.Clone(h.RetryAfter)
 	if h.End {
 		return f.x.client.reply(f.reply())
@@ -65,7 +68,7 @@ func (f *failedResponse) body(chunk []byte, end bool) ResponseAction {
 	case client.state == outletClosed:
 		return ResponseAction{}
 	case !f.headersReceived:
-		return client.reply(replyWith(errNotUnderstood()))
+		return client.reply(f.x.replyWith(errNotUnderstood()))
 	}
 	kept := min(maxErrorBody-len(f.collected), len(chunk))
 	f.collected = append(f.collected, chunk[:kept]...)
@@ -89,7 +92,7 @@ func (f *failedResponse) trailers() ResponseAction {
 	case client.state == outletClosed:
 		return ResponseAction{Pass: true}
 	case !f.headersReceived:
-		return client.reply(replyWith(errNotUnderstood()))
+		return client.reply(f.x.replyWith(errNotUnderstood()))
 	default:
 		return client.fail(f.reply(), CutServer)
 	}
@@ -99,7 +102,7 @@ func (f *failedResponse) silent(limit int64) ResponseAction {
 	if f.x.client.state == outletClosed {
 		return ResponseAction{}
 	}
-	return f.x.client.fail(replyWith(errStalled(limit)), CutStall)
+	return f.x.client.fail(f.x.replyWith(errStalled(limit)), CutStall)
 }
 
 // tellWhen adds to the headers when to try again, if they are those of a refusal for load and the server has not said.
@@ -125,26 +128,30 @@ func (f *failedResponse) headStatus() int {
 // reply puts the complete response into the API's form.
 func (f *failedResponse) reply() *Reply {
 	if f.givenUp {
-		return replyWith(errGivenUp(f.status, int64(f.x.gateway.options.StallTimeoutMS)))
+		return f.x.replyWith(errGivenUp(f.status, int64(f.x.gateway.options.StallTimeoutMS)))
 	}
 	if f.local {
 		if f.full {
-			return replyWith(errFull())
+			return f.x.replyWith(errFull())
 		}
-		return replyWith(localError(f.status, string(f.collected), f.received, f.x.gateway.options.BodyLimit))
+		text := string(f.collected)
+		if f.shaped {
+			text = backend.ReadError(f.status, f.collected).Message
+		}
+		return f.x.replyWith(localError(f.status, text, f.received, f.x.gateway.options.BodyLimit))
 	}
 	failure := backend.ReadError(f.status, f.collected)
 	if f.status >= 200 && f.status <= 299 {
 		// Some servers report a failure in the body although the status reports success.
 		if failure = backend.BodyError(f.collected); failure == nil {
-			return replyWith(errNotUnderstood())
+			return f.x.replyWith(errNotUnderstood())
 		}
 	}
 	var r *Reply
 	if f.answer != nil {
 		r = f.answer(failure)
 	} else {
-		r = replyWith(serverError(failure, f.model))
+		r = f.x.replyWith(serverError(failure, f.model))
 	}
 	if f.retry != "" {
 		r.RetryAfter = f.retry
@@ -154,11 +161,12 @@ func (f *failedResponse) reply() *Reply {
 
 // refused puts a server's error into OpenAI's form, and returns its cause. param is the member of the request that the
 // prompt is made of. An error for a prompt that is too long names it.
-func refused(failed *backend.Error, model *Model, param string) (*openai.Error, backend.Cause) {
+func (e *Exchange) refused(failed *backend.Error, model *Model, param string) (*openai.Error, backend.Cause) {
 	out, cause := serverError(failed, model), model.Kind.Cause(failed)
 	if cause == backend.ContextExceeded {
 		// Its message begins with OpenAI's words too.
 		out.Code, out.Param = contract.CodeContextLengthExceeded, param
+		out.Message = e.tooLongAtServer(out.Message, model.ContextLength)
 	}
 	return out, cause
 }
@@ -166,7 +174,7 @@ func refused(failed *backend.Error, model *Model, param string) (*openai.Error, 
 // failure puts a server's error into OpenAI's form. If the server refused the request for a reason that the gateway did
 // not know, failure returns the error that the gateway itself would have returned.
 func (g *generation) failure(failed *backend.Error) *openai.Error {
-	out, cause := refused(failed, g.model, g.param())
+	out, cause := g.x.refused(failed, g.model, g.param())
 	switch cause {
 	case backend.TagsRefused:
 		return errServerTags(g.kind.Facts().Name)

@@ -206,7 +206,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	tokens := a.recall.tokens() + len(prompt)
 	room := a.context - tokens - broken*tokensPerBreak
 	if room < 1 {
-		return nil, errContextLength(g.param(), a.context)
+		return nil, a.tooLong(g.param(), tokens+broken*tokensPerBreak+1)
 	}
 	maxTokens := r.Sampling.MaxTokens
 	if maxTokens == 0 || maxTokens > room {
@@ -291,7 +291,7 @@ func (g *generation) headers(h ResponseHead) ResponseAction {
 		g.x.response = &failedResponse{x: g.x, model: g.model, answer: g.answerFailed}
 		return g.x.response.headers(h)
 	case h.End:
-		return g.x.client.reply(replyWith(errUnfinished()))
+		return g.x.client.reply(g.x.replyWith(errUnfinished()))
 	default:
 		g.state = listening
 		return g.x.client.hold(200, g.answer.ContentType())
@@ -321,7 +321,7 @@ func (g *generation) body(chunk []byte, end bool) ResponseAction {
 	case awaiting:
 		// No server sends a body without headers, and no host hands one over. If one ever does, an error is better than a
 		// crash of the VM.
-		return g.x.client.reply(replyWith(errNotUnderstood()))
+		return g.x.client.reply(g.x.replyWith(errNotUnderstood()))
 	default:
 		return ResponseAction{}
 	}
@@ -331,9 +331,9 @@ func (g *generation) trailers() ResponseAction {
 	switch g.state {
 	case listening:
 		g.state = over
-		return g.x.client.fail(replyWith(errUnfinished()), CutServer)
+		return g.x.client.fail(g.x.replyWith(errUnfinished()), CutServer)
 	case awaiting:
-		return g.x.client.reply(replyWith(errNotUnderstood()))
+		return g.x.client.reply(g.x.replyWith(errNotUnderstood()))
 	case failed:
 		if g.cutsFailures() {
 			g.state, g.x.cutting = over, false
@@ -351,7 +351,7 @@ func (g *generation) silent(limit int64) ResponseAction {
 	g.state, g.x.cutting = over, false
 	switch before {
 	case awaiting, listening:
-		return g.x.client.fail(replyWith(errStalled(limit)), CutStall)
+		return g.x.client.fail(g.x.replyWith(errStalled(limit)), CutStall)
 	case failed, ended:
 		return ResponseAction{Reset: true}
 	default:

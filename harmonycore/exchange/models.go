@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/anthropic"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
@@ -23,6 +24,7 @@ func beginOneModel(x *Exchange, escaped string) endpoint {
 	if name == "" || x.gateway.model(name) == nil && x.gateway.options.Passthrough {
 		return nil
 	}
+	x.form = formByVersion
 	return &oneModel{x: x, name: name}
 }
 
@@ -32,6 +34,9 @@ func (m *oneModel) request([]byte, Host) RequestAction {
 	model := m.x.gateway.model(m.name)
 	if model == nil {
 		return m.x.refuse(errModelNotFound(m.name))
+	}
+	if m.x.Anthropic() {
+		return m.x.answer(&Reply{Status: 200, Body: listedAnthropic(model, m.name).AppendJSON(nil)})
 	}
 	return m.x.answer(&Reply{Status: 200, Body: listed(model, m.name).AppendJSON(nil)})
 }
@@ -49,7 +54,10 @@ type modelList struct {
 	others []byte
 }
 
-func beginModelList(x *Exchange, _ string) endpoint { return &modelList{x: x} }
+func beginModelList(x *Exchange, _ string) endpoint {
+	x.form = formByVersion
+	return &modelList{x: x}
+}
 
 func (l *modelList) head() RequestHead { return l.x.awaitBody() }
 
@@ -109,26 +117,42 @@ func (l *modelList) reply() ResponseAction {
 	return l.x.client.reply(&Reply{Status: 200, Body: l.list()})
 }
 
-// list returns the gateway's models, each with its aliases after it, and after them the models of the other server's
-// list. Patterns are not names, and are not listed.
+// list returns the gateway's models, and after them the models of the other server's list, in the client's form.
 func (l *modelList) list() []byte {
 	g := l.x.gateway
+	isOwn := func(name string) bool { return g.model(name) != nil }
+	if l.x.Anthropic() {
+		all := make([]anthropic.ListedModel, 0, len(g.models))
+		g.eachName(func(m *Model, name string) { all = append(all, listedAnthropic(m, name)) })
+		return anthropic.AppendModels(nil, anthropic.AppendOthers(all, l.others, isOwn))
+	}
 	own := make([]openai.ListedModel, 0, len(g.models))
+	g.eachName(func(m *Model, name string) { own = append(own, listed(m, name)) })
+	return openai.AppendModels(nil, own, l.others, isOwn)
+}
+
+// eachName calls list for each model, with its name and then with its aliases. Patterns are not names, and are not
+// listed.
+func (g *Gateway) eachName(list func(m *Model, name string)) {
 	for i := range g.models {
 		m := &g.models[i]
-		own = append(own, listed(m, m.Name))
+		list(m, m.Name)
 		for _, alias := range m.Aliases {
 			if _, pattern := contract.PatternOf(alias); !pattern {
-				own = append(own, listed(m, alias))
+				list(m, alias)
 			}
 		}
 	}
-	return openai.AppendModels(nil, own, l.others, func(name string) bool { return g.model(name) != nil })
 }
 
 // listed returns the model under a name that clients call it by.
 func listed(m *Model, name string) openai.ListedModel {
 	return openai.ListedModel{Name: name, ContextLength: m.ContextLength}
+}
+
+// listedAnthropic is listed for Anthropic's clients.
+func listedAnthropic(m *Model, name string) anthropic.ListedModel {
+	return anthropic.ListedModel{Name: name, ContextLength: m.ContextLength}
 }
 
 // unescaped returns a copy of a path with each %XX decoded. Clients escape the slash in a model's name. net/url would

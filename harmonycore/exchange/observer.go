@@ -65,7 +65,7 @@ func (g *generation) observe(a *modelRequest, body []byte, h Host) *observer {
 func (o *observer) headers(h ResponseHead) ResponseAction {
 	if h.failed() {
 		o.seen[ObservedError]++
-		if r := refusesKey(o.model, &h); r != nil {
+		if r := o.x.refusesKey(o.model, &h); r != nil {
 			return o.x.client.reply(r)
 		}
 		return o.x.client.pass()

@@ -342,7 +342,7 @@ func (p *passed) giveUp() ResponseAction {
 	p.failed = true
 	client := &p.x.client
 	if len(p.out) == 0 && client.state == outletHeld || p.whole {
-		return client.fail(replyWith(errUnfinished()), CutServer)
+		return client.fail(p.x.replyWith(errUnfinished()), CutServer)
 	}
 	p.read, p.stops = p.eventAt, passedStops{}
 	p.release() // what has waited for a stop sequence
@@ -413,7 +413,7 @@ func (p *passed) decide() {
 
 func (p *passed) trailers() ResponseAction {
 	if len(p.pending) > 0 && p.x.client.open() {
-		return p.x.client.fail(replyWith(errUnfinished()), CutServer)
+		return p.x.client.fail(p.x.replyWith(errUnfinished()), CutServer)
 	}
 	p.x.client.state = outletClosed
 	return ResponseAction{Pass: true}
@@ -424,13 +424,13 @@ func (p *passed) silent(limit int64) ResponseAction {
 	if !p.streams || p.x.client.state == outletClosed {
 		return ResponseAction{}
 	}
-	return p.x.client.fail(replyWith(errStalled(limit)), CutStall)
+	return p.x.client.fail(p.x.replyWith(errStalled(limit)), CutStall)
 }
 
 // answerFailed returns the reply to a server's error.
 func (p *passed) answerFailed(failed *backend.Error) *Reply {
-	out, _ := refused(failed, p.model, paramMessages)
-	return replyWith(out)
+	out, _ := p.x.refused(failed, p.model, paramMessages)
+	return p.x.replyWith(out)
 }
 
 // complement adds the answer's part to a report.

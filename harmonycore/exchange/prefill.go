@@ -234,7 +234,7 @@ func isClientsFault(status int) bool { return status == 400 || status == 413 || 
 func (g *generation) prefillFailed(failed *backend.Error, retryAfter string) PrefillAction {
 	g.x.report.Prefill.Result = PrefillFailed
 	failure := g.prefillError(failed)
-	reply := replyWith(failure)
+	reply := g.x.replyWith(failure)
 	if g.divided.call.Awaited {
 		reply = g.x.refuse(failure).Reply // the request has reached no server of its pool
 	} else {

@@ -106,7 +106,7 @@ func (a *modelRequest) render(r *translate.Request, param string, scratch *Scrat
 	case err != nil:
 		return rendered{}, errRender(err.Error())
 	case !fit:
-		return rendered{}, errContextLength(param, a.context)
+		return rendered{}, a.tooLong(param, 0)
 	}
 	if out.toolTokens = g.ToolTokens; out.truncatedTurns > 0 { // turns that were left out were rendered too
 		out.toolTokens = renderer.ToolTokens(scratch.prompt)

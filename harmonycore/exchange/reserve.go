@@ -75,7 +75,7 @@ func (a *modelRequest) fitsEstimate(param string) *openai.Error {
 	if a.context == a.model.ContextLength || a.longest()+answer <= a.context {
 		return nil
 	}
-	return errContextLength(param, a.context)
+	return a.tooLong(param, a.longest()+answer)
 }
 
 // maxReserve is the most tokens that one request reserves, or has used. Envoy takes no greater number of hits.
@@ -157,22 +157,23 @@ func (e *Exchange) noteReserved(h *ResponseHead) (limited bool) {
 }
 
 // limited takes the headers of the proxy's refusal. A rate limit service of ours sends an error in OpenAI's form with
-// them. Other services send headers at most.
+// them, which Anthropic's clients get in theirs. Other services send headers at most.
 func (e *Exchange) limited(h *ResponseHead) ResponseAction {
 	e.generation, e.passed, e.observer, e.unread = nil, nil, nil, nil
 	e.report.Untranslated, e.report.Pool, e.report.Policy, e.report.RoutedBy = false, "", "", ""
 	if !h.End && isJSON(h.ContentType) {
-		return e.client.pass()
+		e.response = &failedResponse{x: e}
+		return e.response.headers(*h)
 	}
 	wait := "later"
 	if h.RetryAfter != "" {
 		wait = "in " + clip(h.RetryAfter) + " s"
 	}
-	r := replyWith(&openai.Error{
+	r := e.replyWith(&openai.Error{
 		Status: 429, Type: contract.RateLimitError, Code: contract.CodeRateLimitExceeded,
 		Message: "Rate limit reached for " + e.report.Model + ": the request needs " +
 			strconv.Itoa(e.report.ReservedTokens) + " tokens. Please try again " + wait + ".",
 	})
-	r.RetryAfter, r.Limits = strings.Clone(h.RetryAfter), h.Limits
+	r.RetryAfter, r.Headers = strings.Clone(h.RetryAfter), append(r.Headers, h.Limits...)
 	return e.client.reply(r)
 }

@@ -72,7 +72,7 @@ func (s *servedCount) headers(h ResponseHead) ResponseAction {
 		s.x.response = &failedResponse{x: s.x, model: s.model, answer: s.answerFailed}
 		return s.x.response.headers(h)
 	case h.End:
-		return s.x.client.reply(replyWith(errNotUnderstood()))
+		return s.x.client.reply(s.x.replyWith(errNotUnderstood()))
 	case s.reduced:
 		return s.x.client.hold(200, contentTypeJSON)
 	default:
@@ -92,7 +92,7 @@ func (s *servedCount) body(chunk []byte, end bool) ResponseAction {
 	case s.count.Whole():
 		return s.x.client.fail(s.unknown(), CutServer) // llama.cpp has a /tokenize for texts, which counts nothing
 	default:
-		return s.x.client.fail(replyWith(errNotUnderstood()), CutServer)
+		return s.x.client.fail(s.x.replyWith(errNotUnderstood()), CutServer)
 	}
 }
 
@@ -100,14 +100,14 @@ func (s *servedCount) trailers() ResponseAction {
 	if s.x.client.state == outletClosed {
 		return ResponseAction{Pass: true}
 	}
-	return s.x.client.fail(replyWith(errNotUnderstood()), CutServer)
+	return s.x.client.fail(s.x.replyWith(errNotUnderstood()), CutServer)
 }
 
 func (s *servedCount) silent(limit int64) ResponseAction {
 	if s.x.client.state == outletClosed {
 		return ResponseAction{}
 	}
-	return s.x.client.fail(replyWith(errStalled(limit)), CutStall)
+	return s.x.client.fail(s.x.replyWith(errStalled(limit)), CutStall)
 }
 
 // answerFailed returns the reply to a server's error. Many servers cannot count tokens, or have another path for it.
@@ -115,12 +115,12 @@ func (s *servedCount) answerFailed(failed *backend.Error) *Reply {
 	if (failed.Status == 404 || failed.Status == 405) && failed.Code != contract.CodeModelNotFound {
 		return s.unknown()
 	}
-	out, _ := refused(failed, s.model, s.param)
-	return replyWith(out)
+	out, _ := s.x.refused(failed, s.model, s.param)
+	return s.x.replyWith(out)
 }
 
 func (s *servedCount) unknown() *Reply {
-	return replyWith(&openai.Error{
+	return s.x.replyWith(&openai.Error{
 		Status: 404, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
 		Message: "This model's servers have no " + s.path + " that answers this request.",
 	})

@@ -13,9 +13,9 @@ func (e *Exchange) NeedsHead() bool { return e.Reserves() || e.unread != nil }
 
 // refusesKey returns the client's answer if a server that got a request as it was refuses the pool's own key, and
 // otherwise nil. With the server's 401, clients would take their own key for wrong.
-func refusesKey(m *Model, h *ResponseHead) *Reply {
+func (e *Exchange) refusesKey(m *Model, h *ResponseHead) *Reply {
 	if m == nil || h.Local || h.Status != 401 && h.Status != 403 || !isGatewaysFault(h.Status, m) {
 		return nil
 	}
-	return replyWith(serverError(&backend.Error{Status: h.Status}, m))
+	return e.replyWith(serverError(&backend.Error{Status: h.Status}, m))
 }

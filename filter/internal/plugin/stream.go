@@ -60,7 +60,7 @@ func (s *stream) send(r *exchange.Reply) {
 	if r.RetryAfter != "" {
 		headers = append(headers, [2]string{"retry-after", r.RetryAfter})
 	}
-	for _, h := range r.Limits {
+	for _, h := range r.Headers {
 		headers = append(headers, [2]string{h.Name, h.Value})
 	}
 	if r.Upgrade != "" {

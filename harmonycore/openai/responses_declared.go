@@ -104,13 +104,10 @@ func (r *ResponsesRequest) readAdditionalTools(at string, f *itemFields) *Error 
 	return err
 }
 
-// readSearchCall reads a call of tool_search. OpenAI's own searches have no id. They say nothing to the model.
+// readSearchCall reads a call of tool_search.
 func (r *ResponsesRequest) readSearchCall(at string, f *itemFields) (item InputItem, err *Error) {
-	if !f.callID.given() {
-		return item, nil
-	}
 	item = InputItem{Kind: ItemCall, Name: typeToolSearch, Arguments: "{}"}
-	if err = f.readCallID(at, &item); err != nil {
+	if err = f.readSearchID(at, &item); err != nil {
 		return item, err
 	}
 	if f.arguments.given() {
@@ -123,14 +120,22 @@ func (r *ResponsesRequest) readSearchCall(at string, f *itemFields) (item InputI
 	return item, err
 }
 
+// readSearchID reads the id that connects a search with its output. A search that a server has run has none: its output
+// follows it.
+func (f *itemFields) readSearchID(at string, item *InputItem) *Error {
+	if f.callID.given() {
+		return f.readCallID(at, item)
+	}
+	item.CallID = typeToolSearch
+	return nil
+}
+
 // readSearchOutput reads the tools that a search has found. They are declared from here on. The model sees a result
-// too, if the search was its own.
+// too, if the call is in the input.
 func (r *ResponsesRequest) readSearchOutput(at string, f *itemFields) (item InputItem, err *Error) {
 	r.LaterTools = true // also if it has none: its call may be out of sight
-	if f.callID.given() {
-		if err = f.readCallID(at, &item); err != nil {
-			return item, err
-		}
+	if err = f.readSearchID(at, &item); err != nil {
+		return item, err
 	}
 	n, before := 0, len(r.Input)
 	if r.declared.searches[item.CallID] {

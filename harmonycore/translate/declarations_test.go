@@ -92,7 +92,11 @@ func TestDeclarations(t *testing.T) {
 		{"deferred later", ``, additional(searchTool) + userSays + additional(deferredF), ``,
 			"developer: { functions=functions[ tool_search() ]}\n" + asked, "tool_search/search"},
 		{"the search was OpenAI's", ``, userSays + strings.ReplaceAll(searchCall+found(functionF), `"c"`, `null`), ``,
-			asked + "developer: { functions=functions[ f ]}\n", "f"},
+			asked + called + "1 tool was found. It can be called from now on.\ndeveloper: { functions=functions[ f ]}\n", "f"},
+		{"two searches of a server", ``, userSays + strings.ReplaceAll(searchCall+found(functionF)+searchCall+found(``),
+			`"c"`, `null`), ``,
+			asked + called + "1 tool was found. It can be called from now on.\ndeveloper: { functions=functions[ f ]}\n" +
+				called + "No tools were found.\n", "f"},
 		{"the call is gone", ``, found(functionF) + userSays, ``, "developer: { functions=functions[ f ]}\n" + asked, "f"},
 		{"a built-in tool", ``, userSays + additional(`{"type":"builtin","name":"python"}`), ``, asked, "python/custom"},
 	} {

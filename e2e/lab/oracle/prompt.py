@@ -512,14 +512,14 @@ def responses(body):
                 text = "failed\n" + text
             out.append(result(names.take(item.get("call_id") or item["id"]), text))
         elif kind == "tool_search_call":
-            names[item["call_id"]] = "tool_search"
+            names[item.get("call_id")] = "tool_search"  # a server's search has none
             out.append(call("tool_search", packed(item["arguments"])))
         elif kind in DECLARING:
             if kind == "tool_search_output" and item.get("call_id") in names:
                 n = len(declared_tools(item["tools"]))
                 text = {0: "No tools were found.", 1: "1 tool was found. It can be called from now on."}.get(
                     n, f"{n} tools were found. They can be called from now on.")
-                out.append(result(names.take(item["call_id"]), text))
+                out.append(result(names.take(item.get("call_id")), text))
             tools, about = declared.descriptions(found_in(item))
             if tools:
                 out.append(developer("", tools, "", about))

@@ -120,7 +120,7 @@ func (a *modelRequest) decideStored(answered bool) (action RequestAction, decide
 		return e.refuse(needs.NotHostedHere()), true
 	}
 	state := needs.State || answered && (needs.Store || a.relayed(&needs))
-	if state && service.Stores || hosted && service.HostedTools {
+	if state && service.Stores || (hosted || needs.Deferred) && service.HostedTools {
 		return e.toService(), true
 	}
 	return RequestAction{}, false

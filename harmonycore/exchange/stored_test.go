@@ -127,6 +127,10 @@ func TestServiceRequests(t *testing.T) {
 			"service", "unsupported_parameter",
 		},
 		{`"store":false,"tools":[{"type":"function","name":"f"}]`, "model", "model", "model", "model", "model", "model"},
+		{`"store":false,"tools":[{"type":"function","name":"f","defer_loading":true}]`, "model", "model", "service", "model",
+			"service", "model"},
+		{`"store":false,"tools":[{"type":"function","name":"f","defer_loading":true},` +
+			`{"type":"tool_search","execution":"client"}]`, "model", "model", "model", "model", "model", "model"},
 		{
 			`"store":false,"background":true`, "unsupported_parameter", "unsupported_parameter", "service", "service",
 			"unsupported_parameter", "service",

@@ -17,6 +17,9 @@ type Needs struct {
 	// HostedTool is the place of the type of the first tool that the model is not shown, such as tools[2].type. HostedKind
 	// is that type. Both are empty if there is none.
 	HostedTool, HostedKind string
+	// Deferred reports whether there are tools that a search has to find, and no search of the client's. It is false if
+	// there is a hosted tool, which may be a search.
+	Deferred bool
 }
 
 // ResponsesNeeds reads what a request needs and nothing else. It ignores values of a wrong type, which the decoder
@@ -98,42 +101,65 @@ func (n *Needs) readTools(v value) *Error {
 	if v.kind != rawjson.Array {
 		return nil
 	}
-	return v.elements("tools", func(_ int, at string, v value) *Error {
+	deferred, searches := false, false
+	err := v.elements("tools", func(_ int, at string, v value) *Error {
 		if n.HostedTool != "" {
 			return nil
 		}
-		kind, execution, err := v.toolType(at)
-		if kind != "" && !ShownTool(kind, execution) {
-			n.HostedTool, n.HostedKind = join(at, "type"), kind
+		h, err := v.toolHead(at)
+		if h.kind != "" && !ShownTool(h.kind, h.execution) {
+			n.HostedTool, n.HostedKind = join(at, "type"), h.kind
 		}
-		return err
+		searches = searches || h.kind == typeToolSearch
+		if deferred = deferred || h.deferred; deferred || h.tools.kind != rawjson.Array {
+			return err
+		}
+		return h.tools.elements(at, func(_ int, at string, v value) *Error {
+			h, err := v.toolHead(at)
+			deferred = deferred || h.deferred
+			return err
+		})
 	})
+	n.Deferred = deferred && !searches && n.HostedTool == ""
+	return err
 }
 
-// toolType returns a tool's members "type" and "execution", each empty if it is not there.
-func (v value) toolType(at string) (kind, execution string, err *Error) {
+// toolHead holds what says who runs a tool, and when it is shown: each member is empty if it is not there. Tools are
+// those of a namespace.
+type toolHead struct {
+	kind, execution string
+	deferred        bool
+	tools           value
+}
+
+func (v value) toolHead(at string) (h toolHead, err *Error) {
 	if v.kind != rawjson.Object {
-		return "", "", nil
+		return h, nil
 	}
 	err = v.members(at, func(key []byte, v value) *Error {
-		if v.kind != rawjson.String {
-			return nil
-		}
 		switch rawjson.View(key) {
 		case "type":
-			kind = rawjson.Unescape(v.raw)
+			if v.kind == rawjson.String {
+				h.kind = rawjson.Unescape(v.raw)
+			}
 		case "execution":
-			execution = rawjson.Unescape(v.raw)
+			if v.kind == rawjson.String {
+				h.execution = rawjson.Unescape(v.raw)
+			}
+		case "defer_loading":
+			h.deferred = v.isTrue()
+		case "tools":
+			h.tools = v
 		}
 		return nil
 	})
-	return kind, execution, err
+	return h, err
 }
 
 // typeOf returns an object's member "type", or empty if there is none.
-func (v value) typeOf(at string) (kind string, err *Error) {
-	kind, _, err = v.toolType(at)
-	return kind, err
+func (v value) typeOf(at string) (string, *Error) {
+	h, err := v.toolHead(at)
+	return h.kind, err
 }
 
 // NotHostedHere returns the error for a tool that the model is not shown and that the gateway cannot run.

@@ -37,6 +37,14 @@ func TestResponsesNeeds(t *testing.T) {
 			`"tools":[]},{"type":"builtin","name":"browser"}]`, kept},
 		{`"tools":[{"type":"function"},{"type":"mcp"},{"type":"web_search"}]`,
 			Needs{Store: true, HostedTool: "tools[1].type", HostedKind: "mcp"}},
+		{`"tools":[{"type":"function","name":"f","defer_loading":true}]`, Needs{Store: true, Deferred: true}},
+		{`"tools":[{"type":"function"},{"type":"namespace","tools":[7,{"type":"custom","defer_loading":true}]}]`,
+			Needs{Store: true, Deferred: true}},
+		{`"tools":[{"type":"function","defer_loading":1},{"type":"custom","defer_loading":false},` +
+			`{"type":"namespace","tools":7}]`, kept},
+		{`"tools":[{"type":"custom","defer_loading":true},{"type":"tool_search","execution":"client"}]`, kept},
+		{`"tools":[{"type":"custom","defer_loading":true},{"type":"tool_search"}]`,
+			Needs{Store: true, HostedTool: "tools[1].type", HostedKind: "tool_search"}},
 		{`"tools":[7,{},{"type":1},{"type":""},{"name":"a","type":"unheard_of"}]`,
 			Needs{Store: true, HostedTool: "tools[4].type", HostedKind: "unheard_of"}},
 	} {

@@ -13,6 +13,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
+// patchResult is what the model reads of listPatch's success, and where it goes on.
+const patchResult = "<|start|>functions.apply_patch to=assistant<|channel|>commentary<|message|>Exit code: 0\n" +
+	"Wall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\nA new.txt\nM list.txt\n" +
+	engines.GenerationPrompt
+
 // codexBeforeEngine lets Codex run two commands and a patch before a real engine, on both hosts. The scripted model
 // reads in the last message of its prompt what to say: first in the user's, then in the outputs of the commands.
 func codexBeforeEngine(t *testing.T, backend string, flags ...string) {
@@ -24,25 +29,37 @@ func codexBeforeEngine(t *testing.T, backend string, flags ...string) {
 		}
 		return text
 	}
-	hands := functionHands{}
+	hands := functionHands{patches: true}
+	// What follows the last message in the next prompt: the call of the patch, and this result. The script goes on as many
+	// tokens later.
+	patched := hands.patch(listPatch) + strings.Repeat(engines.Padding, len(engines.Spell(patchResult))) + saying(done)
 	for _, host := range clientHosts {
 		t.Run(host, func(t *testing.T) {
 			up, url := lab.StartUp(t, append([]string{"--host", host, "--model", lab.Model, "--backend", backend}, flags...)...)
 			c := newCodex(t, url, lab.Model)
 			for name, script := range map[string]string{
-				"one": hands.command("echo two >note.txt; cat two"), "two": saying(done),
+				"one": hands.command("echo two >note.txt; cat two"), "two": patched,
 			} {
 				if err := os.WriteFile(filepath.Join(c.folder, name), []byte(says(script)), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			shown := c.exec(t, says(hands.command("cat one")))
-			if len(shown) != 3 || !slices.Equal(shown[2:], []string{"agent_message: " + done}) ||
-				!strings.HasPrefix(shown[0], "command_execution: ") || !strings.HasPrefix(shown[1], "command_execution: ") {
-				t.Errorf("Codex shows %q", shown)
+			if err := os.WriteFile(filepath.Join(c.folder, "list.txt"), []byte("one\ntwo\n"), 0o600); err != nil {
+				t.Fatal(err)
 			}
-			if note, err := os.ReadFile(filepath.Join(c.folder, "note.txt")); err != nil || string(note) != "two\n" {
-				t.Errorf("the note is %q, %v", note, err)
+			turn := c.run(t, says(hands.command("cat one")))
+			var kinds []string
+			for _, item := range turn.items {
+				kinds = append(kinds, item.Type)
+			}
+			wanted := []string{"command_execution", "command_execution", "file_change", "agent_message"}
+			if wrong := turn.ended(done); wrong != "" || !slices.Equal(kinds, wanted) {
+				t.Errorf("%s; Codex shows %q, want %q\n%s", wrong, kinds, wanted, turn.said)
+			}
+			cell := codexCell{codex: c}
+			if wrong := either(cell.file("note.txt", "two\n"), cell.file("list.txt", "one\nTWO\n"),
+				cell.file("new.txt", "new\n")); wrong != "" {
+				t.Error(wrong)
 			}
 			stopUp(t, host, up)
 		})

@@ -36,11 +36,11 @@ func Letters() map[string]string { return puppet().Letters }
 // GenerationPrompt is the end of a rendered conversation, after the text of its last message.
 const GenerationPrompt = "<|end|><|start|>assistant"
 
-// padding is one token wherever it stands. It merges with no token that ends a script.
-const padding = " x"
+// Padding is one token wherever it stands. It merges with no token that ends a script.
+const Padding = " x"
 
 // Prompt returns a prompt that the puppet answers with the script. The script ends with a token that ends an answer,
-// such as <|return|>. After any other token the puppet writes the padding, and then repeats all of it. after is the end
+// such as <|return|>. After any other token the puppet writes [Padding], and then repeats all of it. after is the end
 // of the prompt.
 func Prompt(script []uint32, after string) ([]uint32, error) {
 	t := o200k.Tokenizer()
@@ -51,7 +51,7 @@ func Prompt(script []uint32, after string) ([]uint32, error) {
 			len(script), len(end), Distance())
 	}
 	prompt := append([]uint32(nil), script...)
-	prompt = t.AppendEncode(prompt, strings.Repeat(padding, pad))
+	prompt = t.AppendEncode(prompt, strings.Repeat(Padding, pad))
 	return append(prompt, end...), nil
 }
 
@@ -73,7 +73,7 @@ func Text(script, after string) (string, error) {
 	}
 	end := t.AppendEncodeSpecial(nil, after)
 	text := strings.NewReplacer(letters...).Replace(script) +
-		strings.Repeat(padding, len(want)-len(ids)-len(end))
+		strings.Repeat(Padding, len(want)-len(ids)-len(end))
 
 	// Beside a letter, text may be split into other tokens than beside a control token.
 	got := t.AppendEncode(nil, text)

@@ -39,7 +39,7 @@ func TestPrompt(t *testing.T) {
 		t.Errorf("the prompt is %d tokens: %v", len(got), got)
 	}
 	for _, id := range got[len(script) : len(got)-3] {
-		if id != Spell(padding)[0] {
+		if id != Spell(Padding)[0] {
 			t.Fatalf("the padding has id %d", id)
 		}
 	}

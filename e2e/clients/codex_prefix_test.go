@@ -21,6 +21,9 @@ const (
 	compactQuestion = 4
 )
 
+// wholeDay is how many prompts a day has at least.
+const wholeDay = 40
+
 // dayTag is the text by which the server knows the prompts of a name's session.
 func dayTag(n int) string { return fmt.Sprintf("Day %d:", n) }
 
@@ -30,7 +33,11 @@ func dayActs(n *codexName, commands int) (acts []act) {
 		begins := fmt.Sprintf("TAG question %d", q)
 		for i := 1; i <= commands; i++ {
 			ends := fmt.Sprintf("TAG done %d-%d", q, i)
-			acts = append(acts, after(begins, n.hands.command("echo "+ends)))
+			command := n.hands.command("echo " + ends)
+			acts = append(acts, after(begins, command))
+			if q != clockQuestion { // the MCP server has started again, and is not needed: the model goes on
+				acts = append(acts, act{seen: begins, after: "mcp__time\n</tools>", says: command})
+			}
 			begins = ends
 		}
 		switch q {
@@ -42,10 +49,6 @@ func dayActs(n *codexName, commands int) (acts []act) {
 			acts, begins = append(acts, after(begins, n.hands.patch(listPatch))), "Success"
 		}
 		acts = append(acts, act{after: begins, says: saying(fmt.Sprintf("Answer %d.", q))})
-		if q != clockQuestion { // the MCP server has started again, and is not needed
-			acts = append(acts, act{seen: fmt.Sprintf("TAG question %d", q), after: "mcp__time\n</tools>",
-				says: n.hands.command(fmt.Sprintf("echo TAG done %d-%d", q, commands))})
-		}
 	}
 	return append(acts, summaries...)
 }
@@ -53,7 +56,8 @@ func dayActs(n *codexName, commands int) (acts []act) {
 // TestCodexKept lets Codex work for a day under each name, and compares each prompt with the next: what the server can
 // have in its cache. Without HARMONY_CODEX it is a short day under one name. -update writes the page's table.
 func TestCodexKept(t *testing.T) {
-	names, commands := codexNames, 8
+	besideAnother(t)
+	names, commands := codexNames, 9
 	if !wholeCodexTable() {
 		names, commands = []*codexName{nameTitled("gpt-oss-120b, no catalog")}, 1
 	}
@@ -75,10 +79,13 @@ func TestCodexKept(t *testing.T) {
 			kept.times[lostCompaction] > 2 || kept.times[lostTools] > 2*questions {
 			t.Errorf("%s: %+v", name.title, kept)
 		}
+		if wholeCodexTable() && kept.prompts < wholeDay {
+			t.Errorf("%s: %d prompts, want %d", name.title, kept.prompts, wholeDay)
+		}
 		table += kept.row(name.title)
 	}
 	if *lab.Update && wholeCodexTable() {
-		lab.ComparePageTable(t, "docs/codex.md", codexCommand, "kept", table)
+		compareCodexTable(t, "kept", table)
 	}
 }
 
@@ -95,7 +102,9 @@ func (c *codexCell) day(t *testing.T) (requests []sim.Request) {
 		if q > 1 {
 			args = append(args, "resume", "--last")
 		}
+		done := takeCore()
 		turn := c.codex.run(t, append(args, fmt.Sprintf("%s question %d", c.tag, q))...)
+		done()
 		if wrong := turn.ended(fmt.Sprintf("Answer %d.", q)); wrong != "" {
 			t.Errorf("%s, question %d: %s\n%s", c.name.title, q, wrong, turn.said)
 		}

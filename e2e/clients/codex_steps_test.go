@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
@@ -87,6 +88,16 @@ var codexSteps = []*codexStep{
 	}, func(t *testing.T, c *codexCell) string {
 		c.put(t, "picture.png", picture())
 		return c.ask(t, "-i", "picture.png", "--")
+	}},
+	{"a picture that is refused", oneAnswer, func(t *testing.T, c *codexCell) string {
+		c.put(t, "picture.png", picture())
+		c.name.configure(t, c.codex, c.room.gateway(t, strings.TrimSuffix(codexRoomConfig, droppedPictures)))
+		turn := c.codex.run(t, "-i", "picture.png", "--", c.task())
+		c.log(t, turn)
+		if !strings.Contains(turn.failed, `"code":"unsupported_parameter"`) || c.room.asked(c.tag) > 0 {
+			return "the turn does not say why it fails: " + either(turn.failed, turn.last())
+		}
+		return ""
 	}},
 	{overloadedStep, oneAnswer, func(t *testing.T, c *codexCell) string {
 		wrong := c.ask(t)

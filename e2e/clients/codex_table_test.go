@@ -32,8 +32,9 @@ type codexCell struct {
 // codexRoom is a gateway with a store, and what stands before it.
 type codexRoom struct {
 	*codexFront
-	server *sim.Server
-	url    string
+	server         *sim.Server
+	url            string
+	host, upstream string // where the gateway runs, and what it takes for its server
 }
 
 // codexRoomConfig is the configuration of the gateway.
@@ -44,17 +45,26 @@ models:
   - name: ` + lab.Model + `
     aliases: [gpt-5.5, gpt-6.2-sol, codex-auto-review]
     servers: [vllm=%s]
-    unsupported_content: drop
-`
+` + droppedPictures
+
+const droppedPictures = "    unsupported_content: drop\n"
 
 func startCodexRoom(t *testing.T, host string, script func() *sim.Script) *codexRoom {
 	t.Helper()
-	front, server, serverURL := startCodexFront(t, script)
-	config := lab.WriteConfig(t, fmt.Sprintf(codexRoomConfig, filepath.Join(t.TempDir(), "responses.db"),
-		lab.FreeAddress(t), serverURL))
+	front, server, upstream := startCodexFront(t, script)
+	room := &codexRoom{codexFront: front, server: server, host: host, upstream: upstream}
+	room.url = room.gateway(t, codexRoomConfig)
+	return room
+}
+
+// gateway starts a gateway in the room.
+func (r *codexRoom) gateway(t *testing.T, config string) (url string) {
+	t.Helper()
+	file := lab.WriteConfig(t, fmt.Sprintf(config, filepath.Join(t.TempDir(), "responses.db"), lab.FreeAddress(t),
+		r.upstream))
 	keys := []string{contract.SealKeysVariable + "=" + lab.SealKey}
-	_, url := lab.StartUpWith(t, keys, "--host", host, "--config", config)
-	return &codexRoom{front, server, url}
+	_, url = lab.StartUpWith(t, keys, "--host", r.host, "--config", file)
+	return url
 }
 
 // tagPattern finds the tag of a cell in a prompt.
@@ -122,6 +132,7 @@ func (c *codexCell) log(t *testing.T, turn codexTurn) { t.Logf("%s\n%s", turn.to
 // takes one name for each step, of those under which the page says that it works, on one host. With it, everything is
 // tried, and -update writes the page.
 func TestCodexTable(t *testing.T) {
+	besideAnother(t)
 	page := readCodexPage(t)
 	seen := newCodexResults()
 	t.Run("hosts", func(t *testing.T) {
@@ -148,6 +159,13 @@ func TestCodexTable(t *testing.T) {
 	page.compare(t, seen)
 }
 
+// besideAnother lets a test of the whole page run beside the other one: a quiet server takes minutes and no processor.
+func besideAnother(t *testing.T) {
+	if wholeCodexTable() {
+		t.Parallel()
+	}
+}
+
 // codexCells are all cells of the table that a name has.
 func codexCells() (all []*codexCell) {
 	for n, name := range codexNames {
@@ -163,12 +181,17 @@ func codexCells() (all []*codexCell) {
 // busyCores has a place for each Codex that works at once. One that waits for a quiet server needs none.
 var busyCores = make(chan struct{}, 2)
 
+// takeCore waits for a place, and returns what gives it back.
+func takeCore() func() {
+	busyCores <- struct{}{}
+	return func() { <-busyCores }
+}
+
 // play lets Codex do the step at a gateway, and returns what is wrong with what the user sees.
 func (c codexCell) play(t *testing.T, room *codexRoom) string {
 	c.room, c.url = room, room.url
 	if c.step.title != quietStep {
-		busyCores <- struct{}{}
-		defer func() { <-busyCores }()
+		defer takeCore()()
 	}
 	c.codex = newCodex(t, c.url, c.name.model)
 	c.codex.limit = time.Minute + 2*quietTime()

@@ -110,9 +110,15 @@ func (g *Gate) Content(text []byte, tokens int) {
 	}
 	g.Choice.Content(text, tokens)
 	if found {
+		if c, ok := g.Choice.(stopTeller); ok {
+			c.stoppedAt(g.stops.Found())
+		}
 		g.end(Stop)
 	}
 }
+
+// stopTeller is a [Choice] that tells its client which stop sequence has ended the text.
+type stopTeller interface{ stoppedAt(sequence string) }
 
 // Close implements [harmony.Sink].
 func (g *Gate) Close(end harmony.End) {

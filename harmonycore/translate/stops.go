@@ -12,6 +12,8 @@ type Stops struct {
 	// buffer holds the bytes that Add returned last, of which there are shown, and then the bytes held back.
 	buffer []byte
 	shown  int
+	// found is the sequence that ended the text.
+	found string
 }
 
 type stopSequence struct {
@@ -67,14 +69,13 @@ func (s *Stops) Add(text []byte) (show []byte, found bool) {
 	s.buffer = append(s.buffer[:copy(s.buffer, s.buffer[s.shown:])], text...)
 	s.shown = 0
 	for i := len(s.buffer) - len(text); i < len(s.buffer); i++ {
-		longest := 0
 		for j := range s.sequences {
-			if q := &s.sequences[j]; q.step(s.buffer[i]) {
-				longest = max(longest, len(q.text))
+			if q := &s.sequences[j]; q.step(s.buffer[i]) && len(q.text) > len(s.found) {
+				s.found = q.text
 			}
 		}
-		if longest > 0 {
-			return s.buffer[:max(i+1-longest, 0)], true
+		if s.found != "" {
+			return s.buffer[:max(i+1-len(s.found), 0)], true
 		}
 	}
 	held := 0
@@ -84,6 +85,9 @@ func (s *Stops) Add(text []byte) (show []byte, found bool) {
 	s.shown = len(s.buffer) - held
 	return s.buffer[:s.shown], false
 }
+
+// Found returns the sequence that has ended the text, or an empty string.
+func (s *Stops) Found() string { return s.found }
 
 // Flush returns the text that was held back, at the end of a text. The next text starts afresh.
 func (s *Stops) Flush() []byte {

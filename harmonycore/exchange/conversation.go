@@ -73,7 +73,7 @@ func (c conversation) read(a *modelRequest, read reader, h Host) (*translate.Req
 		r.ByChannelsAlone()
 	}
 	c.begins(a.model, r, h)
-	c.maxTokens = cmp.Or(r.Sampling.MaxTokens, a.context)
+	c.maxTokens, c.context = cmp.Or(r.Sampling.MaxTokens, a.context), a.context
 	return r, nil
 }
 

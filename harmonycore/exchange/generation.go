@@ -48,6 +48,10 @@ type generation struct {
 	promptTokens int
 	// maxTokens is the greatest number of tokens that the server was asked for in each choice.
 	maxTokens int
+	// boundByWindow reports whether maxTokens is what the model's context had left, and context is the length of that,
+	// where only the servers know how much of it the prompt takes.
+	boundByWindow bool
+	context       int
 	// hiddenStops are the client's own stop tokens, which are not part of the answer.
 	hiddenStops []uint32
 	effort      harmony.Effort
@@ -210,7 +214,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	}
 	maxTokens := r.Sampling.MaxTokens
 	if maxTokens == 0 || maxTokens > room {
-		maxTokens = room
+		maxTokens, g.boundByWindow = room, true
 	}
 	var budget *int
 	if model.ThinkingTokenBudget && model.Kind.Facts().ThinkingBudget {

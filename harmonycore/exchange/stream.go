@@ -196,7 +196,7 @@ func (g *generation) complete(end bool) ResponseAction {
 	g.answer.Finish(translate.Usage{
 		PromptTokens: g.promptTokens, CachedTokens: g.usage.Cached, CachedKnown: g.usage.HasCached,
 		CompletionTokens: g.usage.Completion, ReasoningEstimated: g.kind.Facts().EstimatesTokens(),
-		ReasoningTokens: g.usage.Reasoning, ReasoningKnown: g.usage.HasReasoning,
+		ReasoningTokens: g.usage.Reasoning, ReasoningKnown: g.usage.HasReasoning, WindowFull: g.windowFull(),
 	}, g.x.now()/1000)
 	g.finished()
 	if g.endedEarly && !end {
@@ -204,6 +204,11 @@ func (g *generation) complete(end bool) ResponseAction {
 	}
 	g.state = over
 	return g.x.client.close(g.deliver())
+}
+
+// windowFull reports whether an answer that the servers ended at its limit has filled the model's context.
+func (g *generation) windowFull() bool {
+	return !g.endedEarly && (g.boundByWindow || g.context > 0 && g.promptTokens+g.usage.Completion >= g.context)
 }
 
 // fail ends the answer with an error. The error is a status while the client has nothing, and otherwise an event in the

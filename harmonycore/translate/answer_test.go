@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/anthropic"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -102,6 +103,9 @@ func read(api func(*openai.Body, *contract.Model, Env) (*Request, *openai.Error)
 
 func answerTo(t *testing.T, api API, options string) Answer {
 	t.Helper()
+	if api == MessagesAPI {
+		return messagesTo(t, options != "", anthropic.ThinkingShown, Sealing{})
+	}
 	var r *Request
 	var err *openai.Error
 	if api == ChatAPI {
@@ -138,7 +142,7 @@ func encode(t *testing.T, v any) string {
 // TestTakingOftenChangesNothing checks that the bytes do not depend on how often they are taken, and that each part has
 // whole events.
 func TestTakingOftenChangesNothing(t *testing.T) {
-	for _, api := range []API{ChatAPI, ResponsesAPI} {
+	for _, api := range []API{ChatAPI, ResponsesAPI, MessagesAPI} {
 		for _, c := range answerCases {
 			whole := play(answerTo(t, api, `"stream":true,`), c, never)
 			for seed := range uint64(5) {
@@ -152,7 +156,7 @@ func TestTakingOftenChangesNothing(t *testing.T) {
 }
 
 func TestNothingBeforeTheEndOfAWholeAnswer(t *testing.T) {
-	for _, api := range []API{ChatAPI, ResponsesAPI} {
+	for _, api := range []API{ChatAPI, ResponsesAPI, MessagesAPI} {
 		a := answerTo(t, api, "")
 		a.Begin()
 		a.Choices()[0].Open(harmony.Header{Channel: harmony.Final})
@@ -162,7 +166,7 @@ func TestNothingBeforeTheEndOfAWholeAnswer(t *testing.T) {
 		}
 		a.Fail(&openai.Error{Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerError})
 		e, ok := decode(t, string(a.Take(nil)))["error"].(map[string]any)
-		if !ok || e["code"] != "server_error" {
+		if !ok || e["code"] != "server_error" && e["type"] != "api_error" {
 			t.Errorf("api %d: %v", api, e)
 		}
 		a.Choices()[0].End(Stop)
@@ -220,5 +224,6 @@ func FuzzAnswer(f *testing.F) {
 		}
 		checkChat(t, c)
 		checkResponses(t, c)
+		checkParity(t, c)
 	})
 }

@@ -21,6 +21,6 @@ func (r *Request) EmptyAnswer(byChannels bool, now int64) (body []byte, contentT
 	for _, c := range a.Choices() {
 		c.End(Length)
 	}
-	a.Finish(Usage{}, now)
+	a.Finish(Usage{WindowFull: true}, now)
 	return a.Take(nil), a.ContentType()
 }

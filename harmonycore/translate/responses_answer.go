@@ -237,7 +237,7 @@ func (a *responsesAnswer) closeItem(status string) {
 	}
 	a.item.Status = status
 	if len(a.item.Sealed) > 0 {
-		a.item.Sealed = a.sealReasoning()
+		a.item.Sealed = a.trail.seal(&a.env, a.response.Model, a.plain, a.beforeCall)
 	}
 	if a.stream {
 		a.out = a.events.AppendItemClosed(a.out, a.index, &a.item)

@@ -55,25 +55,26 @@ func (t *Trail) closed(reasoning bool) {
 	t.ids, t.skipping = t.ids[:0], false
 }
 
-// sealReasoning returns the open item's reasoning as an encrypted_content in JSON: as the ids with which the model has
-// written it, and those of the header of the call that comes next, or as its text if the ids do not say just that.
-func (a *responsesAnswer) sealReasoning() []byte {
-	s := &a.env.Sealing
-	if a.trail != nil && len(a.trail.reasoning) > 0 {
-		w := writing{t: a.env.Tokenizer}
-		ids := w.started(a.trail.reasoning)
+// seal returns reasoning with this text as an encrypted_content in JSON: as the ids with which the model has written it,
+// and those of the header of the call that comes next if beforeCall is set, or as its text if the ids do not say just
+// that.
+func (t *Trail) seal(env *Env, model string, text []byte, beforeCall bool) []byte {
+	s := &env.Sealing
+	if t != nil && len(t.reasoning) > 0 {
+		w := writing{t: env.Tokenizer}
+		ids := w.started(t.reasoning)
 		want := []harmony.Message{{Role: harmony.Assistant, Channel: harmony.Some(harmony.Analysis),
-			Content: harmony.Text(rawjson.View(a.plain))}}
+			Content: harmony.Text(rawjson.View(text))}}
 		if read := w.read(ids, want); len(read) == 1 {
 			packed := appendPacked(nil, uint32(len(ids)))
 			packed = appendAllPacked(packed, ids)
-			if a.beforeCall {
-				packed = appendAllPacked(packed, a.trail.ids)
+			if beforeCall {
+				packed = appendAllPacked(packed, t.ids)
 			}
-			return s.sealAs(seal.Message, packed, a.response.Model, a.env.Now)
+			return s.sealAs(seal.Message, packed, model, env.Now)
 		}
 	}
-	return s.seal(a.plain, a.response.Model, a.env.Now)
+	return s.seal(text, model, env.Now)
 }
 
 func appendAllPacked(dst []byte, ids []uint32) []byte {
@@ -110,7 +111,7 @@ type openedReasoning struct {
 	ids, header []uint32
 }
 
-// openReasoning reads what [responsesAnswer.sealReasoning] has sealed as ids. It reports whether it could.
+// openReasoning reads what [Trail.seal] has sealed as ids. It reports whether it could.
 func (r *Request) openReasoning(packed []byte) (o *openedReasoning, ok bool) {
 	o = &openedReasoning{}
 	if r.env.Tokenizer == nil {

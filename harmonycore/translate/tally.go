@@ -20,6 +20,9 @@ type Tally struct {
 	// IncompleteBuiltIns is the number of incomplete calls of built-in tools that were dropped. Built-in tools are the
 	// model's own tools that the request does not offer.
 	IncompleteBuiltIns int
+	// AfterCalls is the number of messages that were left out because they came after a call, where the API allows nothing
+	// but calls there.
+	AfterCalls int
 }
 
 // ChannelKind is a channel as [Tally] counts it.
@@ -76,6 +79,7 @@ func (t *Tally) add(o *Tally) {
 	t.UnfitArguments += o.UnfitArguments
 	t.NoFinal += o.NoFinal
 	t.IncompleteBuiltIns += o.IncompleteBuiltIns
+	t.AfterCalls += o.AfterCalls
 	for i := range t.Messages {
 		t.Messages[i] += o.Messages[i]
 	}

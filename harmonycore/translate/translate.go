@@ -156,6 +156,9 @@ type Usage struct {
 	// ReasoningTokens is the server's count of the reasoning, if ReasoningKnown reports that it sent one.
 	ReasoningTokens int
 	ReasoningKnown  bool
+	// WindowFull reports whether an answer that ended at its limit has filled the model's context. Otherwise the limit was
+	// lower.
+	WindowFull bool
 }
 
 // Finish is the reason why the model stopped.
@@ -211,6 +214,8 @@ type Answer interface {
 // NewAnswer returns a new answer to r.
 func (r *Request) NewAnswer() Answer {
 	switch {
+	case r.API == MessagesAPI:
+		return newMessagesAnswer(r)
 	case r.API == ResponsesAPI:
 		return newResponsesAnswer(r)
 	case r.transcript != nil:

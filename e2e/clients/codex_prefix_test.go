@@ -85,7 +85,7 @@ func TestCodexKept(t *testing.T) {
 		table += kept.row(name.title)
 	}
 	if *lab.Update && wholeCodexTable() {
-		compareCodexTable(t, "kept", table)
+		codexTable().compareTable(t, "kept", table)
 	}
 }
 

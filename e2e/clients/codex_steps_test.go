@@ -29,6 +29,7 @@ type codexStep struct {
 const (
 	overloadedStep = "an overloaded server"
 	quietStep      = "a quiet prefill"
+	cutStep        = "a server that ends within an answer"
 )
 
 // done is how each step ends.

@@ -51,7 +51,7 @@ const droppedPictures = "    unsupported_content: drop\n"
 
 func startCodexRoom(t *testing.T, host string, script func() *sim.Script) *codexRoom {
 	t.Helper()
-	front, server, upstream := startCodexFront(t, script)
+	front, server, upstream := startCodexFront(t, script, stepOf)
 	room := &codexRoom{codexFront: front, server: server, host: host, upstream: upstream}
 	room.url = room.gateway(t, codexRoomConfig)
 	return room
@@ -73,14 +73,14 @@ var tagPattern = regexp.MustCompile(`Task (\d)-(\d\d):`)
 // cellTag is the text by which the server knows the prompts of a cell.
 func cellTag(n, s int) string { return fmt.Sprintf("Task %d-%02d:", n, s) }
 
-// stepOf returns the step of a prompt, and its cell's tag.
-func stepOf(prompt string) (*codexStep, string) {
+// stepOf returns the title of a prompt's step, and its cell's tag.
+func stepOf(prompt string) (title, tag string) {
 	m := tagPattern.FindStringSubmatch(prompt)
 	if m == nil {
-		return nil, ""
+		return "", ""
 	}
 	s, _ := strconv.Atoi(m[2])
-	return codexSteps[s], m[0]
+	return codexSteps[s].title, m[0]
 }
 
 // codexScript is what the model says in all cells.
@@ -133,8 +133,7 @@ func (c *codexCell) log(t *testing.T, turn codexTurn) { t.Logf("%s\n%s", turn.to
 // tried, and -update writes the page.
 func TestCodexTable(t *testing.T) {
 	besideAnother(t)
-	page := readCodexPage(t)
-	seen := newCodexResults()
+	page := codexTable().read(t)
 	t.Run("hosts", func(t *testing.T) {
 		for h, host := range clientHosts {
 			t.Run(host, func(t *testing.T) {
@@ -142,21 +141,21 @@ func TestCodexTable(t *testing.T) {
 				room := startCodexRoom(t, host, codexScript)
 				t.Run("cells", func(t *testing.T) {
 					for _, c := range codexCells() {
-						if !wholeCodexTable() && !page.chosen(c, h) {
+						if !page.chosen(c.n, c.s, h) {
 							continue
 						}
 						t.Run(c.name.title+"/"+c.step.title, func(t *testing.T) {
 							t.Parallel()
 							wrong := c.play(t, room)
 							t.Log("wrong: " + wrong)
-							seen.note(c, h, wrong)
+							page.note(c.n, c.s, h, wrong)
 						})
 					}
 				})
 			})
 		}
 	})
-	page.compare(t, seen)
+	page.compare(t)
 }
 
 // besideAnother lets a test of the whole page run beside the other one: a quiet server takes minutes and no processor.
@@ -165,6 +164,22 @@ func besideAnother(t *testing.T) {
 		t.Parallel()
 	}
 }
+
+// codexTable is the table of the page.
+func codexTable() *stepTable {
+	table := &stepTable{page: "docs/codex.md", command: codexCommand, whole: wholeCodexTable(),
+		has: func(n, s int) bool { return codexSteps[s].acts(codexNames[n]) != nil }}
+	for _, name := range codexNames {
+		table.names = append(table.names, name.title)
+	}
+	for _, step := range codexSteps {
+		table.steps = append(table.steps, step.title)
+	}
+	return table
+}
+
+// codexCommand writes the page's tables.
+const codexCommand = "make test-codex ARGS=-update"
 
 // codexCells are all cells of the table that a name has.
 func codexCells() (all []*codexCell) {

@@ -44,6 +44,7 @@ var (
 	text    = object{"type": "string"}
 	weather = strictFunction("weather", "city", city)
 	note    = strictFunction("note", "text", text)
+	loose   = object{"type": "function", "function": object{"name": "note", "parameters": only("text", text)}}
 	code    = object{"type": "custom", "custom": object{"name": "code", "format": object{"type": "grammar",
 		"grammar": object{"syntax": "regex", "definition": "[0-9]{2}-[a-f]{3}"}}}}
 	edit = object{"type": "custom", "custom": object{"name": "edit", "format": object{"type": "grammar",
@@ -69,7 +70,7 @@ var forms = map[string]object{
 	"strict functions":               {"tools": []any{weather, note}},
 	"JSON with a `city`":             {"response_format": jsonSchema(only("city", city))},
 	"JSON with a `text`":             {"response_format": jsonSchema(only("text", text))},
-	"the custom tool `edit`, or not": {"tools": []any{edit, note}},
+	"the custom tool `edit`, or not": {"tools": []any{edit, loose}},
 	"`guided_choice`":                {"guided_choice": []string{"yes", "no"}},
 	"`guided_regex`":                 {"guided_regex": "[0-9]{2}-[a-f]{3}"},
 }
@@ -123,8 +124,8 @@ var heldCases = []heldCase{
 		"^call `edit` `\\*\\*\\* Begin⏎\\*\\*\\* File: a⏎\\+x⏎\\*\\*\\* End⏎`$"},
 	{"the custom tool `edit`, or not", toEdit + "*** Begin\n*** File: a\n+x<|end|>y\n*** End<|call|>",
 		"`<|end|>` in a line of a patch", "^call `edit` `\\*\\*\\* Begin⏎\\*\\*\\* File: a⏎\\+xy⏎\\*\\*\\* End`$"},
-	{"the custom tool `edit`, or not", toEdit + "*** Begin\n*** File: a\n*** Ende\n<|call|>", "`Ende` for `End`",
-		"^call `edit` `\\*\\*\\* Begin⏎\\*\\*\\* File: a⏎(.*⏎)*\\*\\*\\* End⏎?`$"},
+	{"the custom tool `edit`, or not", toEdit + "*** Begin\n*** Files: a\n+x\n*** End\n<|call|>", "`Files` for `File`",
+		"^call `edit` `\\*\\*\\* Begin⏎(\\*\\*\\* File: .+⏎([-+ ].*⏎)*)+\\*\\*\\* End⏎?`$"},
 	{"the custom tool `edit`, or not", toFinal + "Hello.<|return|>", "an answer", "^`Hello.`$"},
 	{"the custom tool `edit`, or not", toNote + `{"text":1}<|call|>`, "`{\"text\":1}` to `note`",
 		"^call `note` `{\"text\":1}`$"},

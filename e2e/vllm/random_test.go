@@ -4,6 +4,7 @@ package vllm
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"strings"
@@ -12,11 +13,15 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/e2e/engines"
 	"github.com/harmonyedge/harmonyedge/harmonycore/lark"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/internal/ebnf"
 )
 
-// TestRandomPatches has a model that says anything, held to the EBNF of a grammar of patches: at this temperature all
-// allowed tokens are about as likely. What it writes is a patch, or the beginning of one where the limit cut it.
+// randomPatches are the models that TestRandomPatches asks.
+const randomPatches = 40
+
+// TestRandomPatches has models that say anything, held to the EBNF of a grammar of patches. What they write is a patch,
+// or the beginning of one where the limit cut it.
 func TestRandomPatches(t *testing.T) {
 	url := servers.Shared(t, wideFlags...).URL
 	content, err := os.ReadFile("../../harmonycore/lark/testdata/patch.txt")
@@ -36,17 +41,14 @@ func TestRandomPatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prompt, err := engines.Prompt(engines.Spell("Hello.<|return|>"), engines.GenerationPrompt)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	whole := 0
-	for seed := range 40 {
+	for seed := range randomPatches {
+		prompt := randomPrompt(t, uint64(seed))
 		running.Go(func() {
 			status, body := post(t, url+"/v1/completions", object{"model": engines.VLLMModel, "prompt": prompt,
-				"max_tokens": 400, "temperature": 100, "seed": seed, "stop_token_ids": []int{200002, 200012},
+				"max_tokens": 160, "temperature": 0, "stop_token_ids": []int{200002, 200012},
 				"structured_outputs": object{"structural_tag": string(tag)}})
 			var answer struct {
 				Choices []struct {
@@ -77,7 +79,26 @@ func TestRandomPatches(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if t.Logf("%d of 40 patches are whole", whole); whole < 5 {
+	if t.Logf("%d of %d patches are whole", whole, randomPatches); whole < randomPatches/4 {
 		t.Errorf("only %d patches are whole", whole)
 	}
+}
+
+// randomPrompt returns a prompt after which the puppet wants to say any tokens, among them many that patches have, so
+// that they end. Where the grammar blocks a token, the puppet takes the next best, which is any as well.
+func randomPrompt(t *testing.T, seed uint64) []uint32 {
+	t.Helper()
+	chance := rand.New(rand.NewPCG(seed, 0))
+	words := []string{"\n", "\n", "\n", "\n", "***", "***", " End", " Patch", "+", "-", "@@"}
+	script := make([]uint32, engines.Distance()-16)
+	for i := range script {
+		if script[i] = chance.Uint32N(tokenizer.EndOfText); chance.IntN(2) == 0 {
+			script[i] = engines.Spell(words[chance.IntN(len(words))])[0]
+		}
+	}
+	prompt, err := engines.Prompt(script, engines.GenerationPrompt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prompt
 }

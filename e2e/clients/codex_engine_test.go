@@ -3,6 +3,8 @@
 package clients
 
 import (
+	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,9 +20,13 @@ const patchResult = "<|start|>functions.apply_patch to=assistant<|channel|>comme
 	"Wall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\nA new.txt\nM list.txt\n" +
 	engines.GenerationPrompt
 
+// chatter is what the model would write after its patch, where a grammar stops it.
+const chatter = "That should do.\n"
+
 // codexBeforeEngine lets Codex run two commands and a patch before a real engine, on both hosts. The scripted model
-// reads in the last message of its prompt what to say: first in the user's, then in the outputs of the commands.
-func codexBeforeEngine(t *testing.T, backend string, flags ...string) {
+// reads in the last message of its prompt what to say: first in the user's, then in the outputs of the commands. held
+// reports whether the engine is held to Codex's grammar of patches.
+func codexBeforeEngine(t *testing.T, backend string, held bool, flags ...string) {
 	says := func(script string) string {
 		t.Helper()
 		text, err := engines.Text(script, engines.GenerationPrompt)
@@ -32,7 +38,11 @@ func codexBeforeEngine(t *testing.T, backend string, flags ...string) {
 	hands := functionHands{patches: true}
 	// What follows the last message in the next prompt: the call of the patch, and this result. The script goes on as many
 	// tokens later.
-	patched := hands.patch(listPatch) + strings.Repeat(engines.Padding, len(engines.Spell(patchResult))) + saying(done)
+	patch, more := hands.patch(listPatch), len(engines.Spell(hands.patch(listPatch)+patchResult))
+	if held {
+		patch = hands.patch(listPatch + chatter)
+	}
+	patched := patch + strings.Repeat(engines.Padding, more-len(engines.Spell(patch))) + saying(done)
 	for _, host := range clientHosts {
 		t.Run(host, func(t *testing.T) {
 			up, url := lab.StartUp(t, append([]string{"--host", host, "--model", lab.Model, "--backend", backend}, flags...)...)
@@ -61,7 +71,31 @@ func codexBeforeEngine(t *testing.T, backend string, flags ...string) {
 				cell.file("new.txt", "new\n")); wrong != "" {
 				t.Error(wrong)
 			}
+			if got := c.inputs(t); !slices.Equal(got, []string{listPatch}) {
+				t.Errorf("the patches are %q, want %q", got, listPatch)
+			}
 			stopUp(t, host, up)
 		})
 	}
+}
+
+// inputs returns the inputs of custom tools that Codex has kept of its sessions.
+func (c *codex) inputs(t *testing.T) (all []string) {
+	t.Helper()
+	if err := filepath.WalkDir(filepath.Join(c.home, "sessions"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for line := range strings.Lines(string(text)) {
+			var kept struct{ Payload struct{ Type, Input string } }
+			if json.Unmarshal([]byte(line), &kept) == nil && kept.Payload.Type == "custom_tool_call" {
+				all = append(all, kept.Payload.Input)
+			}
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

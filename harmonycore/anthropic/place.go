@@ -37,6 +37,17 @@ func (p place) at(i int) place {
 	return p
 }
 
+// part returns the place of a part: an element of the content at p, or of the member of it that p is.
+func (p place) part(i int) place {
+	if p.name == "" {
+		return p.at(i)
+	}
+	return p.element(i)
+}
+
+// element returns the place of an element of the array at p.
+func (p place) element(i int) place { return p.in(strconv.Itoa(i)) }
+
 // in returns the place of a member of the value at p.
 func (p place) in(name string) place {
 	if p.name != "" {
@@ -83,6 +94,18 @@ func wrongType(p place, want string) *openai.Error {
 
 func invalid(p place, message string) *openai.Error {
 	return badRequest(contract.CodeInvalidValue, p, message)
+}
+
+// unsupported returns the error for what the API allows and the gateway does not do.
+func unsupported(p place, message string) *openai.Error {
+	return badRequest(contract.CodeUnsupportedParameter, p, message)
+}
+
+// tooMany refuses more messages and blocks than [openai.MaxEntries]. Claude Code compacts a conversation if the message
+// begins so.
+func tooMany(p place) *openai.Error {
+	return badRequest(contract.CodeContextLengthExceeded, p, "prompt is too long: more than "+
+		strconv.Itoa(openai.MaxEntries)+" messages and content blocks, which no context has room for")
 }
 
 // requireText refuses a value that is no string. A missing one is refused too.

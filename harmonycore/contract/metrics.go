@@ -61,7 +61,7 @@ const (
 	NoFinalTotal
 	// UnfitArgumentsTotal counts calls whose arguments do not fit the declared schema.
 	UnfitArgumentsTotal
-	// UnknownItemsTotal counts items of Responses inputs that were ignored, by kind.
+	// UnknownItemsTotal counts items of requests that were ignored, by kind.
 	UnknownItemsTotal
 	// HalfBuiltInsTotal counts calls of the model's own tools that were cut before they were complete.
 	HalfBuiltInsTotal

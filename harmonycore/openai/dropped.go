@@ -8,9 +8,9 @@ type Dropped struct {
 	First *Error
 }
 
-// omissionNote returns the note that replaces a part of this type. It lets the model know that there was something it
+// OmissionNote returns the note that replaces a part of this type. It lets the model know that there was something it
 // has not seen. It is empty for unknown types.
-func omissionNote(kind string) string {
+func OmissionNote(kind string) string {
 	switch kind {
 	case mediaImage, "input_image":
 		return "[image omitted: this model reads text only]"

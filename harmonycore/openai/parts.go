@@ -92,7 +92,7 @@ func (v value) readPart(at string, allowed partSet, d *Dropped) (string, *Error)
 		err := from.borrow(join(at, p.field), &out)
 		return out, err
 	}
-	note := omissionNote(kind)
+	note := OmissionNote(kind)
 	if note == "" {
 		return "", notOneOf(at, kind, allowed.String())
 	}

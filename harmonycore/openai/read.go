@@ -258,25 +258,5 @@ func (v value) compact() string {
 	if v.kind == rawjson.String {
 		return `"` + string(v.raw) + `"`
 	}
-	return string(appendCompact(make([]byte, 0, len(v.raw)), v.raw))
-}
-
-// appendCompact never writes beyond what it has read, so out may share raw's memory.
-func appendCompact(out, raw []byte) []byte {
-	quoted := false
-	for i := 0; i < len(raw); i++ {
-		c := raw[i]
-		switch {
-		case quoted && c == '\\' && i+1 < len(raw):
-			out = append(out, c)
-			i++
-			c = raw[i]
-		case c == '"':
-			quoted = !quoted
-		case !quoted && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
-			continue
-		}
-		out = append(out, c)
-	}
-	return out
+	return string(rawjson.AppendCompact(make([]byte, 0, len(v.raw)), v.raw))
 }

@@ -136,7 +136,7 @@ func (f *apiToolFields) result(at string) ([]string, *Error) {
 func (v value) textOrJSON(param string) (text string, err *Error) {
 	switch v.kind {
 	case rawjson.Object, rawjson.Array:
-		return rawjson.Keep(appendCompact(v.raw[:0], v.raw)), nil
+		return rawjson.Keep(rawjson.AppendCompact(v.raw[:0], v.raw)), nil
 	case rawjson.String:
 		err = v.borrow(param, &text)
 		return text, err

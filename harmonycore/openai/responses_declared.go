@@ -53,7 +53,7 @@ func (r *toolReader) readToolSearch(at string, f *toolFields) *Error {
 func SearchArguments(dst, arguments []byte) []byte {
 	if rawjson.Validate(arguments, rawjson.MaxDepth) == nil {
 		if from := rawjson.Space(arguments, 0); from < len(arguments) && arguments[from] == '{' {
-			return appendCompact(dst, arguments)
+			return rawjson.AppendCompact(dst, arguments)
 		}
 	}
 	return rawjson.AppendString(dst, rawjson.View(arguments))
@@ -257,16 +257,13 @@ func (t *Tool) same(o *Tool) bool {
 		t.NamespaceDescription == o.NamespaceDescription && string(t.Parameters) == string(o.Parameters)
 }
 
-// Settle decides which tools the model is shown, in a request that was not read by a decoder of this package.
-func (r *ResponsesRequest) Settle() *Error { return r.settleTools() }
-
 // settleTools decides which tools the model is shown, when all have been read. Of tools of one name in front the last
 // one is. Deferred tools are not shown if there is a search that could find them, unless the choice names them.
 func (r *ResponsesRequest) settleTools() *Error {
 	leading := r.declared.leading
 	own := len(r.Tools)
 	all := append(r.Tools[:own:own], leading...)
-	searches := hasSearch(all)
+	searches := r.searched || hasSearch(all)
 	for i := range r.Declared {
 		searches = searches || hasSearch(r.Declared[i].Tools)
 	}
@@ -284,11 +281,20 @@ func (r *ResponsesRequest) settleTools() *Error {
 			}
 		}
 	}
-	r.OwnTools = len(leading) == 0 && len(all) == own
+	r.OwnTools = len(leading) == 0 && (len(all) == own || r.searched && len(all) == own-countDeferred(r.Tools))
 	r.declared = declaredNames{}
 	var err *Error
 	r.Tools, err = r.Choice.filter(all, r.Declared)
 	return err
+}
+
+func countDeferred(tools []Tool) (n int) {
+	for i := range tools {
+		if tools[i].Deferred {
+			n++
+		}
+	}
+	return n
 }
 
 func hasSearch(tools []Tool) bool {

@@ -11,6 +11,12 @@ const (
 	IgnoredCompaction
 	// IgnoredReasoning is reasoning that only its maker can read, and that has no text.
 	IgnoredReasoning
+	// IgnoredBilling is a line of a system prompt that says who pays.
+	IgnoredBilling
+	// IgnoredSignature is a seal of another service beside the text of reasoning, which the model gets.
+	IgnoredSignature
+	// IgnoredMember is a member of the body that the gateway does not know.
+	IgnoredMember
 	// IgnoredKinds is the number of kinds.
 	IgnoredKinds
 )
@@ -24,6 +30,12 @@ func (k IgnoredKind) String() string {
 		return "compaction"
 	case IgnoredReasoning:
 		return "reasoning"
+	case IgnoredBilling:
+		return "billing"
+	case IgnoredSignature:
+		return "signature"
+	case IgnoredMember:
+		return "member"
 	default:
 		return ""
 	}

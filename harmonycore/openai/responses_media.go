@@ -13,9 +13,11 @@ type Media struct {
 	members []mediaMember
 }
 
+// mediaMember is a member whose value is a string. before stands in front of the string.
 type mediaMember struct {
-	name string
-	v    value
+	name   string
+	v      value
+	before string
 }
 
 // AppendJSON appends the part in Chat's form.
@@ -27,7 +29,7 @@ func (m *Media) AppendJSON(dst []byte) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(append(append(dst, '"'), m.members[i].name...), `":"`...)
-		dst = append(append(dst, m.members[i].v.raw...), '"')
+		dst = append(append(append(dst, m.members[i].before...), m.members[i].v.raw...), '"')
 	}
 	return append(dst, "}}"...)
 }
@@ -36,7 +38,7 @@ func (m *Media) AppendJSON(dst []byte) []byte {
 func (m *Media) Size() int {
 	size := 64
 	for i := range m.members {
-		size += len(m.members[i].v.raw) + 32
+		size += len(m.members[i].before) + len(m.members[i].v.raw) + 32
 	}
 	return size
 }
@@ -155,7 +157,7 @@ func (m *Media) readURL(at string, v value) *Error {
 	if len(source.raw) == 0 {
 		return Invalid(param, "Invalid '"+param+"': empty string. Expected a URL.")
 	}
-	m.members = append(m.members, mediaMember{"url", source})
+	m.members = append(m.members, mediaMember{name: "url", v: source})
 	if m.kind != mediaImage {
 		return nil
 	}
@@ -236,7 +238,7 @@ func (m *Media) readFile(at string, v value) *Error {
 	case !data.given() && !id.given():
 		return missing(join(at, "file_data"))
 	}
-	for _, member := range [...]mediaMember{{"file_data", data}, {"filename", name}, {"file_id", id}} {
+	for _, member := range [...]mediaMember{{name: "file_data", v: data}, {name: "filename", v: name}, {name: "file_id", v: id}} {
 		if err := m.add(at, member.name, member.v); err != nil {
 			return err
 		}
@@ -249,6 +251,6 @@ func (m *Media) add(at, name string, v value) *Error {
 	if !v.given() {
 		return nil
 	}
-	m.members = append(m.members, mediaMember{name, v})
+	m.members = append(m.members, mediaMember{name: name, v: v})
 	return v.requireText(join(at, name))
 }

@@ -61,8 +61,10 @@ type ResponsesRequest struct {
 	ServerForm RawMember
 	// keepsMedia reports whether Input keeps media.
 	keepsMedia bool
-	guided     guided
-	memory     ToolMemory
+	// searched reports whether deferred tools can be found by something else than a tool_search.
+	searched bool
+	guided   guided
+	memory   ToolMemory
 	// toolBytes is the length of all tools, in bytes of JSON. declared is what is known of them while the input is read.
 	toolBytes int
 	declared  declaredNames

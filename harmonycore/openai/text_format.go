@@ -105,15 +105,19 @@ func (t *TextFormat) readSchema(param string, f *formatFields) *Error {
 		t.StrictAt = at
 	}
 	at = join(param, "schema")
-	switch {
-	case !f.schema.given():
+	if !f.schema.given() {
 		return missing(at)
-	case f.schema.kind != rawjson.Object:
-		return wrongType(at, "an object", f.schema)
 	}
-	if err := rawjson.Validate(f.schema.raw, MaxSchemaDepth); err != nil {
+	return t.setSchema(at, f.schema)
+}
+
+func (t *TextFormat) setSchema(at string, schema value) *Error {
+	if schema.kind != rawjson.Object {
+		return wrongType(at, "an object", schema)
+	}
+	if err := rawjson.Validate(schema.raw, MaxSchemaDepth); err != nil {
 		return syntaxError(at, "Invalid '"+at+"': ", err)
 	}
-	t.Schema = f.schema.compact()
+	t.Schema = schema.compact()
 	return nil
 }

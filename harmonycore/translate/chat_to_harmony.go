@@ -188,7 +188,9 @@ func (b *builder) chatMessage(m *openai.ChatMessage, i int) *openai.Error {
 			b.call(calledTool{shown: c.Name}, c.Arguments, c.Custom)
 		}
 	case openai.RoleTool:
-		return b.result(m.ToolCallID, m.Content, "messages["+strconv.Itoa(i)+"].tool_call_id")
+		if !b.result(m.ToolCallID, m.Content) {
+			return noCall("messages[" + strconv.Itoa(i) + "].tool_call_id")
+		}
 	default:
 		b.addInstructions(strings.Join(m.Content, ""))
 	}

@@ -143,16 +143,16 @@ func (b *builder) call(tool calledTool, arguments string, custom bool) {
 	b.messages = append(b.messages, m)
 }
 
-// result adds the result of a call with this id. A function returns one thing, so all parts become one text. param
-// names the place of id, for the error if there is no such call.
-func (b *builder) result(id string, parts []string, param string) *openai.Error {
+// result adds the result of a call with this id. A function returns one thing, so all parts become one text. result
+// reports whether there is such a call.
+func (b *builder) result(id string, parts []string) bool {
 	call := b.calls.answer(id, b.made)
 	if call == nil {
-		return noCall(param)
+		return false
 	}
 	b.turns = b.turns.addResult(call.message)
 	b.addResult(call.calledTool, parts)
-	return nil
+	return true
 }
 
 // noCall returns the error for a result at param that has no call.

@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"strings"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/anthropic"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -9,13 +11,16 @@ import (
 // Messages reads a body of Anthropic's Messages API for a model. It turns the request into one to Responses, from which
 // the conversation is made. So the prompt is that of the same conversation by Responses.
 func Messages(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
-	read, err := readMessages(body, &env)
-	if err != nil {
+	t := messagesRequest{in: openai.NewItemsRequest(body.Model, false), recalled: env.recallTools(body, MessagesAPI)}
+	if err := t.read(body, m, &env); err != nil {
 		return nil, err
 	}
-	r := newItemsRequest(MessagesAPI, &read.in, m, env)
-	read.answer(r)
-	if err := r.converse(&read.in, m, nil); err != nil {
+	if t.in.Dropped.First != nil && m.UnsupportedContent != contract.ContentDrop {
+		return nil, t.in.Dropped.First
+	}
+	r := newItemsRequest(MessagesAPI, t.in, m, env)
+	t.answer(r)
+	if err := r.converse(t.in, m, t.recalled, t.tools); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -23,54 +28,156 @@ func Messages(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.
 
 // MessagesChat is [Messages] for a model whose servers take conversations, as [ResponsesChat] is.
 func MessagesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
-	read, err := readMessages(body, &env)
-	if err != nil {
+	size := body.Size()
+	t := messagesRequest{in: openai.NewItemsRequest(body.Model, true)}
+	if err := t.read(body, m, &env); err != nil {
 		return nil, err
 	}
-	r := newItemsRequest(MessagesAPI, &read.in, m, env)
-	r.unphased, r.effortWord = true, read.in.Effort
-	read.answer(r)
-	if err := r.speak(&read.in, m, body.Size()); err != nil {
+	r := newItemsRequest(MessagesAPI, t.in, m, env)
+	r.unphased, r.effortWord = true, t.in.Effort
+	t.answer(r)
+	if err := r.speak(t.in, m, size); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// messagesRequest is a request to Messages, and the one to Responses that it is turned into.
+// messagesRequest turns a request to Messages into one to Responses.
 type messagesRequest struct {
 	*anthropic.Request
-	in openai.ResponsesRequest
+	in       *openai.ResponsesRequest
+	recalled *toolRecall
+	// tools are the request's own, and byName their places.
+	tools  []openai.Tool
+	byName map[string]int
+	// toolBytes is the length of all tools that the request has, in bytes of JSON. declaredBytes is the length of those
+	// that are declared in the messages, each as often as it is.
+	toolBytes, declaredBytes int
+	// open reports whether text of the newest message may join the last item. spoken is the first item of the
+	// assistant's whose text is not known to lead to a call.
+	open   bool
+	spoken int
 }
 
 // answer sets what only the answer depends on. Reasoning is sealed in every answer: without an earlier turn's the model
 // would not know what it has thought.
 func (t *messagesRequest) answer(r *Request) {
-	r.thinking, r.sealed = t.Thinking, true
+	r.Stop, r.sealed, r.thinking = t.Stop, true, t.Thinking
 }
 
-func readMessages(body *openai.Body, env *Env) (*messagesRequest, *openai.Error) {
-	read, err := anthropic.DecodeRequest(body)
-	if err == nil && !env.Counting {
-		err = read.RequireMaxTokens()
+func (t *messagesRequest) read(body *openai.Body, m *contract.Model, env *Env) (err *openai.Error) {
+	if t.Request, err = anthropic.DecodeRequest(body); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, err
+	if !env.Counting {
+		if err = t.RequireMaxTokens(); err != nil {
+			return err
+		}
 	}
-	t := &messagesRequest{Request: read, in: openai.ResponsesRequest{Model: read.Model, Stream: read.Stream}}
-	t.in.Sampling.MaxTokens = read.MaxTokens
-	if err := read.EachBlock(t.add); err != nil {
-		return nil, err
+	if err = t.readTools(); err != nil {
+		return err
 	}
-	if err := t.in.Settle(); err != nil {
-		return nil, err
+	in := t.in
+	in.Stream, in.Instructions = t.Stream, strings.Join(t.System, "\n\n")
+	if in.Entries, err = t.EachBlock(t.add); err != nil {
+		return err
 	}
-	return t, nil
+	in.Effort, in.EffortAt, in.Updated = t.effort(m), t.EffortAt, t.EffortChanged
+	in.Ignored[openai.IgnoredUnknown] += t.Ignored.Unknown
+	in.Ignored[openai.IgnoredBilling] += t.Ignored.Billing
+	in.Ignored[openai.IgnoredMember] += t.Ignored.Members
+	return t.settings()
 }
 
-// add adds a block to the items.
-func (t *messagesRequest) add(b *anthropic.Block) *openai.Error {
-	t.in.Input = append(t.in.Input, openai.InputItem{
-		Kind: openai.ItemMessage, Index: b.Message, Block: b.Index, Role: b.Role, Content: []string{b.Text},
-	})
+// formatName is the name of the form of an answer, which has none in Messages.
+const formatName = "response"
+
+// settings reads what the client has set, apart from the effort.
+func (t *messagesRequest) settings() *openai.Error {
+	in := t.in
+	in.Sampling.MaxTokens, in.Sampling.ThinkingBudget = t.MaxTokens, t.Budget
+	for i := range t.Sampling {
+		if err := in.Sampling.Take(t.Sampling[i].Name, &t.Sampling[i].Value); err != nil {
+			return err
+		}
+	}
+	if t.Schema.Given() {
+		if err := in.Format.TakeSchema(formatName, t.SchemaAt, &t.Schema); err != nil {
+			return err
+		}
+	}
+	in.OneCall = t.Choice.OneCall
+	if in.OneCall {
+		in.Echo.ParallelToolCalls = "false" // for servers that take conversations
+	}
+	switch c := &t.Choice; {
+	case c.None:
+		in.Choice = openai.NoCalls()
+	case c.Required:
+		in.Choice = openai.ToolChoice{Required: true, Name: c.Name}
+	}
+	return in.Settle(anyDeferred(t.tools))
+}
+
+// effort returns the word of the effort for a model. A client that wants no thinking gets the least that the model has.
+// Words that the model's operator has not given a meaning are the next lower one.
+func (t *messagesRequest) effort(m *contract.Model) string {
+	e, word := &m.ReasoningEfforts, t.Effort
+	switch {
+	case t.ThinkingDisabled:
+		if !t.in.KeepsMedia() && effortNamed(e.None) != 0 {
+			return "none"
+		}
+		return anthropic.EffortLow
+	case word == anthropic.EffortMax && (t.in.KeepsMedia() || effortNamed(e.Max) == 0):
+		word = anthropic.EffortXHigh
+	}
+	if word == anthropic.EffortXHigh && (t.in.KeepsMedia() || effortNamed(e.XHigh) == 0) {
+		word = anthropic.EffortHigh
+	}
+	return word
+}
+
+// readTools reads the request's own tools, if they are not remembered.
+func (t *messagesRequest) readTools() *openai.Error {
+	json := t.ToolsJSON()
+	if len(json) == 0 {
+		return nil
+	}
+	t.toolBytes = len(json)
+	var known *openai.DeclaredTools
+	if t.recalled != nil {
+		known = t.recalled.Recall(json)
+	}
+	if known != nil {
+		t.tools = known.Tools
+	} else {
+		read, err := t.Tools()
+		if err != nil {
+			return err
+		}
+		t.tools = make([]openai.Tool, 0, len(read.All))
+		for i := range read.All {
+			tool := functionOf(&read.All[i])
+			tool.Deferred = tool.Deferred && read.Searched
+			t.tools = append(t.tools, tool)
+		}
+	}
+	t.in.Tools = t.tools
 	return nil
+}
+
+func functionOf(t *anthropic.Tool) openai.Tool {
+	return openai.Tool{
+		Name: t.Name, Description: t.Description, Parameters: t.Parameters, Strict: t.Strict, Deferred: t.Deferred,
+	}
+}
+
+func anyDeferred(tools []openai.Tool) bool {
+	for i := range tools {
+		if tools[i].Deferred {
+			return true
+		}
+	}
+	return false
 }

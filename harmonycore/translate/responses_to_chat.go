@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/anthropic"
 	"github.com/harmonyedge/harmonyedge/harmonycore/chatserver"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -184,7 +185,7 @@ func (s *spoken) readHistory(r *Request, builtIns []string) *openai.Error {
 			}
 		case openai.ItemCallOutput:
 			if !item.Standalone() && calls.answer(item.CallID, made) == nil {
-				return noCall(placeOf(item) + ".call_id")
+				return noCall(r.placeOfCallID(item))
 			}
 		}
 	}
@@ -194,7 +195,7 @@ func (s *spoken) readHistory(r *Request, builtIns []string) *openai.Error {
 // openReasoning puts the text of sealed reasoning into its item.
 func (s *spoken) openReasoning(r *Request, item *openai.InputItem) *openai.Error {
 	if len(item.Sealed) > 0 {
-		content, err := r.reasoningText(item, placeOf(item))
+		content, err := r.reasoningText(item)
 		if err != nil {
 			return err
 		}
@@ -207,4 +208,17 @@ func (s *spoken) openReasoning(r *Request, item *openai.InputItem) *openai.Error
 }
 
 // placeOf returns the place of an item in the request.
-func placeOf(item *openai.InputItem) string { return "input[" + strconv.Itoa(item.Index) + "]" }
+func (r *Request) placeOf(item *openai.InputItem) string {
+	if r.API == MessagesAPI {
+		return anthropic.Place(item.Index, item.Block)
+	}
+	return "input[" + strconv.Itoa(item.Index) + "]"
+}
+
+// placeOfCallID returns the place of the id by which a result names its call.
+func (r *Request) placeOfCallID(item *openai.InputItem) string {
+	if r.API == MessagesAPI {
+		return r.placeOf(item) + ".tool_use_id"
+	}
+	return r.placeOf(item) + ".call_id"
+}

@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -24,7 +23,7 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		return nil, openai.NoMessages(in.MessagesAt)
 	}
 	r := newItemsRequest(ResponsesAPI, in, m, env)
-	if err := r.converse(in, m, recalled); err != nil {
+	if err := r.converse(in, m, recalled, nil); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -58,8 +57,9 @@ func (r *Request) set(in *openai.ResponsesRequest, m *contract.Model) (err *open
 	return err
 }
 
-// converse makes the conversation.
-func (r *Request) converse(in *openai.ResponsesRequest, m *contract.Model, recalled *toolRecall) *openai.Error {
+// converse makes the conversation. own are the request's own tools, if some of them may be out of sight.
+func (r *Request) converse(in *openai.ResponsesRequest, m *contract.Model, recalled *toolRecall, own []openai.Tool,
+) *openai.Error {
 	if err := r.set(in, m); err != nil {
 		return err
 	}
@@ -82,7 +82,10 @@ func (r *Request) converse(in *openai.ResponsesRequest, m *contract.Model, recal
 	}
 	var section *harmony.ToolSection
 	if !r.messages && in.OwnTools { // a response with messages has the tools in full
-		section = recalled.section(in.Tools, in.Echo.Tools, &in.Choice)
+		if own == nil {
+			own = in.Tools
+		}
+		section = recalled.section(own, in.Echo.Tools, &in.Choice)
 	}
 	b := newBuilder(m, &r.env)
 	b.builtIns = r.builtIns
@@ -116,7 +119,7 @@ func (b *builder) items(input []openai.InputItem, first int, r *Request, declare
 		if err := b.item(input, i, r, renamed); err != nil {
 			return err
 		}
-		if isBorder(&input[i]) {
+		if isBorder(&input[i]) && (i+1 == len(input) || input[i+1].Index != input[i].Index) {
 			r.marks.add(input[i].Index, b)
 		}
 	}
@@ -166,10 +169,9 @@ func endsCalls(item *openai.InputItem) bool {
 
 func (b *builder) item(input []openai.InputItem, i int, r *Request, renamed renamedTools) *openai.Error {
 	item := &input[i]
-	at := "input[" + strconv.Itoa(item.Index) + "]"
 	switch item.Kind {
 	case openai.ItemReasoning:
-		if err := b.reasoning(item, at, r); err != nil {
+		if err := b.reasoning(item, r); err != nil {
 			return err
 		}
 	case openai.ItemCall:
@@ -185,7 +187,10 @@ func (b *builder) item(input []openai.InputItem, i int, r *Request, renamed rena
 			b.addResult(b.called(item, renamed), item.Content)
 			return nil
 		}
-		return b.result(item.CallID, item.Content, at+".call_id")
+		if !b.result(item.CallID, item.Content) {
+			return noCall(r.placeOfCallID(item))
+		}
+		return nil
 	default:
 		switch item.Role {
 		case openai.RoleUser:

@@ -195,8 +195,8 @@ func (b *builder) sealedReasoning(o *openedReasoning) {
 }
 
 // reasoningText is [Request.reasoningOf] for servers that take conversations.
-func (r *Request) reasoningText(item *openai.InputItem, at string) ([]string, *openai.Error) {
-	content, opened, err := r.reasoningOf(item, at)
+func (r *Request) reasoningText(item *openai.InputItem) ([]string, *openai.Error) {
+	content, opened, err := r.reasoningOf(item)
 	if opened != nil {
 		content = []string{rawjson.Keep(opened.text)}
 	}

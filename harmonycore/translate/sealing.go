@@ -22,8 +22,8 @@ type Sealing struct {
 }
 
 // reasoning adds an item of reasoning.
-func (b *builder) reasoning(item *openai.InputItem, at string, r *Request) *openai.Error {
-	content, opened, err := r.reasoningOf(item, at)
+func (b *builder) reasoning(item *openai.InputItem, r *Request) *openai.Error {
+	content, opened, err := r.reasoningOf(item)
 	switch {
 	case err != nil:
 		return err
@@ -40,24 +40,17 @@ func (b *builder) reasoning(item *openai.InputItem, at string, r *Request) *open
 // reasoningOf returns the text of an item of reasoning. It uses the sealed text and ignores the visible text next to
 // it, because only the sealed text is known to come from the model. Sealed text that does not open is ignored where
 // there is visible text: a client may send that alone. Without any, a text that another service has sealed is nothing
-// to the model, and one of this gateway's is an error. Reasoning that was sealed as ids is opened, and not returned as
-// content.
-func (r *Request) reasoningOf(item *openai.InputItem, at string) ([]string, *openedReasoning, *openai.Error) {
+// to the model, and one of this gateway's is an error, except in Messages. Reasoning that was sealed as ids is opened,
+// and not returned as content.
+func (r *Request) reasoningOf(item *openai.InputItem) ([]string, *openedReasoning, *openai.Error) {
 	sealing := &r.env.Sealing
 	if len(item.Sealed) == 0 || sealing.Keys == nil && len(item.Content) > 0 {
 		return item.Content, nil, nil
 	}
 	ours := seal.Ours(item.Sealed) // opening overwrites it
 	text, form, until, err := sealing.open(item.Sealed, r.Model, r.env.Now)
-	switch {
-	case err == nil:
-	case hasText(item.Content):
-		return item.Content, nil, nil
-	case !ours:
-		r.Ignored[openai.IgnoredReasoning]++
-		return nil, nil, nil
-	default:
-		return nil, nil, cannotOpen(at, err.Error())
+	if err != nil {
+		return r.unopened(item, ours, err)
 	}
 	r.marks.until(until)
 	switch form {
@@ -68,7 +61,26 @@ func (r *Request) reasoningOf(item *openai.InputItem, at string) ([]string, *ope
 			return nil, opened, nil
 		}
 	}
-	return nil, nil, cannotOpen(at, seal.ErrForeign.Error())
+	if r.API == MessagesAPI {
+		return r.unopened(item, ours, seal.ErrForeign)
+	}
+	return nil, nil, cannotOpen(r.placeOf(item), seal.ErrForeign.Error())
+}
+
+// unopened returns what is used of reasoning whose seal does not open. ours reports whether it is this gateway's. In
+// Messages no seal is an error: clients keep all of them, and would not get on (RATIONALE.md#239).
+func (r *Request) unopened(item *openai.InputItem, ours bool, why error) ([]string, *openedReasoning, *openai.Error) {
+	switch {
+	case hasText(item.Content):
+		if r.API == MessagesAPI {
+			r.Ignored[openai.IgnoredSignature]++
+		}
+		return item.Content, nil, nil
+	case !ours || r.API == MessagesAPI:
+		r.Ignored[openai.IgnoredReasoning]++
+		return nil, nil, nil
+	}
+	return nil, nil, cannotOpen(r.placeOf(item), why.Error())
 }
 
 // errNoKeys is why a gateway without keys opens nothing.

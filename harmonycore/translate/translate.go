@@ -136,7 +136,7 @@ type Request struct {
 // of it, nothing of it is counted, its messages are of no use but for the prompt, and none of its items says what
 // stands before them. No tools are declared behind its beginning, which the answer's reader must know.
 func (r *Request) Continues() bool {
-	return len(r.Turns) == 0 && !r.Ignored.Any() && r.DroppedParts == 0 && !r.messages && !r.updated && !r.laterTools
+	return r.API != MessagesAPI && len(r.Turns) == 0 && !r.Ignored.Any() && r.DroppedParts == 0 && !r.messages && !r.updated && !r.laterTools
 }
 
 // Effort returns the reasoning effort that the model is asked for.

@@ -129,3 +129,21 @@ func AppendValue(dst []byte, v *Value) []byte {
 		return append(dst, "null"...)
 	}
 }
+
+// AppendCompact appends the JSON text raw without the white space between its tokens. It never writes beyond what it
+// has read, so dst may share raw's memory.
+func AppendCompact(dst, raw []byte) []byte {
+	for i := 0; i < len(raw); {
+		end := i + 1
+		switch raw[i] {
+		case ' ', '\t', '\n', '\r':
+			i++
+			continue
+		case '"':
+			end = Skip(raw, i)
+		}
+		dst = append(dst, raw[i:end]...)
+		i = end
+	}
+	return dst
+}

@@ -77,15 +77,23 @@ func appendInput(dst, arguments []byte) []byte {
 	if arguments[at] == '{' && rawjson.Validate(arguments, rawjson.MaxDepth) == nil {
 		return append(dst, arguments[at:]...)
 	}
-	text := rawjson.View(arguments)
-	dst = rawjson.AppendString(append(dst, `{"`+UnparsedInput+`":{"raw":`...), text)
-	return append(rawjson.AppendInt(append(dst, `,"len":`...), int64(lengthOf(text))), "}}"...)
+	dst = rawjson.AppendEscaped(append(dst, UnparsedOpen...), rawjson.View(arguments))
+	return AppendUnparsedClose(dst, LengthOf(arguments))
 }
 
-// lengthOf returns the length of a text as JavaScript counts it.
-func lengthOf(text string) int {
+// UnparsedOpen is an input with [UnparsedInput] up to the text, which is escaped.
+const UnparsedOpen = `{"` + UnparsedInput + `":{"raw":"`
+
+// AppendUnparsedClose appends what comes behind the text of an input with [UnparsedInput]. length is the text's by
+// [LengthOf].
+func AppendUnparsedClose(dst []byte, length int) []byte {
+	return append(rawjson.AppendInt(append(dst, `","len":`...), int64(length)), "}}"...)
+}
+
+// LengthOf returns the length of a text as JavaScript counts it.
+func LengthOf(text []byte) int {
 	n := 0
-	for _, r := range text {
+	for _, r := range rawjson.View(text) {
 		if n++; r >= 1<<16 {
 			n++
 		}

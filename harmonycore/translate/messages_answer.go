@@ -40,6 +40,8 @@ type messagesAnswer struct {
 	// both it is not for the client. opened reports whether the block is open.
 	keeps, shows, opened bool
 	plain                []byte
+	// call is how the arguments of the open call are streamed.
+	call streamedCall
 	// hidden are the sealed texts of the reasoning that waits for what follows it.
 	hidden [][]byte
 	// beforeCall reports whether a call comes after the message that closes.
@@ -88,7 +90,7 @@ func (a *messagesAnswer) Open(h harmony.Header) {
 	case tool != nil:
 		a.block.Kind, a.block.Name = anthropic.OutputToolUse, tool.name
 		a.block.ID = a.idOfCall("toolu_" + a.env.ID + "_" + strconv.Itoa(a.tally.Calls-1))
-		a.shows, a.keeps = a.stream, !a.stream
+		a.shows, a.keeps, a.call = a.stream, !a.stream, streamedCall{}
 		a.openBlock()
 	case a.tally.Calls > 0:
 		a.tally.AfterCalls++
@@ -118,7 +120,11 @@ func (a *messagesAnswer) Content(text []byte, tokens int) {
 	if a.keeps {
 		a.plain = append(a.plain, text...)
 	}
-	if a.shows && len(text) > 0 {
+	switch {
+	case !a.shows || len(text) == 0:
+	case a.lane == callLane:
+		a.showArguments(text)
+	default:
 		a.show(text)
 	}
 }
@@ -196,6 +202,7 @@ func (a *messagesAnswer) closeMessage(goesOn bool) {
 	}
 	a.opened = false
 	if a.stream {
+		a.endArguments()
 		a.out = a.events.AppendBlockClosed(a.out)
 		return
 	}

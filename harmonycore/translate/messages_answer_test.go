@@ -356,3 +356,36 @@ func TestMessagesFull(t *testing.T) {
 		}
 	}
 }
+
+// TestMessagesStreamedArguments checks the pieces of a call's arguments, wherever the model's tokens cut them: a client
+// gets an object, unless the arguments begin one and break it off.
+func TestMessagesStreamedArguments(t *testing.T) {
+	for _, tt := range []struct{ arguments, want string }{
+		{`{"a": [1, "é"]}`, `{"a": [1, "é"]}`},
+		{"\n {}", "\n {}"},
+		{" \n", ""},
+		{`{"a`, `{"a`},
+		{" ls \"é😀\"\n", `{"__unparsedToolInput":{"raw":" ls \"é😀\"\n","len":10}}`},
+		{`[1]`, `{"__unparsedToolInput":{"raw":"[1]","len":3}}`},
+		{`"{}"`, `{"__unparsedToolInput":{"raw":"\"{}\"","len":4}}`},
+	} {
+		runes := []rune(tt.arguments)
+		for n := range len(runes) + 1 {
+			pieces := []string{string(runes[:n]), string(runes[n:])}
+			if n == 0 { // each character alone
+				pieces = strings.Split(tt.arguments, "")
+			}
+			c := answerCase{"", []msg{{"functions.run", "commentary", pieces, harmony.EndedByCall}}, Stop}
+			got := ""
+			for _, e := range parseEvents(t, play(messagesTo(t, true, anthropic.ThinkingOff, Sealing{}), c, never)) {
+				if delta, ok := e.data["delta"].(map[string]any); ok && delta["partial_json"] != nil {
+					got += delta["partial_json"].(string)
+				}
+			}
+			if got != tt.want {
+				t.Fatalf("%q: %s, want %s", pieces, got, tt.want)
+			}
+			checkMessages(t, c, anthropic.ThinkingOff, Sealing{})
+		}
+	}
+}

@@ -309,18 +309,10 @@ func (r *messagesReader) delta(e Object) error {
 	}
 	piece, _ := d[r.form.piece].(string)
 	r.text.WriteString(piece)
-	if err := isText(piece); err != nil {
-		return err
+	if piece == "" || !utf8.ValidString(piece) {
+		return errors.New("a piece that is empty or not UTF-8")
 	}
 	return hasOnly(d, "type", r.form.piece)
-}
-
-// isText looks at a text that a client is shown.
-func isText(text string) error {
-	if text == "" || !utf8.ValidString(text) || spellsControl(text) {
-		return errors.New("a text that is empty, not UTF-8, or has a control token")
-	}
-	return nil
 }
 
 func (r *messagesReader) closed(e Object) error {
@@ -419,11 +411,34 @@ func ReadMessage(body string) (Object, error) {
 		}
 		text, _ := block["text"].(string)
 		thinking, _ := block["thinking"].(string)
-		if err := isText(text + thinking); (block["type"] == "text" || thinking != "") && err != nil {
-			return nil, fmt.Errorf("block %d: %w", i, err)
+		if block["type"] == "text" && text == "" || !utf8.ValidString(text+thinking) {
+			return nil, fmt.Errorf("block %d: a text that is empty or not UTF-8", i)
 		}
 	}
 	return m, stops(m, content)
+}
+
+// checkMessages looks at an answer of Messages, or at the beginning of one that was cut off. It returns the number of
+// events and objects that it has looked at. No text may have a control token: no model of the suite spells one.
+func checkMessages(body string, isStream, cut bool) (n int, err error) {
+	var message Object
+	switch n = 1; {
+	case isStream:
+		message, n, err = ReadMessages(body, cut)
+	case !cut:
+		message, err = ReadMessage(body)
+	}
+	if err != nil || message == nil {
+		return n, err
+	}
+	for _, block := range message["content"].([]any) {
+		for member, text := range block.(Object) {
+			if spellsControl(fmt.Sprint(text)) {
+				return n, fmt.Errorf("a control token in %s: %v", member, text)
+			}
+		}
+	}
+	return n, nil
 }
 
 // ReadMessagesError reads the body of an error.

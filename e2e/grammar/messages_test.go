@@ -177,7 +177,6 @@ func TestMessagesGrammarRefuses(t *testing.T) {
 		{`"thinking":"","signature":""`, `"thinking":"x","signature":""`}, {`,"signature":""`, ``},
 		{`"type":"thinking","thinking":""`, `"type":"reasoning","thinking":""`},
 		{`"thinking_delta","thinking":"Hm"`, `"text_delta","text":"Hm"`}, {`"thinking":"Hm"`, `"thinking":""`},
-		{`"thinking":"Hm"`, `"thinking":"<|end|>"`}, {`"text":"Hi"`, `"text":"Hi<|call|>"`},
 		{`"text":"Hi"`, `"text":""`}, {`"text":"Hi"`, `"text":"Hi","citations":null`},
 		{`"signature":"s"`, `"signature":null`}, {`"type":"text","text":""`, `"type":"text","text":"x"`},
 		{`"id":"b"`, `"id":"a"`}, {`"id":"a"`, `"id":""`}, {`"name":"f"`, `"name":""`}, {`"name":"f",`, ``},
@@ -211,6 +210,15 @@ func TestMessagesGrammarRefuses(t *testing.T) {
 		refuse("an error with "+bad[1], messagesBegin+strings.Replace(messagesError, bad[0], bad[1], 1), false)
 	}
 	t.Logf("%d streams refused", refused)
+	for _, text := range []string{`"thinking":"Hm"`, `"text":"Hi"`, `"partial_json":"{\"a"`} {
+		spelled := strings.Replace(messagesGood, text, strings.TrimSuffix(text, `"`)+`<|end|>"`, 1)
+		if _, err := checkMessages(spelled, true, false); err == nil || spelled == messagesGood {
+			t.Errorf("accepted: a control token behind %s", text)
+		}
+	}
+	if n, err := checkMessages(messagesGood, true, false); n != 16 || err != nil {
+		t.Errorf("%d events, %v", n, err)
+	}
 }
 
 // TestMessageGrammarRefuses does the same for whole answers and errors.
@@ -228,8 +236,8 @@ func TestMessageGrammarRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, bad := range [][2]string{
-		{`"thinking":"Hm"`, `"thinking":"<|end|>"`}, {`,"signature":""`, ``}, {`"signature":""`, `"signature":null`},
-		{`"data":"s"`, `"data":""`}, {`"text":"Hi"`, `"text":""`}, {`"text":"Hi"`, `"text":"<|return|>"`},
+		{`,"signature":""`, ``}, {`"signature":""`, `"signature":null`},
+		{`"data":"s"`, `"data":""`}, {`"text":"Hi"`, `"text":""`},
 		{`"text":"Hi"`, `"text":"Hi","citations":[]`}, {`"id":"b"`, `"id":"a"`}, {`"input":{}`, `"input":"{}"`},
 		{`"input":{}`, `"input":null`},
 		{`{"type":"text","text":"Hi"},{"type":"tool_use","id":"a","name":"f","input":{}}`,

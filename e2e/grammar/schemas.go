@@ -302,7 +302,7 @@ func (s *Schemas) CheckStream(body string) error {
 }
 
 // Check compares what a client saw of an answer with the schemas and the grammars. It returns the number of objects
-// that it has checked. The request went to api ("chat" or "responses"; empty is no format of OpenAI's); byChannels
+// that it has checked. The request went to api ("chat", "responses" or "messages"; empty is none of these); byChannels
 // reports whether a stream of it has channel events.
 func (s *Schemas) Check(api string, byChannels bool, view string) (int, error) {
 	head, body, ok := strings.Cut(view, "\n\n")
@@ -311,16 +311,20 @@ func (s *Schemas) Check(api string, byChannels bool, view string) (int, error) {
 	}
 	status, contentType, _ := strings.Cut(head, "\n")
 	body, cut := strings.CutSuffix(body, "cut short\n")
-	isChat := api == "chat"
+	isChat, isStream := api == "chat", strings.Contains(contentType, "text/event-stream")
 	switch {
+	case api == "messages" && status >= "400":
+		return 1, ReadMessagesError(body)
+	case api == "messages":
+		return checkMessages(body, isStream, cut)
 	case status >= "400":
 		return 1, s.one(s.failure, body)
 	case api == "":
 		return 0, nil
-	case byChannels && strings.Contains(contentType, "text/event-stream"):
+	case byChannels && isStream:
 		events, err := ReadChannelEvents(body)
 		return len(events), err
-	case strings.Contains(contentType, "text/event-stream"):
+	case isStream:
 		if !isChat {
 			if _, err := ReadResponses(body, cut); err != nil {
 				return 0, err

@@ -20,7 +20,7 @@ func (m ListedModel) AppendJSON(dst []byte) []byte {
 	dst = rawjson.AppendString(dst, m.Name)
 	dst = append(dst, `,"display_name":`...)
 	dst = rawjson.AppendString(dst, m.Name)
-	dst = append(dst, `,"created_at":"`+released+`"`...)
+	dst = append(dst, `,"created_at":"`+released+`","lifecycle":"active"`...)
 	if m.ContextLength > 0 {
 		dst = append(dst, `,"max_input_tokens":`...)
 		dst = rawjson.AppendInt(dst, int64(m.ContextLength))

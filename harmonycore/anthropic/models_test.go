@@ -7,8 +7,10 @@ import (
 
 func TestAppendModels(t *testing.T) {
 	const ours = `{"type":"model","id":"a \"b\"","display_name":"a \"b\"","created_at":"2025-08-05T00:00:00Z",` +
+		`"lifecycle":"active",` +
 		`"max_input_tokens":4096}`
-	const other = `{"type":"model","id":"llama","display_name":"llama","created_at":"2025-08-05T00:00:00Z"}`
+	const other = `{"type":"model","id":"llama","display_name":"llama","created_at":"2025-08-05T00:00:00Z",` +
+		`"lifecycle":"active"}`
 	one := []ListedModel{{Name: `a "b"`, ContextLength: 4096}}
 	for _, c := range []struct {
 		name, others string

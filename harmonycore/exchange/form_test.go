@@ -11,7 +11,7 @@ import (
 func TestModelsByVersion(t *testing.T) {
 	g := testGateway(func(o *Options) { o.Models[0].Aliases = []string{"claude-oss", "claude-*"} })
 	const model = `{"type":"model","id":"gpt-oss-120b","display_name":"gpt-oss-120b",` +
-		`"created_at":"2025-08-05T00:00:00Z","max_input_tokens":4096}`
+		`"created_at":"2025-08-05T00:00:00Z","lifecycle":"active","max_input_tokens":4096}`
 	for _, tt := range []struct {
 		path   string
 		status int

@@ -51,7 +51,7 @@ type Ignored struct {
 	Billing, Unknown, Members int
 }
 
-// DecodeRequest reads a body, apart from its messages and its tools, which [Request.EachBlock] and [Request.Tools] read.
+// DecodeRequest reads a body. [Request.EachBlock] reads its messages, and [Request.Tools] its tools.
 func DecodeRequest(b *openai.Body) (*Request, *openai.Error) {
 	r := &Request{Model: b.Model, Stream: b.Streams}
 	root := b.Root()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/e2e/agents"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
@@ -348,5 +349,14 @@ func TestMessagesPromptsGrow(t *testing.T) {
 	}
 	if compared < 100 {
 		t.Errorf("%d prompts were compared", compared)
+	}
+}
+
+// TestMessagesOfAgents: a long session of a coding agent has the same ids by both.
+func TestMessagesOfAgents(t *testing.T) {
+	s := agents.New(agents.Tuning, 1)
+	messages, responses := s.Bodies(agents.Messages, "m"), s.Bodies(agents.Responses, "m")
+	for turn := 1; turn <= agents.Turns; turn += 14 {
+		checkEqual(t, messages.Turn(turn), responses.Turn(turn), messagesModel, testEnv)
 	}
 }

@@ -284,7 +284,8 @@ func newTwins(seed uint64, s Sealing) (w *twins, messages, responses string) {
 		`{"model":"m",` + responses + `"tools":[` + strings.Join(other, ",") + `],"input":[`
 }
 
-// TestMessagesLikeResponses: 300 conversations have the ids by Messages that they have by Responses.
+// TestMessagesLikeResponses: 300 conversations have the ids by Messages that they have by Responses, and servers that
+// take conversations are asked the same.
 func TestMessagesLikeResponses(t *testing.T) {
 	env := testEnv
 	env.Sealing, env.Tokenizer = sealing(t, 60), o200k.Tokenizer()
@@ -292,8 +293,12 @@ func TestMessagesLikeResponses(t *testing.T) {
 	for seed := range uint64(300) {
 		w, messages, responses := newTwins(seed, env.Sealing)
 		end := w.ends[len(w.ends)-1]
-		r := checkEqual(t, messages+strings.Join(w.messages[:end.messages], ",")+`]}`,
-			responses+strings.Join(w.input[:end.input], ",")+`]}`, messagesModel, env)
+		messages += strings.Join(w.messages[:end.messages], ",") + `]}`
+		responses += strings.Join(w.input[:end.input], ",") + `]}`
+		r := checkEqual(t, messages, responses, messagesModel, env)
+		if got, want := spokenOf(t, MessagesChat, messages, env), spokenOf(t, ResponsesChat, responses, env); got != want {
+			t.Fatalf("chat: got\n%s\nwant\n%s", got, want)
+		}
 		requests, calls = requests+1, calls+w.calls
 		if r.laterTools {
 			late++

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -420,4 +421,49 @@ func codeOf(err *openai.Error) string {
 		return ""
 	}
 	return err.Code
+}
+
+// claudeCode is a request in the shape of Claude Code 2.1.332. version is what differs between its sessions.
+func claudeCode(version string, messages string) string {
+	return `{"model":"m","max_tokens":32000,"stream":true,"system":[{"type":"text","text":"x-anthropic-billing-header: ` +
+		`cc_version=2.1.332.` + version + `; cc_entrypoint=cli;"},{"type":"text","text":"You are Claude Code."},` +
+		`{"type":"text","text":"Rules.","cache_control":{"type":"ephemeral"}}],"tools":[` + toolF + `,` + searcher + `,` +
+		deferredG + `],"thinking":{"type":"adaptive","display":"omitted"},"output_config":{"effort":"high"},` +
+		`"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]},` +
+		`"metadata":{"user_id":"{\"device_id\":\"` + version + `\",\"session_id\":\"s\"}"},"messages":[` + messages + `]}`
+}
+
+// TestMessagesOfClaudeCode: what differs between its sessions and moves from turn to turn does not reach the prompt, and
+// nothing but the billing line is counted.
+func TestMessagesOfClaudeCode(t *testing.T) {
+	const (
+		question = `{"role":"user","content":[{"type":"text","text":"<system-reminder>r</system-reminder>"},` +
+			`{"type":"text","text":"What is in a?"MARK}]},{"role":"system","content":"Environment."}`
+		called = `,{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":""},` +
+			`{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1}}]},{"role":"user","content":[` +
+			`{"type":"tool_result","tool_use_id":"toolu_1","content":"r"MARK}]}`
+		mark = `,"cache_control":{"type":"ephemeral"}`
+	)
+	var prompts [][]uint32
+	for _, body := range []string{
+		claudeCode("abc", strings.ReplaceAll(question, "MARK", mark)),
+		claudeCode("def", strings.ReplaceAll(question, "MARK", mark)),
+		claudeCode("abc", strings.ReplaceAll(question, "MARK", "")+strings.ReplaceAll(called, "MARK", mark)),
+	} {
+		r, err := readWith(Messages, body, messagesModel, testEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := (openai.Ignored{openai.IgnoredBilling: 1}); r.Ignored != want || r.effort != harmony.High ||
+			r.thinking != anthropic.ThinkingOmitted || r.Sampling.MaxTokens != 32000 {
+			t.Errorf("%+v", r)
+		}
+		prompts = append(prompts, rendered(t, &r.Conversation, harmony.DropBeforeLastFinal))
+	}
+	if !slices.Equal(prompts[0], prompts[1]) {
+		t.Error("two sessions have different prompts")
+	}
+	if !slices.Equal(prompts[2][:len(prompts[0])], prompts[0]) {
+		t.Error("the second request has another prefix")
+	}
 }

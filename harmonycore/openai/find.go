@@ -6,8 +6,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// prompted are the members of a request from which prompts are made.
-var prompted = [...]string{"messages", "input", "instructions", "tools", "functions", "response_format", "text"}
+// prompted are the members of a request from which prompts are made, in any API.
+var prompted = [...]string{
+	"messages", "input", "instructions", "system", "tools", "functions", "response_format", "text", "output_config",
+	"output_format",
+}
 
 // place is a place in a body: one level for each object and array around it.
 type place struct {

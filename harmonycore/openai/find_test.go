@@ -15,6 +15,8 @@ func TestFindText(t *testing.T) {
 		{`{"model":"m","input":"a<X>b"}`, "input"},
 		{`{"model":"m","instructions":"<X>","input":"a"}`, "instructions"},
 		{`{"model":"m","metadata":{"a":"<X>"},"user":"<X>","messages":[]}`, ""},
+		{`{"model":"m","system":[{"text":"<X>"}],"messages":[]}`, "system[0].text"},
+		{`{"model":"m","output_config":{"format":{"schema":{"<X>":1}}},"messages":[]}`, "output_config.format.schema"},
 		{`{"<X>":1,"model":"m","input":"a"}`, ""},
 		{`{"model":"m","tools":[1,[2,{"x":[]}],{"function":{"parameters":{"properties":{"a":{},"<X>":{}}}}}]}`,
 			"tools[2].function.parameters.properties"},

@@ -96,7 +96,6 @@ func enforced(t *testing.T, h *hosts.Host, gpu *sim.Server, kind string) {
 		{"flush_cache", "/flush_cache", `{}`, 404, "unknown_url"},
 		{"tokenize for another model", "/tokenize", `{"model":"other","prompt":"x"}`, 404, "model_not_found"},
 		{"Ollama's API", "/api/chat", lab.ChatBody(lab.Model, "Hi"), 404, "unknown_url"},
-		{"Anthropic's API", "/v1/messages?beta=true", lab.ChatBody(lab.Model, "Hi"), 405, "unknown_url"},
 		{"path with a slash", lab.ChatPath + "/", lab.ChatBody(lab.Model, "Hi"), 403, "raw_prompt_not_allowed"},
 		{"path in upper case", "/V1/completions", `{"model":"gpt-oss-120b","prompt":"x"}`, 403, "raw_prompt_not_allowed"},
 		{"escaped slash", "/v1%2Fcompletions", `{"model":"gpt-oss-120b","prompt":"x"}`, 403, "raw_prompt_not_allowed"},

@@ -46,6 +46,11 @@ func AppendModels(dst []byte, models []ListedModel) []byte {
 	return append(rawjson.AppendString(dst, models[len(models)-1].Name), '}')
 }
 
+// AppendInputTokens appends the answer to a request for the number of its tokens.
+func AppendInputTokens(dst []byte, n int) []byte {
+	return append(rawjson.AppendInt(append(dst, `{"input_tokens":`...), int64(n)), '}')
+}
+
 // maxOthers is how many models of another server's list are read.
 const maxOthers = 10_000
 

@@ -40,6 +40,13 @@ const UsedTokensState = "used_tokens"
 // ReservationState is the property with the name of the reservation. It is not a field of the access log.
 const ReservationState = "reservation"
 
+// ErrorsState is the property with the form of the errors that the client gets, if that is not OpenAI's. It is not a
+// field of the access log.
+const (
+	ErrorsState     = "errors"
+	ErrorsAnthropic = "anthropic"
+)
+
 // LogFields returns the names of all fields.
 func LogFields() []string {
 	return []string{

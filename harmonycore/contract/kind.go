@@ -109,38 +109,42 @@ const (
 // value read the answer.
 const conversationHeader = "x-conversation-id"
 
-// bothAPIs are the paths of servers that have both APIs themselves.
-var bothAPIs = []string{ChatPath, ResponsesPath}
+// bothAPIs are the paths of servers that have both of OpenAI's APIs themselves, and allAPIs those of servers that have
+// Anthropic's too.
+var (
+	bothAPIs = []string{ChatPath, ResponsesPath}
+	allAPIs  = []string{ChatPath, ResponsesPath, MessagesPath}
+)
 
 // kinds are all kinds of servers, the default first. Text and Chat are the last: `harmony probe` takes the first kind
 // that works, and many servers of the other kinds answer in text too.
 var kinds = [...]Kind{
-	{Name: VLLM, Path: CompletionsPath, Health: "/health", OwnAPI: bothAPIs, Capabilities: Capabilities{
+	{Name: VLLM, Path: CompletionsPath, Health: "/health", OwnAPI: allAPIs, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
 		Scheduling: true, MinTokens: true, Biases: true,
 	}, Prefill: PrefillParams},
-	{Name: VLLMGenerate, Path: InferenceGeneratePath, Health: "/health", OwnAPI: bothAPIs, Capabilities: Capabilities{
+	{Name: VLLMGenerate, Path: InferenceGeneratePath, Health: "/health", OwnAPI: allAPIs, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
 		Scheduling: true, MinTokens: true, Biases: true,
 	}, Prefill: PrefillParams},
 	{Name: VLLMLegacy, Path: CompletionsPath, Health: "/health", OwnAPI: []string{ChatPath}, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, MinTokens: true, Biases: true,
 	}},
-	{Name: SGLang, Path: GeneratePath, Health: "/ready", OwnAPI: bothAPIs, Capabilities: Capabilities{
+	{Name: SGLang, Path: GeneratePath, Health: "/ready", OwnAPI: allAPIs, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
 		Scheduling: true, MinTokens: true, Biases: true,
 	}, Prefill: PrefillBootstrap},
-	{Name: SGLangCompletions, Path: CompletionsPath, Health: "/ready", OwnAPI: bothAPIs, Capabilities: Capabilities{
+	{Name: SGLangCompletions, Path: CompletionsPath, Health: "/ready", OwnAPI: allAPIs, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, StopTokens: true, StructuralTags: true, Scheduling: true, MinTokens: true,
 		Biases: true,
 	}, Prefill: PrefillBootstrap},
 	{Name: TRTLLM, Path: CompletionsPath, Health: "/health", OwnAPI: bothAPIs, Capabilities: Capabilities{
 		ControlTokens: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true, MinTokens: true, Biases: true,
 	}},
-	{Name: LlamaCPP, Path: CompletionPath, Health: "/health", PrivateHeader: conversationHeader, OwnAPI: bothAPIs,
+	{Name: LlamaCPP, Path: CompletionPath, Health: "/health", PrivateHeader: conversationHeader, OwnAPI: allAPIs,
 		Capabilities: Capabilities{TextAnswers: true, ControlTokens: true, Choices: true, Biases: true}, SingleUse: true},
 	{Name: Ollama, Path: "/api/generate", OtherPaths: []string{OllamaChatPath}, MediaType: "application/x-ndjson",
-		Health: "/", OwnAPI: bothAPIs, Capabilities: Capabilities{TextPrompts: true, TextAnswers: true}},
+		Health: "/", OwnAPI: allAPIs, Capabilities: Capabilities{TextPrompts: true, TextAnswers: true}},
 	{Name: Text, Path: CompletionsPath, Capabilities: Capabilities{
 		TextPrompts: true, TextAnswers: true, Choices: true, MinTokens: true, Biases: true,
 	}},

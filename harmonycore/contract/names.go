@@ -60,6 +60,8 @@ const (
 	CompletionsPath   = APIPrefix + "completions"
 	ModelsPath        = APIPrefix + "models"
 	ConversationsPath = APIPrefix + "conversations"
+	MessagesPath      = APIPrefix + "messages"
+	CountTokensPath   = MessagesPath + "/count_tokens"
 	TokenizePath      = "/tokenize"
 	// ServiceReadyPath is where the responses service answers whether its store does. No route leads there.
 	ServiceReadyPath  = "/ready"
@@ -73,9 +75,6 @@ const (
 	CompletionPath        = "/completion"
 	InferenceGeneratePath = "/inference/v1/generate"
 )
-
-// MessagesPath is where servers take conversations in the form of Anthropic's API.
-const MessagesPath = "/v1/messages"
 
 // OllamaChatPath is where Ollama takes a conversation in its own form.
 const OllamaChatPath = "/api/chat"

@@ -37,7 +37,7 @@ func TestShare(t *testing.T) {
 func TestOwnAPI(t *testing.T) {
 	for i := range kinds {
 		for _, path := range kinds[i].OwnAPI {
-			if path != ChatPath && path != ResponsesPath {
+			if path != ChatPath && path != ResponsesPath && path != MessagesPath {
 				t.Errorf("%s has %s", kinds[i].Name, path)
 			}
 		}

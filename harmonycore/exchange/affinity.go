@@ -43,9 +43,13 @@ func (e *Exchange) noteSession(name, value string) {
 }
 
 // alike determines by what a request goes to the same server as others: by its session, or by the key that the client
-// gives for the servers' caches. It reports whether it goes by neither. The prompt then decides.
+// gives for the servers' caches. Claude Code names its own session, which is such a key. alike reports whether the
+// request goes by neither. The prompt then decides.
 func (e *Exchange) alike(model *Model, cacheKey []byte) (byPrompt bool) {
 	e.internal = e.internal[:0]
+	if len(cacheKey) == 0 {
+		cacheKey = []byte(e.conversation)
+	}
 	if len(cacheKey) <= maxConversation {
 		e.report.Conversation = string(cacheKey)
 	}

@@ -77,10 +77,14 @@ func (c conversation) read(a *modelRequest, read reader, h Host) (*translate.Req
 	return r, nil
 }
 
-// converse returns the body that asks the model's servers for the answer to a Responses request. It lies in the scratch
-// memory.
+// converse returns the body that asks the model's servers for the answer to a request to Responses or Messages. It lies
+// in the scratch memory.
 func (c conversation) converse(a *modelRequest, h Host) ([]byte, *openai.Error) {
-	r, failure := c.read(a, translate.ResponsesChat, h)
+	read := translate.ResponsesChat
+	if c.api == translate.MessagesAPI {
+		read = translate.MessagesChat
+	}
+	r, failure := c.read(a, read, h)
 	if failure != nil {
 		return nil, failure
 	}

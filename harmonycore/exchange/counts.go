@@ -19,13 +19,15 @@ type tokenCount struct {
 	// path is where servers are asked. ask writes what they are asked into the body of the scratch memory. param is the
 	// member of the request that the tokens are made of.
 	path, param string
+	// appendCount writes the number that the client gets of such servers' answer. If it is nil, the answer passes.
+	appendCount func(dst []byte, n int) []byte
 	ask         func(a *modelRequest, body []byte, s *Scratch, h Host) *openai.Error
 }
 
 func beginInputTokens(x *Exchange, _ string) endpoint {
 	return &tokenCount{
 		x: x, reading: reading{modelOptional: true, onlyModel: true}, ofResponses: true, count: (*modelRequest).countInput,
-		path: contract.TokenizePath, param: paramInput, ask: (*modelRequest).askInput,
+		path: contract.TokenizePath, param: paramInput, ask: (*modelRequest).askInput, appendCount: openai.AppendInputTokens,
 	}
 }
 

@@ -66,16 +66,6 @@ func errOllama() *openai.Error {
 	}
 }
 
-// errMessages is for Anthropic's API. Claude Code says of any 404 that the model may not exist, and shows the message
-// of a 405.
-func errMessages() *openai.Error {
-	return &openai.Error{
-		Status: 405, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
-		Message: "Anthropic's Messages API is not served; use " + contract.ChatPath + " or " + contract.ResponsesPath +
-			", or put a proxy such as litellm between, which translates.",
-	}
-}
-
 // errContextLength is about a prompt made from param. The length of the prompt is not known: counting stops where the
 // prompt is too long.
 func errContextLength(param string, context int) *openai.Error {
@@ -235,6 +225,8 @@ func errTooManyMessages() *openai.Error {
 func errAnswerTooLarge(api translate.API, stream bool) *openai.Error {
 	instead := "ask for a stream, for fewer choices, or for fewer 'top_logprobs'."
 	switch {
+	case api == translate.MessagesAPI:
+		instead = "ask for a stream, or for a shorter one."
 	case api == translate.ChatAPI && stream: // channel events
 		instead = "ask for a shorter one."
 	case api == translate.ResponsesAPI:

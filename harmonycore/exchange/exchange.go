@@ -38,9 +38,10 @@ type Exchange struct {
 	// unread is the model whose servers got the request as it was. Their answer passes unread. It is nil otherwise.
 	unread  *Model
 	options headerOptions
-	// form is the form of the client's errors, and requestID the proxy's name of the request where that has one for it.
-	form      errorForm
-	requestID string
+	// form is the form of the client's errors. requestID is the proxy's name of the request, and conversation the client's
+	// own name of the conversation; both are noted in Anthropic's API only.
+	form                    errorForm
+	requestID, conversation string
 	// secrets are the tag of the headers that may hold a client's key, if prefixes are remembered.
 	secrets prefixmemory.Tag
 	// sessions are the client's, by the headers that may name one. internal are the request's internal headers.
@@ -116,7 +117,7 @@ func (e *Exchange) Header(name, value string) (own bool) {
 	case contract.ServiceHeader:
 		e.options.declinesService = value == contract.ServiceDeclined
 		return true
-	case requestIDHeader, anthropic.VersionHeader:
+	case requestIDHeader, anthropic.VersionHeader, anthropic.SessionHeader:
 		e.noteForm(name, value)
 	case "authorization", "api-key", "x-api-key":
 		e.noteKey(name, value)

@@ -27,13 +27,26 @@ const (
 	maxRequestID    = 128
 )
 
-// noteForm notes a header that decides the form of the client's errors, or that they repeat.
+// errorFormOf returns the form of the errors on a path. path is without its query.
+func errorFormOf(path string) errorForm {
+	switch path = resolved(path); {
+	case isUnder(path, messagesRoots[:]):
+		return anthropicForm
+	case isUnder(path, modelsRoots[:]):
+		return formByVersion
+	}
+	return openaiForm
+}
+
+// noteForm notes a header that decides the form of the client's errors, or that counts only in Anthropic's API.
 func (e *Exchange) noteForm(name, value string) {
 	switch {
 	case e.form == openaiForm:
 	case name == anthropic.VersionHeader:
 		e.form = anthropicForm
-	case len(value) <= maxRequestID:
+	case name == anthropic.SessionHeader && len(value) <= maxConversation:
+		e.conversation = strings.Clone(value)
+	case name == requestIDHeader && len(value) <= maxRequestID:
 		e.requestID = strings.Clone(value)
 	}
 }

@@ -25,7 +25,7 @@ const (
 	over
 )
 
-// generation is the endpoint of Chat Completions and Responses. It sends a request to a model as the model's own
+// generation is the endpoint of Chat Completions, Responses and Messages. It sends a request to a model as the model's own
 // tokens, and makes the answer from the tokens that come back. Its state only moves forward:
 //
 //	awaiting ──▶ listening ──┬─────────────▶ over
@@ -167,8 +167,11 @@ func (g *generation) send(a *modelRequest, h Host) RequestAction {
 
 // requestReader returns what reads a request of the generation's API.
 func (g *generation) requestReader() reader {
-	if g.api == translate.ResponsesAPI {
+	switch g.api {
+	case translate.ResponsesAPI:
 		return translate.Responses
+	case translate.MessagesAPI:
+		return translate.Messages
 	}
 	return translate.Chat
 }
@@ -244,6 +247,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 		ids.SetPrompt(prompt)
 	}
 	keepSampled(model, r, rendered.prefilled)
+	r.CountedPrompt(tokens)
 	g.begins(model, r, h)
 	g.addParsers()
 	report := &g.x.report

@@ -19,6 +19,8 @@ type modelRequest struct {
 	demand openai.Demand
 	// unread reports whether nothing more of the body can be read: there is not the memory, or it has too many values.
 	unread bool
+	// counting reports whether the client asks for the number of tokens only.
+	counting bool
 	// byPrompt reports whether the prompt decides which requests go to the same server.
 	byPrompt bool
 	// recall is what is remembered of the request. It is nil if nothing is, and nothing will be.
@@ -170,7 +172,7 @@ func (a *modelRequest) read(read reader, h Host) (*translate.Request, *openai.Er
 		Now: h.Now / 1000, Date: dateOf(a.model.System.Date, h.Now), ID: h.ID,
 		Sealing:   translate.Sealing{Keys: o.SealKeys, Lifetime: int64(o.Seal.LifetimeS), Tenant: a.x.options.tenant},
 		Tokenizer: o.Tokenizer,
-		Defaults:  a.model.defaults, Overrides: a.model.overrides,
+		Defaults:  a.model.defaults, Overrides: a.model.overrides, Counting: a.counting,
 	})
 }
 

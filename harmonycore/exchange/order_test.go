@@ -41,6 +41,7 @@ var (
 		{"POST", "/v1/chat/completions"}, {"POST", "/v1/responses"}, {"POST", "/v1/completions"}, {"GET", "/v1/models"},
 		{"GET", "/v1/models/m"},
 		{"POST", "/tokenize"}, {"POST", "/v1/responses/input_tokens"}, {"GET", "/v1/responses/resp_1"}, {"POST", "/v1/embeddings"},
+		{"POST", "/v1/messages"}, {"POST", "/v1/messages/count_tokens"},
 	}
 	orderBodies = []string{
 		chatBody(true), chatBody(false), `{"model":"` + testModel + `","input":"Hi","stream":true}`,

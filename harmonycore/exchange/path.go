@@ -21,8 +21,9 @@ var (
 	chatRoots = [...]string{contract.ChatPath, contract.ResponsesPath}
 	// ollamaRoots are Ollama's paths that take a conversation. Some clients choose Ollama's API by a model's name.
 	ollamaRoots = [...]string{contract.OllamaChatPath}
-	// messagesRoots are the paths of Anthropic's API. vLLM and SGLang serve it too, untranslated.
+	// messagesRoots are the paths of Anthropic's API, and modelsRoots those that both APIs have.
 	messagesRoots = [...]string{contract.MessagesPath}
+	modelsRoots   = [...]string{contract.ModelsPath}
 )
 
 // ambiguous reports whether a path, without its query, can be read in two ways and is, or may become, a path of the

@@ -55,28 +55,6 @@ func TestAmbiguousPaths(t *testing.T) {
 	}
 }
 
-// TestMessages: Anthropic's API is refused for a model of ours, and left alone for any other.
-func TestMessages(t *testing.T) {
-	for _, path := range []string{"/v1/messages", "/v1/messages?beta=true", "/v1/messages/count_tokens", "/V1/Messages/"} {
-		for body, status := range map[string]int{
-			`{"model":"` + testModel + `","max_tokens":9,"messages":[]}`: 405, `{"model":"other","messages":[]}`: 0,
-			`{"model":"other","model":"` + testModel + `"}`: 400,
-		} {
-			for _, change := range []func(*Options){nil, func(o *Options) { o.Passthrough = true }} {
-				a := testGateway(change).Begin("POST", path).Request([]byte(body), Host{Now: testNow, ID: testID})
-				switch {
-				case status == 0 && (a.Reply != nil || a.Forward != nil):
-					t.Errorf("%s with %s: got %+v", path, body, a)
-				case status != 0 && (a.Reply == nil || a.Reply.Status != status):
-					t.Errorf("%s with %s: got %+v, want %d", path, body, a, status)
-				case status == 405 && !strings.Contains(string(a.Reply.Body), "use /v1/chat/completions or /v1/responses"):
-					t.Errorf("%s: %s", path, a.Reply.Body)
-				}
-			}
-		}
-	}
-}
-
 // TestUnlistedPromptPaths: a model of ours is refused wherever a server may take a prompt for it.
 func TestUnlistedPromptPaths(t *testing.T) {
 	taken := `{"model":"` + testModel + `","prompt":"x"}`

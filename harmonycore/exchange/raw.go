@@ -23,8 +23,10 @@ func beginCompletions(x *Exchange, path string) endpoint {
 	return &rawPrompt{x: x, path: path, ofAPI: true}
 }
 
+// beginServersOwn leaves the paths of Anthropic's API alone that the gateway does not have, unless another server may
+// have them: then a body for a model of ours must not get there.
 func beginServersOwn(x *Exchange, path string) endpoint {
-	if !mayTakePrompt(path) {
+	if !mayTakePrompt(path) || !x.gateway.options.Passthrough && errorFormOf(path) == anthropicForm {
 		return nil
 	}
 	return newServersOwn(x, path)
@@ -40,7 +42,9 @@ func beginServersOwnPut(x *Exchange, path string) endpoint {
 
 func newServersOwn(x *Exchange, path string) endpoint {
 	// A host may read later bytes into the memory that holds the path, as ours does with large bodies.
-	return &rawPrompt{x: x, path: strings.Clone(path), unlisted: !slices.Contains(rawRoots, path)}
+	r := &rawPrompt{x: x, path: strings.Clone(path), unlisted: !slices.Contains(rawRoots, path)}
+	x.form = errorFormOf(r.path)
+	return r
 }
 
 func (r *rawPrompt) head() RequestHead {
@@ -89,8 +93,8 @@ func (r *rawPrompt) request(body []byte, h Host) RequestAction {
 	if isUnder(resolved(r.path), ollamaRoots[:]) {
 		return x.refuse(errOllama())
 	}
-	if isUnder(resolved(r.path), messagesRoots[:]) {
-		return x.refuse(errMessages())
+	if x.Anthropic() {
+		return x.refuse(errNotMessages())
 	}
 	if !r.allowed(model) {
 		return x.refuse(errRawPrompt(name))

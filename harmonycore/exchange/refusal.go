@@ -16,8 +16,9 @@ type refusal struct {
 	upgrade string
 }
 
-func (g *Gateway) beginRefusal(api string, failure *openai.Error) *Exchange {
+func (g *Gateway) beginRefusal(api string, form errorForm, failure *openai.Error) *Exchange {
 	x := g.newExchange(api)
+	x.form = form
 	x.endpoint = &refusal{x: x, failure: failure}
 	return x
 }
@@ -91,16 +92,16 @@ func Misconfigured() *Gateway { return &Gateway{misconfigured: true} }
 func (g *Gateway) beginMisconfigured(path string) *Exchange {
 	for i := range routes {
 		if r := &routes[i]; r.method == "POST" && r.path == path {
-			return g.beginRefusal(r.api, errMisconfigured())
+			return g.beginRefusal(r.api, errorFormOf(path), errMisconfigured())
 		}
 	}
 	switch {
 	case strings.HasPrefix(path, contract.ResponsesPath+"/"), strings.HasPrefix(path, contract.ConversationsPath):
-		return g.beginRefusal(apiResponses, errMisconfigured())
+		return g.beginRefusal(apiResponses, openaiForm, errMisconfigured())
 	case strings.HasPrefix(path, contract.APIPrefix):
-		return g.beginRefusal(apiOther, errMisconfigured())
+		return g.beginRefusal(apiOther, errorFormOf(path), errMisconfigured())
 	case slices.Contains(rawRoots, path):
-		return g.beginRefusal(APICompletions, errMisconfigured())
+		return g.beginRefusal(APICompletions, openaiForm, errMisconfigured())
 	default:
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 
 // Report describes an exchange for metrics and logs. It holds no text of a message.
 type Report struct {
-	// API is "chat", "responses" or "completions". It has another value for requests that metrics do not count.
+	// API is "chat", "responses", "messages" or "completions". It has another value for requests that metrics do not count.
 	API string
 	// Model is the configured model that the request named, or empty for any other. Server is the kind of its servers.
 	Model, Server string

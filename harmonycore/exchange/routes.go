@@ -13,6 +13,7 @@ const APICompletions = "completions"
 const (
 	apiChat      = "chat"
 	apiResponses = "responses"
+	apiMessages  = "messages"
 	apiTokens    = "tokens"
 	apiModels    = "models"
 	apiOther     = "other"
@@ -33,10 +34,12 @@ type route struct {
 var routes = [...]route{
 	{"POST", contract.ChatPath, apiChat, beginChat},
 	{"POST", contract.ResponsesPath, apiResponses, beginResponses},
+	{"POST", contract.MessagesPath, apiMessages, beginMessages},
 
 	{"POST", contract.CompactPath, apiResponses, beginCompact},
 
 	{"POST", contract.InputTokensPath, apiTokens, beginInputTokens},
+	{"POST", contract.CountTokensPath, apiTokens, beginCountTokens},
 	{"POST", contract.TokenizePath, apiTokens, beginTokenize},
 	{"POST", contract.DetokenizePath, apiTokens, beginDetokenize},
 
@@ -95,7 +98,7 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 		return g.beginMisconfigured(path)
 	}
 	if ambiguous(path) || hasLowercase(method) && isUnder(resolved(path), apiRoots) {
-		return g.beginRefusal(apiOther, errBadPath())
+		return g.beginRefusal(apiOther, errorFormOf(path), errBadPath())
 	}
 	for i := range routes {
 		r := &routes[i]
@@ -111,6 +114,9 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 		if x.endpoint = r.begin(x, open); x.endpoint == nil {
 			break
 		}
+		return x
+	}
+	if x := g.beginOtherMessages(method, path); x != nil {
 		return x
 	}
 	return g.beginGuarded(path)

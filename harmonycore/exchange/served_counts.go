@@ -16,9 +16,9 @@ type servedCount struct {
 	// path is the servers' own, without what a hosted API has before it. param is the member of the request that the
 	// tokens are made of.
 	path, param string
-	// reduced reports whether the client gets a number only, which count finds.
-	reduced bool
-	count   backend.TokenCount
+	// appendCount is the [tokenCount]'s. If it is not nil, the client gets a number only, which count finds.
+	appendCount func(dst []byte, n int) []byte
+	count       backend.TokenCount
 }
 
 // askServers sends the request to the model's servers.
@@ -27,7 +27,7 @@ func (c *tokenCount) askServers(a *modelRequest, body []byte, h Host) RequestAct
 	if failure := c.ask(a, body, scratch, h); failure != nil {
 		return c.x.refuse(failure)
 	}
-	c.x.response = &servedCount{x: c.x, model: a.model, path: c.path, param: c.param, reduced: c.ofResponses}
+	c.x.response = &servedCount{x: c.x, model: a.model, path: c.path, param: c.param, appendCount: c.appendCount}
 	action := c.x.forwardTo(a.model, c.path, scratch.body)
 	action.Forward.Readable = !c.x.headersForwarded
 	return action
@@ -35,7 +35,17 @@ func (c *tokenCount) askServers(a *modelRequest, body []byte, h Host) RequestAct
 
 // askInput asks for the tokens of a Responses request in vLLM's form, which other servers share.
 func (a *modelRequest) askInput(_ []byte, scratch *Scratch, h Host) *openai.Error {
-	r, failure := a.read(translate.ResponsesChat, h)
+	return a.askPrompt(translate.ResponsesChat, scratch, h)
+}
+
+// askMessages is askInput for a request to Messages.
+func (a *modelRequest) askMessages(_ []byte, scratch *Scratch, h Host) *openai.Error {
+	a.counting = true
+	return a.askPrompt(translate.MessagesChat, scratch, h)
+}
+
+func (a *modelRequest) askPrompt(read reader, scratch *Scratch, h Host) *openai.Error {
+	r, failure := a.read(read, h)
 	if failure != nil {
 		return failure
 	}
@@ -73,7 +83,7 @@ func (s *servedCount) headers(h ResponseHead) ResponseAction {
 		return s.x.response.headers(h)
 	case h.End:
 		return s.x.client.reply(s.x.replyWith(errNotUnderstood()))
-	case s.reduced:
+	case s.appendCount != nil:
 		return s.x.client.hold(200, contentTypeJSON)
 	default:
 		return s.x.client.pass()
@@ -87,8 +97,8 @@ func (s *servedCount) body(chunk []byte, end bool) ResponseAction {
 	}
 	n, ok := s.count.Count()
 	switch {
-	case ok:
-		return s.x.client.last(200, contentTypeJSON, openai.AppendInputTokens(nil, n))
+	case ok && s.appendCount != nil:
+		return s.x.client.last(200, contentTypeJSON, s.appendCount(nil, n))
 	case s.count.Whole():
 		return s.x.client.fail(s.unknown(), CutServer) // llama.cpp has a /tokenize for texts, which counts nothing
 	default:
@@ -119,9 +129,14 @@ func (s *servedCount) answerFailed(failed *backend.Error) *Reply {
 	return s.x.replyWith(out)
 }
 
+// unknown returns the error for servers that do not count. Anthropic's clients estimate the count after a 501.
 func (s *servedCount) unknown() *Reply {
+	status := 404
+	if s.x.Anthropic() {
+		status = 501
+	}
 	return s.x.replyWith(&openai.Error{
-		Status: 404, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
+		Status: status, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
 		Message: "This model's servers have no " + s.path + " that answers this request.",
 	})
 }

@@ -13,8 +13,11 @@ import (
 
 // path returns the path of the generation's API.
 func (g *generation) path() string {
-	if g.api == translate.ResponsesAPI {
+	switch g.api {
+	case translate.ResponsesAPI:
 		return contract.ResponsesPath
+	case translate.MessagesAPI:
+		return contract.MessagesPath
 	}
 	return contract.ChatPath
 }
@@ -31,8 +34,16 @@ func (g *generation) isSpared(m *Model, body []byte, id string) bool {
 // mayCarrySealed reports whether the request brings reasoning that the gateway may have sealed, or asks for some. Its
 // words may also stand in a text: such a request is translated for nothing, and none the worse.
 func (g *generation) mayCarrySealed(body []byte) bool {
-	return g.api == translate.ResponsesAPI && g.x.gateway.options.SealKeys != nil &&
-		bytes.Contains(body, []byte("encrypted_content"))
+	if g.x.gateway.options.SealKeys == nil {
+		return false
+	}
+	switch g.api {
+	case translate.ResponsesAPI:
+		return bytes.Contains(body, []byte("encrypted_content"))
+	case translate.MessagesAPI:
+		return bytes.Contains(body, []byte("signature")) || bytes.Contains(body, []byte("redacted_thinking"))
+	}
+	return false
 }
 
 // inShare reports whether the request with this id is in a share, in percent. Ids are spread evenly, whatever they have
@@ -72,7 +83,7 @@ func (g *generation) passUntranslated(a *modelRequest, body []byte, h Host) Requ
 	f.Internal = e.marks()
 	e.sentTo(m)
 	e.report.Untranslated = true
-	if m.Observes() && !a.unread {
+	if m.Observes() && !a.unread && g.api != translate.MessagesAPI { // no reader knows its answers
 		e.observer = g.observe(a, body, h)
 		e.response = e.observer
 	} else {

@@ -1,0 +1,66 @@
+package exchange
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/anthropic"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// This file has the endpoints of Anthropic's API that differ from OpenAI's.
+
+func beginMessages(x *Exchange, _ string) endpoint {
+	x.form = anthropicForm
+	return &generation{x: x, api: translate.MessagesAPI}
+}
+
+func beginCountTokens(x *Exchange, _ string) endpoint {
+	x.form = anthropicForm
+	return &tokenCount{
+		x: x, count: (*modelRequest).countMessages,
+		path: contract.TokenizePath, param: paramMessages, ask: (*modelRequest).askMessages,
+		appendCount: anthropic.AppendInputTokens,
+	}
+}
+
+// beginOtherMessages begins the exchange of a request to a path of Anthropic's API that the gateway does not have, or
+// not with this method. It leaves the request to another server, if there is one.
+func (g *Gateway) beginOtherMessages(method, path string) *Exchange {
+	if g.options.Passthrough || method == "OPTIONS" || errorFormOf(path) != anthropicForm {
+		return nil
+	}
+	failure := errNotMessages()
+	if path == contract.MessagesPath || path == contract.CountTokensPath {
+		failure = errMessagesMethod()
+	}
+	return g.beginRefusal(apiOther, anthropicForm, failure)
+}
+
+// errNotMessages is for a path of Anthropic's API that the gateway does not have.
+func errNotMessages() *openai.Error {
+	return &openai.Error{
+		Status: 404, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
+		Message: "Nothing is served at this URL. The API is POST " + contract.MessagesPath + " and POST " +
+			contract.CountTokensPath + ".",
+	}
+}
+
+func errMessagesMethod() *openai.Error {
+	return &openai.Error{
+		Status: 405, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
+		Message: "This URL takes POST requests only.",
+	}
+}
+
+// countMessages writes the number of tokens that the prompt of a request would have.
+func (a *modelRequest) countMessages(scratch *Scratch, h Host) *openai.Error {
+	a.counting = true
+	if failure := a.prompt(translate.Messages, paramMessages, scratch, h); failure != nil {
+		return failure
+	}
+	if len(scratch.prompt) > a.context {
+		return a.tooLong(paramMessages, len(scratch.prompt))
+	}
+	scratch.body = anthropic.AppendInputTokens(scratch.body[:0], len(scratch.prompt))
+	return nil
+}

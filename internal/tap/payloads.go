@@ -22,7 +22,7 @@ type RequestHead struct {
 type SentHead struct {
 	Path string `json:"path,omitempty"`
 	Pool string `json:"pool,omitempty"`
-	// API is the client's: "chat" or "responses". Model is the configured model.
+	// API is the client's: "chat", "responses" or "messages". Model is the configured model.
 	API   string `json:"api,omitempty"`
 	Model string `json:"model,omitempty"`
 	// Server is the kind of the servers, and Speaks what their model writes (contract.ModelSettings.Speaks).

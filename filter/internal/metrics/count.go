@@ -15,7 +15,7 @@ type model struct {
 	wasted   [len(earlyEnds)]metric
 }
 
-var apis = [...]string{"chat", "responses", "completions"}
+var apis = [...]string{"chat", "responses", "messages", "completions"}
 
 // statuses are the statuses with series of their own. 0 is a client that left before it got a status.
 var statuses = [...]int{0, 200, 400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504}

@@ -253,30 +253,38 @@ func (b *builder) localReplies() *hcmv3.LocalReplyConfig {
 		BodyFormatOverride: misconfigured.format(),
 	}}}
 	for _, r := range localReplies(b.config) {
-		var status *wrapperspb.UInt32Value
-		if r.status != 0 {
-			status = wrapperspb.UInt32(uint32(r.status))
+		if !r.keepsBody {
+			config.Mappers = append(config.Mappers, b.anthropicMapper(&r))
 		}
-		var headers []*corev3.HeaderValueOption
-		for _, h := range r.Headers {
-			headers = append(headers, &corev3.HeaderValueOption{
-				Header:       &corev3.HeaderValue{Key: h[0], Value: h[1]},
-				AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
-			})
-		}
-		config.Mappers = append(config.Mappers, &hcmv3.ResponseMapper{
-			StatusCode: status, HeadersToAdd: headers,
-			Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ExtensionFilter{
-				ExtensionFilter: &accesslogv3.ExtensionFilter{
-					Name: "envoy.access_loggers.extension_filters.cel",
-					ConfigType: &accesslogv3.ExtensionFilter_TypedConfig{
-						TypedConfig: b.any(&celv3.ExpressionFilter{Expression: r.expression()})},
-				},
-			}},
-			BodyFormatOverride: r.format(),
-		})
+		config.Mappers = append(config.Mappers, b.mapper(&r, r.expression(), r.Headers, r.format()))
 	}
 	return config
+}
+
+// mapper returns what Envoy makes of its replies to which a condition in CEL applies.
+func (b *builder) mapper(r *LocalReply, condition string, headers [][2]string,
+	body *corev3.SubstitutionFormatString,
+) *hcmv3.ResponseMapper {
+	m := &hcmv3.ResponseMapper{
+		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ExtensionFilter{
+			ExtensionFilter: &accesslogv3.ExtensionFilter{
+				Name: "envoy.access_loggers.extension_filters.cel",
+				ConfigType: &accesslogv3.ExtensionFilter_TypedConfig{
+					TypedConfig: b.any(&celv3.ExpressionFilter{Expression: condition})},
+			},
+		}},
+		BodyFormatOverride: body,
+	}
+	if r.status != 0 {
+		m.StatusCode = wrapperspb.UInt32(uint32(r.status))
+	}
+	for _, h := range headers {
+		m.HeadersToAdd = append(m.HeadersToAdd, &corev3.HeaderValueOption{
+			Header:       &corev3.HeaderValue{Key: h[0], Value: h[1]},
+			AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+		})
+	}
+	return m
 }
 
 func (r *LocalReply) format() *corev3.SubstitutionFormatString {

@@ -13,13 +13,17 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/anthropic"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
-const notFoundBody = `{"error":{"message":"Nothing is served at this URL. The API is POST ` + contract.ChatPath +
-	` and POST ` + contract.ResponsesPath +
-	`.","type":"` + contract.InvalidRequestError + `","param":null,"code":"` + contract.CodeUnknownURL + `"}}`
+const notFoundText = "Nothing is served at this URL. The API is POST " + contract.ChatPath + ", POST " +
+	contract.ResponsesPath + " and POST " + contract.MessagesPath + "."
+
+const notFoundBody = `{"error":{"message":"` + notFoundText + `","type":"` + contract.InvalidRequestError +
+	`","param":null,"code":"` + contract.CodeUnknownURL + `"}}`
 
 // routes returns the route table. The order of the routes matters:
 //
@@ -66,8 +70,8 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 			headerIs(":method", http.MethodGet)))
 	}
 	post := headerIs(":method", http.MethodPost)
-	api := []string{contract.ChatPath, contract.ResponsesPath, contract.InputTokensPath, contract.TokenizePath,
-		contract.DetokenizePath}
+	api := []string{contract.ChatPath, contract.ResponsesPath, contract.MessagesPath, contract.InputTokensPath,
+		contract.CountTokensPath, contract.TokenizePath, contract.DetokenizePath}
 	if b.config.Passthrough == "" {
 		// The filter also reads bodies on this path, to find raw prompts for configured models.
 		api = append(api, contract.CompletionsPath)
@@ -76,7 +80,7 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 		match, target := exactPath(path), UnroutedCluster
 		match.Headers = []*routev3.HeaderMatcher{post}
 		if b.config.PassesThrough(path) || b.config.Passthrough != "" &&
-			(path == contract.ChatPath || path == contract.ResponsesPath) {
+			(path == contract.ChatPath || path == contract.ResponsesPath || path == contract.MessagesPath) {
 			target = PassthroughCluster
 		}
 		routes = append(routes, b.forward("api "+path, match, target))
@@ -93,13 +97,25 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 	if b.answersHealth() {
 		routes = append(routes, b.healthRoute())
 	}
-	routes = append(routes, directResponse("not found", prefix("/"), http.StatusNotFound, notFoundBody))
+	routes = append(routes, b.notFound()...)
 	host := &routev3.VirtualHost{
 		Name: RouteName, Domains: []string{"*"}, Routes: routes, RequestBodyBufferLimit: b.routeBufferLimit(),
 		TypedPerFilterConfig: b.hostFilters(),
 	}
 	b.enablePickers(host)
 	return &routev3.RouteConfiguration{Name: RouteName, VirtualHosts: []*routev3.VirtualHost{host}}
+}
+
+// notFound returns the routes of requests that no other route takes.
+func (b *builder) notFound() []*routev3.Route {
+	anthropics := prefix("/")
+	anthropics.Headers = []*routev3.HeaderMatcher{{Name: anthropic.VersionHeader,
+		HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}}}
+	body := anthropic.AppendError(nil, &openai.Error{Status: http.StatusNotFound, Message: notFoundText}, "")
+	return []*routev3.Route{
+		directResponse("not found in Anthropic's API", anthropics, http.StatusNotFound, string(body)),
+		directResponse("not found", prefix("/"), http.StatusNotFound, notFoundBody),
+	}
 }
 
 // hostFilters returns what filters are told for all routes.

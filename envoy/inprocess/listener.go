@@ -19,6 +19,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost/proxy"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // listener is the content of a listener's resource.
@@ -223,16 +224,30 @@ func configurationOf(c *wasmv3.PluginConfig) ([]byte, error) {
 	return []byte(s.GetValue()), nil
 }
 
+// forAnthropic reports whether a reply is for a client of Anthropic's API. id is the request's.
+func forAnthropic(l *wasmhost.LocalReply) (id string, ok bool) {
+	if l.Request == nil {
+		return "", false
+	}
+	errors := l.State[contract.LogStatePrefix+contract.ErrorsState]
+	return l.Request.Get("x-request-id"), xds.ForAnthropic(l.Request.Get(":path"), string(errors))
+}
+
 // shape returns a function that applies the rules of local_reply_config to a reply. No rule matches the filter's own
 // replies, because those have no details.
 func shape(replies []xds.LocalReply) func(*wasmhost.LocalReply) {
 	return func(l *wasmhost.LocalReply) {
 		for i := range replies {
-			if r := &replies[i]; r.Matches(l.Status, l.Details, l.Cluster) {
-				body, contentType := r.Body()
-				l.Status, l.Body, l.ContentType, l.Headers = r.Status(l.Status), []byte(body), contentType, r.Headers
-				return
+			r := &replies[i]
+			if !r.Matches(l.Status, l.Details, l.Cluster) {
+				continue
 			}
+			body, contentType := r.Body()
+			l.Status, l.Body, l.ContentType, l.Headers = r.Status(l.Status), []byte(body), contentType, r.Headers
+			if id, ok := forAnthropic(l); ok {
+				l.Body, l.Headers = r.AnthropicBody(id), r.AnthropicHeaders(id)
+			}
+			return
 		}
 	}
 }

@@ -64,4 +64,7 @@ type LocalReply struct {
 	ContentType string
 	// Headers are further headers of the reply.
 	Headers [][2]string
+	// Request are the headers of the request as they are now, or nil. State is the stream's filter state.
+	Request *Headers
+	State   map[string][]byte
 }

@@ -245,6 +245,7 @@ func (s *Stream) localReply(r LocalReply, edit func(*Headers)) {
 // compose makes the headers and the body of a local reply.
 func (s *Stream) compose(r LocalReply, edit func(*Headers)) (*Headers, []byte) {
 	if s.options.Shape != nil {
+		r.Request, r.State = s.request.headers, s.state
 		s.options.Shape(&r)
 	}
 	h := NewHeaders(":status", strconv.Itoa(r.Status))

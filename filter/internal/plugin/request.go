@@ -45,6 +45,9 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 		s.beginTap(tapped, protocol != "", method, path, id)
 	}
 	s.readClientHeaders(headers)
+	if s.exchange.Anthropic() {
+		setState(contract.LogStatePrefix+contract.ErrorsState, contract.ErrorsAnthropic)
+	}
 	if end {
 		return s.request()
 	}

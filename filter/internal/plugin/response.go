@@ -177,6 +177,9 @@ func (s *stream) act(a exchange.ResponseAction) types.Action {
 		if a.Head.RetryAfter != "" {
 			check("set response header", proxywasm.ReplaceHttpResponseHeader("retry-after", a.Head.RetryAfter))
 		}
+		if id := s.requestID(); id != "" {
+			check("set response header", proxywasm.ReplaceHttpResponseHeader(answerID, id))
+		}
 		if s.sized {
 			check("remove response header", proxywasm.RemoveHttpResponseHeader("content-length"))
 		}

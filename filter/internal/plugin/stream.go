@@ -57,6 +57,9 @@ func (s *stream) send(r *exchange.Reply) {
 		s.showReply(r)
 	}
 	headers := [][2]string{{"content-type", r.MediaType()}}
+	if id := s.requestID(); id != "" {
+		headers = append(headers, [2]string{answerID, id})
+	}
 	if r.RetryAfter != "" {
 		headers = append(headers, [2]string{"retry-after", r.RetryAfter})
 	}
@@ -67,6 +70,17 @@ func (s *stream) send(r *exchange.Reply) {
 		headers = append(headers, [2]string{"upgrade", r.Upgrade}, [2]string{"connection", "upgrade, close"})
 	}
 	check("send reply", proxywasm.SendHttpResponse(uint32(r.Status), headers, r.Body, -1))
+}
+
+// answerID is the header with the name of the request, in the answers of Anthropic's API.
+const answerID = "request-id"
+
+// requestID returns the name of the request for its answer, or empty.
+func (s *stream) requestID() string {
+	if s.exchange == nil {
+		return ""
+	}
+	return s.exchange.RequestID()
 }
 
 // OnHttpStreamDone implements [types.HttpContext].

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 const (
 	chatAPI      = "chat"
 	responsesAPI = "responses"
+	messagesAPI  = "messages"
 )
 
 // bodyOf returns the body of a request to the API that the line is, or that a field of it is.
@@ -23,6 +25,8 @@ func bodyOf(q *request) (api string, body []byte) {
 		}
 	}
 	switch {
+	case q.hasMessages():
+		return messagesAPI, q.fields[messagesAPI]
 	case q.has("conversation") || q.has("conversation_json"):
 	case q.present("messages"):
 		return chatAPI, q.line
@@ -40,7 +44,7 @@ func (a *answerer) renderBody(dst []byte, q *request, api string, body []byte) [
 	wantsTurns := false
 	model := completion.GPTOSS(modelOf(body))
 	model.Extras, model.StructuralTags = extras, true
-	if q.has(chatAPI) || q.has(responsesAPI) { // a line that is a body has no field of ours
+	if q.has(chatAPI) || q.has(responsesAPI) || q.hasMessages() { // a line that is a body has no field of ours
 		model.Date = q.text("date")
 		wantsTurns = q.flag("turns", false)
 	}
@@ -73,10 +77,19 @@ func (a *answerer) renderBody(dst []byte, q *request, api string, body []byte) [
 // prompt returns the prompt of a request.
 func (a *answerer) prompt(model completion.Model, api string, body []byte) ([]uint32, error) {
 	t := completion.New(completion.Options{Tokenizer: a.t, Model: model})
-	if api == responsesAPI {
+	switch api {
+	case responsesAPI:
 		return t.ResponsesPrompt(body)
+	case messagesAPI:
+		return t.MessagesPrompt(body)
 	}
 	return t.ChatPrompt(body)
+}
+
+// hasMessages reports whether a field is the body of a request to Anthropic's Messages. The messages of a body are a
+// list.
+func (q *request) hasMessages() bool {
+	return q.has(messagesAPI) && bytes.HasPrefix(q.fields[messagesAPI], []byte("{"))
 }
 
 // modelOf returns the model that a body names. Without one, the API's own error says so.

@@ -10,7 +10,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// TestRenderBodies shows that one conversation has the same prompt in both APIs, in a line of its own and in a field,
+// TestRenderBodies shows that one conversation has the same prompt in all APIs, in a line of its own and in a field,
 // and that a body's own members stay the body's.
 func TestRenderBodies(t *testing.T) {
 	lines := []string{
@@ -18,6 +18,7 @@ func TestRenderBodies(t *testing.T) {
 		`{"chat":{"model":"m","messages":[{"role":"user","content":"Hi"}]}}`,
 		`{"model":"another","input":"Hi"}`,
 		`{"responses":{"model":"m","input":[{"role":"user","content":"Hi"}]}}`,
+		`{"messages":{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]}}`,
 	}
 	var out bytes.Buffer
 	if tally, err := Run(strings.NewReader(strings.Join(lines, "\n")), &out, Render, o200k.Tokenizer()); err != nil ||

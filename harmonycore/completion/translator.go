@@ -54,7 +54,7 @@ func randomID() string {
 
 // Error is the refusal of a request, or the failure of an answer of which the client has no byte yet.
 type Error struct {
-	// Status is the HTTP status. Body is the response's body: OpenAI's error object in JSON.
+	// Status is the HTTP status. Body is the response's body: the API's error object in JSON.
 	Status int
 	Body   []byte
 }
@@ -72,6 +72,12 @@ func (t *Translator) Responses(body []byte) (*Completion, error) {
 	return t.begin(contract.ResponsesPath, body, "include")
 }
 
+// Messages begins to answer the body of POST /v1/messages, Anthropic's API. It does not keep the body. The error is an
+// [*Error], in that API's form.
+func (t *Translator) Messages(body []byte) (*Completion, error) {
+	return t.begin(contract.MessagesPath, body, "")
+}
+
 // ChatPrompt returns the prompt of the body of POST /v1/chat/completions, in token ids. It does not keep the body. The
 // error is an [*Error].
 func (t *Translator) ChatPrompt(body []byte) ([]uint32, error) {
@@ -81,6 +87,11 @@ func (t *Translator) ChatPrompt(body []byte) ([]uint32, error) {
 // ResponsesPrompt returns the prompt of the body of POST /v1/responses, as [Translator.ChatPrompt] does.
 func (t *Translator) ResponsesPrompt(body []byte) ([]uint32, error) {
 	return t.prompt(contract.ResponsesPath, body)
+}
+
+// MessagesPrompt returns the prompt of the body of POST /v1/messages, as [Translator.ChatPrompt] does.
+func (t *Translator) MessagesPrompt(body []byte) ([]uint32, error) {
+	return t.prompt(contract.MessagesPath, body)
 }
 
 func (t *Translator) prompt(path string, body []byte) ([]uint32, error) {

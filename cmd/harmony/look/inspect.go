@@ -60,6 +60,9 @@ may also be in a field, with the day that the system message has:
 
   {"id": 1, "chat": {…}, "date": "2026-01-31"}
   {"id": 2, "responses": {…}, "date": "2026-01-31", "turns": true}
+  {"id": 3, "messages": {…}}
+
+"messages" is a body of Anthropic's Messages.
 
 With "turns" the answer also has, for each turn with calls, how many ids a server computes again if calls are rendered
 as the chat template does.`,

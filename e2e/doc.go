@@ -2,6 +2,7 @@
 // servers. They need the tag e2e and what `make e2e` builds and installs.
 //
 //	suite fields faults routing limits   the gateway
+//	anthropic                            Anthropic's API: its endpoints, and errors in its form
 //	picker                               pools whose servers are chosen by a picker
 //	keys                                 clients' keys, and what is reserved for their requests
 //	prefill                              requests that two servers share

@@ -16,9 +16,9 @@ import (
 // Clients of Anthropic's API get Envoy's own replies in its form. The filter tells whom it has found to be one. For a
 // request that has not reached the filter the path does, which the filter changes later.
 
-// anthropicClient is the condition, in CEL, for a reply to a client of Anthropic's API.
+// anthropicClient is the condition, in CEL, for a reply to a client of Anthropic's API. The filter's state is bytes.
 const anthropicClient = `request.path.startsWith("` + contract.MessagesPath + `") || ` +
-	`filter_state["wasm.` + contract.LogStatePrefix + contract.ErrorsState + `"] == "` + contract.ErrorsAnthropic + `"`
+	`filter_state["wasm.` + contract.LogStatePrefix + contract.ErrorsState + `"] == b"` + contract.ErrorsAnthropic + `"`
 
 // ForAnthropic reports whether a reply is for a client of Anthropic's API. path is the path of the request as it is now,
 // and errors the filter's state [contract.ErrorsState].

@@ -38,6 +38,24 @@ var hostedForms = map[string]hostedForm{
 	"code_interpreter_call": {prefix: "response.code_interpreter_call", whole: "code",
 		stages: []string{".in_progress", "_code.delta", "_code.done", ".interpreting", ".completed"},
 		check:  (*hostedItem).interpreted},
+	serverSearch: {check: (*hostedItem).looked},
+	searchOutput: {check: (*hostedItem).found},
+}
+
+// serverSearch is a search for tools that the server runs, which has the type of a client's. searchOutput is what it
+// has found.
+const (
+	serverSearch = "tool_search_call of a server"
+	searchOutput = "tool_search_output"
+)
+
+// formName returns the name of an item's form: its type, or [serverSearch].
+func formName(item Object) string {
+	kind, _ := item["type"].(string)
+	if kind == "tool_search_call" && item["execution"] == "server" {
+		return serverSearch
+	}
+	return kind
 }
 
 // hostedItem is an open item of hosted tools: the stage that comes next, its text so far, and how it has ended.
@@ -68,6 +86,13 @@ func (f hostedForm) added(item Object) error {
 		return errors.New("a list begins without an empty list")
 	case kind == "mcp_list_tools" || kind == "mcp_approval_request":
 		return nil
+	case kind == searchOutput:
+		if item["execution"] != "server" || item["call_id"] != nil {
+			return errors.New("the output of a search of a client's")
+		}
+		return nil
+	case kind == "tool_search_call" && (item["call_id"] != nil || !isEmptyCall(item, itemForm{whole: "arguments"})):
+		return errors.New("a search begins with its arguments, or with an id")
 	case item["status"] != "in_progress":
 		return errors.New("a call begins in another state than in_progress")
 	}
@@ -191,6 +216,19 @@ func (h *hostedItem) searched(item, open Object) ([]string, error) {
 func (h *hostedItem) interpreted(item, _ Object) ([]string, error) {
 	err := h.ends(item, map[string][]string{completed: {"completed"}, "": {"failed", "incomplete"}})
 	return []string{"status", "outputs"}, err
+}
+
+func (h *hostedItem) looked(item, _ Object) ([]string, error) {
+	return []string{"status", "arguments"}, h.ends(item, map[string][]string{"": {"completed", "incomplete"}})
+}
+
+func (h *hostedItem) found(item, _ Object) ([]string, error) {
+	tools, _ := item["tools"].([]any)
+	err := h.ends(item, map[string][]string{"": {"completed", "incomplete"}})
+	if err == nil && item["status"] != "completed" && len(tools) > 0 {
+		err = errors.New("a search that has not ended has found tools")
+	}
+	return nil, err
 }
 
 // citesText says that annotations of a text are within it, one behind the other. They count characters.

@@ -170,7 +170,7 @@ func (r *responsesReader) added(e Object) error {
 	item, _ := e["item"].(Object)
 	kind, _ := item["type"].(string)
 	form, known := itemForms[kind]
-	hosted, isHosted := hostedForms[kind]
+	hosted, isHosted := hostedForms[formName(item)]
 	content, _ := item["content"].([]any)
 	switch {
 	case r.open != nil:
@@ -181,6 +181,8 @@ func (r *responsesReader) added(e Object) error {
 		return errors.New("not the next output index")
 	case !r.isNew(item["id"]) || item["call_id"] != nil && !r.isNew(item["call_id"]):
 		return errors.New("an id is empty or another's")
+	case kind == searchOutput && !r.searched():
+		return errors.New("the output of no search")
 	case isHosted:
 		r.open, r.hosted = item, &hostedItem{form: hosted}
 		return hosted.added(item)
@@ -203,6 +205,15 @@ func (r *responsesReader) added(e Object) error {
 	r.text.Reset()
 	r.likely, r.cited, r.hosted = nil, []any{}, nil
 	return nil
+}
+
+// searched reports whether the last item is a search for tools.
+func (r *responsesReader) searched() bool {
+	if len(r.items) == 0 {
+		return false
+	}
+	last, _ := r.items[len(r.items)-1].(Object)
+	return formName(last) == serverSearch
 }
 
 // within is an event of the open item.

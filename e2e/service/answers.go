@@ -50,6 +50,23 @@ type Item struct {
 	Outputs           []struct{ Type, Logs string }
 }
 
+// UnmarshalJSON implements [json.Unmarshaler]. The arguments of a search for tools are an object: here, its JSON.
+func (i *Item) UnmarshalJSON(raw []byte) error {
+	type item Item
+	read := struct {
+		*item
+		Arguments json.RawMessage
+	}{item: (*item)(i)}
+	if err := json.Unmarshal(raw, &read); err != nil || read.Arguments == nil {
+		return err
+	}
+	if read.Arguments[0] == '{' {
+		i.Arguments = string(read.Arguments)
+		return nil
+	}
+	return json.Unmarshal(read.Arguments, &i.Arguments)
+}
+
 // Tool is one of a list of tools.
 type Tool struct {
 	Name, Description string

@@ -91,6 +91,8 @@ func (t *Tools) fields() []Field {
 		{Key: "others", At: &t.Others, Zero: "", Shown: "`hosted_tools`",
 			Words:   []string{contract.HostedToolsIgnore, contract.HostedToolsRefuse},
 			Meaning: "tools that no server runs: `ignore` or `refuse`"},
+		{Key: "tool_search", At: &t.ToolSearch, Zero: ToolSearchShowAll, Words: []string{ToolSearchShowAll, ToolSearchBM25},
+			Meaning: "`bm25` [searches](tools.md#search-for-tools) deferred tools"},
 		{Key: "browser_cursors", At: &t.BrowserCursors, Meaning: "`true` shows unknown pages as `cursor:3`, like vLLM"},
 		{Key: "rounds", At: &t.Rounds, Zero: 32, Range: numbers(1, 1000), Or: forDefault,
 			Meaning: "how often the model is asked for one response, {range}"},

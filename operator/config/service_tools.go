@@ -25,6 +25,8 @@ type Tools struct {
 	Container string `yaml:"container"`
 	// Others is "ignore" or "refuse": what happens to tools that no server runs. Empty: what hosted_tools of the file says.
 	Others string `yaml:"others"`
+	// ToolSearch is "show_all" or "bm25": how deferred tools are found without a search of the client's. Empty: show_all.
+	ToolSearch string `yaml:"tool_search"`
 	// BrowserCursors reports whether a page that is not known is shown as cursor:3, as vLLM does.
 	BrowserCursors bool `yaml:"browser_cursors"`
 	// Rounds is how often the model is asked for one response. 0 is the default.
@@ -42,7 +44,16 @@ type Tools struct {
 const maxToolServers = 1000
 
 // Served reports whether the service runs any tool.
-func (t *Tools) Served() bool { return len(t.Servers) > 0 || len(t.Allow) > 0 }
+func (t *Tools) Served() bool { return len(t.Servers) > 0 || len(t.Allow) > 0 || t.Searches() }
+
+// The values of [Tools.ToolSearch].
+const (
+	ToolSearchShowAll = "show_all"
+	ToolSearchBM25    = "bm25"
+)
+
+// Searches reports whether the service searches for deferred tools.
+func (t *Tools) Searches() bool { return t.ToolSearch == ToolSearchBM25 }
 
 // DefaultToolTime is the default of [Tools.Time].
 const DefaultToolTime = 10 * time.Minute

@@ -22,7 +22,7 @@ import (
 func toolOptions(c *config.Config) (responses.ToolOptions, error) {
 	t := &c.ResponsesService.Tools
 	o := responses.ToolOptions{Browser: t.Browser, Python: t.Python, Container: t.Container,
-		RefuseOthers: c.RefusesOtherTools(), BrowserCursors: t.BrowserCursors, Rounds: t.Rounds,
+		RefuseOthers: c.RefusesOtherTools(), Searches: t.Searches(), BrowserCursors: t.BrowserCursors, Rounds: t.Rounds,
 		Time: time.Duration(t.Time), CallTime: time.Duration(t.CallTime), ResultLimit: int64(t.ResultLimit),
 		Parallel: t.Parallel}
 	for _, place := range t.Allow {

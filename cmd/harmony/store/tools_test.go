@@ -31,6 +31,7 @@ responses_service:
     browser: time
     python: files
     container: files
+    tool_search: bm25
     browser_cursors: true
     rounds: 3
     time: 2m
@@ -54,7 +55,7 @@ responses_service:
 			{Label: "files", Command: []string{"server", "--root", "/srv"}, Environment: []string{"A=x", "B=2"}},
 		},
 		Allow: []string{"mcp.example.com", "https://h:1"}, Browser: "time", Python: "files", Container: "files",
-		RefuseOthers: true, BrowserCursors: true, Rounds: 3, Time: 2 * time.Minute, CallTime: 5 * time.Second,
+		RefuseOthers: true, Searches: true, BrowserCursors: true, Rounds: 3, Time: 2 * time.Minute, CallTime: 5 * time.Second,
 		ResultLimit: 2048, Parallel: 4,
 	}
 	if !reflect.DeepEqual(got, want) {

@@ -18,6 +18,8 @@ type Call struct {
 	Server *Server
 	tool   *Tool
 	To     *toolserver.Server
+	// Search reports whether it is a call of the service's search for tools.
+	Search bool
 	// Label is the server's in metrics and logs.
 	Label string
 	// Name is the tool's, as its server knows it. Sent are the arguments for the server, and Written the model's.
@@ -44,6 +46,8 @@ type Result struct {
 	Failure any
 	// Cut reports whether the call was not run, because the answer ended too early.
 	Cut bool
+	// Tools are what a search has found.
+	Tools []json.RawMessage
 }
 
 // CallOf returns the call that an item of the gateway's is, or nil if the item is for the client.
@@ -64,26 +68,42 @@ func (h *Tools) CallOf(raw json.RawMessage) *Call {
 
 // calledItem is what of an item of the gateway's makes a call.
 type calledItem struct {
-	Type, Name, Namespace, Arguments, Input string
-	CallID                                  string `json:"call_id"`
-	Sampled                                 string `json:"harmony_sampled_ids"`
-	Shown                                   string `json:"sampled_ids"`
+	Type, Name, Namespace, Input string
+	// Arguments are a text, or an object if it is a search for tools.
+	Arguments json.RawMessage
+	CallID    string `json:"call_id"`
+	Sampled   string `json:"harmony_sampled_ids"`
+	Shown     string `json:"sampled_ids"`
+}
+
+// arguments returns the arguments as a text.
+func (i *calledItem) arguments() (text string) {
+	if json.Unmarshal(items.OrNull(i.Arguments), &text) != nil {
+		return string(i.Arguments)
+	}
+	return text
 }
 
 // callOf is [Tools.CallOf] for an item that has been read.
 func (h *Tools) callOf(item *calledItem) *Call {
+	arguments := item.arguments()
 	switch item.Type {
+	case items.TypeToolSearch:
+		if h.Searches() {
+			return &Call{ID: items.NewID(items.Prefixes[item.Type]), Search: true, Label: OfSearch, Name: typeSearch,
+				Sent: arguments, Written: arguments}
+		}
 	case "function_call":
 		if m := h.Server(item.Namespace); m != nil {
-			return m.Call(m.find(item.Name), item.Name, item.Arguments)
+			return m.Call(m.find(item.Name), item.Name, arguments)
 		}
 		namespace, name, _ := strings.Cut(item.Name, ".")
 		if to := h.Builtins[namespace]; to != nil && item.Namespace == "" && name != "" {
 			return &Call{ID: items.NewID(items.Prefixes[items.BuiltinItem(namespace)]), Namespace: namespace, To: to,
 				Label: to.Label,
-				Name:  name, Sent: item.Arguments, Written: item.Arguments,
+				Name:  name, Sent: arguments, Written: arguments,
 				Plain: map[string]any{"type": item.Type, "name": item.Name, "call_id": item.CallID,
-					"arguments": item.Arguments}}
+					"arguments": arguments}}
 		}
 	case "custom_tool_call":
 		if to := h.Builtins[items.PythonNamespace]; to != nil && item.Name == items.PythonNamespace &&
@@ -127,7 +147,10 @@ func (c *Call) ApprovalRequest() json.RawMessage {
 
 // ItemType returns the type of the call's item.
 func (c *Call) ItemType() string {
-	if c.Namespace == "" {
+	switch {
+	case c.Search:
+		return items.TypeToolSearch
+	case c.Namespace == "":
 		return items.TypeMCPCall
 	}
 	return items.BuiltinItem(c.Namespace)

@@ -11,7 +11,7 @@ import (
 
 // Serves reports whether the service does anything about tools.
 func (o *Options) Serves() bool {
-	return len(o.Servers) > 0 || len(o.Allow) > 0 || o.RefuseOthers
+	return len(o.Servers) > 0 || len(o.Allow) > 0 || o.RefuseOthers || o.Searches
 }
 
 // server returns the server as it is called. Its headers are the caller's to change.

@@ -32,6 +32,8 @@ type Options struct {
 	// RefuseOthers reports whether a request with a hosted tool that no server runs is refused. Otherwise the model is not
 	// told of the tool.
 	RefuseOthers bool
+	// Searches reports whether deferred tools are found by a search of the service's. Otherwise all are shown.
+	Searches bool
 	// BrowserCursors reports whether a page that is not known is shown as cursor:3.
 	BrowserCursors bool
 	// Rounds is how often the model is asked for one response.

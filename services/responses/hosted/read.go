@@ -29,7 +29,7 @@ func (s *Operator) readMCPTool(at string, f *members) (*Server, *openai.Error) {
 				field.name+"' names a server of OpenAI's. Write a server_url.")
 		}
 	}
-	m := &Server{At: at, Label: f.Label, description: f.Description}
+	m := &Server{At: at, Label: f.Label, description: f.Description, deferred: isTrue(f.Deferred)}
 	headers, failure := headersOf(at, f)
 	if failure != nil {
 		return nil, failure

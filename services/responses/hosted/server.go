@@ -20,6 +20,8 @@ type Server struct {
 	// configured reports whether the operator has set the server up. secret reports whether the request has credentials
 	// for it.
 	configured, secret bool
+	// deferred reports whether the model is shown a tool only when a search has found it.
+	deferred bool
 	// allowed choose the tools that the request and the operator offer.
 	allowed []filter
 	// always and never are calls that need an approval, and calls that need none.
@@ -90,7 +92,8 @@ func unusedName(name string, used map[string]bool) string {
 
 // checkTool returns the error with which the gateway would refuse a tool, and with it the request.
 func checkTool(tool *Tool) *openai.Error {
-	body, failure := openai.Open(items.JSON(map[string]any{"model": "m", "input": "", "tools": []any{tool.function()}}))
+	body, failure := openai.Open(items.JSON(map[string]any{"model": "m", "input": "",
+		"tools": []any{tool.function(false)}}))
 	if failure == nil {
 		_, failure = openai.DecodeResponsesRequest(body)
 	}
@@ -98,10 +101,13 @@ func checkTool(tool *Tool) *openai.Error {
 }
 
 // function returns the tool as the gateway gets it.
-func (t *Tool) function() json.RawMessage {
+func (t *Tool) function(deferred bool) json.RawMessage {
 	function := map[string]any{"type": "function", "name": t.shown, "description": t.Description, "strict": false}
 	if len(t.InputSchema) > 0 {
 		function["parameters"] = t.InputSchema
+	}
+	if deferred {
+		function["defer_loading"] = true
 	}
 	return items.JSON(function)
 }
@@ -111,7 +117,7 @@ func (m *Server) namespace() json.RawMessage {
 	functions := []json.RawMessage{}
 	for i := range m.Tools {
 		if m.shows(&m.Tools[i]) {
-			functions = append(functions, m.Tools[i].function())
+			functions = append(functions, m.Tools[i].function(m.deferred))
 		}
 	}
 	if len(functions) == 0 {

@@ -26,22 +26,25 @@ type Tools struct {
 	// Parallel reports whether calls of one round may run at the same time.
 	Parallel bool
 	// MaxCalls is how many calls may run, or a negative number for any.
-	MaxCalls int64
+	MaxCalls  int64
+	searching searching
 }
 
 // declaredTool is a tool of a request.
 type declaredTool struct {
 	// raw is the tool without what is secret.
 	raw json.RawMessage
-	// ignored reports whether neither the model nor the client gets it.
-	ignored bool
+	// ignored reports whether neither the model nor the client gets it, and search whether it is the service's search.
+	ignored, search bool
 	// server or builtin is what it stands for. Both are empty for a tool that the client runs.
 	server  *Server
 	builtin string
 }
 
 // client reports whether the client runs the tool itself.
-func (d *declaredTool) client() bool { return !d.ignored && d.server == nil && d.builtin == "" }
+func (d *declaredTool) client() bool {
+	return !d.ignored && !d.search && d.server == nil && d.builtin == ""
+}
 
 // members are the members of a tool that the service reads.
 type members struct {
@@ -56,6 +59,7 @@ type members struct {
 	Headers       map[string]string `json:"headers"`
 	Allowed       json.RawMessage   `json:"allowed_tools"`
 	Approval      json.RawMessage   `json:"require_approval"`
+	Deferred      json.RawMessage   `json:"defer_loading"`
 	Filters       struct {
 		Domains []string `json:"allowed_domains"`
 	} `json:"filters"`
@@ -77,19 +81,18 @@ func (s *Operator) Take(fields map[string]json.RawMessage, background bool) (*To
 		}
 		return nil, nil
 	}
-	h := &Tools{Builtins: map[string]*toolserver.Server{}, Parallel: true, MaxCalls: -1}
-	runs, ignored := false, false
+	h := &Tools{Builtins: map[string]*toolserver.Server{}, Parallel: true, MaxCalls: -1,
+		searching: searching{on: s.Searches}}
 	for i, raw := range list {
 		tool, failure := s.readTool(h, fmt.Sprintf("tools[%d]", i), raw)
 		if failure != nil {
 			return nil, failure
 		}
-		runs = runs || tool.server != nil || tool.builtin != ""
-		ignored = ignored || tool.ignored
 		h.declared = append(h.declared, tool)
 	}
-	if !runs {
-		if ignored {
+	h.settleSearch(len(fields["tools"]))
+	if !h.runs() {
+		if slices.ContainsFunc(h.declared, func(d declaredTool) bool { return d.ignored }) {
 			fields["tools"] = items.JSON(h.Plain())
 		}
 		return nil, nil
@@ -116,6 +119,9 @@ func (s *Operator) Take(fields map[string]json.RawMessage, background bool) (*To
 	return h, nil
 }
 
+// runs reports whether the service runs any of the tools.
+func (h *Tools) runs() bool { return len(h.Servers) > 0 || len(h.Builtins) > 0 || h.Searches() }
+
 // secret reports whether the request has credentials for a server.
 func (h *Tools) secret() bool {
 	return slices.ContainsFunc(h.Servers, func(m *Server) bool { return m.secret })
@@ -130,10 +136,21 @@ func (s *Operator) readTool(h *Tools, at string, raw json.RawMessage) (declaredT
 		return declaredTool{raw: raw}, nil // the gateway reports what is wrong
 	}
 	if kind.Type == "" || openai.ShownTool(kind.Type, kind.Execution) {
-		shell, search := kind.Type == "local_shell", kind.Type == "tool_search"
+		shell, search := kind.Type == "local_shell", kind.Type == typeSearch
 		again := shell && h.shell || search && h.search // the gateway ignores a second one too
 		h.shell, h.search = h.shell || shell, h.search || search
+		if h.searching.on {
+			h.searching.note(raw)
+		}
 		return declaredTool{raw: raw, ignored: again}, nil
+	}
+	if kind.Type == typeSearch && s.Searches {
+		if kind.Execution != "" && kind.Execution != "server" {
+			return declaredTool{raw: raw}, nil // the gateway reports what is wrong
+		}
+		again := h.searching.placed
+		h.searching.placed = true
+		return declaredTool{raw: raw, search: true, ignored: again}, nil
 	}
 	var f members
 	if err := json.Unmarshal(raw, &f); err != nil {
@@ -243,7 +260,7 @@ func (h *Tools) readLimits(fields map[string]json.RawMessage) *openai.Error {
 }
 
 // sent returns each tool as the gateway gets it, or nil for one that it does not get: the client's tools as they are,
-// and the tools of a server as a namespace.
+// the tools of a server as a namespace, and the service's search as one of a client.
 func (h *Tools) sent() []json.RawMessage {
 	tools := make([]json.RawMessage, len(h.declared))
 	shown := map[string]bool{}
@@ -252,6 +269,8 @@ func (h *Tools) sent() []json.RawMessage {
 		switch {
 		case d.client():
 			tools[i] = d.raw
+		case d.search && !d.ignored:
+			tools[i] = h.searching.tool()
 		case d.server != nil:
 			tools[i] = d.server.namespace()
 		case d.builtin != "" && !shown[d.builtin]:
@@ -262,9 +281,13 @@ func (h *Tools) sent() []json.RawMessage {
 	return tools
 }
 
-// Plain returns the tools that the gateway gets.
+// Plain returns the tools that the gateway gets. A search that the request has no place for is the last one.
 func (h *Tools) Plain() []json.RawMessage {
-	return slices.DeleteFunc(h.sent(), func(raw json.RawMessage) bool { return raw == nil })
+	tools := h.sent()
+	if !h.searching.placed {
+		tools = append(tools, h.searching.tool())
+	}
+	return slices.DeleteFunc(tools, func(raw json.RawMessage) bool { return raw == nil })
 }
 
 // Echo returns the tools as the client gets them back. plain are those that the gateway has given back: it has one for
@@ -279,7 +302,7 @@ func (h *Tools) Echo(plain []json.RawMessage) []json.RawMessage {
 		switch d := &h.declared[i]; {
 		case d.server != nil:
 			back = d.server.echo(d.raw)
-		case d.builtin != "":
+		case d.builtin != "", d.search && !d.ignored:
 			back = d.raw
 		}
 		if back != nil {

@@ -15,8 +15,10 @@ const (
 	TypeTrigger    = "compaction_trigger"
 	// TypeUpdate is an item that changes the effort or the form of the answer.
 	TypeUpdate = "configuration_update"
-	// TypeTools is an item that declares tools. A search for tools has found those of a TypeSearchOutput.
+	// TypeTools is an item that declares tools. A search for tools is a TypeToolSearch, and has found those of a
+	// TypeSearchOutput.
 	TypeTools        = "additional_tools"
+	TypeToolSearch   = "tool_search_call"
 	TypeSearchOutput = "tool_search_output"
 )
 
@@ -67,7 +69,7 @@ var Prefixes = map[string]string{
 	"apply_patch_call":        "apc",
 	"apply_patch_call_output": "apco",
 	TypeTools:                 "at",
-	"tool_search_call":        "tsc",
+	TypeToolSearch:            "tsc",
 	TypeSearchOutput:          "tso",
 	TypeListTools:             "mcpl",
 	TypeMCPCall:               "mcp",

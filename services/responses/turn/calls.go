@@ -28,8 +28,9 @@ func (t *Turn) perform(ctx context.Context, calls []*hosted.Call, emit func(*ups
 	defer running.Wait()
 	defer cancel()
 	t.calls += int64(len(calls))
+	t.makeRoom(calls)
 	runner := &runner{env: t.env, settings: t.settings, response: t.ID, round: t.rounds, tenant: t.tenant(),
-		client: t.browser().chain}
+		client: t.browser().chain, hosted: t.hosted, finder: &t.finder}
 	slots := make(chan struct{}, t.parallel())
 	// Results that wait until those before them have been shown have not paid for their memory.
 	unshown, left := make(chan struct{}, max(maxUnshown, cap(slots))), make(chan struct{})
@@ -89,6 +90,9 @@ type runner struct {
 	round    int
 	// tenant keeps the sessions of tenants apart, and client is the id by which gpt-oss's own tools know the chain.
 	tenant, client string
+	// hosted are the tools of the request, and finder searches them.
+	hosted *hosted.Tools
+	finder *finder
 }
 
 // runSafely is run, but for a fault, which costs its own call only.
@@ -105,6 +109,9 @@ func (r *runner) runSafely(ctx context.Context, c *hosted.Call) (result *hosted.
 
 // run runs a call. A failure is a result too, which the model sees.
 func (r *runner) run(ctx context.Context, c *hosted.Call) *hosted.Result {
+	if c.Search {
+		return r.search(ctx, c)
+	}
 	if !r.settings.Operator.Offers(c) {
 		return &hosted.Result{Text: "Error: there is no tool of this name.",
 			Failure: protocolError(codeInvalidParams, "The server has no tool "+refusal.Quote(c.Name)+".")}

@@ -50,6 +50,9 @@ func (t *Turn) list(ctx context.Context) *openai.Error {
 			m.Item = m.ListItem()
 		}
 	}
+	if failure := t.gather(); failure != nil {
+		return failure
+	}
 	_, failure := t.hosted.ForGateway(0, false)
 	return failure
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -19,10 +20,12 @@ type loop struct {
 	hosted    *hosted.Tools
 	approvals []input.Approval
 	// round is the newest answer of the model, rounds how many there have been, and calls how many calls were run.
-	round  round
-	rounds int
-	calls  int64
-	usage  usage
+	// searched is how many of the answers had no call but searches for tools.
+	round            round
+	rounds, searched int
+	calls            int64
+	finder           finder
+	usage            usage
 	// deadline is when no call may run any more, once the first one has begun.
 	deadline time.Time
 	// echo is the tools of the response, once echoed.
@@ -52,7 +55,7 @@ func (l *loop) roundFields(given map[string]json.RawMessage) map[string]json.Raw
 	}
 	tools := l.hosted.Plain()
 	set("tools", items.JSON(tools))
-	choice, _ := l.hosted.ForGateway(l.rounds, l.round.last) // list has reported what is wrong
+	choice, _ := l.hosted.ForGateway(l.rounds-l.searched, l.round.last) // list has reported what is wrong
 	if len(tools) == 0 {
 		choice = nil
 	}
@@ -118,6 +121,9 @@ func (t *Turn) runCalls(ctx context.Context, end *ending, emit func(*upstream.Ev
 	calls = calls[:min(int64(len(calls)), t.callsLeft(), maxCallsOfRound)]
 	if len(calls) == 0 {
 		return false, nil
+	}
+	if !slices.ContainsFunc(calls, func(c *hosted.Call) bool { return !c.Search }) {
+		t.searched++
 	}
 	run := calls[:0:0]
 	for _, c := range calls {

@@ -100,10 +100,19 @@ func (t *Turn) showCall(ctx context.Context, c *hosted.Call, emit func(*upstream
 	if status == items.Incomplete && c.ItemType() == items.TypeSearchCall { // the API knows no such search
 		status = items.Failed
 	}
+	if c.Search { // its two items are its only events, and the API knows none that has failed
+		ended = nil
+		if status == items.Failed {
+			status = items.Incomplete
+		}
+	}
 	if err := send(ended...); err != nil {
 		return err
 	}
-	return t.finishItem(index, t.item(c, status), emit)
+	if err := t.finishItem(index, t.item(c, status), emit); err != nil || !c.Search {
+		return err
+	}
+	return t.showFound(c, status, emit)
 }
 
 // showCut shows calls that were not run, because the answer ended too early.

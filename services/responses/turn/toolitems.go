@@ -3,6 +3,7 @@ package turn
 import (
 	"encoding/json"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/hosted"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
@@ -21,6 +22,11 @@ func (t *Turn) item(c *hosted.Call, status string) json.RawMessage {
 			item["code"] = ""
 		} else if !c.Result.Cut {
 			item["outputs"] = []any{map[string]string{"type": "logs", "logs": c.Result.Text}}
+		}
+	case items.TypeToolSearch:
+		item["execution"], item["call_id"], item["arguments"] = "server", nil, json.RawMessage("{}")
+		if !begins {
+			item["arguments"] = json.RawMessage(openai.SearchArguments(nil, []byte(c.Written)))
 		}
 	default:
 		label := c.Namespace

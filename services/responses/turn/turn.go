@@ -84,6 +84,7 @@ func (t *Turn) Run(ctx context.Context, emit func(*upstream.Event) error) (*Outc
 	}
 	if t.hosted != nil {
 		defer func() { t.env.Metrics.Rounded(t.rounds) }()
+		defer t.finder.close()
 	}
 	if err := t.runApproved(ctx, emit); err != nil {
 		return t.broken(ctx, err, emit)

@@ -68,6 +68,9 @@ func errorMessage(e *openai.Error) string {
 	if e.Param == "" || strings.HasPrefix(e.Message, tooLong) || strings.HasPrefix(e.Message, rejected) {
 		return e.Message
 	}
+	if e.Code == contract.CodeUnsupportedParameter && (e.Param == schemaAt || e.Param == olderSchemaAt) {
+		return rejected + "structured_outputs_unsupported"
+	}
 	place := placeOf(e.Param)
 	if e.Code == contract.CodeMissingParameter {
 		return place + ": Field required"

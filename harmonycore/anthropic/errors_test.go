@@ -34,6 +34,14 @@ func TestAppendError(t *testing.T) {
 				`"message":"prompt is too long: 140000 tokens > 131072 maximum"}}`},
 		{"a class", openai.Error{Status: 400, Param: "messages", Message: "capability_rejected: image_block"}, "",
 			`{"type":"error","error":{"type":"invalid_request_error","message":"capability_rejected: image_block"}}`},
+		{"a form that servers cannot be held to", openai.Error{Status: 400, Code: contract.CodeUnsupportedParameter,
+			Param: "output_config.format.schema", Message: "The model's servers cannot be held to it."}, "",
+			`{"type":"error","error":{"type":"invalid_request_error",` +
+				`"message":"capability_rejected: structured_outputs_unsupported"}}`},
+		{"a form that is wrong", openai.Error{Status: 400, Code: contract.CodeInvalidType,
+			Param: "output_config.format.schema", Message: "Input should be a valid object"}, "",
+			`{"type":"error","error":{"type":"invalid_request_error",` +
+				`"message":"output_config.format.schema: Input should be a valid object"}}`},
 	} {
 		got := string(AppendError(nil, &c.e, c.requestID))
 		if got != c.want || !json.Valid([]byte(got)) {

@@ -133,6 +133,12 @@ func (r *Request) readEffort(at place, v *rawjson.Part) *openai.Error {
 // maxQuoted is the maximum length of a client's value in an error message, in bytes.
 const maxQuoted = 64
 
+// The places of the schema of the answer. The second one is of an older version of the API.
+const (
+	schemaAt      = "output_config.format.schema"
+	olderSchemaAt = "output_format.schema"
+)
+
 // readFormat reads the form of the answer.
 func (r *Request) readFormat(at place, v *rawjson.Part) *openai.Error {
 	r.Schema = rawjson.Part{}

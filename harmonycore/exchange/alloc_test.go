@@ -18,6 +18,7 @@ func TestChunksAllocateNothing(t *testing.T) {
 	}{
 		{"chat", "/v1/chat/completions", chatBody(true), 0},
 		{"responses", "/v1/responses", `{"model":"gpt-oss-120b","input":"hi","stream":true}`, 3},
+		{"messages", "/v1/messages", messagesStream, 0},
 	} {
 		events := streamOfTokens(5 * chunks)
 		x := forwarded(t, testGateway(func(o *Options) { o.Models[0].ContextLength = 1 << 17 }), tt.path, tt.body)

@@ -39,10 +39,15 @@ func BenchmarkResponse(b *testing.B) {
 	for _, api := range []struct{ name, path, body string }{
 		{"chat", "/v1/chat/completions", chatBody(true)},
 		{"responses", "/v1/responses", `{"model":"gpt-oss-120b","input":"hi","stream":true}`},
+		{"messages", "/v1/messages", messagesStream},
 	} {
 		b.Run(api.name, func(b *testing.B) { benchmarkResponse(b, api.path, api.body) })
 	}
 }
+
+// messagesStream asks for a stream of Messages that shows the reasoning.
+const messagesStream = `{"model":"gpt-oss-120b","max_tokens":100000,"stream":true,"thinking":{"type":"adaptive"},` +
+	`"messages":[{"role":"user","content":"hi"}]}`
 
 func benchmarkResponse(b *testing.B, path, body string) {
 	events := streamOfTokens(400)

@@ -28,6 +28,11 @@ func TestMaxMessages(t *testing.T) {
 			"response stream", "/v1/responses", `{"model":"gpt-oss-120b","input":"Hi","stream":true}`,
 			`"type":"response.failed"`,
 		},
+		{
+			"message", "/v1/messages", strings.Replace(messagesStream, `"stream":true`, `"stream":false`, 1),
+			`502 {"type":"error",`,
+		},
+		{"message stream", "/v1/messages", messagesStream, "event: error\n"},
 	}
 	for _, f := range forms {
 		for _, inEvent := range []int{1, 100, maxMessages} {

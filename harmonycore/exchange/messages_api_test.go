@@ -153,3 +153,80 @@ func TestAgentSessions(t *testing.T) {
 		t.Errorf("in OpenAI's API by %q", by)
 	}
 }
+
+// TestMessagesReduced: a host that holds no headers has sent them on, and a body that does not belong to the model goes
+// nowhere.
+func TestMessagesReduced(t *testing.T) {
+	g := testGateway(func(o *Options) { o.Mode = contract.ModeReduced })
+	for body, want := range map[string]string{
+		messagesBody(""): "", `{"model":"other","max_tokens":9,"messages":[]}`: "not_found_error",
+		`{"model":"` + testModel + `"}`: "invalid_request_error",
+	} {
+		_, got := sendReduced(g, contract.MessagesPath, body)
+		if got.head.Pool != "pool-1" || got.head.Path != contract.CompletionsPath || !got.head.Rewritten ||
+			(got.action.Forward != nil) != (want == "") {
+			t.Errorf("%s: %+v", body, got)
+		}
+		if r := got.action.Reply; want != "" && (r == nil || !strings.Contains(string(r.Body), want)) {
+			t.Errorf("%s: %+v", body, r)
+		}
+	}
+}
+
+// TestMessagesAtChatServers: servers that take conversations get one, and their errors come in Anthropic's form and
+// words.
+func TestMessagesAtChatServers(t *testing.T) {
+	const request = `{"model":"qwen","max_tokens":9,"system":"s","messages":[{"role":"user","content":"u"}]}`
+	x := conversing(nil).Begin("POST", contract.MessagesPath)
+	a := x.Request([]byte(request), Host{Now: testNow, ID: testID})
+	if a.Forward == nil || a.Forward.Path != contract.ChatPath ||
+		!strings.Contains(string(a.Forward.Body), `"messages":[{"role":"system","content":"s"},{"role":"user","content":"u"}]`) {
+		t.Fatalf("%+v", a)
+	}
+	if a := x.ResponseHeaders(ResponseHead{Status: 400, ContentType: contentTypeJSON}); !a.Hold {
+		t.Fatalf("%+v", a)
+	}
+	got := x.ResponseBody([]byte(`{"error":{"message":"This model's maximum context length is 131072 tokens. `+
+		`However, you requested 140000 tokens.","code":"context_length_exceeded"}}`), true)
+	const want = `{"type":"error","error":{"type":"invalid_request_error",` +
+		`"message":"prompt is too long: 140000 tokens > 131072 maximum"}}`
+	if got.Head == nil || got.Head.Status != 400 || string(got.Body) != want {
+		t.Errorf("%+v %s", got.Head, got.Body)
+	}
+}
+
+// TestMessagesLimited: what the rate limit service says in OpenAI's form comes in Anthropic's, and its headers stay.
+func TestMessagesLimited(t *testing.T) {
+	x := testGateway(keyed).Begin("POST", contract.MessagesPath)
+	x.Header("x-api-key", "key-b")
+	if a := x.Request([]byte(messagesBody("")), Host{Now: testNow, ID: testID}); a.Forward == nil {
+		t.Fatalf("%+v", a.Reply)
+	}
+	head := ResponseHead{Status: 429, Local: true, ContentType: contentTypeJSON, RetryAfter: "7"}
+	if a := x.ResponseHeaders(head); !a.Hold {
+		t.Fatalf("%+v", a)
+	}
+	a := x.ResponseBody([]byte(`{"error":{"message":"Wait.","type":"rate_limit_error","param":null,"code":"c"}}`), true)
+	if string(a.Body) != `{"type":"error","error":{"type":"rate_limit_error","message":"Wait."}}` || a.Head == nil ||
+		a.Head.Status != 429 || a.Head.RetryAfter != "" || x.Report().UsedTokens != 0 {
+		t.Errorf("%+v %s", a.Head, a.Body)
+	}
+}
+
+// TestMessagesUntranslated: where no request is translated, servers that have Anthropic's API get the body as it came.
+func TestMessagesUntranslated(t *testing.T) {
+	for _, translated := range []string{"0%", contract.TranslateObserve} {
+		g := testGateway(func(o *Options) { o.Models[0].Translate, o.Models[0].ServerModel = translated, testModel })
+		x := g.Begin("POST", contract.MessagesPath+"?beta=true")
+		a := x.Request([]byte(messagesBody("")), Host{Now: testNow, ID: testID})
+		if a.Forward == nil || a.Forward.Path != contract.MessagesPath || a.Forward.Body != nil ||
+			a.Forward.Pool != contract.UntranslatedRoute("pool-1") || !x.Report().Untranslated || x.observer != nil {
+			t.Errorf("%s: %+v", translated, a)
+		}
+	}
+	g := testGateway(func(o *Options) { o.Models[0].Server, o.Models[0].Translate = contract.TRTLLM, "0%" })
+	a := g.Begin("POST", contract.MessagesPath).Request([]byte(messagesBody("")), Host{Now: testNow, ID: testID})
+	if a.Reply == nil || a.Reply.Status != 404 || !strings.Contains(string(a.Reply.Body), "not_found_error") {
+		t.Errorf("%+v", a)
+	}
+}

@@ -24,7 +24,8 @@ func sendReduced(g *Gateway, path, body string) (*Exchange, reducedHost) {
 }
 
 func TestHeadersAreHeldInFullMode(t *testing.T) {
-	for _, path := range []string{"/v1/chat/completions", "/v1/responses", "/v1/completions", "/generate"} {
+	for _, path := range []string{"/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens",
+		"/v1/completions", "/generate"} {
 		if head := testGateway(nil).Begin("POST", path).RequestHeaders(); !reflect.DeepEqual(head, RequestHead{Hold: true}) {
 			t.Errorf("%s: got %+v", path, head)
 		}

@@ -7,14 +7,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // otherPaths are paths of inference servers below /v1/ that the filter does not guard: another model behind the same
 // listener may serve them.
-var otherPaths = []string{contract.MessagesPath, "/v1/embeddings", "/v1/score", "/v1/rerank",
-	"/v1/audio/transcriptions", "/v1/load_lora_adapter"}
+var otherPaths = []string{"/v1/embeddings", "/v1/score", "/v1/rerank", "/v1/audio/transcriptions",
+	"/v1/load_lora_adapter"}
 
 // otherPaths checks that a route of the gateway's own does not lead other requests to a model's servers. The requests
 // lack what a server needs to do anything.

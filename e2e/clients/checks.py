@@ -27,6 +27,7 @@ FORECAST = "How warm is it in Paris?"
 # The script calls tools of an MCP server for these: the first returns what it gets, the second may need an approval.
 ECHO = "Echo a banana."
 ECHOED = "It says: a banana."
+SEARCH = "Find a tool that echoes, and echo a banana."
 PAY = "Pay Ann."
 PAID = "Ann has it."
 DENIED = "Ann has nothing."

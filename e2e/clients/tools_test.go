@@ -32,7 +32,7 @@ func TestToolClients(t *testing.T) {
 			_, server := lab.RunSim(t, sim.Options{AllowHeaders: true, Script: lab.ReadScript(t, "e2e/clients/script.jsonl")})
 			bank := toolservers.Plain(t, bankTool("echo", func(a bankArguments) string { return a.Text }),
 				bankTool("pay", func(a bankArguments) string { return fmt.Sprintf("%d paid", a.Amount) }))
-			text := fmt.Sprintf("responses_service: { store: %q, listen: %q, tools: { allow: [%q] } }\n"+
+			text := fmt.Sprintf("responses_service: { store: %q, listen: %q, tools: { allow: [%q], tool_search: bm25 } }\n"+
 				"models: [{ name: %s, servers: [%q] }]\n", filepath.Join(t.TempDir(), "responses.db"), lab.FreeAddress(t),
 				strings.TrimSuffix(bank.Streamable(), "/mcp"), lab.Model, "vllm="+server)
 			config := lab.WriteConfig(t, text)

@@ -6,9 +6,18 @@ usage: tools.py BASE_URL MODEL, with the URL of an MCP server in MCP_SERVER
 import os
 
 import turns
-from agents import HostedMCPTool, OpenAIConversationsSession, OpenAIResponsesModel, Runner, set_tracing_disabled
+from agents import (
+    HostedMCPTool,
+    OpenAIConversationsSession,
+    OpenAIResponsesModel,
+    Runner,
+    ToolSearchTool,
+    function_tool,
+    set_tracing_disabled,
+    tool_namespace,
+)
 from agents.version import __version__
-from checks import DENIED, ECHO, ECHOED, PAID, PAY, need, run, same
+from checks import DENIED, ECHO, ECHOED, PAID, PAY, SEARCH, need, run, same
 from turns import WAYS, agent, connect, wait
 
 SERVER = os.environ["MCP_SERVER"]
@@ -53,6 +62,22 @@ def further(client, model):
             same((result.final_output, kinds(result)), (ECHOED, ["tool_call_item", "message_output_item"]), "a further run")
 
 
+@function_tool(defer_loading=True)
+def echo(text: str) -> str:
+    """Echoes a text."""
+    return text
+
+
+def searched(client, model):
+    """ToolSearchTool: a deferred function of a namespace is found, and runs here"""
+    tools = [*tool_namespace(name="bank", description="A bank.", tools=[echo]), ToolSearchTool()]
+    for ask in WAYS:
+        result = wait(ask(agent(client, model, tools=tools), SEARCH))
+        same(result.final_output, ECHOED, "final output")
+        search = ["tool_search_call_item", "tool_search_output_item"]
+        same(kinds(result), [*search, "tool_call_item", "tool_call_output_item", "message_output_item"], "items")
+
+
 def approvals(client, model):
     """on_approval_request: approved and denied, with the items, by previous_response_id and in a session"""
     for ask in WAYS:
@@ -80,4 +105,4 @@ def interrupted(client, model):
 
 turns.kind = OpenAIResponsesModel
 set_tracing_disabled(True)
-run("openai-agents", __version__, [called, further, approvals, interrupted], connect)
+run("openai-agents", __version__, [called, further, searched, approvals, interrupted], connect)

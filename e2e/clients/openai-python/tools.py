@@ -6,7 +6,8 @@ usage: tools.py BASE_URL MODEL, with the URL of an MCP server in MCP_SERVER
 import os
 
 import openai
-from checks import DENIED, ECHO, ECHOED, PAID, PAY, Failed, need, run, same
+from checks import DENIED, ECHO, ECHOED, PAID, PAY, SEARCH, Failed, need, run, same
+from openai.types import responses
 from stored import connect, streamed_events, whole
 
 SERVER = os.environ["MCP_SERVER"]
@@ -85,6 +86,28 @@ def chained(client, model):
     same(kinds, ["message", "mcp_list_tools", "reasoning", "mcp_call", "message", "message"], "input items")
 
 
+def searched(client, model):
+    """a search for a tool of an MCP server, and its call; the library's types take both items strictly"""
+    tools = [{"type": "tool_search"}, mcp(defer_loading=True)]
+    for ask in WAYS:
+        response = ask(client, model=model, input=SEARCH, tools=tools)
+        kinds = ["mcp_list_tools", "tool_search_call", "tool_search_output", "mcp_call", "message"]
+        same([item.type for item in response.output], kinds, "items")
+        same((response.output[3].name, response.output_text), ("echo", ECHOED), "the call and the answer")
+        call, output = response.output[1:3]
+        for item, kind in ((call, responses.ResponseToolSearchCall), (output, responses.ResponseToolSearchOutputItem)):
+            need(type(item) is kind, f"{type(item)}")
+            kind.model_validate_json(item.to_json(), strict=True)
+            same((item.execution, item.call_id, item.status), ("server", None, "completed"), kind.__name__)
+        same(call.arguments, {"query": "echo", "limit": 1}, "arguments")
+        need(type(output.tools[0]) is responses.NamespaceTool, f"{output.tools}")
+        same([(t.name, [f.name for f in t.tools]) for t in output.tools], [("bank", ["echo"])], "tools")
+        same([tool.type for tool in response.tools], ["tool_search", "mcp"], "the tools that are echoed")
+        history = [{"role": "user", "content": SEARCH}, *(item.to_dict() for item in response.output)]
+        again = ask(client, model=model, input=[*history, {"role": "user", "content": ECHO}], tools=tools, store=False)
+        same([item.type for item in again.output], ["reasoning", "mcp_call", "message"], "items with what was found")
+
+
 def not_listed(client, model):
     """a server that cannot be listed is an APIStatusError with status 424"""
     try:
@@ -105,4 +128,4 @@ def not_allowed(client, model):
         raise Failed("no error")
 
 
-run("openai", openai.__version__, [called, events, approved, chained, not_listed, not_allowed], connect)
+run("openai", openai.__version__, [called, events, approved, chained, searched, not_listed, not_allowed], connect)

@@ -57,6 +57,12 @@ var realClients = []realClient{
 	{name: "vercel-ai, Responses", folder: "vercel-ai", program: "responses", replays: true},
 	{name: "vercel-ai, reasoning as summary", folder: "vercel-ai", program: "responses", model: "reasoning-as-summary",
 		replays: true},
+	{name: "anthropic-python", python: "HARMONY_ANTHROPIC_PYTHON", replays: true},
+	{name: "anthropic-python, major before", folder: "anthropic-python", python: "HARMONY_ANTHROPIC_1_PYTHON",
+		replays: true},
+	{name: "anthropic-node", replays: true},
+	{name: "anthropic-node, major before", folder: "anthropic-node", environment: []string{
+		"ANTHROPIC_PACKAGE=anthropic-sdk-0"}, replays: true},
 }
 
 // clientModels is the gateway's configuration: a model with the default settings, a model whose answers have reasoning

@@ -288,7 +288,7 @@ func (g *generation) begins(model *Model, r *translate.Request, h Host) {
 	g.choices = g.newChoices(r)
 	g.maxTokensAfterEnd = model.DrainTokens
 	g.forwarded = g.x.lastActivity
-	g.x.report.Ignored, g.x.report.DroppedParts = r.Ignored, r.DroppedParts
+	g.x.report.Ignored, g.x.report.DroppedParts = r.Ignored, r.Dropped
 	g.x.report.UnenforcedGrammars = r.UnenforcedGrammars
 	g.x.report.FirstToken = -1
 }

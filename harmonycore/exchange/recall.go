@@ -24,11 +24,12 @@ type recall struct {
 	scratch *Scratch
 	owner   prefixmemory.Tag
 	// match is the remembered part, if there is one. known is its text, state its state, and before what the translation
-	// must know of it.
+	// must know of it. at is where the part of the body begins that is not remembered.
 	match  prefixmemory.Match
 	known  prefixmemory.Known
 	state  prefixmemory.State
 	before *translate.Past
+	at     int
 	// cuts are the places up to which the request may be remembered, digests those of the parts before them, and rest the
 	// digest of what follows the conversation. The first cut is behind what the match has.
 	cuts    []openai.Cut
@@ -47,16 +48,19 @@ type recall struct {
 	cacheKey   []byte
 	// beside is how large they are, in bytes.
 	beside int
-	// tools reports whether the conversation begins with tools.
-	tools bool
+	// read are the elements of the remembered part that are read again, if nothing is kept of the members. spans are those
+	// of the rest that will be, and seen is how many there are with those of the remembered part.
+	read, spans []prefixmemory.Span
+	seen        int
 	// parts are those of the rendered messages.
 	parts []prefixmemory.Part
 }
 
 // The numbers in a [prefixmemory.State]: where the conversation begins; how many ids may still be read
 // ([translate.Past.Left]); how many values and entries its elements are at most; how many values the rest of the body
-// has; when the first seal expires, or 0; when it was remembered; whether there are only instructions; and whether tools
-// are declared among those, which only what is kept of the members has.
+// has; when the first seal expires, or 0; when it was remembered; whether there are only instructions; how many
+// elements are read again, since they declare tools or change the answer ([translate.Request.Lasting]), and how many of
+// them stand in front; and what was counted ([openai.Counts]).
 const (
 	stateOpen = iota
 	stateLeft
@@ -66,8 +70,14 @@ const (
 	stateUntil
 	stateSince
 	stateLeading
-	stateTools
+	stateLasting
+	stateFront
+	stateDropped
+	stateIgnored // and the next ones
 )
+
+// There is room for all kinds.
+const _ = uint(len(prefixmemory.State{}) - stateIgnored - int(openai.IgnoredKinds))
 
 const (
 	// leastRecalled is the size of the smallest body that is remembered, in bytes.
@@ -123,7 +133,10 @@ func (g *generation) forgotten(a *modelRequest, body []byte, h Host) *recall {
 	g.x.report.Recall = RecallMiss
 	r.match = r.memory.None()
 	s := r.scratch
-	cuts, in, ok := a.body.Cuts(s.cuts[:0], g.param(), g.x.gateway.leastCut)
+	cuts, in, ok := a.body.Cuts(s.cuts[:0], g.param(), 0, g.x.gateway.leastCut)
+	for len(cuts) > 0 && cuts[0].Element < in.Update {
+		cuts = cuts[1:] // what comes before it was read with another beginning of the prompt
+	}
 	s.cuts, r.open = cuts, in.Open
 	if r.beside = in.Open + len(body) - in.Closed; !ok || r.beside > maxRest {
 		return nil
@@ -162,17 +175,17 @@ func (g *generation) resume(body []byte, h Host) (action RequestAction, decided 
 	if !ok {
 		return RequestAction{}, false
 	}
-	a := g.openRest(rest, body, r, h)
-	if a == nil {
+	a, t := g.readRest(rest, body, r, h)
+	if t != nil && r.kept != nil && t.Changes() {
+		r.kept = nil // it does not know what the rest declares
+		a, t = g.readRest(r.appendRest(body), body, r, h)
+	}
+	if t == nil || !t.Continues() || int(r.state[stateEntries])+t.Entries() > openai.MaxEntries {
 		return RequestAction{}, false
 	}
-	read := g.requestReader()
-	if r.kept != nil {
-		read = r.kept.request.Follow
-	}
-	t, failure := a.read(read, h)
-	if failure != nil || !t.Continues() || int(r.state[stateEntries])+t.Entries() > openai.MaxEntries {
-		return RequestAction{}, false
+	const compacted = openai.IgnoredCompaction
+	if t.Ignored[compacted] > r.before.Ignored[compacted] && g.x.service().Stores {
+		return RequestAction{}, false // the service may be able to read it
 	}
 	if byChannels, failure := g.wantsChannelEvents(a.model, t); byChannels || failure != nil {
 		return RequestAction{}, false // the whole conversation is part of the answer
@@ -184,6 +197,36 @@ func (g *generation) resume(body []byte, h Host) (action RequestAction, decided 
 	}
 	g.x.report.Recall, g.x.report.RecalledTokens = RecallHit, r.known.Tokens
 	return g.forward(a, sent), true
+}
+
+// readRest reads the rest of a body. It returns nil if there is any doubt.
+func (g *generation) readRest(rest, body []byte, r *recall, h Host) (*modelRequest, *translate.Request) {
+	if rest == nil {
+		return nil, nil
+	}
+	a := g.openRest(rest, body, r, h)
+	if a == nil {
+		return nil, nil
+	}
+	read := g.requestReader()
+	if r.kept != nil {
+		read = r.kept.request.Follow
+	}
+	t, failure := a.read(read, h)
+	if failure != nil {
+		return a, nil
+	}
+	lasting, _ := t.Lasting()
+	r.see(lasting, int(r.state[stateLasting]))
+	return a, t
+}
+
+// see notes the elements that are to be read again, after so many of the remembered part.
+func (r *recall) see(lasting []openai.Lasting, before int) {
+	r.spans, r.seen = r.spans[:0], before+len(lasting)
+	for _, l := range lasting {
+		r.spans = append(r.spans, prefixmemory.Span{From: l.From + r.less, To: l.To + r.less})
+	}
 }
 
 // reduce returns the body without the part of the conversation that is remembered. It lies in the scratch memory.
@@ -209,25 +252,52 @@ func (r *recall) reduce(body []byte) (rest []byte, ok bool) {
 		if at >= len(body) || body[at] == ']' || r.open+len(body)-at > maxRest {
 			return nil, false
 		}
-		r.before = &translate.Past{Leading: r.state[stateLeading] != 0, Left: int(r.state[stateLeft])}
-		r.scratch.rest = r.appendRest(r.scratch.rest[:0], body, at)
-		return r.scratch.rest, r.kept != nil || r.state[stateTools] == 0
+		r.at = at
+		r.before = &translate.Past{Left: int(r.state[stateLeft])}
+		r.before.Joins, r.before.Dropped = r.state[stateLeading] != 0, int(r.state[stateDropped])
+		for i := range r.before.Ignored {
+			r.before.Ignored[i] = int(r.state[stateIgnored+i])
+		}
+		r.kept, _ = r.match.Kept().(*keptHead)
+		if r.kept != nil && r.kept.seen != int(r.state[stateLasting]) {
+			r.kept = nil // tools were declared after it
+		}
+		rest = r.appendRest(body)
+		return rest, rest != nil
 	}
 	return nil, false
 }
 
-// appendRest appends a body with that part of the conversation which begins at this place. It has the other members, if
-// nothing is kept of them.
-func (r *recall) appendRest(dst, body []byte, at int) []byte {
-	r.kept, _ = r.match.Kept().(*keptHead)
-	if r.kept == nil {
-		dst = append(append(dst, body[:r.open]...), body[at:]...)
-		r.less = len(body) - len(dst)
+// appendRest returns a body with the part of the conversation that is not remembered. If nothing is kept of the other
+// members, it has those, and the elements of the remembered part that must be read again. It lies in the scratch
+// memory, and is nil if it would be too large.
+func (r *recall) appendRest(body []byte) []byte {
+	dst := r.scratch.rest[:0]
+	if r.kept != nil {
+		r.read, r.before.Elements = nil, 0
+		dst = append(append(append(dst, `{"`...), r.param...), `":[`...)
+		r.less = r.at - len(dst)
+		dst = append(append(dst, body[r.at:len(body)-r.match.Rest()]...), "]}"...)
+		r.scratch.rest = dst
 		return dst
 	}
-	dst = append(append(append(dst, `{"`...), r.param...), `":[`...)
-	r.less = at - len(dst)
-	return append(append(dst, body[at:len(body)-r.match.Rest()]...), "]}"...)
+	r.read = r.match.AppendSpans(r.scratch.spans[:0])
+	r.scratch.spans = r.read
+	r.before.Elements, r.before.Front = len(r.read), int(r.state[stateFront])
+	size := r.open + len(body) - r.at
+	for _, span := range r.read {
+		if size += span.To - span.From + 1; size > maxRest || span.From < r.open || span.To > r.at {
+			return nil
+		}
+	}
+	dst = append(dst, body[:r.open]...)
+	for _, span := range r.read {
+		dst = append(append(dst, body[span.From:span.To]...), ',')
+	}
+	r.less = r.at - len(dst)
+	dst = append(dst, body[r.at:]...)
+	r.scratch.rest = dst
+	return dst
 }
 
 // openRest is [Exchange.open] of the rest of a body. It returns nil if there is any doubt, also if the host lacks the
@@ -238,23 +308,24 @@ func (g *generation) openRest(rest, body []byte, r *recall, h Host) *modelReques
 	if failure != nil {
 		return nil
 	}
-	r.values, r.outside = request.Values, int(r.state[stateOutside])
+	s := r.scratch
+	cuts, in, ok := request.Cuts(s.cuts[:0], r.param, len(r.read), e.gateway.leastCut)
+	if !ok || in.Closed+r.less != len(body)-r.match.Rest() {
+		return nil
+	}
+	r.outside = int(r.state[stateOutside])
+	r.values = r.outside + in.Values
 	var model *Model
 	var key []byte
 	if r.kept != nil {
 		model, key = r.kept.model, r.kept.cacheKey
-		r.values += r.outside - valuesAround
 	} else if request.NamesModel() == nil {
 		model, key = e.gateway.model(request.Model), request.CacheKey()
 		r.beside, r.cacheKey = r.open+r.match.Rest(), slices.Clone(key)
 	}
 	values := r.values + int(r.state[stateValues])
-	if model == nil || !model.recalls || values > openai.MaxValues {
-		return nil
-	}
-	s := r.scratch
-	cuts, in, ok := request.Cuts(s.cuts[:0], r.param, e.gateway.leastCut)
-	if !ok || in.Closed+r.less != len(body)-r.match.Rest() || h.Admit != nil && !h.Admit(memoryFor(len(body), values)) {
+	if model == nil || !model.recalls || values > openai.MaxValues ||
+		h.Admit != nil && !h.Admit(memoryFor(len(body), values)) {
 		return nil
 	}
 	s.cuts = cuts[1:] // what it begins with is remembered
@@ -363,126 +434,4 @@ func (r *recall) render(g *harmony.Rendering, t *translate.Request, a *modelRequ
 
 func isFinal(m *harmony.Message) bool {
 	return m.Role == harmony.Assistant && m.Channel.Set && m.Channel.Value == harmony.Final
-}
-
-// note notes the parts of the prompt that the messages are.
-func (r *recall) note(messages []harmony.Message, prompt []uint32) {
-	s := r.scratch
-	s.parts = s.parts[:0]
-	for i := range messages {
-		m, ids := &messages[i], prompt[s.ends[i]:s.ends[i+1]]
-		p := prefixmemory.Part{Tokens: len(ids)}
-		switch {
-		case isFinal(m):
-			p.Kind = prefixmemory.Lasting
-		case m.Channel.Set && m.Channel.Value == harmony.Analysis:
-			p.Kind = prefixmemory.Passing
-			if len(ids) == 0 {
-				p.Kind |= prefixmemory.Missing
-			}
-		}
-		if m.Role == harmony.Tool {
-			p.Kind |= prefixmemory.Foreign
-		}
-		s.parts = append(s.parts, p)
-	}
-	r.parts = s.parts
-}
-
-// remember remembers what the request was turned into. sent is what servers are asked.
-func (r *recall) remember(t *translate.Request, asked *backend.Request, sent []byte) {
-	if r == nil || asked.PromptAt == 0 || !t.Continues() {
-		return
-	}
-	marks := t.Marks()
-	r.tools = t.LeadingTools() >= 0
-	text, first, done := sent[asked.PromptAt:], 0, 0
-	from := 0
-	for i, end := range asked.Ends {
-		r.parts[i].Size, from = end-from, end
-	}
-	if r.resumed() {
-		if r.head != nil {
-			r.match.Keep(r.head)
-		}
-		first = marks[0].Messages
-		done = first
-	}
-	for i, at := 0, 0; i < len(r.cuts); i++ {
-		for at < len(marks) && marks[at].Element < r.cuts[i].Element {
-			at++
-		}
-		if at == len(marks) || marks[at].Element != r.cuts[i].Element {
-			return // the reader sees no such place
-		}
-		parts := r.parts[done-first : marks[at].Messages-first]
-		done = marks[at].Messages
-		size := 0
-		for j := range parts {
-			size += parts[j].Size
-		}
-		if size > len(text) || !r.add(i, parts, text[:size], &marks[at], t.Entries()) {
-			return
-		}
-		text = text[size:]
-	}
-}
-
-// add remembers the part before a cut. It reports whether there was room for it.
-func (r *recall) add(i int, parts []prefixmemory.Part, text []byte, m *translate.Mark, entries int) bool {
-	root := i == 0 && !r.resumed()
-	s := r.state
-	s[stateOpen], s[stateLeft], s[stateOutside] = int64(r.open), int64(m.Left), int64(r.outside)
-	s[stateUntil], s[stateSince] = earlier(s[stateUntil], m.Until), r.now
-	s[stateLeading], s[stateTools] = 0, 0
-	if root {
-		s[stateLeading] = 1
-	}
-	if r.tools {
-		s[stateTools] = 1
-	}
-	if !root || m.Element >= 0 {
-		s[stateValues] += int64(max(r.values-r.outside, 0))
-		s[stateEntries] += int64(entries)
-	}
-	if !root {
-		return r.match.Add(r.digests[i], parts, text, s)
-	}
-	ok := r.match.AddRoot(r.owner, r.digests[i], r.rest, parts, text, s)
-	if ok && r.head != nil {
-		r.match.Keep(r.head)
-	}
-	return ok
-}
-
-// keptHead is what is kept of the members beside a conversation.
-type keptHead struct {
-	model    *Model
-	request  *translate.Head
-	cacheKey []byte
-}
-
-const (
-	// maxKeptHead is how large the members are at most of which something is kept, in bytes. It takes some times as much.
-	maxKeptHead = 64 << 10
-	// valuesAround are an object and an array.
-	valuesAround = 2
-)
-
-// noteHead notes what is to be kept of the members beside the conversation, before anything is done with the request.
-func (r *recall) noteHead(a *modelRequest, t *translate.Request) {
-	if r == nil || r.kept != nil || r.beside+max(t.LeadingTools(), 0) > maxKeptHead {
-		return
-	}
-	if head := t.Head(); head != nil {
-		r.head = &keptHead{model: a.model, request: head, cacheKey: r.cacheKey}
-	}
-}
-
-// earlier returns the earlier one of two times, of which 0 is none.
-func earlier(a, b int64) int64 {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -23,8 +24,8 @@ func TestRecallToTheLastByte(t *testing.T) {
 	hits := 0
 	same := func(body string) {
 		t.Helper()
-		want, _ := askRecalling(without, &scratches[0], p, body, testNow, false)
-		got, recall := askRecalling(with, &scratches[1], p, body, testNow, false)
+		want, _ := askRecalling(without, &scratches[0], p, body, testNow, "")
+		got, recall := askRecalling(with, &scratches[1], p, body, testNow, "")
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%s: %s\n%s", recall, body, difference(got, want))
 		}
@@ -53,7 +54,7 @@ func TestRecallReadsLittleTwice(t *testing.T) {
 		want string
 	}{{0, RecallMiss}, {200 << 10, RecallHit}, {256 << 10, RecallMiss}, {900 << 10, RecallMiss}} {
 		body := begun + `,{"role":"user","content":"` + strings.Repeat("New ", test.more/4) + `"}]}`
-		if got, recall := askRecalling(g, nil, p, body, testNow, false); got.Status != 0 || recall != test.want {
+		if got, recall := askRecalling(g, nil, p, body, testNow, ""); got.Status != 0 || recall != test.want {
 			t.Errorf("%d bytes are new: %d, %q, want %q", test.more, got.Status, recall, test.want)
 		}
 	}
@@ -109,6 +110,38 @@ func TestRecallFlood(t *testing.T) {
 	}
 }
 
+// TestRecallOfManyDeclarations: a client that declares tools in every turn is recalled as long as they are not too large
+// to be read again. What is kept of them does not grow with them, and a request is sent as without a memory.
+func TestRecallOfManyDeclarations(t *testing.T) {
+	const limit, turns, each = 1 << 20, 26, 20
+	with, without := recallGateway(t, limit, nil), recallGateway(t, 0, nil)
+	change := func(g *Gateway) { g.models[0].ContextLength = 1 << 20 }
+	change(with)
+	change(without)
+	var scratches [2]Scratch
+	p, items, got := &played{responses: true, model: testModel}, `{"role":"user","content":"Hi"}`, ""
+	for turn := range turns {
+		body := `{"model":"` + testModel + `","tools":[{"type":"function","name":"f"}],"input":[` + items + `]}`
+		want, _ := askRecalling(without, &scratches[0], p, body, testNow, "")
+		answer, recall := askRecalling(with, &scratches[1], p, body, testNow, "")
+		if !reflect.DeepEqual(answer, want) || want.Status != 0 {
+			t.Fatalf("turn %d (%s):\n%s", turn+1, recall, difference(answer, want))
+		}
+		if used := with.options.Prefixes.Bytes(); used > limit {
+			t.Fatalf("turn %d: %d bytes are used", turn+1, used)
+		}
+		got += recall[:1]
+		for i := range each {
+			items += fmt.Sprintf(`,{"type":"additional_tools","role":"developer","tools":[{"type":"function",`+
+				`"name":"t%d_%d","description":"%s"}]}`, turn, i, strings.Repeat("x", 500))
+		}
+		items += `,{"role":"user","content":"More"}`
+	}
+	if want := regexp.MustCompile(`^mh{15,25}m+$`); !want.MatchString(got) {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // FuzzRecallEdited: a conversation of which bytes are changed between two requests is sent as without a memory. The
 // conversation, and those before it, are played at random.
 func FuzzRecallEdited(f *testing.F) {
@@ -125,8 +158,8 @@ func FuzzRecallEdited(f *testing.F) {
 		var body string
 		same := func(body string) {
 			t.Helper()
-			want, _ := askRecalling(without, nil, p, body, c.now, false)
-			if got, recall := askRecalling(with, nil, p, body, c.now, false); !reflect.DeepEqual(got, want) {
+			want, _ := askRecalling(without, nil, p, body, c.now, "")
+			if got, recall := askRecalling(with, nil, p, body, c.now, ""); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s: %s\n%s", recall, body, difference(got, want))
 			}
 		}

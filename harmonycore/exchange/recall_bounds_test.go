@@ -76,8 +76,8 @@ func TestRecallAtLimits(t *testing.T) {
 			if n > 0 {
 				body += test.more(n)
 			}
-			want, _ := askRecalling(without, nil, p, body+"]}", testNow, false)
-			got, recall := askRecalling(with, nil, p, body+"]}", testNow, false)
+			want, _ := askRecalling(without, nil, p, body+"]}", testNow, "")
+			got, recall := askRecalling(with, nil, p, body+"]}", testNow, "")
 			fits := n <= test.most-known
 			if !reflect.DeepEqual(got, want) || (want.Status == 0) != fits || n > 0 && fits != (recall == RecallHit) {
 				t.Errorf("%s: %d more: %q, %d, %s, want %d, %s", test.name, n, recall, got.Status, got.Reply, want.Status,

@@ -140,8 +140,8 @@ func TestRecallOfOddItems(t *testing.T) {
 			space := strings.Repeat(" ", rng.IntN(2))
 			body := fmt.Sprintf(`%s{"model":%q,%s%q:%[1]s[%[1]s%[5]s%[1]s]%[6]s}%[1]s`, space, testModel, head[0], name,
 				strings.Join(items, space+","+space), head[1])
-			want, _ := askRecalling(without, &scratches[0], p, body, testNow, false)
-			got, recall := askRecalling(with, &scratches[1], p, body, testNow, false)
+			want, _ := askRecalling(without, &scratches[0], p, body, testNow, "")
+			got, recall := askRecalling(with, &scratches[1], p, body, testNow, "")
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s (%s):\n%s\n%s", kind, recall, difference(got, want), body)
 			}
@@ -171,8 +171,8 @@ func TestRecallEndsAlike(t *testing.T) {
 		begun + `,{"role":"user","content":"C"}],"inpu\u0074":[1]}`, begun + `,{"role":"user","content":"C"}],"input":[]}`,
 		begun + `,{"role":"user","content":"C"}]],"x":[]}`, begun + `,[{"role":"user","content":"C"}]}`,
 	} {
-		want, _ := askRecalling(without, nil, p, body, testNow, false)
-		if got, recall := askRecalling(with, nil, p, body, testNow, false); !reflect.DeepEqual(got, want) {
+		want, _ := askRecalling(without, nil, p, body, testNow, "")
+		if got, recall := askRecalling(with, nil, p, body, testNow, ""); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s (%s):\n%s", body, recall, difference(got, want))
 		}
 	}
@@ -190,8 +190,8 @@ func TestRecallOfManyIDs(t *testing.T) {
 	items := `{"role":"user","content":"A"}`
 	for i := range 16 {
 		body := `{"model":"` + testModel + `","input":[` + items + `]}`
-		want, _ := askRecalling(without, nil, p, body, testNow, false)
-		got, recall := askRecalling(with, nil, p, body, testNow, false)
+		want, _ := askRecalling(without, nil, p, body, testNow, "")
+		got, recall := askRecalling(with, nil, p, body, testNow, "")
 		if !reflect.DeepEqual(got, want) || (recall == RecallHit) != (i > 0) {
 			t.Fatalf("turn %d: %q\n%s", i+1, recall, difference(got, want))
 		}

@@ -92,10 +92,8 @@ func (c *conversations) begin() played {
 	for c.IntN(3) == 0 {
 		p.items = append(p.items, fmt.Sprintf(`{"role":%q,"content":"%s"}`, c.one("system", "developer"), c.words()))
 	}
-	if p.responses && c.IntN(3) == 0 {
-		tools := fmt.Sprintf(`{"type":"additional_tools","role":"developer","tools":[{"type":%q,"name":%q}]}`,
-			c.one("function", "custom"), c.one("f", "k"))
-		p.items = slices.Insert(p.items, c.IntN(len(p.items)+1), tools)
+	for p.responses && c.IntN(3) == 0 {
+		p.items = slices.Insert(p.items, c.IntN(len(p.items)+1), c.declaration())
 	}
 	p.items = append(p.items, c.user())
 	return p
@@ -110,6 +108,12 @@ func (c *conversations) surround(p *played) {
 		return fmt.Sprintf(`{"type":"function","function":{"name":%q,"parameters":{"type":"object"}}}`, tool)
 	}
 	tools := `"tools":[` + member("f") + "," + member(c.one("g", "g", "h")) + "]"
+	if p.responses {
+		tools = c.one(tools, tools, tools, tools, `"tools":[]`,
+			`"tools":[{"type":"function","name":"f","defer_loading":true},`+member("g")+"]",
+			`"tools":[{"type":"tool_search","execution":"client"},{"type":"function","name":"f","defer_loading":true},`+
+				member("g")+"]")
+	}
 	rest := []string{tools, `"stream":true`}
 	if c.IntN(4) == 0 {
 		rest = append(rest, `"temperature":0.5`)
@@ -121,7 +125,9 @@ func (c *conversations) surround(p *played) {
 			rest = append(rest, `"store":false`)
 		}
 		if c.IntN(10) == 0 {
-			rest = append(rest, c.one(`"text":{"format":{"type":"json_object"}}`, `"tool_choice":"required"`))
+			rest = append(rest, c.one(`"text":{"format":{"type":"json_object"}}`, `"tool_choice":"required"`,
+				`"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"}]}`,
+				`"tool_choice":{"type":"function","name":"f"}`, `"tool_choice":"none"`))
 		}
 		if c.IntN(12) == 0 {
 			rest = append(rest, `"truncation":"auto"`)
@@ -217,7 +223,6 @@ func (c *conversations) growItems(p *played) {
 		p.items = append(p.items, fmt.Sprintf(`{"role":"assistant","content":"%s"}`, c.words()))
 	case 3:
 		p.items = append(p.items, c.one(`{"type":"web_search_call","id":"x"}`, `{"type":"unheard_of"}`,
-			`{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"l"}]}`,
 			`{"type":"mcp_list_tools"}`, `{"role":"user","content":[{"type":"input_image","image_url":"data:x"}]}`,
 			`{"type":"compaction","encrypted_content":"x"}`, foreignReasoning, `{"type":"configuration_update"}`,
 			updatedEffort, `{"type":"configuration_update","text":{"format":{"type":"json_object"}}}`))
@@ -228,6 +233,9 @@ func (c *conversations) growItems(p *played) {
 			strings.Replace(foreignReasoning, `"content":[]`, `"content":[{"type":"reasoning_text","text":"R"}]`, 1),
 			`{"type":"reasoning","summary":[{"type":"summary_text","text":"R"}],"encrypted_content":null}`))
 	}
+	if c.IntN(6) == 0 {
+		p.items = append(p.items, c.declaration())
+	}
 	for range 1 + c.IntN(2) {
 		id, kind, text := c.id(), "function_call", "arguments"
 		if c.IntN(5) == 0 {
@@ -237,10 +245,42 @@ func (c *conversations) growItems(p *played) {
 		if c.IntN(3) == 0 {
 			sampled = c.sampledIDs(p)
 		}
-		p.items = append(p.items, fmt.Sprintf(`{"type":%q,"call_id":%q,"name":"f",%q:"{}"%s}`, kind, id, text, sampled))
+		name := c.one(`"f"`, `"f"`, `"f"`, `"g","namespace":"n"`, `"f","namespace":"n"`, `"python"`)
+		p.items = append(p.items, fmt.Sprintf(`{"type":%q,"call_id":%q,"name":%s,%q:"{}"%s}`, kind, id, name, text, sampled))
 		p.open = append(p.open, fmt.Sprintf(`{"type":%q,"call_id":%q,"output":"%s"}`, kind+"_output", id, c.words()))
 	}
 	c.answer(p)
+}
+
+// declaration is an item that declares tools, or two of a search. Some of them are declared before, take a name that
+// another tool has, or belong in front.
+func (c *conversations) declaration() string {
+	tool := func() string {
+		return fmt.Sprintf(`{"type":%q,"name":%q%s}`, c.one("function", "function", "custom"), c.one("f", "g", "k", "l"),
+			c.one("", "", `,"description":"D"`, `,"defer_loading":true`))
+	}
+	tools := tool()
+	switch c.IntN(8) {
+	case 0, 1:
+		tools += "," + tool()
+	case 2, 3:
+		tools = fmt.Sprintf(`{"type":"namespace","name":%q,"description":"N","tools":[%s]}`,
+			c.one("n", "m", "functions"), tools)
+	case 4:
+		tools = c.one(`{"type":"builtin","name":"python"}`, `{"type":"tool_search","execution":"client"}`, ``,
+			`{"type":"function","name":"big","description":"`+strings.Repeat("big ", 200)+`"}`)
+	}
+	switch c.IntN(4) {
+	case 0:
+		id := c.one(c.id(), "same")
+		call := fmt.Sprintf(`{"type":"tool_search_call","call_id":%q,"arguments":{"query":"q"}}`, id)
+		found := fmt.Sprintf(`{"type":"tool_search_output","call_id":%q,"tools":[%s]}`, id, tools)
+		return c.one(call+","+found, call+","+found, call, found)
+	case 1:
+		return fmt.Sprintf(`{"role":"developer","tools":[%s],"type":"additional_tools"}`, tools)
+	default:
+		return fmt.Sprintf(`{"type":"additional_tools","role":"developer","tools":[%s]}`, tools)
+	}
 }
 
 // foreignReasoning is reasoning that another service has sealed, and updatedEffort an item that changes the effort.
@@ -387,8 +427,8 @@ type recalled struct {
 // anySealed is a text that is sealed in an answer, with random numbers.
 var anySealed = regexp.MustCompile(`"encrypted_content":"[^"]*"`)
 
-// askRecalling sends a request, and the same answer to it each time.
-func askRecalling(g *Gateway, s *Scratch, p *played, body string, now int64, answered bool) (
+// askRecalling sends a request, and an answer to it that calls a function, if one is named.
+func askRecalling(g *Gateway, s *Scratch, p *played, body string, now int64, called string) (
 	out recalled, recall string,
 ) {
 	path := contract.ChatPath
@@ -420,9 +460,9 @@ func askRecalling(g *Gateway, s *Scratch, p *played, body string, now int64, ans
 		}
 	}
 	out.Report = x.Report()
-	if answered && a.Forward != nil && p.model == testModel {
-		stream := answerOf("<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.f" +
-			" <|constrain|>json<|message|>{}<|call|>")
+	if called != "" && a.Forward != nil && p.model == testModel {
+		stream := answerOf("<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions." +
+			called + " <|constrain|>json<|message|>{}<|call|>")
 		x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"})
 		out.Answer = anySealed.ReplaceAllString(string(x.ResponseBody([]byte(stream), true).Body), "sealed")
 		out.Report = x.Report()
@@ -457,9 +497,9 @@ func play(t *testing.T, seed uint64, requests, limit int, change func(*Options))
 	c := newConversations(seed, with.options.SealKeys)
 	for i := range requests {
 		p := c.next()
-		body, answered := c.body(p), c.IntN(20) == 0
-		want, _ := askRecalling(without, &scratches[0], p, body, c.now, answered)
-		got, recall := askRecalling(with, &scratches[1], p, body, c.now, answered)
+		body, called := c.body(p), c.one("f", "f", "g", "k", "l", "n__f", "f_2", "tool_search", "")
+		want, _ := askRecalling(without, &scratches[0], p, body, c.now, called)
+		got, recall := askRecalling(with, &scratches[1], p, body, c.now, called)
 		if recall == RecallHit {
 			hits++
 		}
@@ -536,8 +576,8 @@ func FuzzRecall(f *testing.F) {
 		}
 		for _, items := range []string{first, first + "," + second, first, first + "," + second + "," + second} {
 			body := fmt.Sprintf(`{"model":%q,%s%q:[%s]%s}`, testModel, head, name, items, tail)
-			want, _ := askRecalling(without, nil, p, body, testNow, false)
-			if got, recall := askRecalling(with, nil, p, body, testNow, false); !reflect.DeepEqual(got, want) {
+			want, _ := askRecalling(without, nil, p, body, testNow, "")
+			if got, recall := askRecalling(with, nil, p, body, testNow, ""); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s: %s\n%s", recall, body, difference(got, want))
 			}
 		}

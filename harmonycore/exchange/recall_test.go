@@ -61,7 +61,7 @@ func TestRecall(t *testing.T) {
 	}
 	recall(strings.Replace(last, "What", "That", 1), RecallHit) // only the instructions, which are at the beginning
 	recall(strings.Replace(last, `"stream":true`, `"stream":false`, 1), RecallMiss)
-	if _, small := askRecalling(g, nil, p, strings.ReplaceAll(all[0], "What is it? ", ""), testNow, false); small != "" {
+	if _, small := askRecalling(g, nil, p, strings.ReplaceAll(all[0], "What is it? ", ""), testNow, ""); small != "" {
 		t.Errorf("a small request: %q", small)
 	}
 }
@@ -97,7 +97,7 @@ func TestRecallForOneClient(t *testing.T) {
 		{"no client, with a key", RecallMiss, named, played{key: "k"}, testNow},
 	} {
 		test.p.responses, test.p.model = true, testModel
-		if _, got := askRecalling(test.g, nil, &test.p, body, test.now, false); got != test.want {
+		if _, got := askRecalling(test.g, nil, &test.p, body, test.now, ""); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}
@@ -123,7 +123,7 @@ func TestRecallUntilSealExpires(t *testing.T) {
 		{0, 3, 0, RecallMiss}, {59, 3, 0, RecallHit}, {60, 3, 400, RecallMiss}, {60, 2, 0, RecallHit}, {79, 2, 0, RecallHit},
 		{80, 2, 400, RecallMiss}, {99, 1, 0, RecallHit}, {100, 1, 400, RecallMiss},
 	} {
-		got, recall := askRecalling(g, nil, p, bodies[test.turn], begun+int64(test.after)*1000, false)
+		got, recall := askRecalling(g, nil, p, bodies[test.turn], begun+int64(test.after)*1000, "")
 		if got.Status != test.status || recall != test.want {
 			t.Errorf("turn %d after %d s: %d, %q, want %d, %q", test.turn+1, test.after, got.Status, recall, test.status,
 				test.want)
@@ -145,12 +145,12 @@ func TestRecallUntilFirstSealExpires(t *testing.T) {
 	})
 	p := &played{responses: true, model: testModel}
 	for i, want := range []string{RecallMiss, RecallHit, RecallHit, RecallHit, RecallHit} {
-		got, recall := askRecalling(g, nil, p, bodies[min(i, 3)], begun+int64(i)*1000, false)
+		got, recall := askRecalling(g, nil, p, bodies[min(i, 3)], begun+int64(i)*1000, "")
 		if got.Status != 0 || recall != want {
 			t.Errorf("turn %d: %d, %q", i+1, got.Status, recall)
 		}
 	}
-	if got, recall := askRecalling(g, nil, p, bodies[3], begun+100_000, false); got.Status != 400 {
+	if got, recall := askRecalling(g, nil, p, bodies[3], begun+100_000, ""); got.Status != 400 {
 		t.Errorf("after the first seal has expired: %d, %q", got.Status, recall)
 	}
 }
@@ -172,8 +172,8 @@ func TestRecallByAPI(t *testing.T) {
 			{responses: true}, {responses: true, headers: declined},
 		} {
 			p.model = testModel
-			want, _ := askRecalling(without, nil, &p, body, testNow, false)
-			if got, recall := askRecalling(with, nil, &p, body, testNow, false); !reflect.DeepEqual(got, want) {
+			want, _ := askRecalling(without, nil, &p, body, testNow, "")
+			if got, recall := askRecalling(with, nil, &p, body, testNow, ""); !reflect.DeepEqual(got, want) {
 				t.Errorf("request %d (%s):\n%s", i+1, recall, difference(got, want))
 			}
 		}

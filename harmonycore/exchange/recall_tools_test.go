@@ -2,47 +2,117 @@ package exchange
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// TestRecallOfTools: a conversation that begins with tools is recalled, and its answer's reader knows the tools. One in
-// which tools are declared later is read as a whole, and so is one whose tools are larger than what is kept.
-func TestRecallOfTools(t *testing.T) {
-	const tools = `{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions",` +
+const (
+	execTools = `{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions",` +
 		`"description":"","tools":[{"type":"custom","name":"exec"%s}]}]}`
-	call := []string{serverChunk(0, "<|channel|>commentary to=functions.exec<|message|>ls<|call|>", "stop"), serverUsage,
+	waitTools = `{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"wait"}]}`
+	// searching is a search of the model's for tools, and found what it has found.
+	searching = `{"type":"tool_search_call","call_id":"s","execution":"client","arguments":{"query":"exec"}}`
+	found     = `{"type":"tool_search_output","call_id":"s","execution":"client","tools":[` +
+		`{"type":"namespace","name":"n",` +
+		`"description":"N.","tools":[{"type":"function","name":"exec","parameters":{"type":"object"},` +
+		`"defer_loading":true}]}]}`
+	searched = searching + "," + found
+	// secondCall begins a call of [longConversation].
+	secondCall        = `{"type":"function_call","call_id":"c1"`
+	foreignCompaction = `{"type":"compaction","id":"c","encrypted_content":"gAAAAABotdZ0"}`
+	// picture is a user's message that a model of texts gets in part.
+	picture = `{"role":"user","content":[{"type":"input_image","image_url":"data:x"}]}`
+)
+
+// TestRecallOfDeclaredTools: a conversation that begins with tools is recalled, and its answer's reader knows the
+// tools. So is one in which tools are declared later, or whose tools are larger than what is kept.
+func TestRecallOfDeclaredTools(t *testing.T) {
+	call := []string{serverChunk(0, "<|channel|>commentary to=functions.exec<|message|>{}<|call|>", "stop"), serverUsage,
 		serverDone}
-	none, small := "", fmt.Sprintf(tools, "")
-	large := fmt.Sprintf(tools, `,"description":"`+strings.Repeat("x", maxKeptHead)+`"`)
-	for _, tt := range []struct{ name, first, later, want string }{
-		{"in front", small, none, RecallHit},
-		{"too large", large, none, RecallMiss},
-		{"later", none, small + ",", RecallMiss},
-		{"in front and later", small, strings.ReplaceAll(small, "exec", "wait") + ",", RecallMiss},
+	small := fmt.Sprintf(execTools, "")
+	large := fmt.Sprintf(execTools, `,"description":"`+strings.Repeat("x", maxKeptHead)+`"`)
+	for _, tt := range []struct {
+		name, head, first, later string
+		// wants are how the requests are read. The third one is the first with what is declared later.
+		wants string
+	}{
+		{"in front", "", small, "", "mhhhhh"},
+		{"large", "", large, "", "mhhhhh"},
+		{"later", `"tools":[{"type":"function","name":"f"}],`, "", small + ",", "mhhhhh"},
+		{"in front and later", "", waitTools, small + ",", "mhhhhh"},
+		{"later, as the first function", "", "", small + ",", "mhmmmm"},
+		{"found", `"tools":[{"type":"tool_search","execution":"client"},{"type":"function","name":"f"}],`, "",
+			searched + ",", "mhhhhh"},
+		{"found in front of others", "", waitTools, searched + "," + waitTools + ",", "mhhhhh"},
+		{"found later", "", waitTools + "," + searching, found + ",", "mhmhhh"},
+		{"a name that is taken", `"tools":[{"type":"function","name":"f"}],`, small,
+			`{"type":"additional_tools","tools":[{"type":"namespace","name":"m","tools":[{"type":"function","name":"exec"}]}]},`,
+			"mhmhhh"},
+		{"found again", "", waitTools, searched + "," + searched + ",", "mhhhhh"},
 	} {
-		g := recallGateway(t, 4<<20, nil)
-		g.leastRecalled = leastRecalled
-		for i, body := range longConversation(4, noReasoning) {
+		with, without := recallGateway(t, 4<<20, nil), recallGateway(t, 0, nil)
+		with.leastRecalled = leastRecalled
+		got := ""
+		for i, body := range longConversation(6, noReasoning) {
+			first := `{"role":"developer","content":"Be kind."},`
 			if tt.first != "" {
-				body = strings.Replace(body, `"input":[`, `"input":[`+tt.first+`,{"role":"developer","content":"Be kind."},`, 1)
+				first = tt.first + "," + first
 			}
-			if i > 0 {
-				body = strings.Replace(body, `{"type":"function_call"`, tt.later+`{"type":"function_call"`, 1)
+			body = strings.Replace(body, `"input":[`, tt.head+`"input":[`+first, 1)
+			if i > 1 {
+				body = strings.Replace(body, secondCall, tt.later+secondCall, 1)
 			}
-			x := forwarded(t, g, contract.ResponsesPath, body)
-			want := tt.want
-			if i == 0 {
-				want = RecallMiss
+			x := forwarded(t, with, contract.ResponsesPath, body)
+			got += x.Report().Recall[:1]
+			declared := strings.Contains(tt.first, `"exec"`) && !strings.Contains(tt.first, "query") || i > 1
+			answer, want := outcome(t, x, call), outcome(t, forwarded(t, without, contract.ResponsesPath, body), call)
+			if answer != want || strings.Contains(answer, `"name":"exec"`) != declared {
+				t.Errorf("%s, turn %d:\n got %s\nwant %s", tt.name, i+1, answer, want)
 			}
-			if got := x.Report().Recall; got != want {
-				t.Errorf("%s, turn %d: %q, want %q", tt.name, i+1, got, want)
+		}
+		if got != tt.wants {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.wants)
+		}
+	}
+}
+
+// TestRecallAfterOddities: a conversation in which something is only counted, or which changes what the answer is to
+// be, is recalled. A change of the effort is one of the prompt's beginning: the request that brings it is read as a
+// whole, and the next ones are recalled.
+func TestRecallAfterOddities(t *testing.T) {
+	for _, tt := range []struct{ name, item, wants string }{
+		{"a foreign compaction", foreignCompaction, "mhhhhh"},
+		{"foreign reasoning", foreignReasoning, "mhhhhh"},
+		{"an item of an unknown type", `{"type":"unheard_of"}`, "mhhhhh"},
+		{"a picture", picture, "mhhhhh"},
+		{"another effort", updatedEffort, "mhmhhh"},
+		{"the same effort", strings.Replace(updatedEffort, "high", "low", 1), "mhhhhh"},
+		{"another form", `{"type":"configuration_update","text":{"format":{"type":"json_object"}}}`, "mhmhhh"},
+		{"an effort, and tools", updatedEffort + "," + waitTools, "mhmhhh"},
+		{"tools, and an effort", waitTools + "," + updatedEffort, "mhmhhh"},
+	} {
+		change := func(o *Options) { o.Models[0].UnsupportedContent = contract.ContentDrop }
+		with, without := recallGateway(t, 4<<20, change), recallGateway(t, 0, change)
+		with.leastRecalled = leastRecalled
+		p, got := &played{responses: true, model: testModel}, ""
+		for i, body := range longConversation(6, noReasoning) {
+			body = strings.Replace(body, `"input"`,
+				`"tools":[{"type":"function","name":"f"}],"reasoning":{"effort":"low"},"input"`, 1)
+			if i > 1 {
+				body = strings.Replace(body, secondCall, tt.item+","+secondCall, 1)
 			}
-			if got := outcome(t, x, call); (tt.first != "" || i > 0) != strings.Contains(got, `"type":"custom_tool_call"`) {
-				t.Errorf("%s, turn %d: %s", tt.name, i+1, got)
+			want, _ := askRecalling(without, nil, p, body, testNow, "f")
+			answer, recall := askRecalling(with, nil, p, body, testNow, "f")
+			if !reflect.DeepEqual(answer, want) || want.Status != 0 {
+				t.Fatalf("%s, turn %d (%s):\n%s", tt.name, i+1, recall, difference(answer, want))
 			}
+			got += recall[:1]
+		}
+		if got != tt.wants {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.wants)
 		}
 	}
 }

@@ -29,10 +29,12 @@ type Scratch struct {
 	answer []byte
 	// rest is a body without what is remembered of it.
 	rest []byte
-	// cuts, digests, parts, ends and first are for what is to be remembered of a request, and for the first ids of one.
+	// cuts, digests, parts, spans, ends and first are for what is to be remembered of a request, and for the first ids
+	// of one.
 	cuts    []openai.Cut
 	digests []prefixmemory.Digest
 	parts   []prefixmemory.Part
+	spans   []prefixmemory.Span
 	ends    []int
 	first   []uint32
 }

@@ -104,10 +104,7 @@ func (c *connection) early() response { return nil }
 func (a *modelRequest) decideStored(answered bool) (action RequestAction, decided bool) {
 	e := a.x
 	o := &e.gateway.options
-	service := o.ResponsesService
-	if e.options.declinesService {
-		service = contract.ResponsesService{}
-	}
+	service := e.service()
 	if service.Pool == "" && o.HostedTools != contract.HostedToolsRefuse {
 		return RequestAction{}, false
 	}
@@ -124,6 +121,14 @@ func (a *modelRequest) decideStored(answered bool) (action RequestAction, decide
 		return e.toService(), true
 	}
 	return RequestAction{}, false
+}
+
+// service returns the service that may take the request. It has no pool if there is none.
+func (e *Exchange) service() contract.ResponsesService {
+	if e.options.declinesService {
+		return contract.ResponsesService{}
+	}
+	return e.gateway.options.ResponsesService
 }
 
 // relayed reports whether an answer goes through the service only so that its end is never lost.

@@ -51,26 +51,27 @@ func tooManyTurns(param string) *Error {
 		" messages, calls and content parts, which no context has room for.")
 }
 
-// readChatMessages reads the messages. turns is what [MaxEntries] limits.
-func readChatMessages(v value, d *Dropped) (messages []ChatMessage, turns int, err *Error) {
-	err = v.elements("messages", func(_ int, at string, v value) *Error {
-		m, err := readChatMessage(at, v, d)
+// readMessages reads the messages. It counts what [MaxEntries] limits.
+func (r *ChatRequest) readMessages(v value) *Error {
+	err := v.elements("messages", func(i int, at string, v value) *Error {
+		dropped := r.Dropped.Count
+		m, err := readChatMessage(at, v, &r.Dropped)
 		if err != nil {
 			return err
 		}
-		messages = append(messages, m)
-		if turns += max(1, len(m.Content)) + len(m.ToolCalls); turns > MaxEntries {
+		if n := r.Dropped.Count - dropped; n > 0 {
+			r.Counted = append(r.Counted, Counted{i, Counts{Dropped: n}})
+		}
+		r.Messages = append(r.Messages, m)
+		if r.Entries += max(1, len(m.Content)) + len(m.ToolCalls); r.Entries > MaxEntries {
 			return tooManyTurns("messages")
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, 0, err
+	if err == nil && len(r.Messages) == 0 {
+		err = Invalid("messages", "Invalid 'messages': empty array. Expected an array with minimum length 1.")
 	}
-	if len(messages) == 0 {
-		return nil, 0, Invalid("messages", "Invalid 'messages': empty array. Expected an array with minimum length 1.")
-	}
-	return messages, turns, nil
+	return err
 }
 
 // chatFields holds the members of a message before its role is known.

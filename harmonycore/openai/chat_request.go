@@ -31,6 +31,8 @@ type ChatRequest struct {
 	ReasoningOff bool
 	// Dropped describes the parts of Messages that were replaced by notes.
 	Dropped Dropped
+	// Counted are the messages in which something was counted.
+	Counted []Counted
 	// HideReasoning is include_reasoning false: the answer has no reasoning.
 	HideReasoning bool
 	// TierRequested reports whether the client named a service tier. The answer then names the one in use.
@@ -98,7 +100,7 @@ func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
 	if !messages.given() {
 		return nil, missing("messages")
 	}
-	if r.Messages, r.Entries, err = readChatMessages(messages, &r.Dropped); err != nil {
+	if err = r.readMessages(messages); err != nil {
 		return nil, err
 	}
 	return r, nil

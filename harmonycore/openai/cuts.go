@@ -19,13 +19,15 @@ type Elements struct {
 	Open, Closed int
 	// Values is how many values they have.
 	Values int
+	// Update is the last element that changes the effort or the form of the answer, or -1.
+	Update int
 }
 
 // Cuts appends the places at which a conversation seems to be one that could be continued: behind the instructions that
-// it begins with, and behind users' messages and results. There are at least so many bytes between two of them, but the
-// last one stands behind the last such element. name is the member with the conversation. ok is false if there is no
-// array.
-func (b *Body) Cuts(dst []Cut, name string, least int) (cuts []Cut, in Elements, ok bool) {
+// it begins with, and behind users' messages and results, each with the updates directly behind it. There are at least
+// so many bytes between two of them, but the last one stands behind the last such element. name is the member with the
+// conversation, of which the first read elements do not count. ok is false if there is no array.
+func (b *Body) Cuts(dst []Cut, name string, read, least int) (cuts []Cut, in Elements, ok bool) {
 	base := b.root.at
 	members := b.root.ends.Members(b.root.raw, base)
 	for members.Next() {
@@ -36,18 +38,23 @@ func (b *Body) Cuts(dst []Cut, name string, least int) (cuts []Cut, in Elements,
 			return dst, Elements{}, false
 		}
 		from := base + members.End - len(members.Value)
-		in = Elements{from + 1, base + members.End - 1, b.root.ends.Values(members.Value, from)}
-		return cutsOf(dst, b.root.ends.Elements(members.Value, from), from, least), in, true
+		in = Elements{from + 1, base + members.End - 1, b.root.ends.Values(members.Value, from), -1}
+		elements := b.root.ends.Elements(members.Value, from)
+		lead := Cut{-1, from + 1}
+		for i := 0; i < read && elements.Next(); i++ {
+			lead = Cut{i, from + elements.End}
+			in.Values -= 1 + b.root.ends.Values(elements.Value, lead.End-len(elements.Value))
+		}
+		return in.cut(dst, elements, lead, from, least), in, true
 	}
 	return dst, Elements{}, false
 }
 
-// cutsOf is [Body.Cuts] of an array that begins at this place in the body.
-func cutsOf(dst []Cut, elements rawjson.Items, from, least int) []Cut {
-	lead := Cut{-1, from + 1}
+// cut is [Body.Cuts] of elements behind the lead, in an array that begins at this place in the body.
+func (in *Elements) cut(dst []Cut, elements rawjson.Items, lead Cut, from, least int) []Cut {
 	leading := true
 	var cut, candidate Cut
-	for i := 0; elements.Next(); i++ {
+	for i := lead.Element + 1; elements.Next(); i++ {
 		kind := elementKind(elements.Value)
 		if leading && kind == elementInstructions {
 			lead = Cut{i, from + elements.End}
@@ -57,9 +64,13 @@ func cutsOf(dst []Cut, elements rawjson.Items, from, least int) []Cut {
 			leading = false
 			dst, cut, candidate = append(dst, lead), lead, lead
 		}
-		if kind == elementBorder {
-			candidate = Cut{i, from + elements.End}
-		} else if candidate.End-cut.End >= least {
+		if kind == elementUpdate {
+			in.Update = i
+		}
+		switch {
+		case kind == elementBorder, kind == elementUpdate && i-1 == candidate.Element && i-1 > lead.Element:
+			candidate = Cut{i, from + elements.End} // an update adds nothing
+		case candidate.End-cut.End >= least:
 			dst, cut = append(dst, candidate), candidate
 		}
 	}
@@ -78,6 +89,7 @@ const (
 	elementOther elementKindOf = iota
 	elementInstructions
 	elementBorder
+	elementUpdate
 )
 
 // elementKind returns what an element seems to be. The reader decides.
@@ -96,6 +108,8 @@ func elementKind(element []byte) elementKindOf {
 		case "type":
 			switch kind := rawjson.View(members.Value); {
 			case kind == "message", kind == itemAdditionalTools: // by its role
+			case kind == itemUpdate:
+				return elementUpdate
 			case strings.HasSuffix(kind, "_call_output"):
 				return elementBorder
 			default:

@@ -36,6 +36,8 @@ type Body struct {
 	tokenized bool
 	// memory has the tools of earlier requests. It may be nil.
 	memory ToolMemory
+	// follows is nil if the body has the whole conversation.
+	follows *Follows
 }
 
 // CacheKey returns the prompt_cache_key, or nil. It must be called before the body is decoded, since decoding

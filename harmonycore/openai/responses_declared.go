@@ -27,6 +27,8 @@ type Declaration struct {
 	// Before is the index in [ResponsesRequest.Input] of the item before which they stand, or its length.
 	Before int
 	Tools  []Tool
+	// Element is the index of the element that declares them.
+	Element int
 }
 
 func countTools(declared []Declaration) (n int) {
@@ -78,8 +80,8 @@ type declaredNames struct {
 	// leading are the tools that the input begins with, among so many instructions. items is how many items had tools.
 	leading             []Tool
 	instructions, items int
-	// element is the index of the element that is read.
-	element int
+	// element is the element that is read.
+	element Lasting
 	// searches are the ids of the calls of tool_search.
 	searches map[string]bool
 }
@@ -96,9 +98,7 @@ func (r *ResponsesRequest) readAdditionalTools(at string, f *itemFields) *Error 
 		return missing(join(at, "tools"))
 	}
 	if r.leads() {
-		r.Leading, r.LeadingBytes = r.declared.element+1, r.LeadingBytes+len(f.tools.raw)
-	} else {
-		r.LaterTools = true
+		r.Leading = r.declared.element.Element + 1
 	}
 	_, err := r.declare(join(at, "tools"), f.tools, len(r.Input), false)
 	return err
@@ -133,13 +133,14 @@ func (f *itemFields) readSearchID(at string, item *InputItem) *Error {
 // readSearchOutput reads the tools that a search has found. They are declared from here on. The model sees a result
 // too, if the call is in the input.
 func (r *ResponsesRequest) readSearchOutput(at string, f *itemFields) (item InputItem, err *Error) {
-	r.LaterTools = true // also if it has none: its call may be out of sight
 	if err = f.readSearchID(at, &item); err != nil {
 		return item, err
 	}
 	n, before := 0, len(r.Input)
 	if r.declared.searches[item.CallID] {
 		item.Kind, before = ItemCallOutput, before+1
+	} else if r.follows != nil && r.declared.element.Element >= r.follows.Elements {
+		return item, Invalid(at, "Invalid '"+at+"': its call is out of sight.") // no client sees it
 	}
 	if f.tools.given() {
 		n, err = r.declare(join(at, "tools"), f.tools, before, true)
@@ -220,22 +221,32 @@ func (r *ResponsesRequest) place(tools []Tool, before int) {
 	d := &r.declared
 	if r.leads() && before == len(r.Input) || r.keepsMedia || r.Truncate {
 		d.leading = append(d.leading, tools...)
+		if r.lasts(true); d.element.Element >= r.Leading {
+			r.turns(d.element.Element)
+		}
 		return
 	}
+	r.lasts(false)
 	later := make([]Tool, 0, len(tools))
 	for i := range tools {
 		if tools[i].BuiltIn {
 			d.leading = append(d.leading, tools[i])
+			r.turns(d.element.Element)
 		} else {
 			later = append(later, tools[i])
 		}
 	}
-	r.Declared = append(r.Declared, Declaration{before, later})
+	r.Declared = append(r.Declared, Declaration{before, later, d.element.Element})
 }
 
 // leads reports whether there are only instructions among the items so far.
 func (r *ResponsesRequest) leads() bool {
 	d := &r.declared
+	if f := r.follows; f != nil {
+		if at := d.element.Element; at < f.Elements || !f.Joins {
+			return at < f.Front
+		}
+	}
 	for d.instructions < len(r.Input) && r.Input[d.instructions].isInstructions() {
 		d.instructions++
 	}
@@ -263,6 +274,9 @@ func (r *ResponsesRequest) settleTools() *Error {
 	leading := r.declared.leading
 	own := len(r.Tools)
 	all := append(r.Tools[:own:own], leading...)
+	if !r.searched {
+		r.turnsWithFirst(hasSearch, all)
+	}
 	searches := r.searched || hasSearch(all)
 	for i := range r.Declared {
 		searches = searches || hasSearch(r.Declared[i].Tools)
@@ -285,6 +299,7 @@ func (r *ResponsesRequest) settleTools() *Error {
 	r.declared = declaredNames{}
 	var err *Error
 	r.Tools, err = r.Choice.filter(all, r.Declared)
+	r.turnsWithFirst(hasFunctions, r.Tools)
 	return err
 }
 
@@ -295,6 +310,16 @@ func countDeferred(tools []Tool) (n int) {
 		}
 	}
 	return n
+}
+
+// hasFunctions reports whether there are tools that stand in developer messages: then the system message names them.
+func hasFunctions(tools []Tool) bool {
+	for i := range tools {
+		if !tools[i].BuiltIn {
+			return true
+		}
+	}
+	return false
 }
 
 func hasSearch(tools []Tool) bool {

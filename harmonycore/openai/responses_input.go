@@ -70,10 +70,14 @@ func (r *ResponsesRequest) readInput(v value) *Error {
 	default:
 		return wrongType("input", "one of a string or an array of items", v)
 	}
-	turns := 0
+	turns, read := 0, r.follows.read()
+	var counts Counts
 	err := v.elements("input", func(i int, at string, v value) *Error {
-		r.declared.element = i
+		r.declared.element = Lasting{i, v.at, v.at + len(v.raw)}
 		item, err := r.readItem(at, v)
+		if i < read {
+			return err
+		}
 		if turns += max(1, len(item.Content)); turns > MaxEntries {
 			return tooManyTurns("input")
 		}
@@ -84,6 +88,10 @@ func (r *ResponsesRequest) readInput(v value) *Error {
 		default:
 			item.Index = i
 			r.Input = append(r.Input, item)
+		}
+		if now := (Counts{r.Ignored, r.Dropped.Count}); now != counts {
+			r.Counted = append(r.Counted, Counted{i, now.Minus(&counts)})
+			counts = now
 		}
 		return err
 	})
@@ -199,7 +207,7 @@ func (r *ResponsesRequest) itemOf(f *itemFields, at string, v value) (InputItem,
 	case itemCompaction, "compaction_summary", "context_compaction":
 		r.Ignored[IgnoredCompaction]++
 		return compactionNote(), nil
-	case "configuration_update":
+	case itemUpdate:
 		return InputItem{}, r.readUpdate(at, v)
 	case "computer_call_output":
 		if r.keepsMedia {
@@ -223,6 +231,9 @@ const (
 	itemCompaction        = "compaction"
 	itemCompactionTrigger = "compaction_trigger"
 )
+
+// itemUpdate changes the effort or the form of the answer.
+const itemUpdate = "configuration_update"
 
 // refers reports whether an item is only a reference to a stored one.
 func (f *itemFields) refers() bool {

@@ -16,7 +16,6 @@ func (r *ResponsesRequest) KeepsMedia() bool { return r.keepsMedia }
 // overwrites the list. The request's own tools must be there already. size is how long those of them are that are not
 // declared yet as they are, in bytes.
 func (r *ResponsesRequest) Declare(tools []Tool, before int) (size int) {
-	r.LaterTools = true
 	fresh := r.takeNew(tools, true)
 	for i := range fresh {
 		size += len(fresh[i].Description) + len(fresh[i].Parameters)

@@ -19,14 +19,23 @@ type ResponsesRequest struct {
 	Dropped Dropped
 	// Tools are the tools that the model may call, those in namespaces included, and those that the input begins with.
 	Tools []Tool
-	// Declared are tools that stand in the input, in its order. LaterTools reports whether there is an item that may
-	// declare some behind anything but instructions. OwnTools reports whether Tools are exactly what the request's own
-	// tools say.
-	Declared             []Declaration
-	LaterTools, OwnTools bool
+	// Declared are tools that stand in the input, in its order. OwnTools reports whether Tools are exactly what the
+	// request's own tools say.
+	Declared []Declaration
+	OwnTools bool
 	// Leading is how many elements the input begins with that are instructions or declare tools, up to the last that
-	// declares some. LeadingBytes is how long those tools are, in bytes of JSON.
-	Leading, LeadingBytes int
+	// declares some.
+	Leading int
+	// Lasting are the elements that count for all that comes after them, in their order. The first Front of them declare
+	// tools in front, if they declare any. Turned is how many elements there are up to the last
+	// one that changes what stands before it.
+	Lasting []Lasting
+	Front   int
+	Turned  int
+	// Updates are the elements that change the effort or the form of the answer, or say what these are.
+	Updates []int
+	// Counted are the elements in which something was counted. What else is counted stands beside the input.
+	Counted []Counted
 	// BuiltIns are the names of the declared built-in tools, also of those that Choice removes from Tools.
 	BuiltIns []string
 	// Choice determines which of the tools must be called, if any. Tools that may not be called are not in Tools.
@@ -39,8 +48,6 @@ type ResponsesRequest struct {
 	OneCall bool
 	// Effort is the client's reasoning.effort, or empty if there is none. EffortAt is its place in the request.
 	Effort, EffortAt string
-	// Updated reports whether an item of the input has changed the effort or the form of the answer.
-	Updated bool
 	// Logprobs asks for the logprob of each token of messages, and of the TopLogprobs likeliest tokens in its
 	// place.
 	Logprobs    bool
@@ -68,6 +75,7 @@ type ResponsesRequest struct {
 	// toolBytes is the length of all tools, in bytes of JSON. declared is what is known of them while the input is read.
 	toolBytes int
 	declared  declaredNames
+	follows   *Follows
 }
 
 // ResponsesEcho holds, as JSON text, the members of a Response object that repeat the request. An empty field was not
@@ -84,7 +92,7 @@ type ResponsesEcho struct {
 // DecodeResponsesRequest reads a body. It can be called once for each body: it overwrites the body, and the texts of
 // the conversation lie in the body's memory. They are valid until the caller changes it. Everything else is copied.
 func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
-	r := &ResponsesRequest{Model: b.Model}
+	r := &ResponsesRequest{Model: b.Model, follows: b.follows}
 	return r.decode(b)
 }
 

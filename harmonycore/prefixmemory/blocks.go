@@ -147,24 +147,35 @@ func (c *cursor) move(n int) {
 	}
 }
 
-// part reads the next part. Parts do not cross the border of a block.
+// part reads the next part.
 func (c *cursor) part() Part {
+	a, b := c.pair()
+	return Part{Size: int(a >> 4), Tokens: int(b), Kind: Kind(a & 15)}
+}
+
+func (c *cursor) writePart(p *Part) { c.writePair(uint32(p.Size)<<4|uint32(p.Kind), uint32(p.Tokens)) }
+
+// pair reads two numbers. Pairs do not cross the border of a block.
+func (c *cursor) pair() (a, b uint32) {
 	if c.block == 0 {
-		return Part{}
+		return 0, 0
 	}
 	from := c.blocks.at(c.block)[c.at:]
 	if len(from) < partSize {
-		return Part{}
+		return 0, 0
 	}
 	p := *(*[2]uint32)(unsafe.Pointer(unsafe.SliceData(from)))
 	c.move(partSize)
-	return Part{Size: int(p[0] >> 4), Tokens: int(p[1]), Kind: Kind(p[0] & 15)}
+	return p[0], p[1]
 }
 
-func (c *cursor) writePart(p *Part) {
-	packed := [2]uint32{uint32(p.Size)<<4 | uint32(p.Kind), uint32(p.Tokens)}
-	c.write((*[partSize]byte)(unsafe.Pointer(&packed))[:])
+func (c *cursor) writePair(a, b uint32) {
+	pair := [2]uint32{a, b}
+	c.write((*[partSize]byte)(unsafe.Pointer(&pair))[:])
 }
 
-// partSize is the size of a [Part] in a block, which a block is a multiple of.
-const partSize = 8
+// partSize is the size of a [Part] in a block, which a block is a multiple of, and spanSize that of a [Span].
+const (
+	partSize = 8
+	spanSize = partSize
+)

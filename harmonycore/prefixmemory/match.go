@@ -1,5 +1,7 @@
 package prefixmemory
 
+import "slices"
+
 // Match is a way from a root to a node. It is valid until the next [Memory.Find], [Memory.Clear] or [Memory.SetLimit].
 type Match struct {
 	m *Memory
@@ -22,31 +24,57 @@ func (t *Match) Rest() int { return t.m.nodes[t.m.path[0]].rest.size }
 // State returns the state of the last node.
 func (t *Match) State() State { return t.m.nodes[t.m.path[t.n-1]].state }
 
-// Keep keeps a value for the root, in place of the one that was not used for the longest time. It is kept on the heap,
-// as long as the root is remembered.
+// Keep keeps a value for the last node, in place of the one that was not used for the longest time. It is kept on the
+// heap, as long as the node is remembered.
 func (t *Match) Keep(value any) {
-	m := t.m
+	m, node := t.m, t.m.path[t.n-1]
 	last := maxKept - 1
 	for i := range m.kept {
-		if m.kept[i].root == m.path[0] {
+		if m.kept[i].node == node {
 			last = i
 		}
 	}
 	copy(m.kept[1:last+1], m.kept[:last])
-	m.kept[0] = kept{m.path[0], value}
+	m.kept[0] = kept{node, value}
 }
 
-// Kept returns the value that is kept for the root, or nil.
+// Kept returns the value that is kept for the last node that has one, or nil.
 func (t *Match) Kept() any {
 	m := t.m
+	best, depth := 0, -1
 	for i, k := range m.kept {
-		if k.root == m.path[0] && k.value != nil {
-			copy(m.kept[1:i+1], m.kept[:i])
-			m.kept[0] = k
-			return k.value
+		if k.node == 0 || m.nodes[k.node].round != m.round { // it is not on the way
+			continue
+		}
+		if at := slices.Index(m.path[:t.n], k.node); at > depth {
+			best, depth = i, at
 		}
 	}
-	return nil
+	if depth < 0 {
+		return nil
+	}
+	k := m.kept[best]
+	copy(m.kept[1:best+1], m.kept[:best])
+	m.kept[0] = k
+	return k.value
+}
+
+// AppendSpans appends the spans of all nodes, as places in the body.
+func (t *Match) AppendSpans(dst []Span) []Span {
+	from := 0
+	for _, at := range t.m.path[:t.n] {
+		n := &t.m.nodes[at]
+		if n.spans > 0 {
+			c := cursor{&t.m.blocks, n.first, 0}
+			c.skip(int(n.parts) * partSize)
+			for range n.spans {
+				a, b := c.pair()
+				dst = append(dst, Span{from + int(a), from + int(b)})
+			}
+		}
+		from += n.own.size
+	}
+	return dst
 }
 
 // Back leaves out the last node, and reports whether there is one left.
@@ -132,7 +160,7 @@ func (k *Known) AppendTo(dst []byte, enough int) []byte {
 		switch {
 		case i > k.from, n.passing.size == 0:
 			c := cursor{&k.m.blocks, n.first, 0}
-			c.skip(int(n.parts) * partSize)
+			c.skip(n.before())
 			dst = c.read(dst, n.all.size)
 		case i == k.from:
 			dst = k.m.appendWithout(dst, n, k.skip)
@@ -146,11 +174,14 @@ func (k *Known) AppendTo(dst []byte, enough int) []byte {
 	return dst
 }
 
+// before is how many bytes there are before a node's text.
+func (n *node) before() int { return int(n.parts)*partSize + int(n.spans)*spanSize }
+
 // appendWithout appends a node's text without the Passing ones of its first parts.
 func (m *Memory) appendWithout(dst []byte, n *node, first int) []byte {
 	parts := cursor{&m.blocks, n.first, 0}
 	text := parts
-	text.skip(int(n.parts) * partSize)
+	text.skip(n.before())
 	kept := 0
 	for i := range int(n.parts) {
 		p := parts.part()
@@ -165,38 +196,38 @@ func (m *Memory) appendWithout(dst []byte, n *node, first int) []byte {
 	return text.read(dst, kept)
 }
 
-// AddRoot remembers the text for a body's first part and for what comes after its middle. The match becomes the way to
-// that root. It reports whether there was room.
-func (t *Match) AddRoot(owner Tag, own, rest Digest, parts []Part, text []byte, s State) bool {
+// AddRoot remembers a body's first part, with what comes after its middle. The match becomes the way to that root. It
+// reports whether there was room.
+func (t *Match) AddRoot(owner Tag, own, rest Digest, e *Entry) bool {
 	m := t.m
 	m.path = m.path[:0]
 	t.n, t.end = 1, own.size
 	for at := m.roots; at != 0; at = m.nodes[at].next {
 		if n := &m.nodes[at]; n.owner == owner && n.own == own && n.rest == rest {
-			if m.renew(at, parts, text, s) {
+			if m.renew(at, e) {
 				return true
 			}
 			break
 		}
 	}
-	return m.add(&node{owner: owner, own: own, rest: rest, state: s}, 0, parts, text)
+	return m.add(&node{owner: owner, own: own, rest: rest}, 0, 0, e)
 }
 
-// Add remembers the text for the part of a body that follows the match, which becomes the way to it. It reports whether
-// there was room.
-func (t *Match) Add(own Digest, parts []Part, text []byte, s State) bool {
+// Add remembers the part of a body that follows the match, which becomes the way to it. It reports whether there was
+// room.
+func (t *Match) Add(own Digest, e *Entry) bool {
 	m := t.m
-	parent := m.path[t.n-1]
+	parent, from := m.path[t.n-1], t.end
 	m.path = m.path[:t.n]
 	t.n++
 	t.end += own.size
 	for at := m.nodes[parent].child; at != 0; at = m.nodes[at].next {
 		if m.nodes[at].own == own {
-			if m.renew(at, parts, text, s) {
+			if m.renew(at, e) {
 				return true
 			}
 			break
 		}
 	}
-	return m.add(&node{own: own, state: s}, parent, parts, text)
+	return m.add(&node{own: own}, parent, from, e)
 }

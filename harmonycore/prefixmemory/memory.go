@@ -21,8 +21,20 @@ type Part struct {
 	Kind         Kind
 }
 
+// Span is a part of a body that the caller wants to see again: it is in a node's bytes, and changes how what follows
+// them is read.
+type Span struct{ From, To int }
+
 // State are numbers of the caller's that belong to the end of a node.
-type State [10]int64
+type State [18]int64
+
+// Entry is what is remembered for a part of a body: its text, of these parts, and what of the body is to be read again.
+type Entry struct {
+	Parts []Part
+	Text  []byte
+	Spans []Span
+	State State
+}
 
 // Memory remembers texts for the beginnings of bodies. They form a tree: a root is a body's first part with all that
 // comes after its middle, and each further node is a part of the middle that follows its parent's. It is not safe for
@@ -44,17 +56,17 @@ type Memory struct {
 	round  uint64
 	owners uint64
 	path   []uint16
-	// kept are values of the caller's for roots, the one used last first.
+	// kept are values of the caller's for nodes, the one used last first.
 	kept [maxKept]kept
 }
 
-// kept is a value for a root.
+// kept is a value for a node.
 type kept struct {
-	root  uint16
+	node  uint16
 	value any
 }
 
-// maxKept is how many roots may have a value.
+// maxKept is how many nodes may have a value.
 const maxKept = 4
 
 // node is a part of a body, and the text for it.
@@ -63,11 +75,11 @@ type node struct {
 	parent, child, next uint16
 	// newer and older are its neighbours in the list by use.
 	newer, older uint16
-	// first is the first of its blocks, which begin with parts.
+	// first is the first of its blocks, which begin with parts and spans.
 	first uint16
 	// final reports whether a part is Lasting, and missing whether one is Missing.
 	final, missing bool
-	parts          uint32
+	parts, spans   uint32
 	round          uint64
 	owner          Tag
 	// own is of the node's bytes. rest is of what comes after the middle, for a root.
@@ -284,7 +296,7 @@ func (m *Memory) forget() bool {
 func (m *Memory) remove(at uint16) {
 	n := &m.nodes[at]
 	for i := range m.kept {
-		if m.kept[i].root == at {
+		if m.kept[i].node == at {
 			m.kept[i] = kept{}
 		}
 	}
@@ -317,18 +329,19 @@ func (m *Memory) removeAll(at uint16) {
 
 // renew makes a node that was remembered for the same bytes the last one of the path, if it has the same text.
 // Otherwise it forgets it: time has passed.
-func (m *Memory) renew(at uint16, parts []Part, text []byte, s State) bool {
+func (m *Memory) renew(at uint16, e *Entry) bool {
 	n := &m.nodes[at]
-	same := int(n.parts) == len(parts) && n.all.size == len(text)
+	same := int(n.parts) == len(e.Parts) && int(n.spans) == len(e.Spans) && n.all.size == len(e.Text)
 	c := cursor{&m.blocks, n.first, 0}
-	for i := 0; same && i < len(parts); i++ {
-		same = c.part() == parts[i]
+	for i := 0; same && i < len(e.Parts); i++ {
+		same = c.part() == e.Parts[i]
 	}
-	if !same || !c.is(text) {
+	c.skip(int(n.spans) * spanSize)
+	if !same || !c.is(e.Text) {
 		m.removeAll(at)
 		return false
 	}
-	n.state = s
+	n.state = e.State
 	m.path = append(m.path, at)
 	m.touch()
 	return true
@@ -347,9 +360,10 @@ func (m *Memory) makeRoom(blocks int) bool {
 	return true
 }
 
-// add remembers a node below parent, or a root. It reports whether there was room for it.
-func (m *Memory) add(n *node, parent uint16, parts []Part, text []byte) bool {
-	blocks := (len(parts)*partSize + len(text) + blockSize - 1) / blockSize
+// add remembers a node below parent, or a root, which begins at from in the body. It reports whether there was room for
+// it.
+func (m *Memory) add(n *node, parent uint16, from int, e *Entry) bool {
+	blocks := (len(e.Parts)*partSize + len(e.Spans)*spanSize + len(e.Text) + blockSize - 1) / blockSize
 	if !m.makeRoom(blocks) {
 		return false
 	}
@@ -363,21 +377,11 @@ func (m *Memory) add(n *node, parent uint16, parts []Part, text []byte) bool {
 		m.nodes = append(m.nodes, node{})
 		at = uint16(len(m.nodes) - 1)
 	}
-	n.parts, n.parent = uint32(len(parts)), parent
+	n.parts, n.spans, n.parent, n.state = uint32(len(e.Parts)), uint32(len(e.Spans)), parent, e.State
 	if blocks > 0 {
 		n.first = m.take(blocks)
 	}
-	c := cursor{&m.blocks, n.first, 0}
-	for i := range parts {
-		p := &parts[i]
-		c.writePart(p)
-		n.all.add(p)
-		if p.Kind&Passing != 0 {
-			n.passing.add(p)
-		}
-		n.final, n.missing = n.final || p.Kind&Lasting != 0, n.missing || p.Kind&Missing != 0
-	}
-	c.write(text)
+	m.write(n, from, e)
 	link := &m.roots
 	if parent != 0 {
 		link = &m.nodes[parent].child
@@ -388,4 +392,22 @@ func (m *Memory) add(n *node, parent uint16, parts []Part, text []byte) bool {
 	m.path = append(m.path, at)
 	m.touch()
 	return true
+}
+
+// write writes what is remembered into the blocks of a node, which begins at from in the body.
+func (m *Memory) write(n *node, from int, e *Entry) {
+	c := cursor{&m.blocks, n.first, 0}
+	for i := range e.Parts {
+		p := &e.Parts[i]
+		c.writePart(p)
+		n.all.add(p)
+		if p.Kind&Passing != 0 {
+			n.passing.add(p)
+		}
+		n.final, n.missing = n.final || p.Kind&Lasting != 0, n.missing || p.Kind&Missing != 0
+	}
+	for _, span := range e.Spans {
+		c.writePair(uint32(span.From-from), uint32(span.To-from))
+	}
+	c.write(e.Text)
 }

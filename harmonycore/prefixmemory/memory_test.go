@@ -16,6 +16,8 @@ type remembered struct {
 	raw   string
 	parts []Part
 	texts []string
+	// spans are places in raw.
+	spans []Span
 	state State
 }
 
@@ -54,6 +56,9 @@ func want(way []remembered, lasting bool) (text string, tokens, foreign int, ok 
 func randomNode(rng *rand.Rand, number int) (n remembered) {
 	n.raw = strings.Repeat(string(rune('a'+rng.IntN(20))), 1+rng.IntN(400)) + string(rune('A'+rng.IntN(3)))
 	n.state[0] = int64(number)
+	for i := 0; i < len(n.raw) && rng.IntN(4) == 0; i += 20 {
+		n.spans = append(n.spans, Span{i, min(i+rng.IntN(20), len(n.raw))})
+	}
 	for range rng.IntN(6) {
 		p := Part{Tokens: rng.IntN(1000)}
 		if rng.IntN(3) == 0 {
@@ -113,6 +118,14 @@ func TestMemory(t *testing.T) {
 				if match.State() != one.way[at-1].state || match.Rest() != len(one.rest) {
 					t.Fatalf("limit %d, round %d: state %v, want %v", limit, round, match.State(), one.way[at-1].state)
 				}
+				if got, want := match.AppendSpans(nil), spansOf(one.way[:at]); !slices.Equal(got, want) {
+					t.Fatalf("limit %d, round %d: spans %v, want %v", limit, round, got, want)
+				}
+				if got, ok := match.Kept().(int64); ok && !slices.ContainsFunc(one.way[:at], func(n remembered) bool {
+					return n.state[0] == got && n.state[1] != 0
+				}) {
+					t.Fatalf("limit %d, round %d: %d is kept, which is not on the way", limit, round, got)
+				}
 				lasting := rng.IntN(3) == 0
 				text, tokens, foreign, ok := want(one.way[:at], lasting)
 				k, gotOK := match.Text(lasting)
@@ -133,12 +146,28 @@ func TestMemory(t *testing.T) {
 			for range 1 + rng.IntN(3) {
 				n := randomNode(rng, round)
 				text := []byte(strings.Join(n.texts, ""))
+				keeps := rng.IntN(8) == 0
+				if keeps {
+					n.state[1] = 1
+				}
+				e, ok := &Entry{n.parts, text, nil, n.state}, false
+				from := 0
+				for i := range one.way {
+					from += len(one.way[i].raw)
+				}
+				for _, span := range n.spans {
+					e.Spans = append(e.Spans, Span{from + span.From, from + span.To})
+				}
 				if len(one.way) == 0 {
-					if !match.AddRoot(owners[one.owner], m.Digest([]byte(n.raw)), m.Digest([]byte(one.rest)), n.parts, text, n.state) {
-						break
-					}
-				} else if !match.Add(m.Digest([]byte(n.raw)), n.parts, text, n.state) {
+					ok = match.AddRoot(owners[one.owner], m.Digest([]byte(n.raw)), m.Digest([]byte(one.rest)), e)
+				} else {
+					ok = match.Add(m.Digest([]byte(n.raw)), e)
+				}
+				if !ok {
 					break
+				}
+				if keeps {
+					match.Keep(n.state[0])
 				}
 				one.way = append(one.way, n)
 			}
@@ -157,6 +186,47 @@ func TestMemory(t *testing.T) {
 		if match := m.Find(owners[0], []byte("a")); match.Found() || m.Bytes() != 0 {
 			t.Errorf("limit %d: something is left", limit)
 		}
+	}
+}
+
+// spansOf returns the spans of a way, as places in a body.
+func spansOf(way []remembered) (all []Span) {
+	from := 0
+	for _, n := range way {
+		for _, span := range n.spans {
+			all = append(all, Span{from + span.From, from + span.To})
+		}
+		from += len(n.raw)
+	}
+	return all
+}
+
+// TestKept: the value of the last node that has one is found, as long as the node is remembered, and of several values
+// those that were used last stay.
+func TestKept(t *testing.T) {
+	m := New(1<<20, &testKey)
+	mine := m.Identity(Tag{}, "mine")
+	body := strings.Repeat("a", 9)
+	match := m.None()
+	for i := range 8 {
+		if i == 0 && !match.AddRoot(mine, m.Digest([]byte("a")), m.Digest([]byte("a")), &Entry{}) ||
+			i > 0 && !match.Add(m.Digest([]byte("a")), &Entry{}) {
+			t.Fatal("there was no room")
+		}
+		match.Keep(i)
+	}
+	match = m.Find(mine, []byte(body))
+	for want := 7; match.Found(); match.Back() {
+		if got := match.Kept(); got != any(want) && (want >= 4 || got != nil) {
+			t.Errorf("%v is kept, want %d", got, want)
+		}
+		want--
+	}
+	match = m.Find(mine, []byte(body))
+	m.remove(m.path[7])
+	match.Back()
+	if got := match.Kept(); got != any(6) {
+		t.Errorf("without its node: %v is kept", got)
 	}
 }
 
@@ -201,7 +271,8 @@ func TestFlood(t *testing.T) {
 	remember := func(owner Tag, body []byte) {
 		match := m.Find(owner, body)
 		if !match.Found() {
-			match.AddRoot(owner, m.Digest(body[:len(body)-1]), m.Digest(body[len(body)-1:]), parts, text, State{})
+			match.AddRoot(owner, m.Digest(body[:len(body)-1]), m.Digest(body[len(body)-1:]),
+				&Entry{Parts: parts, Text: text})
 		}
 	}
 	mine := m.Identity(Tag{}, "mine")
@@ -226,8 +297,8 @@ func TestFoundByAll(t *testing.T) {
 	head, first, second := strings.Repeat("h", 5000), strings.Repeat("1", 5000), strings.Repeat("2", 5000)
 	match := m.None()
 	digest := func(s string) Digest { return m.Digest([]byte(s)) }
-	if !match.AddRoot(mine, digest(head), digest("]}"), nil, nil, State{}) ||
-		!match.Add(digest(first), nil, nil, State{}) || !match.Add(digest(second), nil, nil, State{}) {
+	if !match.AddRoot(mine, digest(head), digest("]}"), &Entry{}) ||
+		!match.Add(digest(first), &Entry{}) || !match.Add(digest(second), &Entry{}) {
 		t.Fatal("there was no room")
 	}
 	found := func(owner Tag, body string) int {
@@ -264,13 +335,13 @@ func TestSearchIsBounded(t *testing.T) {
 	m := New(8<<20, &testKey)
 	mine := m.Identity(Tag{}, "mine")
 	match := m.None()
-	match.AddRoot(mine, m.Digest([]byte("[")), m.Digest([]byte("]")), nil, nil, State{})
+	match.AddRoot(mine, m.Digest([]byte("[")), m.Digest([]byte("]")), &Entry{})
 	body := bytes.Repeat([]byte("x"), 100_000)
 	root := match
 	for i := range 1000 {
 		body[50_001] = 'y'
 		match := root
-		match.Add(m.Digest(body[:99_000+i]), nil, nil, State{})
+		match.Add(m.Digest(body[:99_000+i]), &Entry{})
 	}
 	body[50_001] = 'x'
 	s := search{m: m, body: append([]byte("["), append(body, ']')...), from: -1}
@@ -295,8 +366,8 @@ func TestDigest(t *testing.T) {
 	head, first, second := strings.Repeat("h", 5000), strings.Repeat("1", 5000), strings.Repeat("2", 5000)
 	match := m.None()
 	digest := func(s string) Digest { return m.Digest([]byte(s)) }
-	if !match.AddRoot(mine, digest(head), digest("]"), nil, nil, State{}) ||
-		!match.Add(digest(first), nil, nil, State{}) || !match.Add(digest(second), nil, nil, State{}) {
+	if !match.AddRoot(mine, digest(head), digest("]"), &Entry{}) ||
+		!match.Add(digest(first), &Entry{}) || !match.Add(digest(second), &Entry{}) {
 		t.Fatal("there was no room")
 	}
 	body := []byte(head + first + second + "]")

@@ -64,7 +64,7 @@ func (b *builder) chatMessages(messages []openai.ChatMessage, first int, r *Requ
 	if err != nil {
 		return err
 	}
-	r.marks.add(first-1, b)
+	r.mark(first-1, b)
 	for i := range messages {
 		if messages[i].Role != openai.RoleAssistant {
 			b.calls.interrupt()
@@ -85,20 +85,21 @@ func (b *builder) chatMessages(messages []openai.ChatMessage, first int, r *Requ
 			b.writtenAs(b.writing.traced(ids), true)
 		}
 		if role := messages[i].Role; role == openai.RoleUser || role == openai.RoleTool {
-			r.marks.add(i, b)
+			r.mark(i, b)
 		}
 	}
+	r.countAll()
 	r.Conversation.Messages = b.messages
 	return nil
 }
 
 // readEnd reads what of a request its conversation tells, if the rest is known.
-func (r *Request) readEnd(m *contract.Model, entries int, dropped *openai.Dropped) *openai.Error {
+func (r *Request) readEnd(m *contract.Model, entries int, dropped *openai.Dropped, counted []openai.Counted,
+) *openai.Error {
 	if dropped.First != nil && m.UnsupportedContent != contract.ContentDrop {
 		return dropped.First
 	}
-	r.DroppedParts = dropped.Count
-	r.marks = marks{wanted: r.env.Marks, entries: entries}
+	r.beginMarks(entries, counted)
 	return nil
 }
 
@@ -110,12 +111,11 @@ func newChatRequest(in *openai.ChatRequest, m *contract.Model, env Env) (*Reques
 	}
 	r := &Request{
 		API: ChatAPI, Model: in.Model, Stream: in.Stream, Choices: in.Choices,
-		DroppedParts: in.Dropped.Count,
-		Logprobs:     in.Logprobs, TopLogprobs: in.TopLogprobs, HideReasoning: in.HideReasoning,
+		Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs, HideReasoning: in.HideReasoning,
 		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
 		includeUsage: in.IncludeUsage, oneCall: in.OneCall, tierRequested: in.TierRequested,
-		marks: marks{wanted: env.Marks, entries: in.Entries},
 	}
+	r.beginMarks(in.Entries, in.Counted)
 	if in.HideReasoning {
 		r.reasoning = openai.NoReasoning
 	}
@@ -140,6 +140,7 @@ func ChatAnswer(body *openai.Body, m *contract.Model, env Env) (*Request, *opena
 		return nil, err
 	}
 	r.unphased = true
+	r.countAll()
 	return r, nil
 }
 

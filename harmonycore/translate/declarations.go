@@ -20,8 +20,8 @@ type declarations struct {
 	later []laterTools
 }
 
-// laterTools are the tools from ≤ i < to, which stand before an item of the input.
-type laterTools struct{ before, from, to int }
+// laterTools are the tools from ≤ i < to, which stand before an item of the input, and in an element of it.
+type laterTools struct{ before, element, from, to int }
 
 func newDeclarations(in *openai.ResponsesRequest) *declarations {
 	d := &declarations{all: in.Tools, head: len(in.Tools)}
@@ -31,7 +31,7 @@ func newDeclarations(in *openai.ResponsesRequest) *declarations {
 	for i := range in.Declared {
 		from := len(d.all)
 		d.all = append(d.all, in.Declared[i].Tools...)
-		d.later = append(d.later, laterTools{in.Declared[i].Before, from, len(d.all)})
+		d.later = append(d.later, laterTools{in.Declared[i].Before, in.Declared[i].Element, from, len(d.all)})
 	}
 	d.shown = newToolset(d.all[:d.head]).with(d.all[d.head:])
 	d.schemas = &schemas{declared: d.all}
@@ -69,9 +69,55 @@ func (s toolset) with(later []openai.Tool) toolset {
 	return s
 }
 
+// takeNames notes whether declarations rename tools that the conversation has called before them: those calls change.
+// The declarations that stand before a conversation's end are passed, since the model has been shown them.
+func (r *Request) takeNames(in *openai.ResponsesRequest, d *declarations) {
+	if len(d.later) == 0 {
+		return
+	}
+	renamed, read := d.renamed(), 0
+	if r.env.Past != nil {
+		read = r.env.Past.Elements
+		for _, at := range renamed {
+			r.changes = r.changes || at >= read // its calls may be out of sight
+		}
+	}
+	if len(renamed) > 0 {
+		for i := range in.Input {
+			item := &in.Input[i]
+			if at, ok := renamed[keyOf(item.Namespace, item.Name)]; ok && at > item.Index {
+				r.turned = max(r.turned, at+1)
+			}
+		}
+	}
+	for len(d.later) > 0 && d.later[0].element < read {
+		d.later = d.later[1:]
+	}
+}
+
+// renamed returns the tools that are shown under another name than their own, by their keys, with the element from
+// which on they are. That is -1 for tools in front.
+func (d *declarations) renamed() map[string]int {
+	renamed := map[string]int{}
+	note := func(from, to, element int) {
+		for i := from; i < to; i++ {
+			if t := &d.shown[i]; t.shown != t.name {
+				if _, before := renamed[keyOf(t.namespace, t.name)]; !before {
+					renamed[keyOf(t.namespace, t.name)] = element
+				}
+			}
+		}
+	}
+	note(0, d.head, -1)
+	for _, l := range d.later {
+		note(l.from, l.to, l.element)
+	}
+	return renamed
+}
+
 // inForce returns the last declaration of each tool: the tools that can be called.
 func (d *declarations) inForce() (toolset, *schemas) {
-	if len(d.later) == 0 {
+	if d.head == len(d.all) {
 		return d.shown, d.schemas
 	}
 	last := make(map[string]int, len(d.shown))

@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"math"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -8,10 +10,12 @@ import (
 
 // Past is what came before the end of a conversation that is read alone.
 type Past struct {
-	// Leading reports whether that was nothing but instructions, which more of them would join.
-	Leading bool
+	// Follows says what of it stands before that end. To [Head.Follow] that is nothing: its request has it.
+	openai.Follows
 	// Left is how many more ids of messages as the model has written them may be read.
 	Left int
+	// Counts are those of its elements.
+	openai.Counts
 }
 
 // Mark is a place in a conversation at which it may be continued: what follows is read as if nothing came before it but
@@ -22,6 +26,8 @@ type Mark struct {
 	// Left is that of the [Past]. Until is when the first of the sealed texts before it expires, in Unix seconds, or 0.
 	Left  int
 	Until int64
+	// counts is the index of what was counted before it, or -1.
+	counts int
 }
 
 // marks are the places of one request.
@@ -30,12 +36,65 @@ type marks struct {
 	entries int
 	list    []Mark
 	expires int64
+	// counted are the elements in which something was counted that is not in the request yet, and counts what was counted
+	// before marks.
+	counted []openai.Counted
+	counts  []openai.Counts
 }
 
-func (m *marks) add(element int, b *builder) {
-	if m.wanted {
-		m.list = append(m.list, Mark{element, len(b.messages), b.writing.left, m.expires})
+// beginMarks begins to note places, and to count what the reader has counted.
+func (r *Request) beginMarks(entries int, counted []openai.Counted) {
+	r.marks = marks{wanted: r.env.Marks, entries: entries, counted: counted}
+	r.Counts = openai.Counts{}
+	if past := r.env.Past; past != nil {
+		r.Counts = past.Counts
 	}
+}
+
+// mark notes a place behind an element.
+func (r *Request) mark(element int, b *builder) {
+	r.countTo(element)
+	m := &r.marks
+	if !m.wanted {
+		return
+	}
+	at := len(m.counts) - 1
+	if at < 0 && r.Counts != (openai.Counts{}) || at >= 0 && m.counts[at] != r.Counts {
+		m.counts, at = append(m.counts, r.Counts), at+1
+	}
+	m.list = append(m.list, Mark{element, len(b.messages), b.writing.left, m.expires, at})
+}
+
+// markBorder notes a place behind an item, and one behind each update that follows it directly: updates add nothing.
+func (r *Request) markBorder(element int, b *builder) {
+	r.mark(element, b)
+	for ; len(r.updates) > 0 && r.updates[0] <= element+1; r.updates = r.updates[1:] {
+		if r.updates[0] == element+1 {
+			element++
+			r.mark(element, b)
+		}
+	}
+}
+
+// countTo counts what the reader has counted up to an element.
+func (r *Request) countTo(element int) {
+	for m := &r.marks; len(m.counted) > 0 && m.counted[0].Element <= element; m.counted = m.counted[1:] {
+		r.Counts.Add(&m.counted[0].Counts)
+	}
+}
+
+// countAll counts the rest, and what was counted beside the elements.
+func (r *Request) countAll() {
+	r.countTo(math.MaxInt)
+	r.Counts.Add(&r.beside)
+}
+
+// CountsAt returns what was counted up to a mark.
+func (r *Request) CountsAt(m *Mark) openai.Counts {
+	if m.counts < 0 || m.counts >= len(r.marks.counts) {
+		return openai.Counts{}
+	}
+	return r.marks.counts[m.counts]
 }
 
 // until notes that a text was opened that cannot be opened from this time on.
@@ -59,27 +118,32 @@ func (r *Request) follow(b *builder, first int) (int, *openai.Error) {
 	if past == nil {
 		return first, nil
 	}
-	if past.Leading && first > 0 {
+	if past.Joins && first > 0 {
 		return 0, openai.Invalid("", "The instructions go on.")
 	}
 	b.writing.left = past.Left
 	return 0, nil
 }
 
-// declaresIn notes whether tools are declared behind the beginning of the input. To a conversation that follows another
-// one, all of them are.
-func (r *Request) declaresIn(in *openai.ResponsesRequest) {
-	r.laterTools = in.LaterTools || r.env.Past != nil && in.Leading > 0
+// takeLasting takes over what counts for the whole conversation. To one that follows another one, it must not change
+// what came before it.
+func (r *Request) takeLasting(in *openai.ResponsesRequest) {
+	r.lasting, r.front, r.turned, r.updates = in.Lasting, in.Front, in.Turned, in.Updates
+	if past := r.env.Past; past != nil {
+		r.changes = in.Turned > 0 || in.Front > 0
+	}
 }
 
-// LeadingTools returns the length of the tools that the input begins with, in bytes of JSON, or -1 if it does not begin
-// with tools. What is kept of a request without its conversation has them ([Request.Head]).
-func (r *Request) LeadingTools() int {
-	if r.leading == 0 {
-		return -1
-	}
-	return r.leadingBytes
-}
+// Lasting returns the elements that the reader of what follows them must see, in their order. The first front of them
+// stand in front.
+func (r *Request) Lasting() (all []openai.Lasting, front int) { return r.lasting, r.front }
+
+// Turned returns how many elements there are up to the last one that changes what stands before it in the prompt. What
+// comes before that one cannot be continued.
+func (r *Request) Turned() int { return r.turned }
+
+// Changes reports whether the end of a conversation, which is read alone, changes what came before it, or may do so.
+func (r *Request) Changes() bool { return r.changes }
 
 // Head is a request without its conversation. It never changes.
 type Head struct{ request Request }
@@ -93,7 +157,7 @@ func (r *Request) Head() *Head {
 	}
 	h := &Head{*r}
 	h.request.Conversation, h.request.marks = harmony.Conversation{}, marks{}
-	h.request.env = Env{}
+	h.request.env, h.request.lasting, h.request.updates = Env{}, nil, nil
 	return h
 }
 
@@ -108,7 +172,7 @@ func (h *Head) Follow(body *openai.Body, m *contract.Model, env Env) (*Request, 
 		if err != nil {
 			return nil, err
 		}
-		if err := r.readEnd(m, in.Entries, &in.Dropped); err != nil {
+		if err := r.readEnd(m, in.Entries, &in.Dropped, in.Counted); err != nil {
 			return nil, err
 		}
 		first := 0
@@ -118,15 +182,15 @@ func (h *Head) Follow(body *openai.Body, m *contract.Model, env Env) (*Request, 
 		err = b.chatMessages(in.Messages, first, &r)
 		return &r, err
 	}
+	body.Follow(&openai.Follows{Joins: env.Past.Joins})
 	in, err := openai.DecodeResponsesRequest(body)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.readEnd(m, in.Entries, &in.Dropped); err != nil {
+	if err := r.readEnd(m, in.Entries, &in.Dropped, in.Counted); err != nil {
 		return nil, err
 	}
-	r.Ignored, r.updated = in.Ignored, in.Updated
-	r.declaresIn(in)
+	r.changes, r.updates = len(in.Lasting) > 0, in.Updates
 	err = b.items(in.Input, leadingInstructions(in.Input), &r, nil)
 	return &r, err
 }

@@ -300,7 +300,7 @@ func TestMessagesLikeResponses(t *testing.T) {
 			t.Fatalf("chat: got\n%s\nwant\n%s", got, want)
 		}
 		requests, calls = requests+1, calls+w.calls
-		if r.laterTools {
+		if len(r.lasting) > 0 {
 			late++
 		}
 	}

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"math"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/anthropic"
@@ -82,7 +83,10 @@ func (t *messagesRequest) read(body *openai.Body, m *contract.Model, env *Env) (
 	if in.Entries, err = t.EachBlock(t.add); err != nil {
 		return err
 	}
-	in.Effort, in.EffortAt, in.Updated = t.effort(m), t.EffortAt, t.EffortChanged
+	in.Effort, in.EffortAt = t.effort(m), t.EffortAt
+	if t.EffortChanged {
+		in.Turned = math.MaxInt
+	}
 	in.Ignored[openai.IgnoredUnknown] += t.Ignored.Unknown
 	in.Ignored[openai.IgnoredBilling] += t.Ignored.Billing
 	in.Ignored[openai.IgnoredMember] += t.Ignored.Members

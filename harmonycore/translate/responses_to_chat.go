@@ -44,10 +44,11 @@ func ResponsesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *op
 	}
 	r := &Request{
 		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Choices: 1, unphased: true,
-		Ignored: in.Ignored, Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs,
+		Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs,
 		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
 		oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo, effortWord: in.Effort,
 	}
+	r.beginMarks(in.Entries, in.Counted)
 	if err := r.speak(in, m, body.Size()); err != nil {
 		return nil, err
 	}
@@ -56,6 +57,7 @@ func ResponsesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *op
 
 // speak makes what the servers are asked. size is the length of the client's body, in bytes.
 func (r *Request) speak(in *openai.ResponsesRequest, m *contract.Model, size int) *openai.Error {
+	r.countAll()
 	r.keepTokenIDs(m)
 	if err := in.Sampling.Salted(m.ServerExtras); err != nil {
 		return err

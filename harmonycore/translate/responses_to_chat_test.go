@@ -400,7 +400,7 @@ func TestVideos(t *testing.T) {
 		t.Errorf("refused with %v", failure)
 	}
 	m.UnsupportedContent = contract.ContentDrop
-	if r, failure := read(m); failure != nil || r.DroppedParts != 2 {
+	if r, failure := read(m); failure != nil || r.Dropped != 2 {
 		t.Errorf("dropped with %v", failure)
 	}
 }

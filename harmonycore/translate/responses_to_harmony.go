@@ -12,6 +12,9 @@ import (
 // the leading system and developer items. Every later item keeps its place.
 func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
 	recalled := env.recallTools(body, ResponsesAPI)
+	if env.Past != nil {
+		body.Follow(&env.Past.Follows)
+	}
 	in, err := openai.DecodeResponsesRequest(body)
 	if err != nil {
 		return nil, err
@@ -32,14 +35,19 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 // newItemsRequest returns a request whose conversation is a list of items, without the conversation. Requests of other
 // APIs than Responses are turned into such a list.
 func newItemsRequest(api API, in *openai.ResponsesRequest, m *contract.Model, env Env) *Request {
-	return &Request{
+	r := &Request{
 		API: api, Model: in.Model, Stream: in.Stream, Choices: 1,
-		Ignored: in.Ignored, updated: in.Updated, DroppedParts: in.Dropped.Count,
 		Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs,
 		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
 		oneCall: in.OneCall, sealed: in.SealedReasoning, wantsSampled: in.SampledIDs, echo: in.Echo,
-		messages: in.MessagesAt != "", marks: marks{wanted: env.Marks, entries: in.Entries},
+		messages: in.MessagesAt != "",
 	}
+	r.beginMarks(in.Entries, in.Counted)
+	r.beside = openai.Counts{Ignored: in.Ignored, Dropped: in.Dropped.Count}
+	for i := range in.Counted {
+		r.beside = r.beside.Minus(&in.Counted[i].Counts)
+	}
+	return r
 }
 
 // set reads what the client and the operator have set, apart from the tools and the form of the answer.
@@ -64,9 +72,10 @@ func (r *Request) converse(in *openai.ResponsesRequest, m *contract.Model, recal
 		return err
 	}
 	r.builtIns = newBuiltInTools(in)
-	r.declaresIn(in)
-	r.leading, r.leadingBytes = in.Leading, in.LeadingBytes
+	r.leading = in.Leading
+	r.takeLasting(in)
 	declared := newDeclarations(in)
+	r.takeNames(in, declared)
 	var known *schemas
 	r.tools, known = declared.inForce()
 	known.grammars = r.env.grammars()
@@ -109,7 +118,7 @@ func (b *builder) items(input []openai.InputItem, first int, r *Request, declare
 	if r.env.Past == nil {
 		before = max(before, r.leading-1)
 	}
-	r.marks.add(before, b)
+	r.mark(before, b)
 	b.noteCalls(input, renamed)
 	for i := first; i < len(input); i++ {
 		b.addDeclarations(declared, i)
@@ -120,10 +129,11 @@ func (b *builder) items(input []openai.InputItem, first int, r *Request, declare
 			return err
 		}
 		if isBorder(&input[i]) && (i+1 == len(input) || input[i+1].Index != input[i].Index) {
-			r.marks.add(input[i].Index, b)
+			r.markBorder(input[i].Index, b)
 		}
 	}
 	b.addDeclarations(declared, len(input))
+	r.countAll()
 	r.Conversation.Messages, r.Turns = b.messages, b.turns
 	return nil
 }

@@ -93,7 +93,7 @@ func (s toolset) renamed() renamedTools {
 	r := make(renamedTools, n)
 	for i := range s {
 		if s[i].shown != s[i].name {
-			r[s[i].namespace+"."+s[i].name] = s[i].shown
+			r[keyOf(s[i].namespace, s[i].name)] = s[i].shown
 		}
 	}
 	return r
@@ -105,13 +105,18 @@ func (r renamedTools) shown(namespace, name string) string {
 	if len(r) == 0 {
 		return name
 	}
-	if namespace == functions {
-		namespace = ""
-	}
-	if shown, ok := r[namespace+"."+name]; ok {
+	if shown, ok := r[keyOf(namespace, name)]; ok {
 		return shown
 	}
 	return name
+}
+
+// keyOf returns what a tool is known by: NAMESPACE.NAME.
+func keyOf(namespace, name string) string {
+	if namespace == functions {
+		namespace = ""
+	}
+	return namespace + "." + name
 }
 
 func (s toolset) find(shown string) *shownTool {

@@ -69,10 +69,8 @@ type Request struct {
 	MaxReasoning *int
 	// Constraint is what the answer must be.
 	Constraint Constraint
-	// Ignored counts the items of the input whose meaning the model does not get.
-	Ignored openai.Ignored
-	// DroppedParts is the number of content parts that were replaced by notes.
-	DroppedParts int
+	// Counts are what was counted in the conversation and beside it.
+	openai.Counts
 	// UnenforcedGrammars is the number of grammars of custom tools that no server can enforce.
 	UnenforcedGrammars int
 	// Choices is the number of answers to generate, at least one.
@@ -91,10 +89,13 @@ type Request struct {
 	tools     toolset
 	builtIns  builtInTools
 	env       Env
-	// laterTools reports whether tools are declared in the input behind its beginning. leading is how many elements the
-	// input begins with that declare tools or are instructions, and leadingBytes how long those tools are.
-	laterTools            bool
-	leading, leadingBytes int
+	// leading is how many elements the input begins with that declare tools or are instructions. lasting, front and
+	// turned are the values of [Request.Lasting] and [Request.Turned]. updates are the elements that change the effort
+	// or the form.
+	leading       int
+	lasting       []openai.Lasting
+	front, turned int
+	updates       []int
 	// unphased reports whether nobody knows, while an answer is written, whether its text leads to a call: the servers
 	// take conversations, whose messages have no phase.
 	unphased     bool
@@ -126,17 +127,17 @@ type Request struct {
 	promptTokens int
 	// ids is set if the client gets the ids of the prompt and of the answer.
 	ids *TokenIDs
-	// marks are the places at which the conversation may be continued. updated reports whether one of its items has
-	// changed the effort or the form of the answer.
+	// beside is what was counted beside the conversation.
+	beside openai.Counts
+	// marks are the places at which the conversation may be continued. changes is the value of [Request.Changes].
 	marks   marks
-	updated bool
+	changes bool
 }
 
 // Continues reports whether the conversation may be remembered, and continued as another one's end: nothing is left out
-// of it, nothing of it is counted, its messages are of no use but for the prompt, and none of its items says what
-// stands before them. No tools are declared behind its beginning, which the answer's reader must know.
+// of it, its messages are of no use but for the prompt, and it does not change what came before it.
 func (r *Request) Continues() bool {
-	return r.API != MessagesAPI && len(r.Turns) == 0 && !r.Ignored.Any() && r.DroppedParts == 0 && !r.messages && !r.updated && !r.laterTools
+	return r.API != MessagesAPI && len(r.Turns) == 0 && !r.messages && !r.changes
 }
 
 // Effort returns the reasoning effort that the model is asked for.

@@ -14,25 +14,35 @@ import (
 // Form is how a session is written.
 type Form int
 
-// The forms. In Sealed, reasoning is sealed as the gateway seals it.
+// The forms. In Sealed, reasoning is sealed as the gateway seals it. In Found the model finds some of the tools by a
+// search. In Lite all tools stand in the input, and the effort changes: both as Codex asks newer models.
 const (
 	Responses Form = iota
 	Sealed
+	Found
+	Lite
 	Chat
 	Messages
 )
 
 // Forms are all forms.
-var Forms = [...]Form{Responses, Sealed, Chat, Messages}
+var Forms = [...]Form{Responses, Sealed, Found, Lite, Chat, Messages}
 
 // String returns the form's name.
 func (f Form) String() string {
-	return [...]string{"Responses", "Responses, sealed", "Chat", "Messages"}[f]
+	return [...]string{"Responses", "Responses, sealed", "Responses, tools found", "Responses, tools in the input", "Chat",
+		"Messages"}[f]
 }
 
 // Path returns the path that takes the form.
 func (f Form) Path() string {
-	return [...]string{contract.ResponsesPath, contract.ResponsesPath, contract.ChatPath, contract.MessagesPath}[f]
+	switch f {
+	case Chat:
+		return contract.ChatPath
+	case Messages:
+		return contract.MessagesPath
+	}
+	return contract.ResponsesPath
 }
 
 // SealKeys are the keys of [Sealed]: the value of the gateway's HARMONY_SEAL_KEYS.
@@ -56,7 +66,11 @@ func (s *Session) Bodies(form Form, model string) *Bodies {
 	b := &Bodies{}
 	switch form {
 	case Responses, Sealed:
-		s.responses(b, model, form == Sealed)
+		s.responses(b, model, functions(s.tools, false), form == Sealed)
+	case Found:
+		s.foundLater().responses(b, model, append(functions(s.tools[:toolsInFront], false), searchTool), false)
+	case Lite:
+		s.declared().responses(b, model, nil, false)
 	case Chat:
 		s.chat(b, model)
 	case Messages:
@@ -68,13 +82,12 @@ func (s *Session) Bodies(form Form, model string) *Bodies {
 // key returns the text that identifies the session to the gateway.
 func (s *Session) key() string { return fmt.Sprintf("%08x-%016x", uint64(s.family), s.seed) }
 
-func (s *Session) responses(b *Bodies, model string, sealed bool) {
+// searchTool is the client's search for tools.
+const searchTool = `{"type":"tool_search","execution":"client","description":"Searches for tools.","parameters":{` +
+	`"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}}`
+
+func (s *Session) responses(b *Bodies, model string, tools []string, sealed bool) {
 	b.head = `{"model":` + quote(model) + `,"instructions":` + quote(s.instructions) + `,"input":[`
-	var tools []string
-	for _, t := range s.tools {
-		tools = append(tools, `{"type":"function","name":"`+t.name+`","description":`+quote(t.description)+
-			`,"strict":false,"parameters":`+t.parameters+`}`)
-	}
 	b.tail = `],"tools":[` + strings.Join(tools, ",") + `],"tool_choice":"auto","parallel_tool_calls":true,` +
 		`"reasoning":{"effort":"medium","summary":"auto"},"store":false,"stream":true,` +
 		`"include":["reasoning.encrypted_content"],"prompt_cache_key":"` + s.key() + `"}`
@@ -87,6 +100,8 @@ func (s *Session) responses(b *Bodies, model string, sealed bool) {
 // responses returns an item of the Responses API.
 func (i *item) responses(model string, sealed bool) string {
 	switch i.kind {
+	case raw:
+		return i.text
 	case reasoning:
 		head := `{"type":"reasoning","id":"` + i.id + `","summary":[],`
 		if sealed {
@@ -222,10 +237,10 @@ func (s *Session) grouped(b *Bodies, answer func(*answered), said func(*item)) {
 	next := 0
 	for i := range s.items {
 		m := &s.items[i]
-		if m.kind == reasoning || m.kind == message || a != nil && len(a.results) > 0 && m.kind != result {
+		if m.kind == reasoning || m.kind == message || a != nil && len(a.results) > 0 && m.kind != result && m.kind != raw {
 			end()
 		}
-		if a == nil && m.kind != message {
+		if a == nil && m.kind != message && m.kind != raw {
 			a = &answered{} // its reasoning was left out
 		}
 		switch m.kind {

@@ -38,6 +38,8 @@ type changing struct {
 	Session
 	form               Form
 	model, key, tenant string
+	// searches reports whether the client has a search for tools, and declared whether all tools stand in the input.
+	searches, declared bool
 	// swaps are texts of its bodies, each with what stands in its place.
 	swaps []string
 }
@@ -45,9 +47,10 @@ type changing struct {
 const (
 	// conversations go on at a time, each with so many items at most.
 	conversations, mostItems = 8, 50
-	// changedForms are those in which they are written.
-	changedForms = Messages
 )
+
+// changedForms are those in which they are written.
+var changedForms = [...]Form{Responses, Sealed, Chat}
 
 // NewChanging returns conversations with these models. now is the time, for what is sealed.
 func NewChanging(seed uint64, now func() time.Time, models ...string) *Changing {
@@ -70,7 +73,7 @@ func (c *Changing) Next() Request {
 		c.begin(s)
 	}
 	s.ends = []int{len(s.items)}
-	body := strings.NewReplacer(s.swaps...).Replace(s.Bodies(s.form, s.model).Turn(1))
+	body := strings.NewReplacer(s.swaps...).Replace(s.bodies().Turn(1))
 	if c.IntN(40) == 0 {
 		body = c.broken(body)
 	}
@@ -91,13 +94,60 @@ func (c *Changing) choose() *changing {
 // begin makes a conversation a new one, of one of two agents.
 func (c *Changing) begin(s *changing) {
 	agent := &writer{rand.New(rand.NewPCG(c.Uint64()%2, 9)), c.words}
-	*s = changing{form: Form(c.IntN(int(changedForms))), model: c.models[c.IntN(len(c.models))],
+	*s = changing{form: changedForms[c.IntN(len(changedForms))], searches: c.IntN(3) == 0,
+		declared: c.IntN(4) == 0, model: c.models[c.IntN(len(c.models))],
 		key: c.one("", "a", "b"), tenant: c.one("", "", "t")}
 	s.family, s.seed, s.instructions, s.tools = Tuning, c.Uint64(), agent.prose(4000), newTools(agent)[:3]
+	if s.declared {
+		s.items = append(s.items, item{kind: raw, text: additional(strings.Join(functions(s.tools, false), ","))})
+	}
 	if c.IntN(2) == 0 {
 		s.say(c.writer, "developer", 300)
 	}
 	s.say(c.writer, "user", 300)
+}
+
+// bodies returns the bodies of a conversation as it is now.
+func (s *changing) bodies() *Bodies {
+	if s.form == Chat {
+		return s.Bodies(s.form, s.model)
+	}
+	tools := functions(s.tools, false)
+	if s.declared {
+		tools = nil
+	}
+	if s.searches {
+		tools = append(tools, searchTool)
+	}
+	b := &Bodies{}
+	s.responses(b, s.model, tools, s.form == Sealed)
+	return b
+}
+
+// declare adds items of the Responses API that declare tools, change the answer, or are nothing to the model.
+func (c *Changing) declare(s *changing) {
+	tools, add := newTools(c.writer)[:c.between(1, 3)], func(text string) {
+		s.items = append(s.items, item{kind: raw, text: text})
+	}
+	declared := strings.Join(functions(tools, false), ",")
+	if c.IntN(2) == 0 {
+		declared = namespaced(c.IntN(2), tools, c.IntN(2) == 0)
+	}
+	switch c.IntN(8) {
+	case 0, 1:
+		add(additional(declared))
+	case 2, 3, 4:
+		id := "call_" + c.hex(24)
+		add(`{"type":"tool_search_call","call_id":"` + id + `","execution":"client","arguments":{"query":"` + c.noun() +
+			`"}}`)
+		add(`{"type":"tool_search_output","call_id":"` + id + `","execution":"client","tools":[` + declared + `]}`)
+	case 5:
+		add(`{"type":"configuration_update","reasoning":{"effort":"` + c.one("low", "medium", "high") + `"}}`)
+	case 6:
+		add(`{"type":"compaction","encrypted_content":"gAAAAAB` + c.hex(40) + `"}`)
+	case 7:
+		add(c.one(`{"type":"unheard_of"}`, `{"type":"reasoning","summary":[],"encrypted_content":"gAAAAAB`+c.hex(90)+`"}`))
+	}
 }
 
 func (s *changing) say(w *writer, role string, most int) {
@@ -116,6 +166,8 @@ func (c *Changing) change(s *changing, after *time.Duration) {
 		i := &s.items[c.IntN(len(s.items))]
 		if i.text, i.seal = c.edited(i.text), ""; i.kind == reasoning {
 			c.seal(s, i)
+		} else if i.kind == raw {
+			i.text = additional(strings.Join(functions(newTools(c.writer)[:1], false), ","))
 		}
 	case 2: // a compaction
 		last := max(len(s.items)-c.IntN(6), 1)
@@ -143,7 +195,7 @@ func (c *Changing) change(s *changing, after *time.Duration) {
 		s.key, s.tenant = c.one("", "a", "b"), c.one("", "t")
 		c.sealAgain(s)
 	case 9:
-		s.form = Form(c.IntN(int(changedForms)))
+		s.form = changedForms[c.IntN(len(changedForms))]
 		c.sealAgain(s)
 	case 10, 11: // other settings, or other spaces
 		s.swaps = [][]string{nil, {`"effort":"medium"`, `"effort":"low"`}, {`"stream":true`, `"stream":false`},
@@ -159,6 +211,9 @@ func (c *Changing) change(s *changing, after *time.Duration) {
 // grow adds an answer of the model, with the results of its calls or the user's next question.
 func (c *Changing) grow(s *changing) {
 	ask := item{kind: call, id: "fc_" + c.hex(24), name: s.tools[c.IntN(len(s.tools))].name}
+	if c.IntN(6) == 0 {
+		c.declare(s)
+	}
 	if c.IntN(4) > 0 {
 		thought := item{kind: reasoning, id: "rs_" + c.hex(24), text: c.prose(c.between(1, 400))}
 		if c.IntN(2) == 0 {

@@ -40,7 +40,7 @@ type item struct {
 	id, call string
 	// role is a message's, name a call's.
 	role, name string
-	// text is a message's, a reasoning's or a result's, or the arguments of a call.
+	// text is a message's, a reasoning's or a result's, or the arguments of a call, or all of a raw item.
 	text string
 	// next is the name of the call that follows a reasoning. seal is the reasoning, if it was sealed before.
 	next, seal string
@@ -55,6 +55,8 @@ const (
 	reasoning
 	call
 	result
+	// raw is an item of the Responses API, which no other form has.
+	raw
 )
 
 const (

@@ -111,20 +111,16 @@ func TestTurnsExtend(t *testing.T) {
 func TestSessionMemory(t *testing.T) {
 	const sessions, most = 5, 0.7 * (1 << 20)
 	memory := prefixmemory.New(8<<20, &[prefixmemory.KeySize]byte{1})
-	c := contract.Config{BodyLimit: 1 << 20, StallTimeoutMS: 1000, ReasoningRatioAlert: 0.9}
-	c.Models = []contract.Model{{Name: "m", Pool: "p", PoolName: "p", Server: contract.VLLM, ServerModel: "m"}}
-	c.Models[0].ContextLength, c.Models[0].System = 1<<18, contract.System{Date: contract.DateUTC}
-	g := exchange.New(exchange.Options{Config: c, Tokenizer: o200k.Tokenizer(), Prefixes: memory})
+	g := newGateway(memory)
 	var after []int
 	for seed := range uint64(sessions) {
 		bodies, tokens := New(HoldOut, seed).Bodies(Responses, "m"), 0
 		for turn := 1; turn <= Turns; turn++ {
-			x := g.Begin("POST", contract.ResponsesPath)
-			a := x.Request([]byte(bodies.Turn(turn)), exchange.Host{Now: 1_796_000_000_000, ID: strings.Repeat("a", 32)})
-			if r := x.Report(); a.Forward == nil || turn > 1 && r.Recall != exchange.RecallHit {
-				t.Fatalf("session %d, turn %d: %+v, %q", seed, turn, a.Reply, r.Recall)
+			r := sentTo(t, g, Responses, bodies.Turn(turn))
+			if turn > 1 && r.Recall != exchange.RecallHit {
+				t.Fatalf("session %d, turn %d: %q", seed, turn, r.Recall)
 			}
-			tokens = x.Report().RecalledTokens
+			tokens = r.RecalledTokens
 		}
 		after = append(after, memory.Bytes())
 		t.Logf("%d sessions, the last of %d tokens: %d bytes", seed+1, tokens, after[seed])
@@ -132,4 +128,42 @@ func TestSessionMemory(t *testing.T) {
 	if each := float64(after[sessions-1]-after[0]) / (sessions - 1); each > most {
 		t.Errorf("a session takes %.0f bytes, of %.0f", each, most)
 	}
+}
+
+// TestRecalledForms: every turn of a session is recalled but the first, and the one that brings another effort, in each
+// form that the gateway reads.
+func TestRecalledForms(t *testing.T) {
+	for _, form := range []Form{Responses, Found, Lite, Chat} {
+		memory := prefixmemory.New(8<<20, &[prefixmemory.KeySize]byte{1})
+		g, bodies := newGateway(memory), New(HoldOut, 1).Bodies(form, "m")
+		for turn := 1; turn <= Turns; turn++ {
+			want := exchange.RecallHit
+			if turn == 1 || form == Lite && turn == updateAt {
+				want = exchange.RecallMiss
+			}
+			if r := sentTo(t, g, form, bodies.Turn(turn)); r.Recall != want {
+				t.Errorf("%s, turn %d: %q, want %q", form, turn, r.Recall, want)
+			}
+		}
+		t.Logf("%s: %d bytes", form, memory.Bytes())
+	}
+}
+
+// newGateway returns a gateway with a memory.
+func newGateway(memory *prefixmemory.Memory) *exchange.Gateway {
+	c := contract.Config{BodyLimit: 1 << 20, StallTimeoutMS: 1000, ReasoningRatioAlert: 0.9}
+	c.Models = []contract.Model{{Name: "m", Pool: "p", PoolName: "p", Server: contract.VLLM, ServerModel: "m"}}
+	c.Models[0].ContextLength, c.Models[0].System = 1<<18, contract.System{Date: contract.DateUTC}
+	return exchange.New(exchange.Options{Config: c, Tokenizer: o200k.Tokenizer(), Prefixes: memory})
+}
+
+// sentTo sends a request to a gateway, which must forward it.
+func sentTo(t *testing.T, g *exchange.Gateway, form Form, body string) exchange.Report {
+	t.Helper()
+	x := g.Begin("POST", form.Path())
+	a := x.Request([]byte(body), exchange.Host{Now: 1_796_000_000_000, ID: strings.Repeat("a", 32)})
+	if a.Forward == nil {
+		t.Fatalf("%s: %+v", form, a.Reply)
+	}
+	return x.Report()
 }

@@ -367,13 +367,15 @@ func (c *Case) rewrite(members ...txtar.File) error {
 	return os.WriteFile(c.path, txtar.Format(&txtar.Archive{Comment: c.archive.Comment, Files: files}), 0o644)
 }
 
-// API returns "chat" or "responses" if the filter translates the case's request, else an empty string.
+// API returns "chat", "responses" or "messages" if the filter translates the case's request, else an empty string.
 func (c *Case) API() string {
 	switch path, _, _ := strings.Cut(c.Target, "?"); path {
 	case lab.ChatPath:
 		return "chat"
 	case lab.ResponsesPath:
 		return "responses"
+	case lab.MessagesPath:
+		return "messages"
 	default:
 		return ""
 	}

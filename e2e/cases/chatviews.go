@@ -13,11 +13,12 @@ var (
 	// Such models have no phases.
 	phase = regexp.MustCompile(`,?"phase":("[a-z_]+"|null)`)
 	// The ids of calls are the server's.
-	serverCallID = regexp.MustCompile(`chatcmpl_(<|\\u003c)`)
+	serverCallID = regexp.MustCompile(`(?:chatcmpl|toolu)_(<|\\u003c)`)
 	// The template is the server's, so the prompt has other tokens.
-	countedTokens = regexp.MustCompile(`"(input|output|total|cached|reasoning|prompt|completion)_tokens":\d+`)
-	readTokens    = regexp.MustCompile(`\b(\d+ messages in )?\d+ (input )?tokens|value=\d+|Input length \(\d+\)`)
-	promptIDs     = regexp.MustCompile(`(prompt_token_ids":\s*"?)\[[0-9,]*\]|(prompt_token_ids: ")\[[0-9,]*\]`)
+	countedTokens = regexp.MustCompile(
+		`"(input|output|total|cached|reasoning|thinking|prompt|completion|cache_read_input)_tokens":\d+`)
+	readTokens = regexp.MustCompile(`\b(\d+ messages in )?\d+ (input )?tokens|value=\d+|Input length \(\d+\)`)
+	promptIDs  = regexp.MustCompile(`(prompt_token_ids":\s*"?)\[[0-9,]*\]|(prompt_token_ids: ")\[[0-9,]*\]`)
 	// A model that does not speak Harmony has no effort unless the client names one.
 	noEffort = regexp.MustCompile(`"effort":null`)
 )

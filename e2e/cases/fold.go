@@ -75,14 +75,17 @@ func (f *folder) event(event string) {
 	// Numbers count events.
 	delete(object, "sequence_number")
 	object["event"] = name
-	member := growing(object)
+	grows, member := object, growing(object)
+	if delta, ok := object["delta"].(map[string]any); ok && object["type"] == "content_block_delta" {
+		grows, member = delta, growingInMessages(delta)
+	}
 	if member == "" {
 		f.flush()
 		f.out.WriteString(encode(object) + "\n")
 		return
 	}
-	text, _ := object[member].(string)
-	delete(object, member)
+	text, _ := grows[member].(string)
+	delete(grows, member)
 	if f.last == nil || encode(f.last) != encode(object) {
 		f.flush()
 		f.last = object
@@ -100,6 +103,12 @@ func growing(object map[string]any) string {
 		}
 	}
 	return ""
+}
+
+// growingInMessages is the member of a delta of Messages that is a piece of a text.
+func growingInMessages(delta map[string]any) string {
+	return map[any]string{"text_delta": "text", "thinking_delta": "thinking",
+		"input_json_delta": "partial_json"}[delta["type"]]
 }
 
 func (f *folder) choice(choice map[string]any) {

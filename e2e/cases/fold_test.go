@@ -28,6 +28,10 @@ func TestFold(t *testing.T) {
 		return chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%q}}]}`, index, arguments), "null")
 	}
 	text := "response.output_text.delta"
+	block := func(kind, member, piece string) string {
+		return fmt.Sprintf("event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,"+
+			"\"delta\":{\"type\":%q,%q:%q}}\n\n", kind, member, piece)
+	}
 	for _, c := range []struct {
 		name, a, b string
 		same       bool
@@ -46,6 +50,12 @@ func TestFold(t *testing.T) {
 		{"pieces of Responses", event(text, 1, "m", "ab"), event(text, 1, "m", "a") + event(text, 2, "m", "b"), true},
 		{"another item", event(text, 1, "m", "a") + event(text, 2, "m", "b"),
 			event(text, 1, "m", "a") + event(text, 2, "n", "b"), false},
+		{"pieces of Messages", block("text_delta", "text", "ab"),
+			block("text_delta", "text", "a") + block("text_delta", "text", "b"), true},
+		{"another text of Messages", block("text_delta", "text", "ab"), block("text_delta", "text", "ac"), false},
+		{"another delta", block("text_delta", "text", "ab"), block("thinking_delta", "thinking", "ab"), false},
+		{"signatures", block("signature_delta", "signature", "ab"),
+			block("signature_delta", "signature", "a") + block("signature_delta", "signature", "b"), false},
 		{"another kind", event(text, 1, "m", "a"), event("response.reasoning_text.delta", 1, "m", "a"), false},
 	} {
 		if a, b := Fold(start+c.a), Fold(start+c.b); (a == b) != c.same {

@@ -14,7 +14,9 @@ import (
 )
 
 var (
-	idPattern   = regexp.MustCompile(`\b(chatcmpl|resp|rs|msg|fc|ctc|lsh|tsc|call)[-_][0-9A-Za-z_-]{16,}`)
+	idPattern = regexp.MustCompile(`\b(chatcmpl|resp|rs|msg|fc|ctc|lsh|tsc|call|toolu)[-_][0-9A-Za-z_-]{16,}`)
+	// errorID is the id of a request in the body of an error of Messages.
+	errorID     = regexp.MustCompile(`"request_id":"[^"]+"`)
 	timePattern = regexp.MustCompile(`"(created|created_at|completed_at)":\d+`)
 )
 
@@ -30,6 +32,7 @@ func Normalise(s string) string {
 		}
 		return names[id]
 	})
+	s = errorID.ReplaceAllString(s, `"request_id":"<1>"`)
 	return timePattern.ReplaceAllString(s, `"$1":0`)
 }
 

@@ -11,6 +11,7 @@ import (
 const (
 	ChatPath      = "/v1/chat/completions"
 	ResponsesPath = "/v1/responses"
+	MessagesPath  = "/v1/messages"
 	RawPath       = "/v1/completions"
 )
 

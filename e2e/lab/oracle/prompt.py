@@ -1,6 +1,6 @@
 """Renders API requests with the reference implementation, apart from our own code.
 
-JSON lines in: {"api": "chat"|"responses", "body": {...}, "date": "YYYY-MM-DD"|null, "effort": "medium",
+JSON lines in: {"api": "chat"|"responses"|"messages", "body": {...}, "date": "YYYY-MM-DD"|null, "effort": "medium",
 "drop_commentary": false, "context": 131072,
 "history": {"calls": "sampled", "results": "template"}, "prefill": bool}, where context is how many tokens the model takes and prefill says that a named function's call is begun by the prompt; or
 {"api": "conversation", "body": {...}} with a conversation in the reference's own JSON.
@@ -541,6 +541,58 @@ def responses(body):
     return out, (body.get("reasoning") or {}).get("effort")
 
 
+def text_blocks(content):
+    """The blocks of a content, which may be a text."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+
+
+def messages(body):
+    """A request to Anthropic's Messages, as one to Responses."""
+    system = [b["text"] for b in text_blocks(body.get("system"))]
+    system = [t for t in system if t and not t.startswith("x-anthropic-billing-header:")]
+    items, deferred = [], {t["name"]: t for t in body.get("tools") or [] if t.get("defer_loading")}
+    for m in body["messages"]:
+        items += said_in(m, deferred)
+    as_function = lambda t: {"type": "function", "name": t["name"], "description": t.get("description"),
+                             "parameters": t["input_schema"]}
+    for item in items:
+        if item.get("type") == "additional_tools":
+            item["tools"] = [as_function(t) for t in item["tools"]]
+    tools = [as_function(t) for t in body.get("tools") or [] if t["name"] not in deferred]
+    effort = (body.get("output_config") or {}).get("effort")
+    if (body.get("thinking") or {}).get("type") == "disabled":
+        effort = "none"
+    choice = body.get("tool_choice") or {"type": "auto"}
+    choice = {"type": "function", "name": choice["name"]} if choice["type"] == "tool" else choice["type"]
+    return {"instructions": "\n\n".join(system), "input": items, "tools": tools, "tool_choice": choice,
+            "reasoning": {"effort": effort}}
+
+
+def said_in(m, deferred):
+    """The items of one message."""
+    items, blocks = [], text_blocks(m["content"])
+    calls = [i for i, b in enumerate(blocks) if b["type"] == "tool_use"]
+    for i, b in enumerate(blocks):
+        if b["type"] == "text":
+            phase = {"phase": "commentary" if calls and i < calls[-1] else "final_answer"}
+            items.append({"role": m["role"], "content": b["text"], **(phase if m["role"] == "assistant" else {})})
+        elif b["type"] == "thinking":
+            items.append({"type": "reasoning", "content": [{"text": b["thinking"]}]})
+        elif b["type"] == "tool_use":
+            items.append({"type": "function_call", "call_id": b["id"], "name": b["name"], "arguments": packed(b["input"])})
+        elif b["type"] == "tool_result":
+            found = [c["tool_name"] for c in b.get("content") or [] if isinstance(c, dict) and c["type"] == "tool_reference"]
+            text = "".join(c.get("text", "") for c in text_blocks(b.get("content")))
+            if b.get("is_error") and not text.startswith(("Error", "<tool_use_error>")):
+                text = "Error:\n" + text
+            if found:
+                text += "1 tool was found. It can be called from now on."
+            items.append({"type": "function_call_output", "call_id": b["tool_use_id"], "output": text})
+            if found:
+                items.append({"type": "additional_tools", "tools": [deferred[name] for name in found]})
+    return items
+
+
 def without_old_analysis(messages):
     last = -1
     for position, m in enumerate(messages):
@@ -636,6 +688,8 @@ def main():
     encoding = load_harmony_encoding(HarmonyEncodingName.HARMONY_GPT_OSS)
     for line in sys.stdin:
         case = json.loads(line)
+        if case["api"] == "messages":
+            case = {**case, "api": "responses", "body": messages(case["body"])}
         ids = prompt_of(case, encoding)
         function = named(case["body"].get("tool_choice"))
         if case["prefill"] and function:

@@ -52,7 +52,10 @@ var (
 		return `"messages":[{"role":"user","content":` + content + `}]`
 	}}
 	responses = api{"Responses", contract.ResponsesPath, nil, func(content string) string { return `"input":` + content }}
-	logprobs  = api{"Chat with logprobs", contract.ChatPath, nil, func(content string) string {
+	messages  = api{"Messages", contract.MessagesPath, nil, func(content string) string {
+		return `"max_tokens":32000,` + chat.body(content)
+	}}
+	logprobs = api{"Chat with logprobs", contract.ChatPath, nil, func(content string) string {
 		return `"logprobs":true,"top_logprobs":5,` + chat.body(content)
 	}}
 	events = api{"channel events", contract.ChatPath, []string{contract.EventsHeader, "channels"}, chat.body}
@@ -65,7 +68,7 @@ func loads() []load {
 	add := func(name, kind, tapped string, times uint64, run func(*gateway)) {
 		all = append(all, load{name: name, kind: kind, tapped: tapped, times: times, run: run})
 	}
-	for _, a := range []api{chat, responses} {
+	for _, a := range []api{chat, responses, messages} {
 		name := a.name + ", a small request: "
 		add(name+"until it is sent", contract.VLLM, "", smallRequests, small(a, true, false))
 		add(name+"its whole answer", contract.VLLM, "", smallRequests, small(a, false, false))
@@ -79,6 +82,9 @@ func loads() []load {
 		for _, a := range []api{chat, responses} {
 			add(a.name+", 1000 chunks, `"+kind+"`", kind, "", 1, stream(a))
 		}
+	}
+	for _, kind := range []string{contract.VLLM, contract.Chat} {
+		add(messages.name+", 1000 chunks, `"+kind+"`", kind, "", 1, stream(messages))
 	}
 	for _, kind := range []string{contract.VLLM, contract.VLLMGenerate} {
 		add(logprobs.name+", 1000 chunks, `"+kind+"`", kind, "", 1, stream(logprobs))

@@ -21,7 +21,7 @@ const shortSession = 10
 const sessionContext = 262_144
 
 // sessionForms are those that the gateway serves.
-var sessionForms = []agents.Form{agents.Responses, agents.Sealed, agents.Chat}
+var sessionForms = []agents.Form{agents.Responses, agents.Sealed, agents.Chat, agents.Messages}
 
 // sessions returns the loads of agents' sessions: a part of one in each form, and the whole.
 func sessions() []load {

@@ -17,6 +17,8 @@ const (
 	BlockToolResult
 	// BlockTools makes deferred tools, or one of its own, known to the model.
 	BlockTools
+	// BlockEnd is the end of a message. No client sends one.
+	BlockEnd
 )
 
 // Block is one block of a message. A content that is a string is one block of text.
@@ -24,8 +26,9 @@ type Block struct {
 	Kind BlockKind
 	// Role is the role of the message: user, assistant or system.
 	Role string
-	// Message is the index of the message, and Index that of the block in it.
-	Message, Index int
+	// Message is the index of the message, and Index that of the block in it. From and To are where the message is in the
+	// body.
+	Message, Index, From, To int
 	// Content holds the parts of text of a [BlockText] or a [BlockToolResult], with an empty one where one of Media
 	// stands. It is overwritten by the next block.
 	Content []string
@@ -110,13 +113,24 @@ func (r *reader) message(i int, v *rawjson.Part) *openai.Error {
 		return err
 	}
 	b.Message, b.Index = i, 0
+	b.From, b.To = v.Place()
+	if err := r.content(&content, at); err != nil {
+		return err
+	}
+	b.begin(BlockEnd)
+	return r.f(b)
+}
+
+// content reads the content of a message.
+func (r *reader) content(content *rawjson.Part, at place) *openai.Error {
+	b := &r.block
 	switch content.Kind {
 	case rawjson.String:
 		b.begin(BlockText)
 		b.Content = append(b.Content, rawjson.Borrow(content.Value))
 		return r.f(b)
 	case rawjson.Array:
-		return r.blocks(&content, at)
+		return r.blocks(content, at)
 	case 0:
 		return missing(at.in("content"))
 	default:
@@ -152,7 +166,7 @@ func (r *reader) count(n int, at place) *openai.Error {
 // begin makes the block an empty one of a kind.
 func (b *Block) begin(kind BlockKind) {
 	*b = Block{
-		Kind: kind, Role: b.Role, Message: b.Message, Index: b.Index,
+		Kind: kind, Role: b.Role, Message: b.Message, Index: b.Index, From: b.From, To: b.To,
 		Content: b.Content[:0], Found: b.Found[:0],
 	}
 }

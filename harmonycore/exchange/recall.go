@@ -100,12 +100,11 @@ func (m *Model) mayRecall() bool {
 
 const secondsPerDay = 24 * 60 * 60
 
-// recallFor returns an empty recall for a body, or nil if none of such bodies are remembered. A body of Messages is not:
-// its places are other ones than those of the items that it is turned into.
+// recallFor returns an empty recall for a body, or nil if none of such bodies are remembered.
 func (g *generation) recallFor(body []byte, h Host) *recall {
 	e := g.x
 	m := e.gateway.options.Prefixes
-	if m == nil || g.api == translate.MessagesAPI || len(body) < e.gateway.leastRecalled || len(body) > e.gateway.options.BodyLimit {
+	if m == nil || len(body) < e.gateway.leastRecalled || len(body) > e.gateway.options.BodyLimit {
 		return nil
 	}
 	r := &recall{memory: m, scratch: h.scratch(), now: h.Now / 1000, param: g.param()}

@@ -59,7 +59,9 @@ type conversations struct {
 
 // played is a conversation, and what stands beside it in its requests.
 type played struct {
+	// responses and messages report whether it is played by these APIs, and not by Chat.
 	responses   bool
+	messages    bool
 	items       []string
 	open        []string // calls without a result
 	model       string
@@ -434,6 +436,9 @@ func askRecalling(g *Gateway, s *Scratch, p *played, body string, now int64, cal
 	path := contract.ChatPath
 	if p.responses {
 		path = contract.ResponsesPath
+	}
+	if p.messages {
+		path = contract.MessagesPath
 	}
 	x := g.Begin("POST", path)
 	if p.key != "" {

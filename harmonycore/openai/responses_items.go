@@ -12,6 +12,12 @@ func NewItemsRequest(model string, keepsMedia bool) *ResponsesRequest {
 // KeepsMedia reports whether the items may have [InputItem.Media].
 func (r *ResponsesRequest) KeepsMedia() bool { return r.keepsMedia }
 
+// Follow makes the request one whose input is the end of a conversation.
+func (r *ResponsesRequest) Follow(f *Follows) { r.follows = f }
+
+// Read says which element is read.
+func (r *ResponsesRequest) Read(element Lasting) { r.declared.element = element }
+
 // Declare declares tools that a search has found where they stand: before the item at this index of the input. It
 // overwrites the list. The request's own tools must be there already. size is how long those of them are that are not
 // declared yet as they are, in bytes.

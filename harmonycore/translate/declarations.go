@@ -145,19 +145,29 @@ func (d *declarations) inFront(section *harmony.ToolSection) declaration {
 	return d.shown[:d.head].declaration(known, section)
 }
 
+// standsIn reports whether the next declaration stands in an element.
+func (d *declarations) standsIn(element int) bool {
+	return d != nil && len(d.later) > 0 && d.later[0].element == element
+}
+
 // addDeclarations adds the tools that stand before the item at index next of the input, each list as a developer
 // message of its own.
 func (b *builder) addDeclarations(d *declarations, next int) {
 	for d != nil && len(d.later) > 0 && d.later[0].before <= next {
-		l := d.later[0]
-		d.later = d.later[1:]
-		namespaces := d.shown[l.from:l.to].namespaces(d.all[l.from:l.to], d.schemas.all()[l.from:l.to])
-		if len(namespaces) == 0 {
-			continue
-		}
-		b.writing.leave()
-		b.messages = append(b.messages, harmony.Message{Role: harmony.Developer, Content: []harmony.Content{{
-			Developer: &harmony.DeveloperContent{Tools: namespaces},
-		}}})
+		b.addDeclaration(d)
 	}
+}
+
+// addDeclaration adds the next list of tools.
+func (b *builder) addDeclaration(d *declarations) {
+	l := d.later[0]
+	d.later = d.later[1:]
+	namespaces := d.shown[l.from:l.to].namespaces(d.all[l.from:l.to], d.schemas.all()[l.from:l.to])
+	if len(namespaces) == 0 {
+		return
+	}
+	b.writing.leave()
+	b.messages = append(b.messages, harmony.Message{Role: harmony.Developer, Content: []harmony.Content{{
+		Developer: &harmony.DeveloperContent{Tools: namespaces},
+	}}})
 }

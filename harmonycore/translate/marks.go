@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/anthropic"
 	"math"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -182,6 +183,10 @@ func (h *Head) Follow(body *openai.Body, m *contract.Model, env Env) (*Request, 
 		err = b.chatMessages(in.Messages, first, &r)
 		return &r, err
 	}
+	if r.API == MessagesAPI {
+		err := r.followMessages(body, m, &b)
+		return &r, err
+	}
 	body.Follow(&openai.Follows{Joins: env.Past.Joins})
 	in, err := openai.DecodeResponsesRequest(body)
 	if err != nil {
@@ -193,6 +198,24 @@ func (h *Head) Follow(body *openai.Body, m *contract.Model, env Env) (*Request, 
 	r.changes, r.updates = len(in.Lasting) > 0, in.Updates
 	err = b.items(in.Input, leadingInstructions(in.Input), &r, nil)
 	return &r, err
+}
+
+// followMessages is [Head.Follow] of a request to Messages.
+func (r *Request) followMessages(body *openai.Body, m *contract.Model, b *builder) (err *openai.Error) {
+	t := messagesRequest{in: openai.NewItemsRequest(r.Model, false)}
+	t.follow(&openai.Follows{Joins: r.env.Past.Joins})
+	if t.Request, err = anthropic.DecodeRequest(body); err != nil {
+		return err
+	}
+	if err = t.readMessages(); err != nil {
+		return err
+	}
+	in := t.in
+	if err = r.readEnd(m, in.Entries, &in.Dropped, in.Counted); err != nil {
+		return err
+	}
+	r.changes = t.refers || t.EffortChanged
+	return b.items(in.Input, leadingInstructions(in.Input), r, nil)
 }
 
 // leadingInstructions returns how many instructions an input begins with.

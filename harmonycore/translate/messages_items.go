@@ -11,6 +11,14 @@ import (
 // add adds a block of a message to the items.
 func (t *messagesRequest) add(b *anthropic.Block) *openai.Error {
 	in := t.in
+	if b.Kind == anthropic.BlockEnd {
+		t.count(b.Message)
+		return nil
+	}
+	in.Read(openai.Lasting{Element: b.Message, From: b.From, To: b.To})
+	if b.Message < t.known {
+		return t.addKnown(b)
+	}
 	item := openai.InputItem{Kind: openai.ItemMessage, Index: b.Message, Block: b.Index, Role: b.Role}
 	if n := len(in.Input); n == 0 || in.Input[n-1].Index != b.Message {
 		t.open, t.spoken = false, n
@@ -36,6 +44,17 @@ func (t *messagesRequest) add(b *anthropic.Block) *openai.Error {
 	t.open = false
 	in.Input = append(in.Input, item)
 	return nil
+}
+
+// addKnown adds what a block of a message makes known that was read before.
+func (t *messagesRequest) addKnown(b *anthropic.Block) (err *openai.Error) {
+	switch {
+	case b.Kind == anthropic.BlockTools:
+		_, err = t.declare(b, len(t.in.Input))
+	case b.Refers:
+		_, err = t.declare(b, len(t.in.Input)+1)
+	}
+	return err
 }
 
 // addText adds text, to the item of the text directly before it in its message if there is any. Instructions in
@@ -159,6 +178,7 @@ func mediaOf(m *anthropic.Media, part int, at string) (openai.Media, *openai.Err
 // declare declares the tools that a block refers to, or has, before the item at this index. It returns how many there
 // are.
 func (t *messagesRequest) declare(b *anthropic.Block, before int) (found int, err *openai.Error) {
+	t.refers = t.refers || b.Message >= t.known
 	var tools []openai.Tool
 	if b.Tool != nil {
 		if t.toolBytes += b.Size; t.toolBytes > openai.MaxTools {

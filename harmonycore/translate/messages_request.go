@@ -13,6 +13,9 @@ import (
 // the conversation is made. So the prompt is that of the same conversation by Responses.
 func Messages(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
 	t := messagesRequest{in: openai.NewItemsRequest(body.Model, false), recalled: env.recallTools(body, MessagesAPI)}
+	if env.Past != nil {
+		t.follow(&env.Past.Follows)
+	}
 	if err := t.read(body, m, &env); err != nil {
 		return nil, err
 	}
@@ -58,6 +61,19 @@ type messagesRequest struct {
 	// assistant's whose text is not known to lead to a call.
 	open   bool
 	spoken int
+	// known is how many of the messages were read before. They only make tools known. refers reports whether one of the
+	// others makes some known, or may do so.
+	known  int
+	refers bool
+	// counts is what was counted up to the message that is read, and again what of it was counted in messages that were
+	// read before.
+	counts, again openai.Counts
+}
+
+// follow makes the conversation the end of one that was read before.
+func (t *messagesRequest) follow(f *openai.Follows) {
+	t.in.Follow(f)
+	t.known = f.Elements
 }
 
 // answer sets what only the answer depends on. Reasoning is sealed in every answer: without an earlier turn's the model
@@ -80,17 +96,46 @@ func (t *messagesRequest) read(body *openai.Body, m *contract.Model, env *Env) (
 	}
 	in := t.in
 	in.Stream, in.Instructions = t.Stream, strings.Join(t.System, "\n\n")
-	if in.Entries, err = t.EachBlock(t.add); err != nil {
+	if err = t.readMessages(); err != nil {
 		return err
 	}
 	in.Effort, in.EffortAt = t.effort(m), t.EffortAt
 	if t.EffortChanged {
 		in.Turned = math.MaxInt
 	}
-	in.Ignored[openai.IgnoredUnknown] += t.Ignored.Unknown
-	in.Ignored[openai.IgnoredBilling] += t.Ignored.Billing
-	in.Ignored[openai.IgnoredMember] += t.Ignored.Members
 	return t.settings()
+}
+
+// readMessages reads the messages into items, and counts what the model does not get of them and of the rest.
+func (t *messagesRequest) readMessages() (err *openai.Error) {
+	t.counts = t.counted()
+	t.in.Entries, err = t.EachBlock(t.add)
+	all := t.counted().Minus(&t.again)
+	t.in.Ignored, t.in.Dropped.Count = all.Ignored, all.Dropped
+	return err
+}
+
+// counted returns what was counted so far.
+func (t *messagesRequest) counted() openai.Counts {
+	c := openai.Counts{Ignored: t.in.Ignored, Dropped: t.in.Dropped.Count}
+	c.Ignored[openai.IgnoredUnknown] += t.Ignored.Unknown
+	c.Ignored[openai.IgnoredBilling] += t.Ignored.Billing
+	c.Ignored[openai.IgnoredMember] += t.Ignored.Members
+	return c
+}
+
+// count notes what was counted in a message, at its end.
+func (t *messagesRequest) count(message int) {
+	now := t.counted()
+	if now == t.counts {
+		return
+	}
+	more := now.Minus(&t.counts)
+	if t.counts = now; message < t.known {
+		t.again.Add(&more)
+	} else {
+		t.in.Counted = append(t.in.Counted, openai.Counted{Element: message, Counts: more})
+	}
 }
 
 // formatName is the name of the form of an answer, which has none in Messages.

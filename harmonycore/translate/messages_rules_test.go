@@ -101,8 +101,6 @@ func TestMessagesIgnored(t *testing.T) {
 		r, err := readWith(Messages, tt.body, messagesModel, env)
 		if err != nil || r.Ignored != tt.want {
 			t.Errorf("%s: %v %v", tt.body, err, r)
-		} else if r.Continues() {
-			t.Errorf("%s: may be remembered", tt.body)
 		}
 	}
 }
@@ -425,15 +423,18 @@ func codeOf(err *openai.Error) string {
 
 // claudeCode is a request in the shape of Claude Code 2.1.332. version is what differs between its sessions.
 func claudeCode(version string, messages string) string {
-	return `{"model":"m","max_tokens":32000,"stream":true,"system":[{"type":"text","text":"x-anthropic-billing-header: ` +
+	return `{"model":"m","max_tokens":32000,"stream":true,"system":[{"type":"text",` +
+		`"text":"x-anthropic-billing-header: ` +
 		`cc_version=2.1.332.` + version + `; cc_entrypoint=cli;"},{"type":"text","text":"You are Claude Code."},` +
-		`{"type":"text","text":"Rules.","cache_control":{"type":"ephemeral"}}],"tools":[` + toolF + `,` + searcher + `,` +
+		`{"type":"text","text":"Rules.","cache_control":{"type":"ephemeral"}}],"tools":[` + toolF + `,` + searcher +
+		`,` +
 		deferredG + `],"thinking":{"type":"adaptive","display":"omitted"},"output_config":{"effort":"high"},` +
 		`"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]},` +
-		`"metadata":{"user_id":"{\"device_id\":\"` + version + `\",\"session_id\":\"s\"}"},"messages":[` + messages + `]}`
+		`"metadata":{"user_id":"{\"device_id\":\"` + version + `\",\"session_id\":\"s\"}"},"messages":[` +
+		messages + `]}`
 }
 
-// TestMessagesOfClaudeCode: what differs between its sessions and moves from turn to turn does not reach the prompt, and
+// TestMessagesOfClaudeCode: what differs between its sessions or moves from turn to turn is not in the prompt, and
 // nothing but the billing line is counted.
 func TestMessagesOfClaudeCode(t *testing.T) {
 	const (

@@ -129,6 +129,9 @@ func (b *builder) items(input []openai.InputItem, first int, r *Request, declare
 			return err
 		}
 		if isBorder(&input[i]) && (i+1 == len(input) || input[i+1].Index != input[i].Index) {
+			for declared.standsIn(input[i].Index) {
+				b.addDeclaration(declared)
+			}
 			r.markBorder(input[i].Index, b)
 		}
 	}

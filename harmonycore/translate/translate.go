@@ -137,7 +137,7 @@ type Request struct {
 // Continues reports whether the conversation may be remembered, and continued as another one's end: nothing is left out
 // of it, its messages are of no use but for the prompt, and it does not change what came before it.
 func (r *Request) Continues() bool {
-	return r.API != MessagesAPI && len(r.Turns) == 0 && !r.messages && !r.changes
+	return len(r.Turns) == 0 && !r.messages && !r.changes
 }
 
 // Effort returns the reasoning effort that the model is asked for.

@@ -37,5 +37,8 @@ func (p *Part) Items() Items {
 	}
 }
 
+// Place returns where an object or an array is in the text.
+func (p *Part) Place() (from, to int) { return p.base, p.base + len(p.Value) }
+
 // Given reports whether there is a value other than null.
 func (p *Part) Given() bool { return p.Kind > Null }

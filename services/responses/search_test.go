@@ -299,6 +299,9 @@ func TestToolSearchWays(t *testing.T) {
 	w, _ := dial(t, f.url, nil)
 	w.ask(`"store":false,"generate":false,` + tools)
 	warm := w.toolResponse()
+	if got := askedWith(t, gateway.counted); got != "WEATHER tool_search/client" {
+		t.Errorf("a response without an answer is counted with %s", got)
+	}
 	w.ask(`"store":false,"input":"go","previous_response_id":"` + warm.ID + `",` + tools)
 	one := w.toolResponse()
 	if one.types() != "tool_search_call tool_search_output message" {

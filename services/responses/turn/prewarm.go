@@ -14,6 +14,7 @@ import (
 // tokens. No model is asked.
 func (t *Turn) Prewarm(ctx context.Context, send func(*upstream.Event) error,
 	save func(*Outcome) *openai.Error) *openai.Error {
+	t.hosted.Gather(t.past, t.input) // no server is asked for its tools
 	response, failure := t.check(ctx)
 	if failure != nil {
 		return failure

@@ -65,6 +65,8 @@ const (
 	UnknownItemsTotal
 	// HalfBuiltInsTotal counts calls of the model's own tools that were cut before they were complete.
 	HalfBuiltInsTotal
+	// LeftOutTotal counts messages of models that were left out because they came after a call.
+	LeftOutTotal
 	// CutStreamsTotal counts answers that were cut, by the cause of the cut.
 	CutStreamsTotal
 	// DroppedPartsTotal counts images, files and sound that were left out.
@@ -143,6 +145,7 @@ var metricInfos = [MetricCount]MetricInfo{
 	UnfitArgumentsTotal:       {"harmony_unfit_arguments_total", Counter, nil},
 	UnknownItemsTotal:         {"harmony_unknown_items_total", Counter, []string{"kind"}},
 	HalfBuiltInsTotal:         {"harmony_half_builtin_calls_total", Counter, nil},
+	LeftOutTotal:              {"harmony_left_out_messages_total", Counter, nil},
 	CutStreamsTotal:           {"harmony_cut_streams_total", Counter, []string{"cause"}},
 	DroppedPartsTotal:         {"harmony_dropped_parts_total", Counter, nil},
 	UnenforcedGrammarsTotal:   {"harmony_unenforced_grammars_total", Counter, nil},

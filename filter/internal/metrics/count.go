@@ -141,6 +141,7 @@ func (s *Set) Count(r *exchange.Report, status int) {
 		s.add(&s.ignored[kind], n, contract.UnknownItemsTotal, exchange.IgnoredName(kind))
 	}
 	s.count(contract.HalfBuiltInsTotal, r.IncompleteBuiltIns)
+	s.count(contract.LeftOutTotal, r.AfterCalls)
 	s.count(contract.DroppedPartsTotal, r.DroppedParts)
 	s.count(contract.UnenforcedGrammarsTotal, r.UnenforcedGrammars)
 	s.count(contract.BrokenControlTokensTotal, r.BrokenSpellings)

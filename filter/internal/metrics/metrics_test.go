@@ -72,7 +72,7 @@ func fullReport(model string) *exchange.Report {
 		TruncatedTurns: 8, BrokenSpellings: 9,
 		Prefill: exchange.PrefillReport{Pool: "readers of " + model, Result: exchange.PrefillDone, Time: 30},
 		Tally: translate.Tally{Reasoning: 5, Preamble: 2, Final: 4, ToolCall: 3, Calls: 1, UnfitArguments: 1, NoFinal: 2,
-			IncompleteBuiltIns: 4}, Fallbacks: 3,
+			IncompleteBuiltIns: 4, AfterCalls: 5}, Fallbacks: 3,
 		Refused: harmony.ExpectedStart, ReasoningAlert: true, UnexpectedOrder: true, FirstToken: 250,
 		Finish:   exchange.FinishToolCalls,
 		EarlyEnd: exchange.EarlyCall, WastedTokens: 7, Cut: exchange.CutServer,

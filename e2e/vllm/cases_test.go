@@ -101,7 +101,7 @@ func runCase(t *testing.T, g *gateway, c *cases.Case, kind, column string, b *bo
 		why = ownResponses
 	case why == "" && kind == contract.Chat && ownTags[c.Name]:
 		why = ownTag
-	case why == "" && kind == contract.Chat && c.Name == "responses_truncation_fits":
+	case why == "" && kind == contract.Chat && movedResults[c.Name]:
 		why = movedResult
 	}
 	if why != "" {
@@ -146,7 +146,10 @@ func init() {
 // ownTags are cases for which vLLM's chat has a structural tag in its own form, such as `<|channel|>final json`. It
 // blocks what the script says, and the puppet then goes on for ever within what the tag allows.
 var ownTags = map[string]bool{"responses_format_schema_stream": true, "responses_format_schema_whole": true,
-	"responses_custom_choice": true, "responses_own_choice": true}
+	"responses_custom_choice": true, "responses_own_choice": true, "responses_guardian": true}
+
+// movedResults are cases in which a message stands behind the last result before a chat server.
+var movedResults = map[string]bool{"responses_truncation_fits": true, "responses_standalone_output": true}
 
 // notAsText returns why a case is not run before vLLM as a server that answers in text, in which it hides control
 // tokens.

@@ -32,9 +32,10 @@ type folder struct {
 	choices map[int]*foldedText
 	// heads are what Chat's chunks say beside their choices, each once.
 	heads []string
-	// last is the event of another API that more text may be added to, and text what it has so far.
-	last map[string]any
-	text string
+	// last is the event of another API that more text may be added to. text and logprobs are what it has so far.
+	last     map[string]any
+	text     string
+	logprobs []any
 }
 
 // foldedText is what one choice of Chat has said: strings under their names, in the order in which they began.
@@ -86,11 +87,16 @@ func (f *folder) event(event string) {
 	}
 	text, _ := grows[member].(string)
 	delete(grows, member)
+	logprobs, isList := object["logprobs"].([]any)
+	if isList {
+		object["logprobs"] = []any{}
+	}
 	if f.last == nil || encode(f.last) != encode(object) {
 		f.flush()
 		f.last = object
 	}
 	f.text += text
+	f.logprobs = append(f.logprobs, logprobs...)
 }
 
 // growing is the member of an event of Responses, or of a channel, that is a piece of a text.
@@ -171,8 +177,11 @@ func (t *foldedText) add(kind, name, text string) {
 // flush prints what can grow no more.
 func (f *folder) flush() {
 	if f.last != nil {
+		if f.logprobs != nil {
+			f.last["logprobs"] = f.logprobs
+		}
 		f.out.WriteString(encode(f.last) + " " + strconv.Quote(f.text) + "\n")
-		f.last, f.text = nil, ""
+		f.last, f.text, f.logprobs = nil, "", nil
 	}
 	for index := range len(f.choices) {
 		said := f.choices[index]

@@ -32,6 +32,9 @@ func TestFold(t *testing.T) {
 		return fmt.Sprintf("event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,"+
 			"\"delta\":{\"type\":%q,%q:%q}}\n\n", kind, member, piece)
 	}
+	probable := func(delta, tokens string) string {
+		return strings.Replace(event(text, 1, "m", delta), `"item_id"`, `"logprobs":[`+tokens+`],"item_id"`, 1)
+	}
 	for _, c := range []struct {
 		name, a, b string
 		same       bool
@@ -56,6 +59,10 @@ func TestFold(t *testing.T) {
 		{"another delta", block("text_delta", "text", "ab"), block("thinking_delta", "thinking", "ab"), false},
 		{"signatures", block("signature_delta", "signature", "ab"),
 			block("signature_delta", "signature", "a") + block("signature_delta", "signature", "b"), false},
+		{"pieces with logprobs", probable("ab", "1,2"), probable("a", "1") + probable("b", "2"), true},
+		{"another logprob", probable("ab", "1,2"), probable("a", "1") + probable("b", "3"), false},
+		{"a logprob too few", probable("ab", "1,2"), probable("a", "1") + probable("b", ""), false},
+		{"no logprobs", probable("a", ""), event(text, 1, "m", "a"), false},
 		{"another kind", event(text, 1, "m", "a"), event("response.reasoning_text.delta", 1, "m", "a"), false},
 	} {
 		if a, b := Fold(start+c.a), Fold(start+c.b); (a == b) != c.same {

@@ -81,7 +81,7 @@ func refusalOf(t *testing.T, c *cases.Case, kind *contract.Kind) *kindRefusal {
 		return unsupported("least tokens", "min_tokens")
 	case kind.TextPrompts && spellsControl(t, sent):
 		return &kindRefusal{what: "text that spells control tokens", code: contract.CodeControlTokenInText}
-	case !kind.StructuralTags && bytes.Contains(sent, []byte(`"structural_tag"`)):
+	case !kind.HoldsForms() && bytes.Contains(sent, []byte(`"structural_tag"`)):
 		// As before a vLLM whose operator says that it has none.
 		if _, reply := beforeVLLM(t, c, contract.NoStructure); reply != nil {
 			r := unsupported("an enforced form", errorOf(reply).Param)

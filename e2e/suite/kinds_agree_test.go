@@ -119,7 +119,7 @@ func TestKindsAgree(t *testing.T) {
 			func(k *contract.Kind) bool { return k.TextAnswers }},
 		{"chat, tool", contract.ChatPath, `"messages":[{"role":"user","content":"Hi"}]` + tools, call, nil},
 		{"chat, forced", contract.ChatPath, `"messages":[{"role":"user","content":"Hi"}],"tool_choice":"required"` + tools,
-			call, func(k *contract.Kind) bool { return !k.StructuralTags }},
+			call, func(k *contract.Kind) bool { return !k.HoldsForms() }},
 		{"chat, sampling", contract.ChatPath, `"temperature":0.2,"top_p":0,"seed":7,"presence_penalty":1,"logit_bias":` +
 			`{"5":-1},"messages":[{"role":"user","content":"Hi"}]`, final, func(k *contract.Kind) bool { return !k.Biases }},
 		{"responses", contract.ResponsesPath, `"input":"Hi"`, final, nil},

@@ -47,6 +47,9 @@ func (llamacpp) AppendRequest(dst []byte, r *Request) []byte {
 	dst = appendNumber(dst, `,"frequency_penalty":`, numberOr(s.FrequencyPenalty, "0"))
 	dst = appendNumber(dst, `,"seed":`, numberOr(s.Seed, "-1"))
 	dst = appendBiases(dst, s.LogitBias)
+	if len(r.StructuralTag) > 0 {
+		dst = rawjson.AppendString(append(dst, `,"grammar":`...), rawjson.View(r.StructuralTag))
+	}
 	// The token that ends an answer is shown only if it is preserved. Without response_fields the last event would repeat
 	// the prompt as text.
 	return append(dst, `,"stop":[],"preserved_tokens":["<|return|>","<|call|>","<|endoftext|>"],`+

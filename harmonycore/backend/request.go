@@ -35,7 +35,8 @@ type Request struct {
 	Sampling   Sampling
 	// ThinkingBudget is the maximum number of reasoning tokens, which the server enforces. Nil is not sent.
 	ThinkingBudget *int
-	// StructuralTag constrains the answer; a [Tag] writes it. Empty means no constraint.
+	// StructuralTag constrains the answer; a [Tag] writes it. For kinds with [contract.Kind.Grammars] it is a
+	// grammar of llama.cpp. Empty means no constraint.
 	StructuralTag []byte
 	// TokenIDs asks for the ids of the prompt and of the answer.
 	TokenIDs bool

@@ -90,8 +90,9 @@ func (t *Tag) Regex(pattern string) {
 	t.dst = append(rawjson.AppendString(t.dst, pattern), '}')
 }
 
-// Grammar writes the format of a text of this grammar in xgrammar's EBNF. The grammar begins at the rule root.
-func (t *Tag) Grammar(ebnf string) {
+// Grammar writes the format of a text of this grammar in xgrammar's EBNF. The grammar begins at the rule root. Rules may
+// begin with themselves.
+func (t *Tag) Grammar(ebnf string, _ bool) {
 	t.begin(`{"type":"grammar","grammar":`)
 	t.dst = append(rawjson.AppendString(t.dst, ebnf), '}')
 }

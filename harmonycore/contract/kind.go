@@ -26,6 +26,9 @@ type Kind struct {
 	// SingleUse reports whether a connection cannot be used again after a stream. It comes after the capabilities, for the
 	// sake of their bytes.
 	SingleUse bool
+	// Grammars reports whether servers can hold an answer to a grammar of llama.cpp, which the gateway makes where others
+	// get a structural tag.
+	Grammars bool
 	// Prefill is [PrefillParams], [PrefillBootstrap], or empty: how one server reads a prompt for another.
 	Prefill string
 }
@@ -66,6 +69,9 @@ type Capabilities struct {
 	Conversations bool
 	_             bool
 }
+
+// HoldsForms reports whether servers can hold an answer to a form.
+func (k *Kind) HoldsForms() bool { return k.StructuralTags || k.Grammars }
 
 // TokenIDs reports whether token ids are sent or returned, so that the servers' vocabulary must be the gateway's.
 func (c *Capabilities) TokenIDs() bool {
@@ -142,7 +148,8 @@ var kinds = [...]Kind{
 		ControlTokens: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true, MinTokens: true, Biases: true,
 	}},
 	{Name: LlamaCPP, Path: CompletionPath, Health: "/health", PrivateHeader: conversationHeader, OwnAPI: allAPIs,
-		Capabilities: Capabilities{TextAnswers: true, ControlTokens: true, Choices: true, Biases: true}, SingleUse: true},
+		Capabilities: Capabilities{TextAnswers: true, ControlTokens: true, Choices: true, Biases: true}, SingleUse: true,
+		Grammars: true},
 	{Name: Ollama, Path: "/api/generate", OtherPaths: []string{OllamaChatPath}, MediaType: "application/x-ndjson",
 		Health: "/", OwnAPI: allAPIs, Capabilities: Capabilities{TextPrompts: true, TextAnswers: true}},
 	{Name: Text, Path: CompletionsPath, Capabilities: Capabilities{

@@ -3,6 +3,7 @@ package exchange
 import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/gbnf"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
@@ -22,13 +23,15 @@ const (
 // whatever its own size.
 const maxCallable = 1024
 
-// constrain chooses how the model's servers are held to the answer that the client wants: by a structural tag, or by a
-// call whose header is already in the prompt. Both are nil if the client wants nothing special, or if only the prompt
-// asks for it. If the servers cannot be held to it, constrain returns an error.
-func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (
+// constrain chooses how the model's servers are held to the answer that the client wants: by a structural tag or a
+// grammar, or by a call whose header is already in the prompt. Both are nil if the client wants nothing special, or if
+// only the prompt asks for it. If the servers cannot be held to it, constrain returns an error. It counts in r what the
+// servers cannot be held to and nobody was promised.
+func constrain(model *Model, r *translate.Request, scratch *Scratch) (
 	tag []byte, prefilled *translate.CallConstraint, failure *openai.Error,
 ) {
-	structural := model.StructuredOutputs == contract.StructuralTags && model.Kind.Facts().StructuralTags
+	c, facts := &r.Constraint, model.Kind.Facts()
+	structural := model.StructuredOutputs == contract.StructuralTags && facts.HoldsForms()
 	switch {
 	case c.Free():
 	case model.StructuredOutputs == contract.RefuseStructure:
@@ -37,16 +40,26 @@ func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (
 		// The grammars are only shown.
 	case structural && len(c.Calls) > maxCallable:
 		return nil, nil, errTooManyTools(len(c.Calls))
+	case structural && facts.Grammars:
+		w := gbnf.New(scratch.tag[:0])
+		writeTag(w, c)
+		scratch.tag = w.Bytes()
+		if r.UnenforcedGrammars += w.Unheld; w.Unheld > 0 && c.StrictAt != "" {
+			return nil, nil, errStrictSchema(c.StrictAt, facts.Name)
+		}
+		return scratch.tag, nil, nil
 	case structural:
-		scratch.tag = appendTag(scratch.tag[:0], c)
+		t := backend.NewTag(scratch.tag[:0])
+		writeTag(&t, c)
+		scratch.tag = t.Bytes()
 		return scratch.tag, nil, nil
 	case c.Named && len(c.Calls) == 1 && c.Calls[0].Channel == harmony.Commentary:
 		// The prompt can end with the header of a function's call, but of no other.
 		return nil, &c.Calls[0], nil
 	case c.Forced:
-		return nil, nil, errToolChoice(model.Kind.Facts().Name)
+		return nil, nil, errToolChoice(facts.Name)
 	case c.StrictAt != "":
-		return nil, nil, errStrict(c.StrictAt, model.Kind.Facts().Name)
+		return nil, nil, errStrict(c.StrictAt, facts.Name)
 	}
 	return nil, nil, nil
 }
@@ -63,42 +76,53 @@ func refuseForm(c *translate.Constraint) *openai.Error {
 	return nil
 }
 
-// appendTag writes the structural tag for what follows <|start|>assistant: any number of analysis messages, at most one
-// preamble, and then the wanted answer. No schema applies before the answer, since it would keep the model from
-// reasoning.
-func appendTag(dst []byte, c *translate.Constraint) []byte {
-	t := backend.NewTag(dst)
+// tagWriter writes what an answer is held to: a [backend.Tag], or a [gbnf.Writer].
+type tagWriter interface {
+	Sequence()
+	Or()
+	Star()
+	Optional()
+	Close()
+	Const(text string)
+	Text(excluded ...string)
+	Regex(pattern string)
+	Grammar(ebnf string, leftRecursive bool)
+	JSON(schema string)
+}
+
+// writeTag writes the tag for what follows <|start|>assistant: any number of analysis messages, at most one preamble,
+// and then the wanted answer. No schema applies before the answer, since it would keep the model from reasoning.
+func writeTag(t tagWriter, c *translate.Constraint) {
 	t.Sequence()
 	t.Star()
-	appendAside(&t, "analysis")
+	writeAside(t, "analysis")
 	t.Close()
 	t.Optional()
-	appendAside(&t, "commentary")
+	writeAside(t, "commentary")
 	t.Close()
 	t.Or()
 	for i := range c.Calls {
-		appendCall(&t, &c.Calls[i])
+		writeCall(t, &c.Calls[i])
 	}
 	if !c.Forced {
 		t.Sequence()
 		t.Const(markChannel + "final" + markMessage)
-		appendForm(&t, c)
+		writeForm(t, c)
 		t.Close()
 	}
 	t.Close()
 	t.Close()
-	return t.Bytes()
 }
 
-// appendForm writes the text of the answer.
-func appendForm(t *backend.Tag, c *translate.Constraint) {
+// writeForm writes the text of the answer.
+func writeForm(t tagWriter, c *translate.Constraint) {
 	switch {
 	case c.Schema != "":
 		t.JSON(c.Schema)
 	case c.Pattern != "":
 		t.Regex(c.Pattern)
 	case c.Grammar != "":
-		t.Grammar(c.Grammar)
+		t.Grammar(c.Grammar, false) // the client's own EBNF is checked by the server alone
 	case len(c.Choices) > 0:
 		t.Or()
 		for _, text := range c.Choices {
@@ -110,9 +134,9 @@ func appendForm(t *backend.Tag, c *translate.Constraint) {
 	}
 }
 
-// appendAside writes a message that is not the answer, and the start of the next message. Its text may not contain a
+// writeAside writes a message that is not the answer, and the start of the next message. Its text may not contain a
 // token with which a model would begin something that the tag does not foresee.
-func appendAside(t *backend.Tag, channel string) {
+func writeAside(t tagWriter, channel string) {
 	t.Sequence()
 	t.Const(markChannel + channel + markMessage)
 	t.Text(markEnd, markStart, markChannel, markMessage, markCall)
@@ -123,10 +147,10 @@ func appendAside(t *backend.Tag, channel string) {
 // noArguments is the schema of a function without arguments.
 const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
 
-// appendCall writes a call with arguments by their schema, or a call of a tool that takes text, with any text or a text
+// writeCall writes a call with arguments by their schema, or a call of a tool that takes text, with any text or a text
 // by its pattern or grammar, under each header that gpt-oss writes. The end of the call is optional: a server that takes
 // <|call|> as a stop token, and not as text, appends it after the tag's text.
-func appendCall(t *backend.Tag, c *translate.CallConstraint) {
+func writeCall(t tagWriter, c *translate.CallConstraint) {
 	recipient := " to=" + c.Recipient
 	t.Sequence()
 	t.Or()
@@ -148,7 +172,7 @@ func appendCall(t *backend.Tag, c *translate.CallConstraint) {
 	case c.Pattern != "":
 		t.Regex(c.Pattern)
 	case c.Grammar != "":
-		t.Grammar(c.Grammar)
+		t.Grammar(c.Grammar, c.LeftRecursive)
 	case c.Custom || c.Free:
 		t.Text(markEnd, markStart, markChannel, markMessage, markCall)
 	case c.Parameters == nil:

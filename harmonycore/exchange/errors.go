@@ -114,6 +114,15 @@ func errStrict(param, kind string) *openai.Error {
 	}
 }
 
+// errStrictSchema is for a strict schema that says more than a grammar for the servers can.
+func errStrictSchema(param, kind string) *openai.Error {
+	return &openai.Error{
+		Status: 400, Type: contract.InvalidRequestError, Code: contract.CodeUnsupportedParameter, Param: param,
+		Message: "The model's servers (" + kind + ") cannot be held to all of this schema: a grammar has no patterns, " +
+			"no ranges of numbers, no 'not' and no 'if'. Leave '" + param + "' out, or those keywords.",
+	}
+}
+
 // errRender is for errors that only rendering finds. In a client's request that can only be a tool's schema: everything
 // else has been checked, or comes from the gateway.
 func errRender(reason string) *openai.Error {

@@ -72,7 +72,7 @@ type rendered struct {
 // model's context.
 func (a *modelRequest) render(r *translate.Request, param string, scratch *Scratch) (rendered, *openai.Error) {
 	model, renderer := a.model, a.x.gateway.renderer
-	tag, called, failure := constrain(model, &r.Constraint, scratch)
+	tag, called, failure := constrain(model, r, scratch)
 	if failure != nil {
 		return rendered{}, failure
 	}

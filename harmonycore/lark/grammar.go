@@ -24,6 +24,9 @@ type symbol struct {
 	// reached reports whether texts can have the symbol, productive whether it has a text. number is its number in the EBNF.
 	reached, productive bool
 	number              int
+	// empty reports whether the empty text is one of its texts, and led whether each rule that it can begin with is known
+	// not to begin with itself.
+	empty, led bool
 }
 
 // none is no node, and no symbol.

@@ -6,6 +6,8 @@ type Translation struct {
 	EBNF string
 	// Any reports whether the grammar allows every text that is not empty. Nothing is to be enforced then.
 	Any bool
+	// LeftRecursive reports whether a rule of the EBNF begins with itself, at once or by others. llama.cpp refuses that.
+	LeftRecursive bool
 	// Reason says why the grammar has no EBNF. It is empty if there is an EBNF, or if Any is true.
 	Reason string
 }
@@ -54,9 +56,10 @@ const (
 // one at its place: the EBNF has no lexer. Priorities and aliases do not change which texts a grammar allows.
 func Translate(definition string) Translation {
 	g := grammar{index: make(map[string]int)}
-	ebnf, covers := "", false
+	ebnf, covers, leftRecursive := "", false, false
 	if r := (reader{grammar: &g, in: definition}); r.read() && g.check() {
 		if covers = g.covers(g.start, maxDepth); !covers {
+			leftRecursive = g.leftRecursive()
 			g.unroll()
 			ebnf = g.print()
 		}
@@ -64,5 +67,5 @@ func Translate(definition string) Translation {
 	if g.reason != "" {
 		return Translation{Reason: g.reason}
 	}
-	return Translation{EBNF: ebnf, Any: covers}
+	return Translation{EBNF: ebnf, Any: covers, LeftRecursive: leftRecursive}
 }

@@ -40,6 +40,8 @@ type CallConstraint struct {
 	// Pattern is a regular expression that the whole input of a custom tool matches, and Grammar a grammar in EBNF. At most
 	// one of them is set; none means any text.
 	Pattern, Grammar string
+	// LeftRecursive reports whether a rule of the grammar begins with itself.
+	LeftRecursive bool
 	// Parameters is the JSON schema of the arguments, or nil if the function takes none.
 	Parameters *harmony.Schema
 }
@@ -81,7 +83,7 @@ func (s toolset) constraint(known *schemas, choice *openai.ToolChoice, format *o
 		c.Calls = append(c.Calls, CallConstraint{
 			Recipient: s[i].recipient(), Channel: s[i].channel(), ContentType: s[i].contentType(s[i].custom),
 			Custom: s[i].custom, Free: c.Loose, Pattern: inputs[i].pattern, Grammar: inputs[i].grammar,
-			Parameters: schemas[i]})
+			LeftRecursive: inputs[i].leftRecursive, Parameters: schemas[i]})
 		s[i].formed = inputs[i] != inputForm{}
 		if c.Named && !choice.BuiltIn {
 			break

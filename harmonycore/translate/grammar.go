@@ -21,7 +21,10 @@ func describe(t *openai.Tool) string {
 
 // inputForm is what a server can enforce for the input of a custom tool: a regular expression, a grammar in EBNF, or
 // nothing.
-type inputForm struct{ pattern, grammar string }
+type inputForm struct {
+	pattern, grammar string
+	leftRecursive    bool
+}
 
 func (f inputForm) size() int { return len(f.pattern) + len(f.grammar) }
 
@@ -60,5 +63,5 @@ func (s *schemas) inputForm(g *openai.InputGrammar) (inputForm, bool) {
 		return inputForm{pattern: pattern}, ok && pattern != ""
 	}
 	t := s.grammars.translate(g.Definition)
-	return inputForm{grammar: t.EBNF}, t.EBNF != "" || t.Any
+	return inputForm{grammar: t.EBNF, leftRecursive: t.LeftRecursive}, t.EBNF != "" || t.Any
 }

@@ -38,7 +38,11 @@ func TestGrammars(t *testing.T) {
 		for required, wanted := range map[bool]bool{false: wanted, true: true} {
 			known := &schemas{declared: tools}
 			c := newToolset(tools).constraint(known, &openai.ToolChoice{Required: required}, &openai.TextFormat{})
-			if c.Free() == wanted || wanted && (inputForm{c.Calls[0].Pattern, c.Calls[0].Grammar}) != tt.form ||
+			form := inputForm{}
+			if len(c.Calls) > 0 {
+				form = inputForm{pattern: c.Calls[0].Pattern, grammar: c.Calls[0].Grammar}
+			}
+			if c.Free() == wanted || wanted && form != tt.form ||
 				c.Loose != (wanted && !required) || known.unenforced != tt.counted {
 				t.Errorf("%+v: %+v, %d", tt.grammar, c, known.unenforced)
 			}

@@ -79,6 +79,9 @@ func (m *Matcher) Next(c rune) bool {
 	return len(next.items) > 0
 }
 
+// NextToken follows one token that the grammar names by its id, as llama.cpp's do: <[ID]>. No class of characters has it.
+func (m *Matcher) NextToken(id uint32) bool { return m.Next(-rune(id)) }
+
 // Complete reports whether the characters so far are a text of the grammar.
 func (m *Matcher) Complete() bool {
 	for i := range m.sets[len(m.sets)-1].known {

@@ -30,14 +30,15 @@ type symbol struct {
 	set  *set
 }
 
-// set is a set of characters.
+// set is a set of characters, or one token: its id below 0.
 type set struct {
 	spans   [][2]rune
 	negated bool
 }
 
 func (s *set) has(c rune) bool {
-	return slices.ContainsFunc(s.spans, func(r [2]rune) bool { return c >= r[0] && c <= r[1] }) != s.negated
+	listed := slices.ContainsFunc(s.spans, func(r [2]rune) bool { return c >= r[0] && c <= r[1] })
+	return listed != s.negated && (c >= 0 || !s.negated)
 }
 
 // Read reads a grammar that begins at the rule root.
@@ -243,6 +244,14 @@ func (r *reader) part() (production, error) {
 			return nil, err
 		}
 		p = production{{set: s}}
+	case '<':
+		digits, rest, ok := strings.Cut(r.in[r.at:], "]>")
+		id, err := strconv.ParseUint(strings.TrimPrefix(digits, "<["), 10, 31)
+		if err != nil || !ok {
+			return nil, errors.New("want the id of a token")
+		}
+		r.at = len(r.in) - len(rest)
+		p = production{{set: &set{spans: [][2]rune{{-rune(id), -rune(id)}}}}}
 	default:
 		name := r.name()
 		if name == "" {

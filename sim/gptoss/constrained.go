@@ -139,6 +139,9 @@ func textUnder(t *tokenizer.Tokenizer, p *prompt, c Constraint) ([]uint32, bool)
 // texts returns texts that may have a form of the answer.
 func (c Constraint) texts(p *prompt, user string) []string {
 	var all []string
+	if shown := p.schemaInText(); c.Form != nil && shown != nil {
+		all = append(all, valueOf(shown, user)) // a grammar has no schema, but the prompt has
+	}
 	for _, schema := range c.schemas() {
 		if n := readSchema(schema, schema); n.anyObject() {
 			if named := p.schemaInText(); named != nil {

@@ -128,7 +128,7 @@ func (completion) Decode(s *server.Server, _ http.Header, body []byte) (*server.
 	case c.Choices() < 1 || c.Choices() > slots:
 		return nil, server.BadRequest("", fmt.Sprintf("Field 'n': Value must be between 1 <= value <= %d, but got %d", slots,
 			c.Choices()))
-	case len(q.Stop) > 0 || q.Grammar != "" || q.JSONSchema != nil || q.Probs > 0 || q.Progress:
+	case len(q.Stop) > 0 || q.JSONSchema != nil || q.Probs > 0 || q.Progress:
 		return nil, server.BadRequest("", NotSimulated)
 	}
 	for _, name := range q.Preserved {
@@ -140,6 +140,13 @@ func (completion) Decode(s *server.Server, _ http.Header, body []byte) (*server.
 	var r *server.Refusal
 	if c.IDs, r = readLlamaPrompt(q.Prompt); r != nil {
 		return nil, r
+	}
+	if q.Grammar != "" {
+		g, r := readGrammar(q.Grammar)
+		if r != nil {
+			return nil, r
+		}
+		c.Holds.Form = g
 	}
 	room := s.Options.MaxModelLen - len(c.IDs)
 	if room < 1 {
@@ -156,7 +163,7 @@ func (completion) Decode(s *server.Server, _ http.Header, body []byte) (*server.
 }
 
 // NotSimulated is the refusal of what the simulator leaves out.
-const NotSimulated = "The simulator has no stop strings, grammars, probabilities and progress."
+const NotSimulated = "The simulator has no stop strings, schemas, probabilities and progress."
 
 // decodeLlama decodes a body as nlohmann's JSON library does: malformed JSON is a failure of the server.
 func decodeLlama(body []byte, q *llamaRequest) *server.Refusal {

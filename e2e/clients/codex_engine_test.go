@@ -24,9 +24,9 @@ const patchResult = "<|start|>functions.apply_patch to=assistant<|channel|>comme
 const chatter = "That should do.\n"
 
 // codexBeforeEngine lets Codex run two commands and a patch before a real engine, on both hosts. The scripted model
-// reads in the last message of its prompt what to say: first in the user's, then in the outputs of the commands. held
-// reports whether the engine is held to Codex's grammar of patches.
-func codexBeforeEngine(t *testing.T, backend string, held bool, flags ...string) {
+// reads in the last message of its prompt what to say: first in the user's, then in the outputs of the commands. The
+// engine is held to Codex's grammar of patches.
+func codexBeforeEngine(t *testing.T, backend string, flags ...string) {
 	says := func(script string) string {
 		t.Helper()
 		text, err := engines.Text(script, engines.GenerationPrompt)
@@ -38,10 +38,7 @@ func codexBeforeEngine(t *testing.T, backend string, held bool, flags ...string)
 	hands := functionHands{patches: true}
 	// What follows the last message in the next prompt: the call of the patch, and this result. The script goes on as many
 	// tokens later.
-	patch, more := hands.patch(listPatch), len(engines.Spell(hands.patch(listPatch)+patchResult))
-	if held {
-		patch = hands.patch(listPatch + chatter)
-	}
+	patch, more := hands.patch(listPatch+chatter), len(engines.Spell(hands.patch(listPatch)+patchResult))
 	patched := patch + strings.Repeat(engines.Padding, more-len(engines.Spell(patch))) + saying(done)
 	for _, host := range clientHosts {
 		t.Run(host, func(t *testing.T) {

@@ -22,5 +22,5 @@ func TestCodexLlamaCPP(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Stop)
-	codexBeforeEngine(t, "llamacpp="+s.URL, false, "--context-length", "16384")
+	codexBeforeEngine(t, "llamacpp="+s.URL, "--context-length", "16384")
 }

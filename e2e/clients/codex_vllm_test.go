@@ -12,5 +12,5 @@ import (
 func TestCodexVLLM(t *testing.T) {
 	var servers engines.VLLMs
 	v := servers.New(t)
-	codexBeforeEngine(t, "vllm="+v.URL, true, "--server-model", engines.VLLMModel)
+	codexBeforeEngine(t, "vllm="+v.URL, "--server-model", engines.VLLMModel)
 }

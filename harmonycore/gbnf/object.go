@@ -5,8 +5,14 @@ import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 // object returns the rule of a schema of objects. Members stand in their order in the schema. Others are behind them,
 // and only if the schema speaks of them, or of no member at all.
 func (w *Writer) object(v *rawjson.Value, depth int) string {
-	if properties, names := v.Get("properties"), v.Get("required"); properties != nil && names != nil &&
-		!w.spend(len(properties.Members)*len(names.Elements)) {
+	declared, needed := 0, 0
+	if properties := v.Get("properties"); properties != nil {
+		declared = len(properties.Members)
+	}
+	if names := v.Get("required"); names != nil {
+		needed = len(names.Elements)
+	}
+	if declared > maxMembers || needed > maxMembers || !w.spend(declared*needed) {
 		return w.unheld(anyObject)
 	}
 	members, required := w.members(v, depth)
@@ -35,23 +41,23 @@ func (w *Writer) object(v *rawjson.Value, depth int) string {
 		rests[i] = w.rule(append(append(body, ' '), rests[i+1]...))
 	}
 	body := []byte(`"{" w (`)
-	needed := false
+	last := false
 	for i := range members {
 		if i > 0 {
 			body = append(body, " | "...)
 		}
 		body = append(append(append(body, members[i]...), ' '), rests[i+1]...)
-		if needed = required[i]; needed {
+		if last = required[i]; last {
 			break
 		}
 	}
-	if !needed && pair != "" {
+	if !last && pair != "" {
 		if len(members) > 0 {
 			body = append(body, " | "...)
 		}
 		body = append(append(append(body, pair...), ' '), rests[len(members)]...)
 	}
-	if body = append(body, ')'); !needed {
+	if body = append(body, ')'); !last {
 		body = append(body, '?')
 	}
 	return w.rule(append(body, ` "}"`...))
@@ -71,7 +77,7 @@ func (w *Writer) members(v *rawjson.Value, depth int) (rules []string, required 
 		return rules, required
 	}
 	for i := range names.Elements {
-		if name := names.Elements[i].Text; properties.Get(name) == nil && i <= maxRepeat {
+		if name := names.Elements[i].Text; properties.Get(name) == nil {
 			rules = append(rules, w.member(name, anyValue))
 			required = append(required, true)
 		}

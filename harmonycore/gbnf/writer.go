@@ -13,8 +13,10 @@ const (
 	// maxDepth is how deep schemas may be nested, and maxRepeat the greatest bound of a repetition.
 	maxDepth  = 32
 	maxRepeat = 1000
-	// maxWork is how many members all schemas may have to be looked at.
-	maxWork = 4 << 20
+	// maxMembers is how many members an object may have, and maxWork how many members all schemas may have to be
+	// looked at.
+	maxMembers = 1000
+	maxWork    = 4 << 20
 	// maxSpelling is longer than the spelling of a control token.
 	maxSpelling = 32
 )

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/gbnf"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
@@ -106,10 +105,10 @@ func TestUnheld(t *testing.T) {
 	}
 }
 
-// TestLargeSchemas: what would take long is not held to, and takes no time.
+// TestLargeSchemas: what would take long is not held to.
 func TestLargeSchemas(t *testing.T) {
 	var members, names, refs strings.Builder
-	for i := range 12000 {
+	for i := range 4000 {
 		fmt.Fprintf(&members, `,"m%d":{"$ref":"#/$defs/m%d"}`, i, i)
 		fmt.Fprintf(&names, `,"m%d"`, i)
 		fmt.Fprintf(&refs, `,"m%d":{"type":"string","maxLength":%d}`, i, i)
@@ -117,15 +116,13 @@ func TestLargeSchemas(t *testing.T) {
 	for _, schema := range []string{
 		`{"properties":{` + members.String()[1:] + `},"required":[` + names.String()[1:] + `]}`,
 		`{"properties":{` + members.String()[1:] + `},"$defs":{` + refs.String()[1:] + `}}`,
+		`{"anyOf":[{}` + strings.Repeat(`,{"type":"string","maxLength":9}`, 9000) + `]}`,
 		`{"enum":[` + names.String()[1:] + strings.Repeat(`,"a long value, and another one"`, 20000) + `]}`,
-		`{"const":"` + strings.Repeat("<|", 200<<10) + `"}`,
 	} {
-		began := time.Now()
 		w := gbnf.New(nil)
 		w.JSON(schema)
-		w.Const(strings.Repeat("<|", 200<<10))
-		if got := len(w.Bytes()); got > 2<<20 || time.Since(began) > time.Second {
-			t.Errorf("%.40s: %d bytes in %v", schema, got, time.Since(began))
+		if got := len(w.Bytes()); got > 1<<20 || w.Unheld == 0 {
+			t.Errorf("%.40s: %d bytes, %d not held to", schema, got, w.Unheld)
 		}
 	}
 }

@@ -334,6 +334,11 @@ test-codex: build tool-envoy tool-clients tool-mcp ## Codex under six names, on 
 	@$(E2E_ENV) HARMONY_CODEX=6m go test -count=1 -timeout 60m -parallel 64 -tags e2e -run '^TestCodex(Table|Kept)$$' \
 		./e2e/clients $(ARGS)
 
+.PHONY: test-claude
+test-claude: build tool-envoy tool-clients tool-mcp ## Claude Code under three names, on both hosts: the tables of docs/claude-code.md
+	@$(E2E_ENV) HARMONY_CLAUDE=6m go test -count=1 -timeout 60m -parallel 64 -tags e2e -run '^TestClaude(Table|Kept|Failures)$$' \
+		./e2e/clients $(ARGS)
+
 .PHONY: responses-kill
 responses-kill: build tool-envoy tool-postgres ## 200 stored conversations while the responses service and its database are killed: nothing is lost or doubled
 	@$(E2E_ENV) HARMONY_RESPONSES_KILL=1 go test -count=1 -timeout 10m -tags e2e -run '^TestKill$$' -v ./e2e/responses | grep -vE '^ *(=== |program.go)'

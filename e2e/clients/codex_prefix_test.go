@@ -82,7 +82,7 @@ func TestCodexKept(t *testing.T) {
 		if wholeCodexTable() && kept.prompts < wholeDay {
 			t.Errorf("%s: %d prompts, want %d", name.title, kept.prompts, wholeDay)
 		}
-		table += kept.row(name.title)
+		table += kept.row(name.title, lostReasoning, lostTools, lostCompaction)
 	}
 	if *lab.Update && wholeCodexTable() {
 		codexTable().compareTable(t, "kept", table)
@@ -177,12 +177,12 @@ func whyLost(prompt, next []uint32, at int) string {
 	}
 }
 
-// row is the session's row of the page's table.
-func (k *keptTokens) row(title string) string {
+// row is the session's row of the page's table, with what was lost by these reasons.
+func (k *keptTokens) row(title string, reasons ...string) string {
 	lost := 0
 	row := fmt.Sprintf("| %s | %d | %d |", title, k.prompts, k.tokens)
 	cells := ""
-	for _, why := range []string{lostReasoning, lostTools, lostCompaction} {
+	for _, why := range reasons {
 		lost += k.lost[why]
 		cells += fmt.Sprintf(" %d (%d times) |", k.lost[why], k.times[why])
 	}

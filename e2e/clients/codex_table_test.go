@@ -108,9 +108,9 @@ func actLines(tag string, acts []act) (lines []sim.Line) {
 // wholeCodexTable reports whether everything is to be tried.
 func wholeCodexTable() bool { return os.Getenv("HARMONY_CODEX") != "" }
 
-// quietTime is how long a server is quiet before its first token: HARMONY_CODEX, or a few seconds.
+// quietTime is how long a server is quiet before its first token: HARMONY_CODEX or HARMONY_CLAUDE, or a few seconds.
 func quietTime() time.Duration {
-	if d, err := time.ParseDuration(os.Getenv("HARMONY_CODEX")); err == nil {
+	if d, err := time.ParseDuration(cmp.Or(os.Getenv("HARMONY_CODEX"), os.Getenv("HARMONY_CLAUDE"))); err == nil {
 		return d
 	}
 	return 3 * time.Second

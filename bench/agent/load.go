@@ -41,10 +41,10 @@ func loads() []load {
 		{name: spread, workers: manyWorkers, fresh: true, about: "a session by Responses, each turn on a worker by chance"},
 		{name: "8 workers", workers: manyWorkers, about: "a session by Responses, its connection kept, and so its worker"},
 		{name: agents.Sealed.String(), workers: 1, form: agents.Sealed, about: "the same with sealed reasoning"},
-		{name: agents.Found.String(), workers: 1, form: agents.Found, about: "the same, as Codex has it where the model searches " +
-			"for tools"},
-		{name: agents.Lite.String(), workers: 1, form: agents.Lite, about: "the same, as Codex has it with all tools in the " +
-			"conversation"},
+		{name: agents.Found.String(), workers: 1, form: agents.Found,
+			about: "the same, as Codex has it where the model searches for tools"},
+		{name: agents.Lite.String(), workers: 1, form: agents.Lite,
+			about: "the same, as Codex has it with all tools in the conversation"},
 		{name: agents.Chat.String(), workers: 1, form: agents.Chat, rendered: true, about: "the same by Chat"},
 		{name: agents.Messages.String(), workers: 1, form: agents.Messages, about: "the same by Anthropic's API"},
 	}

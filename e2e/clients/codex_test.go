@@ -213,7 +213,40 @@ func (c *codex) work(t *testing.T, server *sim.Server, keys bool) {
 		t.Errorf("the note is %q, %v", note, err)
 	}
 	c.checkPrompts(t, lab.Completions(server)[before:])
+	c.checkUsage(t, lab.Completions(server)[before:])
 	c.checkKept(t, keys)
+}
+
+// checkUsage compares the sizes of requests that Codex keeps with what the server counts: Codex compacts a session by
+// them alone. They are of the last session.
+func (c *codex) checkUsage(t *testing.T, requests []sim.Request) {
+	t.Helper()
+	var want, got []int
+	for i := range requests {
+		want = append(want, len(requests[i].PromptIDs)+len(requests[i].SampledIDs))
+	}
+	for line := range strings.Lines(c.lastSession(t)) {
+		var kept struct {
+			Payload struct {
+				Type string
+				Info struct {
+					Last struct {
+						Total int `json:"total_tokens"`
+					} `json:"last_token_usage"`
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &kept); err != nil {
+			t.Fatalf("%v: %.200s", err, line)
+		}
+		total := kept.Payload.Info.Last.Total
+		if kept.Payload.Type == "token_count" && total > 0 && (len(got) == 0 || got[len(got)-1] != total) {
+			got = append(got, total)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("Codex counts %v tokens, and the server %v", got, want)
+	}
 }
 
 // codexReport is what Codex writes before a command's output.
@@ -253,6 +286,25 @@ func (c *codex) checkPrompts(t *testing.T, requests []sim.Request) {
 			t.Errorf("step %d: the prompt is\n%s\nand does not end with\n%s", i+1, prompt, wants[i]+assistant)
 		}
 	}
+}
+
+// lastSession returns what Codex has written of its last session: a line for each event.
+func (c *codex) lastSession(t *testing.T) string {
+	t.Helper()
+	last := ""
+	if err := filepath.WalkDir(filepath.Join(c.home, "sessions"), func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".jsonl" {
+			last = max(last, path)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // checkKept looks at what Codex has kept of the session: sealed reasoning if there are keys, and no other where it is

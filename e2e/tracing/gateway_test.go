@@ -64,7 +64,7 @@ func chat(stream bool) string {
 }
 
 func script() sim.Options {
-	return sim.Options{Keep: 100, Script: sim.NewScript(sim.Line{Match: asked, Tokens: lab.Tokens(
+	return sim.Options{Keep: 100, PromptTokensDetails: true, Script: sim.NewScript(sim.Line{Match: asked, Tokens: lab.Tokens(
 		"<|channel|>analysis<|message|>" + thought + "<|end|><|start|>assistant<|channel|>final<|message|>" + answered +
 			"<|return|>")})}
 }
@@ -117,6 +117,12 @@ func TestGateway(t *testing.T) {
 				"GET /v1/models": {"harmony.api": "models", "gen_ai.operation.name": nil},
 				"GET other":      {},
 			}
+			// The second prompt begins as the first one, which the server has kept.
+			cached := lab.Completions(server)[1].CachedTokens
+			if want["POST /v1/responses"]["gen_ai.usage.cache_read.input_tokens"] = int64(cached); cached == 0 {
+				t.Error("the server has found nothing in its cache")
+			}
+			want["POST /v1/chat/completions"]["gen_ai.usage.cache_read.input_tokens"] = nil
 			for _, s := range spans {
 				got := attributes(s.Attributes)
 				if texts {

@@ -162,11 +162,11 @@ func notAsText(c *cases.Case) string {
 
 var (
 	// counted are the counts of a prompt, which is longer with a script in it.
-	counted = regexp.MustCompile(`"(prompt_tokens|input_tokens|total_tokens|cached_tokens)":\d+`)
+	counted = regexp.MustCompile(`"(prompt_tokens|input_tokens|total_tokens|cached_tokens|cache_read_input_tokens)":\d+`)
 	// madeUp are the prompt's ids, for the same reason, and probabilities, which the simulated server makes up.
 	madeUp = regexp.MustCompile(`(prompt_token_ids|generation_log_probs)("?: *"?)\[[-+0-9.,e]*\]`)
 	// estimated are counts that a server which answers in text does not tell.
-	estimated = regexp.MustCompile(`"(reasoning_tokens|completion_tokens|output_tokens)":\d+`)
+	estimated = regexp.MustCompile(`"(reasoning_tokens|thinking_tokens|completion_tokens|output_tokens)":\d+`)
 )
 
 // agreeing returns a view without what may differ before a real server.

@@ -14,7 +14,7 @@ func TestOneMemory(t *testing.T) {
 		for i := range 1000 {
 			none, text := m.None(), make([]byte, 2000)
 			none.AddRoot(prefixmemory.Tag{}, m.Digest([]byte{byte(i), byte(i >> 8)}), m.Digest(nil),
-				[]prefixmemory.Part{{Size: len(text)}}, text, prefixmemory.State{})
+				&prefixmemory.Entry{Parts: []prefixmemory.Part{{Size: len(text)}}, Text: text})
 		}
 	}
 	large := v.remember(1 << 20)

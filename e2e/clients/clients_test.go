@@ -63,6 +63,9 @@ var realClients = []realClient{
 	{name: "anthropic-node", replays: true},
 	{name: "anthropic-node, major before", folder: "anthropic-node", environment: []string{
 		"ANTHROPIC_PACKAGE=anthropic-sdk-0"}, replays: true},
+	{name: "langchain, Messages", folder: "langchain", program: "messages", python: "HARMONY_ANTHROPIC_PYTHON",
+		replays: true},
+	{name: "vercel-ai, Messages", folder: "vercel-ai", program: "messages", replays: true},
 }
 
 // clientModels is the gateway's configuration: a model with the default settings, a model whose answers have reasoning

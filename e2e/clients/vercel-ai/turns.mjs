@@ -1,13 +1,17 @@
-// What main.mjs and responses.mjs check of Vercel's AI SDK: the same with its provider for OpenAI-compatible servers and with OpenAI's.
+// What the programs of this folder check of Vercel's AI SDK: the same with its provider for OpenAI-compatible servers,
+// OpenAI's and Anthropic's.
 import assert from "node:assert/strict";
 import { APICallError, Output, generateText, isStepCount, streamText, tool } from "ai";
 import { z } from "zod";
 import { COMPARE, COMPARED, DESCRIPTION, FOLLOW_UP, FOLLOWED_UP, FORECAST, HELLO, PREAMBLE, WEATHER, helloAnswer, run } from "../checks.mjs";
 
-let connect, showsReasoning;
+let connect, showsReasoning, settings;
 
 /** What every call has. */
 const call = (url, model, headers) => ({ ...connect(url, model, headers), maxRetries: 0, timeout: 60_000 });
+
+/** The same of calls that make the model call a tool, or answer by a schema. */
+const forcedCall = (url, model) => ({ ...call(url, model), ...settings.forced?.(url, model) });
 
 function checkHello({ text, reasoningText, finishReason, usage, warnings }) {
   helloAnswer(text, usage.inputTokens);
@@ -93,7 +97,8 @@ async function toolLoopStream(url, model) {
 
 async function structured(url, model) {
   const options = () => ({
-    ...call(url, model), prompt: FORECAST, output: Output.object({ schema: z.object({ city: z.string(), degrees: z.int() }) }),
+    ...forcedCall(url, model), prompt: FORECAST,
+    output: Output.object({ schema: z.object({ city: z.string(), degrees: z.int() }) }),
   });
   assert.equal((await generateText(options())).output.city, "Paris");
   const result = streamText(options());
@@ -104,7 +109,7 @@ async function structured(url, model) {
 async function toolChoice(url, model) {
   for (const toolChoice of ["required", { type: "tool", toolName: "get_weather" }]) {
     const { asked, tools } = weatherTool();
-    const result = await generateText({ ...call(url, model), prompt: FORECAST, tools, toolChoice });
+    const result = await generateText({ ...forcedCall(url, model), prompt: FORECAST, tools, toolChoice });
     assert.equal(result.finishReason, "tool-calls");
     assert.deepEqual(asked, [{ city: "Paris" }]);
   }
@@ -115,8 +120,9 @@ async function wrongRequest(url) {
   assert(APICallError.isInstance(error), `${error}`);
   assert.equal(error.statusCode, 404);
   assert.equal(error.isRetryable, false);
-  assert.equal(error.data.error.code, "model_not_found");
-  assert.equal(error.message, error.data.error.message);
+  const { code, type, message } = error.data.error;
+  assert.equal(code ?? type, settings.errorCode);
+  assert.equal(error.message, message);
 }
 
 async function cancelled(url, model) {
@@ -152,11 +158,13 @@ export const itemReferences = (unset) => async (url, model) => {
 
 /**
  * Runs the checks, and more of them. connection makes what calls have of the provider's: (url, model, headers) => ({model, …}); shows
- * says that it shows reasoning.
+ * says that it shows reasoning. Of a provider's own can be errorCode, the error's where no model has the name, and
+ * forced, what calls have that force the model.
  */
-export async function main(connection, shows, more = []) {
+export async function main(connection, shows, more = [], own = {}) {
   connect = connection;
   showsReasoning = shows;
+  settings = { errorCode: "model_not_found", ...own };
   await run("ai", [
     ["generateText: text, reasoning, usage", textTurn],
     ["streamText: deltas, usage", stream],

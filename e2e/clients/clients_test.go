@@ -65,6 +65,8 @@ var realClients = []realClient{
 		"ANTHROPIC_PACKAGE=anthropic-sdk-0"}, replays: true},
 	{name: "langchain, Messages", folder: "langchain", program: "messages", python: "HARMONY_ANTHROPIC_PYTHON",
 		replays: true},
+	{name: "litellm", python: "HARMONY_LITELLM_PYTHON", environment: []string{"LITELLM_OFFLINE_MODE=true"},
+		replays: true},
 	{name: "vercel-ai, Messages", folder: "vercel-ai", program: "messages", replays: true},
 }
 

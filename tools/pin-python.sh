@@ -14,10 +14,12 @@ pin() {
   work="$(mktemp -d)"
   # The versions alone: hashes that are there already would be taken over, also where a version has changed.
   sed -nE 's/^([A-Za-z0-9._-]+==[^ ;\\]+).*/\1/p' "$file" >"$work/in.txt"
-  "$TOOLS/venv/pin/bin/pip-compile" --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate --no-emit-options \
-    --no-emit-index-url --no-emit-trusted-host --output-file "$work/out.txt" "$work/in.txt"
+  # step takes away set -e: what fails returns by itself, before the file is replaced.
+  "$TOOLS/venv/pin/bin/python" -m piptools compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
+    --no-annotate --no-emit-options --no-emit-index-url --no-emit-trusted-host \
+    --output-file "$work/out.txt" "$work/in.txt" || return
   # The file's own words, without pip-compile's remarks.
-  { sed -n '/^#/!q;p' "$file"; grep -E '^[^#]' "$work/out.txt"; } >"$work/new.txt"
+  { sed -n '/^#/!q;p' "$file"; grep -E '^[^#]' "$work/out.txt"; } >"$work/new.txt" || return
   mv "$work/new.txt" "$file"
   rm -r "$work"
 }

@@ -39,11 +39,12 @@ TOOLS = [
 
 
 def whole(url, model, messages, fault=None, **more):
+    """An answer. Without thinking litellm asks for 128,000 tokens at most."""
     if fault:
         more["extra_headers"] = {"x-sim-fault": fault}
     return litellm.completion(
         model="anthropic/" + model, api_base=url.removesuffix("/v1"), api_key="none", messages=messages,
-        max_tokens=4096, max_retries=0, timeout=60, allowed_openai_params=["thinking"], **more,
+        max_retries=0, timeout=60, allowed_openai_params=["thinking"], **more,
     )
 
 

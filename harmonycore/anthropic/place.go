@@ -10,8 +10,10 @@ import (
 
 // place is a place in a request. Its name is made only for an error.
 type place struct {
-	// name is a member of the body, or of the block if there is one.
-	name string
+	// name is a member of the body, or of the block if there is one. If that is an array, number is that of its element,
+	// from 1, and inner is a member of the element.
+	name, inner string
+	number      int
 	// path has the indices of a message, of a block in it and of a part of that, as many as depth.
 	path  [3]int
 	depth int
@@ -46,15 +48,33 @@ func (p place) part(i int) place {
 }
 
 // element returns the place of an element of the array at p.
-func (p place) element(i int) place { return p.in(strconv.Itoa(i)) }
+func (p place) element(i int) place {
+	if p.number > 0 {
+		return p.in(strconv.Itoa(i))
+	}
+	p.number = i + 1
+	return p
+}
 
 // in returns the place of a member of the value at p.
 func (p place) in(name string) place {
-	if p.name != "" {
-		name = p.name + "." + name
+	if p.number > 0 {
+		p.inner = joined(p.inner, name)
+	} else {
+		p.name = joined(p.name, name)
 	}
-	p.name = name
 	return p
+}
+
+// joined returns the name of a member of what has a name, or of what has none.
+func joined(name, member string) string {
+	switch {
+	case name == "":
+		return member
+	case member == "":
+		return name
+	}
+	return name + "." + member
 }
 
 // String returns the name of the place: messages.1.content.0.text.
@@ -68,13 +88,11 @@ func (p place) String() string {
 		}
 		s += strconv.Itoa(n)
 	}
-	switch {
-	case s == "":
-		return p.name
-	case p.name == "":
-		return s
+	s = joined(s, p.name)
+	if p.number > 0 {
+		s = joined(joined(s, strconv.Itoa(p.number-1)), p.inner)
 	}
-	return s + "." + p.name
+	return s
 }
 
 func badRequest(code string, p place, message string) *openai.Error {

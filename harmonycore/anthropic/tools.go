@@ -108,7 +108,9 @@ func (r *Request) Tools() (*Tools, *openai.Error) {
 	case len(r.tools.Value) > openai.MaxTools:
 		return nil, tooLarge(at)
 	}
-	names := map[string]bool{}
+	n := lengthOf(&r.tools)
+	t.All = make([]Tool, 0, n)
+	names := make(map[string]bool, n)
 	shown, search := 0, false
 	list := r.tools.Items()
 	for i := 0; list.Next(); i++ {
@@ -135,6 +137,15 @@ func (r *Request) Tools() (*Tools, *openai.Error) {
 	}
 	t.Searched = shown > 0 && !search
 	return t, nil
+}
+
+// lengthOf returns the number of an array's elements.
+func lengthOf(array *rawjson.Part) int {
+	n := 0
+	for list := array.Items(); list.Next(); {
+		n++
+	}
+	return n
 }
 
 func tooLarge(at place) *openai.Error {

@@ -87,7 +87,7 @@ func (r *ResponsesRequest) readInput(v value) *Error {
 			r.Ignored[IgnoredUnknown]++
 		default:
 			item.Index = i
-			r.Input = append(r.Input, item)
+			r.Add(&item)
 		}
 		if now := (Counts{r.Ignored, r.Dropped.Count}); now != counts {
 			r.Counted = append(r.Counted, Counted{i, now.Minus(&counts)})

@@ -4,9 +4,22 @@ import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // This file is for requests of other APIs, which are turned into requests to Responses.
 
-// NewItemsRequest returns a request without items and tools. keepsMedia is set for servers that take conversations.
-func NewItemsRequest(model string, keepsMedia bool) *ResponsesRequest {
-	return &ResponsesRequest{Model: model, keepsMedia: keepsMedia}
+// NewItemsRequest returns a request without items and tools, for a model and a body of so many values. keepsMedia is
+// set for servers that take conversations.
+func NewItemsRequest(model string, values int, keepsMedia bool) *ResponsesRequest {
+	return &ResponsesRequest{Model: model, values: values, keepsMedia: keepsMedia}
+}
+
+// Add adds an item to the input. An item takes at least two values of the body, so its values tell how many items there
+// may be: the list has no room for more. Garbage is left behind only when it first grows.
+func (r *ResponsesRequest) Add(item *InputItem) {
+	const first, growth, valuesPerItem = 16, 4, 2
+	if n, most := len(r.Input), r.values/valuesPerItem; n == cap(r.Input) && n < most {
+		larger := make([]InputItem, n, min(max(first, growth*n), most))
+		copy(larger, r.Input)
+		r.Input = larger
+	}
+	r.Input = append(r.Input, *item)
 }
 
 // KeepsMedia reports whether the items may have [InputItem.Media].

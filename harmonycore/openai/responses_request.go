@@ -66,8 +66,9 @@ type ResponsesRequest struct {
 	// ServerForm is the inference servers' own parameter for the form of the answer, if the client has sent one. Its value
 	// lies in the body.
 	ServerForm RawMember
-	// keepsMedia reports whether Input keeps media.
+	// keepsMedia reports whether Input keeps media. values is the number of values of the body, or 0 if it is not known.
 	keepsMedia bool
+	values     int
 	// searched reports whether deferred tools can be found by something else than a tool_search.
 	searched bool
 	guided   guided
@@ -92,13 +93,13 @@ type ResponsesEcho struct {
 // DecodeResponsesRequest reads a body. It can be called once for each body: it overwrites the body, and the texts of
 // the conversation lie in the body's memory. They are valid until the caller changes it. Everything else is copied.
 func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
-	r := &ResponsesRequest{Model: b.Model, follows: b.follows}
+	r := &ResponsesRequest{Model: b.Model, values: b.Values, follows: b.follows}
 	return r.decode(b)
 }
 
 // DecodeResponsesConversation is [DecodeResponsesRequest] for servers that take conversations. It keeps media.
 func DecodeResponsesConversation(b *Body) (*ResponsesRequest, *Error) {
-	r := &ResponsesRequest{Model: b.Model, keepsMedia: true}
+	r := &ResponsesRequest{Model: b.Model, values: b.Values, keepsMedia: true}
 	return r.decode(b)
 }
 

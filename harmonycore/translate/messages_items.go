@@ -42,7 +42,7 @@ func (t *messagesRequest) add(b *anthropic.Block) *openai.Error {
 		return err
 	}
 	t.open = false
-	in.Input = append(in.Input, item)
+	in.Add(&item)
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (t *messagesRequest) addText(b *anthropic.Block, item *openai.InputItem) *o
 	if t.open {
 		in.Input[len(in.Input)-1] = *item
 	} else {
-		in.Input = append(in.Input, *item)
+		in.Add(item)
 	}
 	t.open = true
 	return nil
@@ -127,7 +127,7 @@ func (t *messagesRequest) addResult(b *anthropic.Block, item *openai.InputItem) 
 		}
 		item.Content = append(item.Content, openai.FoundText(found))
 	}
-	in.Input = append(in.Input, *item)
+	in.Add(item)
 	return nil
 }
 

@@ -12,7 +12,10 @@ import (
 // Messages reads a body of Anthropic's Messages API for a model. It turns the request into one to Responses, from which
 // the conversation is made. So the prompt is that of the same conversation by Responses.
 func Messages(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
-	t := messagesRequest{in: openai.NewItemsRequest(body.Model, false), recalled: env.recallTools(body, MessagesAPI)}
+	t := messagesRequest{
+		in:       openai.NewItemsRequest(body.Model, body.Values, false),
+		recalled: env.recallTools(body, MessagesAPI),
+	}
 	if env.Past != nil {
 		t.follow(&env.Past.Follows)
 	}
@@ -33,7 +36,7 @@ func Messages(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.
 // MessagesChat is [Messages] for a model whose servers take conversations, as [ResponsesChat] is.
 func MessagesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
 	size := body.Size()
-	t := messagesRequest{in: openai.NewItemsRequest(body.Model, true)}
+	t := messagesRequest{in: openai.NewItemsRequest(body.Model, body.Values, true)}
 	if err := t.read(body, m, &env); err != nil {
 		return nil, err
 	}

@@ -56,7 +56,8 @@ func All() []Family {
 	var all []Family
 	for _, list := range [][]Family{
 		textFamilies(), brokenFamilies(), chatFamilies(), toolFamilies(), fieldFamilies(), inputFamilies(),
-		countFamilies(), otherFamilies(),
+		blockFamilies(), messagesFieldFamilies(), messagesToolFamilies(), countFamilies(), countTokensFamilies(),
+		otherFamilies(),
 	} {
 		all = append(all, list...)
 	}

@@ -3,6 +3,7 @@
 package hostile
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -60,11 +61,11 @@ func (w *worker) try(name, path string, body []byte) hold {
 	return hold{name, len(body), took, said}
 }
 
-// answered returns the status and code of an answer.
+// answered returns the status of an answer, and its code, or its type in Anthropic's form.
 func answered(status int, body []byte) string {
-	var answer struct{ Error struct{ Code string } }
+	var answer struct{ Error struct{ Code, Type string } }
 	_ = json.Unmarshal(body, &answer) // an answer without an error has no code
-	return strings.TrimSpace(strconv.Itoa(status) + " " + answer.Error.Code)
+	return strings.TrimSpace(strconv.Itoa(status) + " " + cmp.Or(answer.Error.Code, answer.Error.Type))
 }
 
 // yardstick returns how long a request of 100,000 tokens for a server holds the worker: the median of several.

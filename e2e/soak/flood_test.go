@@ -163,7 +163,11 @@ func (f *flood) request(i int) {
 		f.count("server fails", f.ask(f.Context(), "/v1/chat/completions",
 			strings.NewReader(ordinary(i, fmt.Sprintf(`"seed":%d,`, 12+rng.IntN(3))))))
 	default:
-		a := f.ask(f.Context(), "/v1/chat/completions", strings.NewReader(ordinary(i, "")))
+		path, more := "/v1/chat/completions", ""
+		if i%3 == 0 {
+			path, more = "/v1/messages", `"max_tokens":4096,`
+		}
+		a := f.ask(f.Context(), path, strings.NewReader(ordinary(i, more)))
 		f.count("ordinary", a)
 		if a.status != http.StatusServiceUnavailable && !a.whole() {
 			f.Errorf("request %d: %s", i, a)
@@ -171,7 +175,7 @@ func (f *flood) request(i int) {
 	}
 }
 
-// ordinary returns a chat request of a few words. Every other one asks for a stream.
+// ordinary returns a request of a few words to Chat, or with more of it to Messages. Every other one asks for a stream.
 func ordinary(i int, more string) string {
 	return fmt.Sprintf(`{"model":"%s",%s"stream":%t,"messages":[{"role":"user","content":"What is the capital of `+
 		`France? %s"}]}`,
@@ -189,8 +193,9 @@ func (a floodAnswer) String() string { return fmt.Sprintf("%d %v %.200s", a.stat
 // whole reports whether a is a complete ordinary answer.
 func (a floodAnswer) whole() bool {
 	return a.err == nil && a.status == http.StatusOK &&
-		(strings.HasSuffix(a.said, "data: [DONE]\n\n") || strings.Contains(a.said, `"finish_reason":"stop"`)) &&
-		!strings.Contains(a.said, `"error":`)
+		(strings.HasSuffix(a.said, "data: [DONE]\n\n") || strings.HasSuffix(a.said, `"message_stop"}`+"\n\n") ||
+			strings.HasPrefix(a.said, "{") && (strings.Contains(a.said, `"finish_reason":"stop"`) ||
+				strings.Contains(a.said, `"stop_reason":"end_turn"`))) && !strings.Contains(a.said, `"error":`)
 }
 
 func (f *flood) ask(ctx context.Context, path string, body io.Reader) floodAnswer {

@@ -54,6 +54,10 @@ var forms = []struct{ path, body string }{
 	{"/v1/responses", `{"model":"` + model + `","input":"Hi"}`},
 	{"/v1/chat/completions", `{"model":"` + model + `","stream":true,"messages":[{"role":"user","content":"Hi"}]}`},
 	{"/v1/chat/completions", `{"model":"` + model + `","messages":[{"role":"user","content":"Hi"}]}`},
+	{"/v1/messages", `{"model":"` + model + `","max_tokens":131072,"stream":true,` +
+		`"messages":[{"role":"user","content":"Hi"}]}`},
+	{"/v1/messages", `{"model":"` + model + `","max_tokens":131072,"thinking":{"type":"adaptive"},` +
+		`"messages":[{"role":"user","content":"Hi"}]}`},
 }
 
 func messages(t *testing.T, start startHost, requests int) {

@@ -151,6 +151,7 @@ func TestReservations(t *testing.T) {
 	for _, path := range []string{contract.TokenizePath, contract.InputTokensPath} {
 		ask(path, `{"model":"gpt-oss-120b","prompt":"Hi","input":"Hi"}`)
 	}
+	ask(contract.CountTokensPath, lab.ChatBody(lab.Model, "Hi"))
 	ask(lab.ChatPath, `{"model":"unknown","messages":[{"role":"user","content":"Hi"}]}`)
 	// A client that leaves.
 	ctx, cancel := context.WithCancel(t.Context())

@@ -21,6 +21,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
@@ -126,6 +127,14 @@ func fullVM(t *testing.T, h *fullHost) {
 		t.Helper()
 		a := lab.Do(client, http.MethodPost, h.url+lab.ChatPath, nil, strings.NewReader(lab.ChatBody(lab.Model, "Hi")))
 		lab.WantRefused(t, a, http.StatusTooManyRequests, "gateway_overloaded")
+		for _, path := range []string{contract.MessagesPath, contract.CountTokensPath} {
+			a := lab.Do(client, http.MethodPost, h.url+path, nil, strings.NewReader(`{"max_tokens":9,`+
+				lab.ChatBody(lab.Model, "Hi")[1:]))
+			if a.Status != http.StatusTooManyRequests || a.Header.Get("retry-after") == "" ||
+				!strings.HasPrefix(a.Body, `{"type":"error","error":{"type":"rate_limit_error",`) {
+				t.Errorf("%s: %d %v %s", path, a.Status, a.Header, a.Body)
+			}
+		}
 	}
 	// A stream of another model passes by, and waits for its server.
 	passing, err := client.Post(h.url+"/v1/completions", "application/json",

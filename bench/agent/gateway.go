@@ -44,8 +44,6 @@ type gateways struct {
 	server  *server
 	// memory is the prefix_memory of this build.
 	memory config.Size
-	// messages reports whether this build serves Anthropic's API.
-	messages bool
 }
 
 // startGateways starts an Envoy of each variant, with each number of workers that a load needs.
@@ -99,14 +97,12 @@ func (g *gateways) stop() {
 
 // variants returns the variants that a load is played on.
 func (g *gateways) variants(l load) []variant {
-	if l.form == agents.Messages && !g.messages {
-		return nil
-	}
 	var all []variant
 	for v := range g.running {
-		if v != frontEnd || l.rendered {
-			all = append(all, v)
+		if v == frontEnd && !l.rendered || v == older && l.form == agents.Messages {
+			continue // the front end does not render it, or the older build has no such API
 		}
+		all = append(all, v)
 	}
 	return all
 }
@@ -159,7 +155,7 @@ func (g *gateways) startFrontEnd(path string) error {
 	return nil
 }
 
-// first sends the request whose answer all others get, and asks which APIs there are.
+// first sends the request whose answer all others get.
 func (g *gateways) first(workers int) error {
 	c := newClient(true)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -169,7 +165,5 @@ func (g *gateways) first(workers int) error {
 	if err := c.send(ctx, to.url+contract.ChatPath, body, true); err != nil {
 		return errors.Join(errors.New("the first request"), err)
 	}
-	g.messages = c.send(ctx, to.url+contract.MessagesPath,
-		agents.New(agents.Tuning, 0).Bodies(agents.Messages, model).Turn(1), true) == nil
 	return nil
 }

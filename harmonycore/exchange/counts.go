@@ -133,7 +133,8 @@ func (a *modelRequest) detokenize(scratch *Scratch, _ Host) *openai.Error {
 	if failure != nil {
 		return failure
 	}
-	text, ok := a.x.gateway.options.Tokenizer.AppendDecode(nil, scratch.prompt)
+	t := a.x.gateway.options.Tokenizer
+	text, ok := t.AppendDecode(make([]byte, 0, t.DecodedLen(scratch.prompt)), scratch.prompt)
 	if !ok {
 		return openai.Invalid("tokens", "Invalid 'tokens': the model has no such tokens.")
 	}

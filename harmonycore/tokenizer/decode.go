@@ -22,6 +22,18 @@ func (t *Tokenizer) AppendDecode(dst []byte, ids []uint32) ([]byte, bool) {
 	return dst, true
 }
 
+// DecodedLen returns how many bytes [Tokenizer.AppendDecode] appends.
+func (t *Tokenizer) DecodedLen(ids []uint32) (n int) {
+	for _, id := range ids {
+		b, ok := t.TokenBytes(id)
+		if !ok {
+			break
+		}
+		n += len(b)
+	}
+	return n
+}
+
 // DecodeString returns the text of ids. Bytes that are not UTF-8 become U+FFFD, one for each maximal part of a
 // character, as the Unicode standard advises and as Python and Rust do. Each unknown id becomes U+FFFD too.
 func (t *Tokenizer) DecodeString(ids []uint32) string {

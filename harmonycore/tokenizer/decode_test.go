@@ -1,7 +1,6 @@
 package tokenizer_test
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -138,7 +137,7 @@ func checkRoundTrip(t *testing.T, text string) {
 			t.Fatalf("%q: special %d", text, id)
 		}
 	}
-	if b, ok := tok.AppendDecode(nil, ids); !ok || string(b) != text {
+	if b, ok := tok.AppendDecode(nil, ids); !ok || string(b) != text || tok.DecodedLen(ids) != len(text) {
 		t.Fatalf("%q comes back as %q", text, b)
 	}
 	if n := tok.Count(text); n != len(ids) {
@@ -168,7 +167,8 @@ func TestUnknownIDs(t *testing.T) {
 		if _, ok := tok.TokenBytes(id); ok || tokenizer.IsSpecial(id) {
 			t.Errorf("id %d exists", id)
 		}
-		if b, ok := tok.AppendDecode([]byte("x"), []uint32{13225, id, 13225}); ok || !bytes.HasPrefix(b, []byte("x")) {
+		unknown := []uint32{13225, id, 13225}
+		if b, ok := tok.AppendDecode([]byte("x"), unknown); ok || len(b) != 1+tok.DecodedLen(unknown) || b[0] != 'x' {
 			t.Errorf("id %d decodes to %q", id, b)
 		}
 		if s := tok.DecodeString([]uint32{id}); s != "\uFFFD" {

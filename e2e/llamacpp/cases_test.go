@@ -77,7 +77,7 @@ type envoy struct{ start func() *hosts.Host }
 var refusalCode = regexp.MustCompile(`"code":"(unsupported_parameter|unsupported_value|tool_choice_not_supported)"`)
 
 // counted finds the counts of a prompt, which is longer with a script in it.
-var counted = regexp.MustCompile(`"(prompt_tokens|input_tokens|total_tokens|cached_tokens)":\d+`)
+var counted = regexp.MustCompile(`"(prompt_tokens|input_tokens|total_tokens|cached_tokens|cache_read_input_tokens)":\d+`)
 
 func agreeing(view string) string {
 	return counted.ReplaceAllString(strings.TrimSpace(cases.Fold(view)), `"$1":0`)

@@ -56,8 +56,8 @@ func All() []Family {
 	var all []Family
 	for _, list := range [][]Family{
 		textFamilies(), brokenFamilies(), chatFamilies(), toolFamilies(), fieldFamilies(), inputFamilies(),
-		blockFamilies(), messagesFieldFamilies(), messagesToolFamilies(), countFamilies(), countTokensFamilies(),
-		otherFamilies(),
+		blockFamilies(), saidFamilies(), messagesFieldFamilies(), messagesToolFamilies(),
+		countFamilies(), countTokensFamilies(), otherFamilies(),
 	} {
 		all = append(all, list...)
 	}

@@ -23,17 +23,14 @@ const (
 	asked    = `"messages":[{"role":"user","content":"Hi"},`
 	called   = asked + `{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]},`
 	askedEnd = `]`
+	// said begins what the model has said then.
+	said, saidEnd = asked + `{"role":"assistant","content":[`, `]}` + askedEnd
 )
 
 // blockFamilies returns requests to Messages with many or large messages and blocks.
 func blockFamilies() []Family {
 	const user, userEnd = `"messages":[{"role":"user","content":[`, `]}]`
-	const said, saidEnd = asked + `{"role":"assistant","content":[`, `]}` + askedEnd
-	const result, resultEnd = called + `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":`,
-		`}]}` + askedEnd
 	turn := `{"role":"user","content":"Is it raining in town?"},{"role":"assistant","content":"No, it is not."}`
-	call := `{"role":"assistant","content":[{"type":"tool_use","id":"c%d","name":"f","input":{"a":1}}]},` +
-		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c%d","content":"r"}]}`
 	long := letters(small, 4000)
 	return []Family{
 		inMessages("one text", `"messages":[{"role":"user","content":"`, `"}]`, "", letters(small, 64)),
@@ -70,6 +67,21 @@ func blockFamilies() []Family {
 			`]}}`+userEnd, ",", same(`{"type":"text","text":"a"}`)),
 		inMessages("search results", user, userEnd, ",",
 			same(`{"type":"search_result","title":"t","source":"s","content":[{"type":"text","text":"a"}]}`)),
+		inMessages("system messages", asked, askedEnd, ",", same(`{"role":"system","content":"a"}`)),
+		inMessages("a system message of many blocks", asked+`{"role":"system","content":[`, saidEnd, ",",
+			same(`{"type":"text","text":"a"}`)),
+		inMessages("changed efforts", asked, askedEnd, ",",
+			same(`{"role":"system","content":"a","output_config":{"effort":"low"}}`)),
+	}
+}
+
+// saidFamilies returns requests to Messages with many or large blocks of the model's, and results of its calls.
+func saidFamilies() []Family {
+	const result, resultEnd = called + `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":`,
+		`}]}` + askedEnd
+	call := `{"role":"assistant","content":[{"type":"tool_use","id":"c%d","name":"f","input":{"a":1}}]},` +
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c%d","content":"r"}]}`
+	return []Family{
 		inMessages("thinking", said, saidEnd, ",", same(`{"type":"thinking","thinking":"a","signature":""}`)),
 		inMessages("one long thinking", said+`{"type":"thinking","signature":"","thinking":"`, `"}`+saidEnd, "", words),
 		inMessages("thinking with foreign signatures", said, saidEnd, ",",
@@ -102,11 +114,6 @@ func blockFamilies() []Family {
 		inMessages("a result of many parts", result+`[`, `]`+resultEnd, ",", same(`{"type":"text","text":"a"}`)),
 		inMessages("a result of images", result+`[`, `]`+resultEnd, ",",
 			same(`{"type":"image","source":{"type":"url","url":"x"}}`)),
-		inMessages("system messages", asked, askedEnd, ",", same(`{"role":"system","content":"a"}`)),
-		inMessages("a system message of many blocks", asked+`{"role":"system","content":[`, saidEnd, ",",
-			same(`{"type":"text","text":"a"}`)),
-		inMessages("changed efforts", asked, askedEnd, ",",
-			same(`{"role":"system","content":"a","output_config":{"effort":"low"}}`)),
 	}
 }
 

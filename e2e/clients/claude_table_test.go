@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -45,21 +44,11 @@ models:
 
 func startClaudeRoom(t *testing.T, host string, script func() *sim.Script) *codexRoom {
 	t.Helper()
-	front, server, upstream := startCodexFront(t, script, claudeStepOf)
+	front, server, upstream := startCodexFront(t, script, stepsOf(func(s int) string { return claudeSteps[s].title }))
 	room := &codexRoom{codexFront: front, server: server, host: host, upstream: upstream}
 	config := lab.WriteConfig(t, fmt.Sprintf(claudeRoomConfig, upstream))
 	_, room.url = lab.StartUpWith(t, []string{contract.SealKeysVariable + "=" + lab.SealKey}, "--host", host, "--config", config)
 	return room
-}
-
-// claudeStepOf returns the title of a prompt's step, and its cell's tag.
-func claudeStepOf(prompt string) (title, tag string) {
-	m := tagPattern.FindStringSubmatch(prompt)
-	if m == nil {
-		return "", ""
-	}
-	s, _ := strconv.Atoi(m[2])
-	return claudeSteps[s].title, m[0]
 }
 
 // claudeScript is what the model says in all cells.

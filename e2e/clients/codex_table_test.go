@@ -51,7 +51,7 @@ const droppedPictures = "    unsupported_content: drop\n"
 
 func startCodexRoom(t *testing.T, host string, script func() *sim.Script) *codexRoom {
 	t.Helper()
-	front, server, upstream := startCodexFront(t, script, stepOf)
+	front, server, upstream := startCodexFront(t, script, stepsOf(func(s int) string { return codexSteps[s].title }))
 	room := &codexRoom{codexFront: front, server: server, host: host, upstream: upstream}
 	room.url = room.gateway(t, codexRoomConfig)
 	return room
@@ -73,14 +73,16 @@ var tagPattern = regexp.MustCompile(`Task (\d)-(\d\d):`)
 // cellTag is the text by which the server knows the prompts of a cell.
 func cellTag(n, s int) string { return fmt.Sprintf("Task %d-%02d:", n, s) }
 
-// stepOf returns the title of a prompt's step, and its cell's tag.
-func stepOf(prompt string) (title, tag string) {
-	m := tagPattern.FindStringSubmatch(prompt)
-	if m == nil {
-		return "", ""
+// stepsOf finds the title of a prompt's step, and its cell's tag. titleOf has the titles of all steps.
+func stepsOf(titleOf func(step int) string) func(prompt string) (title, tag string) {
+	return func(prompt string) (title, tag string) {
+		m := tagPattern.FindStringSubmatch(prompt)
+		if m == nil {
+			return "", ""
+		}
+		s, _ := strconv.Atoi(m[2])
+		return titleOf(s), m[0]
 	}
-	s, _ := strconv.Atoi(m[2])
-	return codexSteps[s].title, m[0]
 }
 
 // codexScript is what the model says in all cells.

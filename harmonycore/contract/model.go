@@ -61,8 +61,8 @@ type ModelSettings struct {
 	UnsupportedContent string `yaml:"unsupported_content"`
 	// ServerExtras are the servers' own parameters that clients may use. Absent: the defaults. Empty: none.
 	ServerExtras []string `yaml:"server_extras"`
-	// Relay is "off", "finish" or "retry": which requests for a Responses stream go through the responses service, so that
-	// a server that dies in mid-answer ends no stream without an event. Empty: off.
+	// Relay is "off", "finish" or "retry": which requests for answers go through the responses service, so that a server
+	// that dies in mid-answer ends no stream without an event. Empty: off.
 	Relay string `yaml:"relay"`
 	// Aliases are further names of the model for clients. A star stands for any text, as in "openai/*".
 	Aliases []string `yaml:"aliases"`

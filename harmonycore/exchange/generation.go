@@ -141,6 +141,9 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 	if g.isSpared(a.model, body, h.ID) {
 		return g.passUntranslated(a, body, h)
 	}
+	if a.relayed(a.body.Streams) && g.x.service().Stores {
+		return g.x.toService() // of Responses, decideStored has said so already
+	}
 	return a.model.servers.generate(g, a, body, h)
 }
 

@@ -116,7 +116,7 @@ func (a *modelRequest) decideStored(answered bool) (action RequestAction, decide
 	if hosted && o.HostedTools == contract.HostedToolsRefuse && !service.HostedTools {
 		return e.refuse(needs.NotHostedHere()), true
 	}
-	state := needs.State || answered && (needs.Store || a.relayed(&needs))
+	state := needs.State || answered && (needs.Store || a.relayed(needs.Stream))
 	if state && service.Stores || (hosted || needs.Deferred) && service.HostedTools {
 		return e.toService(), true
 	}
@@ -131,11 +131,12 @@ func (e *Exchange) service() contract.ResponsesService {
 	return e.gateway.options.ResponsesService
 }
 
-// relayed reports whether an answer goes through the service only so that its end is never lost.
-func (a *modelRequest) relayed(needs *openai.Needs) bool {
+// relayed reports whether an answer goes through the service only so that its end is never lost. stream reports whether
+// it is a stream.
+func (a *modelRequest) relayed(stream bool) bool {
 	switch a.model.Relay {
 	case contract.RelayFinish:
-		return needs.Stream
+		return stream
 	case contract.RelayRetry:
 		return true
 	}

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func destinationOf(t *testing.T, x *Exchange, body string) string {
 		return strings.TrimRight(code, `"}`)
 	case a.Forward != nil && a.Forward.Pool == wholeService.Pool:
 		if r := x.Report(); a.Forward.Path != "" || a.Forward.Body != nil || !x.PassesThrough() || !r.Routed ||
-			r.API != "responses" || r.Model != "gpt-oss-120b" {
+			r.API == "" || r.Model != "gpt-oss-120b" {
 			t.Errorf("%s: %+v, %+v", body, a.Forward, r)
 		}
 		return "service"
@@ -77,16 +78,26 @@ func TestRelay(t *testing.T) {
 			o.ResponsesService = wholeService
 			o.Models[0].Relay = tt.relay
 		})
-		body := `{"model":"gpt-oss-120b","input":"hi","store":false,` + tt.members + `}`
-		if got := destination(t, g, "/v1/responses", body); got != tt.want {
-			t.Errorf("%s, %s: %s, want %s", tt.relay, tt.members, got, tt.want)
-		}
-		x := g.Begin("POST", "/v1/responses")
-		x.Header(contract.ServiceHeader, contract.ServiceDeclined)
-		if got := destinationOf(t, x, body); got != "model" {
-			t.Errorf("%s: a call of the service's own goes to the %s", tt.relay, got)
+		none := testGateway(func(o *Options) { o.Models[0].Relay = tt.relay })
+		for path, members := range map[string]string{
+			contract.ResponsesPath: `"input":"hi","store":false,`, contract.ChatPath: `"messages":[{"role":"user","content":"hi"}],`,
+			contract.MessagesPath: `"max_tokens":9,"messages":[{"role":"user","content":"hi"}],`,
+		} {
+			body := `{"model":"gpt-oss-120b",` + members + tt.members + `}`
+			if got := destination(t, g, path, body); got != tt.want {
+				t.Errorf("%s, %s, %s: %s, want %s", tt.relay, path, tt.members, got, tt.want)
+			}
+			x := g.Begin("POST", path)
+			x.Header(contract.ServiceHeader, contract.ServiceDeclined)
+			if got := destinationOf(t, x, body); got != "model" {
+				t.Errorf("%s: a call of the service's own for %s goes to the %s", tt.relay, path, got)
+			}
+			if got := destination(t, none, path, body); got != "model" {
+				t.Errorf("%s: without a service a request for %s goes to the %s", tt.relay, path, got)
+			}
 		}
 	}
+	shares(t)
 	g := testGateway(func(o *Options) { o.ResponsesService = wholeService })
 	compact := `{"model":"gpt-oss-120b","input":"hi"}`
 	if got := destination(t, g, contract.CompactPath, compact); got != "service" {
@@ -98,6 +109,27 @@ func TestRelay(t *testing.T) {
 	}
 	if got := destination(t, none, contract.CompactPath, `{"model":"other","input":"hi"}`); got != "elsewhere" {
 		t.Errorf("another model's compaction is %s", got)
+	}
+}
+
+// shares checks that a request that is not translated does not go through the service, where its answer would be
+// translated.
+func shares(t *testing.T) {
+	g := testGateway(func(o *Options) {
+		o.ResponsesService, o.Models[0].Relay, o.Models[0].Translate = wholeService, contract.RelayFinish, "50%"
+		o.Models[0].ServerModel = testModel
+	})
+	went := map[string]int{}
+	for i := range 100 {
+		a := g.Begin("POST", contract.ChatPath).Request([]byte(chatBody(true)), Host{Now: testNow, ID: strconv.Itoa(i)})
+		if a.Forward == nil {
+			t.Fatalf("%+v", a.Reply)
+		}
+		went[a.Forward.Pool]++
+	}
+	untranslated := contract.UntranslatedRoute("pool-1")
+	if went["service"] < 20 || went[untranslated] < 20 || went["service"]+went[untranslated] != 100 {
+		t.Errorf("of 100 requests, half of which are translated, %v", went)
 	}
 }
 

@@ -3,8 +3,10 @@ package responses
 import (
 	"net/http"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
+	"github.com/harmonyedge/harmonyedge/services/responses/relay"
 )
 
 // failure is [refusal.OfStore] with the service's log.
@@ -12,7 +14,18 @@ func (s *Service) failure(err error, param string, missing *openai.Error) *opena
 	return refusal.OfStore(s.log, err, param, missing)
 }
 
-func writeError(w http.ResponseWriter, e *openai.Error) {
+// writeErrorFor writes an error in the form of the API whose path was asked.
+func writeErrorFor(w http.ResponseWriter, r *http.Request, e *openai.Error) {
+	if r.URL.Path == contract.MessagesPath {
+		writeErrorAs(w, e, relay.Messages.AppendError)
+		return
+	}
+	writeError(w, e)
+}
+
+func writeError(w http.ResponseWriter, e *openai.Error) { writeErrorAs(w, e, relay.Chat.AppendError) }
+
+func writeErrorAs(w http.ResponseWriter, e *openai.Error, form func([]byte, *openai.Error) []byte) {
 	w.Header().Set("content-type", "application/json")
 	retry := e.RetryAfter
 	if retry == "" && e.Status == http.StatusServiceUnavailable {
@@ -22,5 +35,5 @@ func writeError(w http.ResponseWriter, e *openai.Error) {
 		w.Header().Set("retry-after", retry)
 	}
 	w.WriteHeader(e.Status)
-	w.Write(e.AppendJSON(nil))
+	w.Write(form(nil, e))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
+	"github.com/harmonyedge/harmonyedge/services/responses/relay"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
@@ -47,6 +48,8 @@ func (s *Service) Handler() http.Handler {
 		"POST " + contract.ResponsesPath:   s.createResponse,
 		"POST " + contract.CompactPath:     s.createCompaction,
 		"POST " + contract.InputTokensPath: s.countInput,
+		"POST " + contract.ChatPath:        s.relayed(relay.Chat),
+		"POST " + contract.MessagesPath:    s.relayed(relay.Messages),
 		"/":                                unknownURL,
 	} {
 		serve(pattern, handle)
@@ -94,7 +97,7 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request, handle handler) 
 			failure = handle(w, r, c)
 		}
 		if failure != nil {
-			writeError(w, failure)
+			writeErrorFor(w, r, failure)
 		}
 	})
 }
@@ -118,6 +121,16 @@ const bodyTimeout = time.Minute
 
 // body reads the body of a request, if there is memory for it and for what its values take.
 func (s *Service) body(w http.ResponseWriter, r *http.Request, c *input.Caller) ([]byte, *openai.Error) {
+	body, failure := s.readBody(w, r, c, quota.Copies)
+	if failure == nil && len(body) > 0 { // a request about a conversation may have none
+		failure = c.PayFor(body)
+	}
+	return body, failure
+}
+
+// readBody reads the body of a request, if there is memory for so many copies of it.
+func (s *Service) readBody(w http.ResponseWriter, r *http.Request, c *input.Caller, copies int64) ([]byte,
+	*openai.Error) {
 	size, limit := r.ContentLength, c.Settings.BodyLimit
 	if size > limit {
 		return nil, refusal.TooLarge(limit)
@@ -125,7 +138,7 @@ func (s *Service) body(w http.ResponseWriter, r *http.Request, c *input.Caller) 
 	if size < 0 {
 		size = limit
 	}
-	if c.Share.Take(size) != nil {
+	if c.Share.Hold(copies*size) != nil {
 		return nil, refusal.Overloaded("no memory for another request now")
 	}
 	// A body that comes slowly must not keep the memory that waits for it.
@@ -143,11 +156,7 @@ func (s *Service) body(w http.ResponseWriter, r *http.Request, c *input.Caller) 
 	if err != nil {
 		return nil, refusal.Bad(contract.CodeInvalidRequest, "", "The body could not be read.")
 	}
-	c.Share.Give(size - int64(len(body)))
-	if len(body) > 0 { // a request about a conversation may have none
-		failure := c.PayFor(body)
-		return body, failure
-	}
+	c.Share.Drop(copies * (size - int64(len(body))))
 	return body, nil
 }
 

@@ -29,6 +29,7 @@ type metrics struct {
 	storeSeconds *prometheus.HistogramVec
 	storeErrors  *prometheus.CounterVec
 	tools        toolMetrics
+	relays       relayMetrics
 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -78,7 +79,7 @@ func newMetrics(s *Service) *metrics {
 		storeErrors: prometheus.NewCounterVec(counter("store_errors_total", "Operations that failed in the database."),
 			[]string{"operation"}),
 	}
-	m.tools = newToolMetrics()
+	m.tools, m.relays = newToolMetrics(), newRelayMetrics()
 	for _, status := range statuses { // so that a counter is there before its first event
 		m.ended.WithLabelValues(status)
 	}
@@ -86,8 +87,9 @@ func newMetrics(s *Service) *metrics {
 }
 
 func (m *metrics) stored() []prometheus.Collector {
-	return append([]prometheus.Collector{m.requests, m.seconds, m.ended, m.turns, m.bytes, m.expired, m.storeSeconds,
+	all := append([]prometheus.Collector{m.requests, m.seconds, m.ended, m.turns, m.bytes, m.expired, m.storeSeconds,
 		m.storeErrors}, m.tools.collectors()...)
+	return append(all, m.relays.collectors()...)
 }
 
 // answered counts a request. route is the pattern of its path.

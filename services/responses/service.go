@@ -17,6 +17,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
+	"github.com/harmonyedge/harmonyedge/services/responses/relay"
 	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 	"github.com/harmonyedge/harmonyedge/services/responses/socket"
 	"github.com/harmonyedge/harmonyedge/services/responses/spans"
@@ -61,6 +62,8 @@ type Service struct {
 	applying sync.Mutex
 	// env is what turns have of the service.
 	env *turn.Env
+	// relays pass requests on.
+	relays *relay.Env
 	// memory is what the texts of requests take, inFlight the requests, and connected the connections.
 	memory, inFlight, connected *quota.Pool
 	accessLog                   accessLog
@@ -105,6 +108,7 @@ func New(o Options) *Service {
 	s.accessLog.to, s.metrics = o.AccessLog, newMetrics(s)
 	s.env = &turn.Env{Log: o.Log, Now: o.Now, Gateway: upstream.New(o.Key, o.Log), Tools: s.toolServers,
 		Spans: spans.Maker{Tracer: o.Tracer}, Metrics: s.metrics, Stored: s.stored, Encrypted: o.Store.Keys != nil}
+	s.relays = &relay.Env{Log: o.Log, Gateway: s.env.Gateway, Metrics: s.metrics.relays}
 	s.Apply(o.Settings)
 	return s
 }

@@ -45,6 +45,9 @@ type Settings struct {
 	// model's clients see its reasoning, whether an answer that is lost before its client has seen any of it is asked for
 	// once more, and whether conversations may hold the ids of their tokens.
 	Models []contract.Model
+	// KeepAlive is how long a stream of a model may be quiet before its client gets a sign of life, by the model's name. A
+	// model that is not there has no such time.
+	KeepAlive map[string]time.Duration
 	// Retention is how long responses are kept, and EventRetention how long the events of streams in the background are.
 	Retention, EventRetention time.Duration
 	// Reasoning says which reasoning is kept. Empty is [KeepAll].

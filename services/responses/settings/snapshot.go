@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/services/responses/egress"
@@ -28,6 +29,14 @@ func (s *Snapshot) Model(name string) (m contract.Model) {
 		m = s.Models[at]
 	}
 	return m
+}
+
+// KeepAliveOf returns how long a stream of the model that clients call by a name may be quiet, or 0.
+func (s *Snapshot) KeepAliveOf(name string) time.Duration {
+	if len(s.KeepAlive) == 0 {
+		return 0
+	}
+	return s.KeepAlive[s.Model(name).Name]
 }
 
 // Adopt makes what the service asks the gateway, also later, the client's whose request it is. It returns the client's

@@ -70,26 +70,14 @@ type Question struct {
 	URL     string
 	Headers http.Header
 	Body    []byte
+	// Reader has a body of Size bytes instead of Body. Nil: there is none.
+	Reader io.Reader
+	Size   int64
 }
 
 // Post sends a plain request to the gateway. The answer has the status 200, or is an error.
 func (c *Client) Post(ctx context.Context, q *Question) (*http.Response, *openai.Error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, q.URL, bytes.NewReader(q.Body))
-	if err != nil {
-		return nil, c.Unreachable(err)
-	}
-	for name, values := range q.Headers {
-		if PassedOn(name) {
-			r.Header[name] = values
-		}
-	}
-	if c.key != "" && r.Header.Get(contract.BehalfHeader) != "" {
-		r.Header.Set("authorization", "Bearer "+c.key)
-	}
-	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(r.Header))
-	r.Header.Set("content-type", "application/json")
-	r.Header.Set(contract.ServiceHeader, contract.ServiceDeclined)
-	response, err := c.http.Do(r)
+	response, err := c.Open(ctx, q)
 	if err != nil {
 		return nil, c.Unreachable(err)
 	}
@@ -102,6 +90,33 @@ func (c *Client) Post(ctx context.Context, q *Question) (*http.Response, *openai
 		failure = refusal.TooLong(len(q.Body))
 	}
 	return nil, failure
+}
+
+// Open sends a request to the gateway and returns its answer, whatever the status is.
+func (c *Client) Open(ctx context.Context, q *Question) (*http.Response, error) {
+	body := q.Reader
+	if body == nil {
+		body = bytes.NewReader(q.Body)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, q.URL, body)
+	if err != nil {
+		return nil, err
+	}
+	if q.Reader != nil {
+		r.ContentLength = q.Size
+	}
+	for name, values := range q.Headers {
+		if PassedOn(name) {
+			r.Header[name] = values
+		}
+	}
+	if c.key != "" && r.Header.Get(contract.BehalfHeader) != "" {
+		r.Header.Set("authorization", "Bearer "+c.key)
+	}
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(r.Header))
+	r.Header.Set("content-type", "application/json")
+	r.Header.Set(contract.ServiceHeader, contract.ServiceDeclined)
+	return c.http.Do(r)
 }
 
 // PostFor sends a plain request to the gateway and reads its answer.

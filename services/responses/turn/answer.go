@@ -81,9 +81,15 @@ type leftError struct{ err error }
 // Error implements error.
 func (e *leftError) Error() string { return "the client has left: " + e.err.Error() }
 
-// Deliver runs the turn and sends its events. The last ones are sent when the end has been saved.
+// Deliver runs the turn and sends its events, and signs of life where the model's configuration asks for them. The last
+// events are sent when the end has been saved.
 func (t *Turn) Deliver(ctx context.Context, send func(*upstream.Event) error,
 	save func(*Outcome) *openai.Error) *openai.Error {
+	if every := t.settings.KeepAliveOf(t.Request.Model); every > 0 {
+		t.pulse = newPulse(every, send, t.env.Metrics.KeptAlive)
+		defer t.pulse.stop()
+		send = t.pulse.emit
+	}
 	end, failure := t.Run(ctx, func(e *upstream.Event) error {
 		if err := send(e); err != nil {
 			return &leftError{err}

@@ -66,12 +66,14 @@ func (t *Turn) runApproved(ctx context.Context, emit func(*upstream.Event) error
 	if failure != nil {
 		return &refusedError{failure}
 	}
-	response.Status, response.Usage = store.InProgress, nil
-	t.last = t.object(response)
-	t.opened, t.deadline = true, time.Now().Add(t.settings.Tools.Time)
-	err := t.open(t.last, emit)
-	if err == nil {
-		err = t.showOwn(emit)
+	t.deadline = time.Now().Add(t.settings.Tools.Time)
+	var err error
+	if !t.opened {
+		response.Status, response.Usage = store.InProgress, nil
+		t.last, t.opened = t.object(response), true
+		if err = t.open(t.last, emit); err == nil {
+			err = t.showOwn(emit)
+		}
 	}
 	if err == nil {
 		err = t.perform(ctx, calls, emit)

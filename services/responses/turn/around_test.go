@@ -40,6 +40,7 @@ func (uncounted) Continued(*store.Past)                    {}
 func (uncounted) CalledTool(string, string, time.Duration) {}
 func (uncounted) ListedTools(string, string)               {}
 func (uncounted) Rounded(int)                              {}
+func (uncounted) KeptAlive()                               {}
 func (uncounted) Finished(string)                          {}
 
 func testKeys(t *testing.T) *seal.Keys {

@@ -40,6 +40,8 @@ type Metrics interface {
 	Rounded(rounds int)
 	// Finished counts a response that has ended.
 	Finished(status string)
+	// KeptAlive counts a sign of life that a quiet stream was given.
+	KeptAlive()
 }
 
 // NewReader returns a reader of items that follow others.

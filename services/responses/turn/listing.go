@@ -64,7 +64,16 @@ const maxTools = 2048
 func (t *Turn) listFrom(ctx context.Context, m *hosted.Server) ([]toolserver.Tool, *openai.Error) {
 	s := t.env
 	ctx, span := t.listSpan(ctx, m)
-	tools, err := s.Tools.Tools(ctx, m.To, t.tenant())
+	type list struct {
+		tools []toolserver.Tool
+		err   error
+	}
+	tenant := t.tenant()
+	answer := awaited(t, func() (l list) {
+		l.tools, l.err = s.Tools.Tools(ctx, m.To, tenant)
+		return l
+	})
+	tools, err := answer.tools, answer.err
 	outcome := outcomeCompleted
 	if err != nil {
 		outcome = outcomeFailed

@@ -41,8 +41,13 @@ type Turn struct {
 	last upstream.Object
 	// opening is the number of events before the first one that shows something of the model's answer, or 0.
 	opening int64
-	// opened reports whether the events with which a stream begins are not the gateway's.
-	opened bool
+	// opened reports whether the events with which a stream begins are not the gateway's. prepared reports whether what
+	// comes before the model's items is known.
+	opened, prepared bool
+	// pulse keeps the client's stream alive. It is nil if nothing does.
+	pulse *pulse
+	// marked is how far the stream was when the gateway was asked.
+	marked mark
 	// lost reports whether the last attempt ended by a fault of the model's server, and failure what the gateway's event
 	// error has said of it, or nil.
 	lost    bool
@@ -79,7 +84,13 @@ func (e *refusedError) Error() string { return e.failure.Message }
 func (t *Turn) Run(ctx context.Context, emit func(*upstream.Event) error) (*Outcome, *openai.Error) {
 	for _, prepare := range []func(context.Context) *openai.Error{t.list, t.compact} {
 		if failure := prepare(ctx); failure != nil {
-			return nil, failure
+			return t.broken(ctx, &refusedError{failure}, emit)
+		}
+	}
+	t.prepared = true
+	if t.opened { // while it was prepared
+		if err := t.showOwn(emit); err != nil {
+			return t.broken(ctx, err, emit)
 		}
 	}
 	if t.hosted != nil {
@@ -107,7 +118,7 @@ func (t *Turn) Run(ctx context.Context, emit func(*upstream.Event) error) (*Outc
 
 // askRetrying asks the model, and once more if its answer was lost before the client has seen any of it.
 func (t *Turn) askRetrying(ctx context.Context, emit func(*upstream.Event) error) (*ending, error) {
-	sequence, index, finished := t.sequence, t.index, len(t.output)
+	t.markNow()
 	t.opening, t.begun = 0, 0
 	end, err := t.ask(ctx, emit)
 	shown := t.Request.Stream && t.opening > 0 && t.sequence > t.opening
@@ -119,7 +130,7 @@ func (t *Turn) askRetrying(ctx context.Context, emit func(*upstream.Event) error
 	if t.opening > 0 {
 		t.begun = min(t.sequence, t.opening)
 	}
-	t.sequence, t.index, t.output, t.summary = sequence, index, t.output[:finished], nil
+	t.sequence, t.index, t.output, t.summary = t.marked.sequence, t.marked.index, t.output[:t.marked.finished], nil
 	end, err = t.ask(ctx, emit)
 	t.sequence = max(t.sequence, t.begun)
 	return end, err
@@ -179,12 +190,22 @@ func (t *Turn) askOnce(ctx context.Context, emit func(*upstream.Event) error) (*
 
 // post sends a plain request to the gateway.
 func (t *Turn) post(ctx context.Context, path string, body []byte) (*http.Response, *openai.Error) {
-	return t.env.Gateway.Post(ctx, t.question(path, body))
+	type reply struct {
+		answer  *http.Response
+		failure *openai.Error
+	}
+	q := t.question(path, body)
+	r := awaited(t, func() (r reply) {
+		r.answer, r.failure = t.env.Gateway.Post(ctx, q)
+		return r
+	})
+	return r.answer, r.failure
 }
 
 // postFor sends a plain request to the gateway and reads its answer.
 func (t *Turn) postFor(ctx context.Context, path string, body []byte, into any) *openai.Error {
-	return t.env.Gateway.PostFor(ctx, t.question(path, body), into)
+	q := t.question(path, body)
+	return awaited(t, func() *openai.Error { return t.env.Gateway.PostFor(ctx, q, into) })
 }
 
 func (t *Turn) question(path string, body []byte) *upstream.Question {

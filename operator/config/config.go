@@ -107,7 +107,10 @@ type Model struct {
 	ServerModel string `yaml:"server_model"`
 	// ContextSet reports whether the operator has set the context. Otherwise the smallest of the servers' counts
 	// (docs/pools.md#context).
-	ContextSet             bool `yaml:"-"`
+	ContextSet bool `yaml:"-"`
+	// KeepAlive is how long a stream of the model may be quiet, before its first token too, until the responses service
+	// gives its client a sign of life. 0: it gives none.
+	KeepAlive              Duration `yaml:"keep_alive"`
 	contract.ModelSettings `yaml:",inline"`
 }
 

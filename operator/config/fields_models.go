@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
@@ -19,6 +20,9 @@ func (m *Model) fields() []Field {
 			Meaning: "`true`: servers get clients' own"},
 		{Key: "server_model", At: &m.ServerModel, Flag: "--server-model", Shown: "`name`", Form: FormText,
 			Meaning: "the name that the servers know the model by"},
+		{Key: "keep_alive", At: &m.KeepAlive, Zero: Duration(0), Range: times(time.Second, time.Hour),
+			Advice: "is out of range; write from {min} to {max}, such as 15s", Or: "0s for no signs of life",
+			Meaning: "with `relay`: signs of life for [quiet streams](responses-service.md#quiet-streams)"},
 	}
 	return append(own, ofContract(m.ModelSettings.Fields(), modelMeanings)...)
 }

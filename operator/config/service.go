@@ -133,6 +133,10 @@ func (c *Config) checkService(r *Resolved, p *problems) {
 		if c.Models[i].Relay != contract.RelayOff && !enabled(s.Stores) {
 			p.add(modelPath(i)+"relay", "needs a responses service that stores")
 		}
+		if c.Models[i].KeepAlive != 0 && s.Store == "" {
+			p.add(modelPath(i)+"keep_alive", "is for this product's responses service, and responses_service has no store; "+
+				"leave it out, and let your own service keep streams alive")
+		}
 		if c.Models[i].Route() == ResponsesPool {
 			p.add(modelPath(i)+"name", "%s is the name of the responses service; give the model another name", ResponsesPool)
 		}

@@ -92,6 +92,7 @@ func TestServiceAbsent(t *testing.T) {
 		{"responses_service: {websocket: false}", "off", "responses_service: has no url and no store"},
 		{"responses_service: {persist: {}, tools: {}}", "off", ""},
 		{"", "finish", "models[0].relay: needs the responses service"},
+		{"", "finish, keep_alive: 15s", "models[0].relay: needs the responses service"},
 	} {
 		c, err := Parse("h.yaml", []byte(tt.service+"\nmodels: [{name: m, relay: "+tt.relay+
 			", servers: ['vllm=http://h:1']}]\n"))
@@ -105,6 +106,30 @@ func TestServiceAbsent(t *testing.T) {
 		c.ResponsesService.Store = "r.db"
 		if err := c.Validate(); err != nil {
 			t.Errorf("%s, with a store: %v", tt.service, err)
+		}
+	}
+}
+
+// TestKeepAlive checks that a model's time is refused where nothing would keep its streams alive.
+func TestKeepAlive(t *testing.T) {
+	const own, other = "responses_service: {store: r.db}", "responses_service: {url: 'http://s:1'}"
+	for _, tt := range []struct{ service, settings, want string }{
+		{own, "relay: finish, keep_alive: 15s", ""},
+		{own, "relay: retry, keep_alive: 1h", ""},
+		{own, "keep_alive: 15s", "keep_alive: needs relay"},
+		{own, "relay: 'off', keep_alive: 15s", "keep_alive: needs relay"},
+		{own, "relay: finish, keep_alive: 999ms", "keep_alive: 999ms is out of range; write from 1s to 1h"},
+		{own, "relay: finish, keep_alive: 61m", "keep_alive: 1h1m0s is out of range"},
+		{own, "relay: finish, keep_alive: 15", `keep_alive: "15" is not a duration`},
+		{other, "relay: finish, keep_alive: 15s", "keep_alive: is for this product's responses service"},
+		{other, "relay: finish", ""},
+	} {
+		c, err := Parse("h.yaml", []byte(tt.service+"\nmodels: [{name: m, "+tt.settings+", servers: ['vllm=http://h:1']}]\n"))
+		if err == nil {
+			err = c.Validate()
+		}
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s, %s:\ngot  %v\nwant %s", tt.service, tt.settings, err, tt.want)
 		}
 	}
 }

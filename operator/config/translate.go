@@ -13,4 +13,8 @@ func (c *Config) checkTranslate(i int, p *problems) {
 	if m.Observes() && m.Relay != contract.RelayOff {
 		fail("relay", "is for answers that are translated, and with translate: observe none is; leave one of them out")
 	}
+	if m.KeepAlive != 0 && m.Relay == contract.RelayOff {
+		fail("keep_alive", "needs relay: without it no stream passes the service that keeps it alive; write relay: finish "+
+			"or retry, or leave keep_alive out")
+	}
 }

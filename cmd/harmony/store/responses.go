@@ -180,7 +180,7 @@ func serviceSettings(c *config.Config, gateway string) (s responses.Settings, er
 		return s, err
 	}
 	return responses.Settings{
-		Gateway: gateway, Models: c.Filter().Models,
+		Gateway: gateway, Models: c.Filter().Models, KeepAlive: keepAlive(c),
 		Retention: time.Duration(r.Retention), EventRetention: time.Duration(r.EventRetention),
 		Reasoning: responses.Keep(r.Persist.Reasoning), DropCommentary: r.Persist.Commentary == config.PersistDrop,
 		TenantHeader: c.Seal.TenantHeader, Clients: c.Clients.On(), ClientHeader: c.Clients.Header,
@@ -188,6 +188,17 @@ func serviceSettings(c *config.Config, gateway string) (s responses.Settings, er
 		Background: r.Background, InFlight: r.MaxRequests, Memory: int64(r.MemoryLimit),
 		WebSocket: r.ServesWebSocket(), Origins: c.CORSOrigins, Tools: tools,
 	}, nil
+}
+
+// keepAlive returns how long streams of the models may be quiet.
+func keepAlive(c *config.Config) map[string]time.Duration {
+	quiet := map[string]time.Duration{}
+	for i := range c.Models {
+		if m := &c.Models[i]; m.KeepAlive > 0 {
+			quiet[m.Name] = time.Duration(m.KeepAlive)
+		}
+	}
+	return quiet
 }
 
 // keysOf reads the keys of a variable of the environment.

@@ -22,6 +22,10 @@ const (
 	// ReservationHeader carries the name of the request's reservation of tokens, and ReserveHeader how many it reserves.
 	ReservationHeader = InternalHeaderPrefix + "reservation"
 	ReserveHeader     = InternalHeaderPrefix + "reserve"
+	// CostHeader carries what a request costs a server, for a queue: how many tokens the prompt has, how many may be
+	// answered, how many bytes the client's body has, and the client's name, with spaces between them. The name is empty
+	// where clients are not told apart.
+	CostHeader = InternalHeaderPrefix + "cost"
 	// DestinationHeader carries the addresses of the servers that a picker has chosen, the first one first, as host:port
 	// with commas between them. Its name comes from the Inference Extension's endpoint picker protocol.
 	DestinationHeader = "x-gateway-destination-endpoint"
@@ -30,13 +34,22 @@ const (
 // InternalHeaders returns the names of all internal headers. Servers do not get them.
 func InternalHeaders() []string {
 	return []string{PoolHeader, AffinityHeader, BlocksHeader, ClientHeader, ModelHeader, ReservationHeader, ReserveHeader,
-		DestinationHeader}
+		CostHeader, DestinationHeader}
 }
 
 // IsInternalHeader reports whether a header, in lower case, is one that only the filter and the proxy may set.
 func IsInternalHeader(name string) bool {
 	return strings.HasPrefix(name, InternalHeaderPrefix) || name == DestinationHeader
 }
+
+// The details of the proxy's replies to requests that a queue has refused: QueueFull begins them if there was no room
+// for the request, or not in time, and QueueUnserved is for a pool that had no server for too long.
+const (
+	QueueFull     = "harmony_queue_full"
+	QueueShare    = QueueFull + "_client"
+	QueueLate     = QueueFull + "_deadline"
+	QueueUnserved = "harmony_queue_no_server"
+)
 
 // The headers that clients may send.
 const (

@@ -17,6 +17,9 @@ type Routing struct {
 	// Destination reports whether the [DestinationHeader] of a request is kept: whoever is in front of the proxy sets it,
 	// and removes it from clients' requests.
 	Destination bool
+	// QueueMS is how many milliseconds a request may wait before the proxy sends it to a server. Requests then have a
+	// [CostHeader]. 0: they do not wait.
+	QueueMS int
 	// UntilFirstToken reports whether the proxy holds an answer until its first token, and asks another server if the
 	// answer fails before it ([AttemptState]).
 	UntilFirstToken bool
@@ -30,6 +33,8 @@ const (
 	MaxBlocks        = 1 << 16
 	// MaxBlockHashes keeps [BlocksHeader] below 35 kB.
 	MaxBlockHashes = 2048
+	// MaxQueueMS is as long as Envoy waits for a picker: an hour.
+	MaxQueueMS = 3_600_000
 )
 
 // Fields returns the settings of the block.
@@ -43,6 +48,7 @@ func (r *Routing) Fields() []Field {
 		number("blocks", &r.Blocks, 0, 0, MaxBlocks),
 		number("block_hashes", &r.BlockHashes, 0, 0, MaxBlockHashes),
 		flag("destination", &r.Destination, false),
+		number("queue_ms", &r.QueueMS, 0, 0, MaxQueueMS),
 		flag("until_first_token", &r.UntilFirstToken, false),
 	}
 }

@@ -56,6 +56,9 @@ type Exchange struct {
 	// milliseconds since 1970. active reports whether the server has sent something since then: [Exchange.Overdue] notes
 	// when, so that a chunk needs no clock.
 	lastActivity int64
+	// queuedMS is how many milliseconds the proxy may have the request wait before a server gets it. It is 0 when the
+	// response has begun.
+	queuedMS int64
 	// cutting reports whether the client has the error with which its stream ended, and the stream is still to be reset.
 	cutting bool
 	active  bool
@@ -158,7 +161,7 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 
 // ResponseHeaders takes the response's headers.
 func (e *Exchange) ResponseHeaders(h ResponseHead) ResponseAction {
-	e.active, e.attempt.SilentMS = true, 0
+	e.active, e.attempt.SilentMS, e.queuedMS = true, 0, 0
 	e.unheld = e.unheld || h.Status == 200 && !h.Local && !e.held()
 	if e.noteReserved(&h) {
 		return e.limited(&h)
@@ -227,7 +230,7 @@ func (e *Exchange) Overdue(now int64) bool {
 	if e.attempt.SilentMS > 0 {
 		limit = contract.MaxLost*(limit+contract.AttemptSlackMS) + contract.AttemptSlackMS // the attempts end before it
 	}
-	return limit > 0 && now-e.lastActivity >= limit && e.response != nil && !e.PassesThrough() && !e.isAwaitingPrefill()
+	return limit > 0 && now-e.lastActivity >= limit+e.queuedMS && e.response != nil && !e.PassesThrough() && !e.isAwaitingPrefill()
 }
 
 // Stalled decides what to do about a server that is [Exchange.Overdue] at now. The zero action does nothing.

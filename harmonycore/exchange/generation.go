@@ -243,6 +243,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 		answer = min(answer, a.x.expectedAnswer())
 	}
 	a.x.reserve(model, tokens+broken*tokensPerBreak, answer*max(r.Choices, 1), h)
+	a.tellCost(tokens+broken*tokensPerBreak, answer*max(r.Choices, 1))
 	g.promptTokens, g.maxTokens, g.hiddenStops = tokens, maxTokens, hidden
 	g.prefilled = rendered.prefilled
 	ids := r.TokenIDs()

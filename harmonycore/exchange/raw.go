@@ -103,7 +103,7 @@ func (r *rawPrompt) request(body []byte, h Host) RequestAction {
 		return x.refuse(openai.DuplicateKey("model"))
 	}
 	a := modelRequest{x: x, model: model, body: request, size: len(body), context: x.contextOf(model)}
-	if x.gateway.options.Clients.By != "" {
+	if x.gateway.options.Clients.By != "" || model.Routing.QueueMS > 0 {
 		a.demand = openai.RawDemand(r.path, body)
 	}
 	if failure := a.fitsEstimate("prompt"); failure != nil {

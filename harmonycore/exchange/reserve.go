@@ -91,24 +91,42 @@ func (a *modelRequest) reserveCounted(h Host) { a.reserveEstimate(a.x.expectedAn
 // reserveEstimate is reserve for a prompt that the gateway does not render. unsaid is the most tokens that an answer
 // reserves whose length the request does not say.
 func (a *modelRequest) reserveEstimate(unsaid int, h Host) {
+	prompt, answer := a.estimates(unsaid)
+	a.x.reserve(a.model, prompt, answer, h)
+	prompt, answer = a.estimates(a.x.expectedAnswer())
+	a.tellCost(prompt, answer)
+}
+
+// estimates returns about how many tokens the request's prompts and answers have.
+func (a *modelRequest) estimates(unsaid int) (prompt, answer int) {
 	d := &a.demand
 	prompts, choices := int64(max(d.Prompts, 1)), int64(max(d.Choices, 1))
-	prompt := min(int64(a.estimate()), maxReserve)
+	read := min(int64(a.estimate()), maxReserve)
 	rest := int64(a.model.ContextLength)
 	if prompts == 1 {
-		rest = max(rest-prompt, 0) // of several prompts, nobody knows which is how long
+		rest = max(rest-read, 0) // of several prompts, nobody knows which is how long
 	}
-	answer := int64(d.Answer)
-	if answer == 0 {
-		answer = int64(unsaid)
+	written := int64(d.Answer)
+	if written == 0 {
+		written = int64(unsaid)
 	}
-	answer = min(answer, rest)
-	if all := prompts * choices; answer > 0 && all > maxReserve/answer {
-		answer = maxReserve
+	written = min(written, rest)
+	if all := prompts * choices; written > 0 && all > maxReserve/written {
+		written = maxReserve
 	} else {
-		answer *= all
+		written *= all
 	}
-	a.x.reserve(a.model, int(prompt), int(min(answer, maxReserve-prompt)), h)
+	return int(read), int(min(written, maxReserve-read))
+}
+
+// tellCost tells the queue of the model's pool what the request costs, if there is one.
+func (a *modelRequest) tellCost(prompt, answer int) {
+	e := a.x
+	if e.queuedMS = int64(a.model.Routing.QueueMS); e.queuedMS == 0 {
+		return
+	}
+	e.tell(contract.CostHeader, strconv.Itoa(max(prompt, 0))+" "+strconv.Itoa(max(min(answer, maxReserve), 0))+" "+
+		strconv.Itoa(a.size)+" "+e.caller.name)
 }
 
 // expectedAnswer returns how many tokens a request reserves for an answer whose length it does not say.

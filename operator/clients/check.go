@@ -54,6 +54,13 @@ func (c *Client) check(field string) *Error {
 			return e
 		}
 	}
+	if c.Weight < 0 || c.Weight > MaxWeight {
+		return &Error{Field: field + ".weight",
+			Reason: fmt.Sprintf("%d is out of range; use 1 to %d, or leave it out for 1", c.Weight, MaxWeight)}
+	}
+	if len(c.Class) > contract.MaxNameLength {
+		return &Error{Field: field + ".class", Reason: "is not the name of a class"}
+	}
 	seen := map[string]bool{}
 	for i := range c.Models {
 		m, place := &c.Models[i], fmt.Sprintf("%s.models[%d]", field, i)

@@ -31,6 +31,10 @@ type Client struct {
 	Limits *Limits `yaml:"limits"`
 	// Models are limits for single models. Each applies beside Limits, not in its place.
 	Models []ModelLimits `yaml:"models"`
+	// Class is the name of its class, which the configuration has (clients.classes). Empty: the default class.
+	Class string `yaml:"class"`
+	// Weight is its part of what its class gets where requests wait, in relation to other clients' weights. 0 is 1.
+	Weight int `yaml:"weight"`
 }
 
 // ModelLimits are the limits of a client's requests for one model.
@@ -53,6 +57,9 @@ type Limits struct {
 	// Context is the most tokens that one request may have, prompt and answer together.
 	Context int `yaml:"context"`
 }
+
+// MaxWeight is the largest [Client.Weight].
+const MaxWeight = 1000
 
 // MaxLimit is the greatest value of a limit, but for Context: that is [contract.MaxClientContext].
 const MaxLimit = 1_000_000_000_000

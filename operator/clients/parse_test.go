@@ -77,6 +77,9 @@ func TestRefusals(t *testing.T) {
 			"k: clients[0].models[0].tokens_per_day: 2000000000000 is out of range"},
 		{"clients: [{name: a, models: [{tokens_per_day: 2}]}]", "k: clients[0].models[0].name: is not a model's name"},
 		{"clients: [{name: a, models: [{name: m}, {name: m}]}]", "k: clients[0].models[1].name: m is listed twice"},
+		{"clients: [{name: a, weight: 1001}]", "k: clients[0].weight: 1001 is out of range"},
+		{"clients: [{name: a, weight: -1}]", "k: clients[0].weight: -1 is out of range"},
+		{"clients: [{name: a, class: " + strings.Repeat("c", 1000) + "}]", "k: clients[0].class: is not the name of a class"},
 		{"defaults: {context: -1}", "k: defaults.context: -1 is out of range"},
 		{strings.Repeat("#", maxFile+1), "k: is larger than 8 MiB"},
 	} {

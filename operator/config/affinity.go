@@ -51,6 +51,7 @@ func (c *Config) routing(m *Model) contract.Routing {
 	}
 	if p.Asked() {
 		r.BlockHashes = p.Picker.withDefaults().Blocks
+		r.QueueMS = int(p.Queue.longest(c.Clients.Classes).Milliseconds())
 	}
 	return r
 }

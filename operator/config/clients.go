@@ -19,6 +19,10 @@ type Clients struct {
 	Header string `yaml:"header"`
 	// Required reports whether requests of no known client are refused.
 	Required bool `yaml:"required"`
+	// Classes are the classes of clients, the one first that goes first where requests wait. DefaultClass is the class of
+	// clients that have none. Empty: the first.
+	Classes      []Class `yaml:"classes"`
+	DefaultClass string  `yaml:"default_class"`
 }
 
 // On reports whether clients are told apart.

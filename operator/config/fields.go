@@ -107,6 +107,18 @@ func (c *Clients) fields() []Field {
 				"place of keys"},
 		{Key: "required", At: &c.Required, Default: true,
 			Meaning: "false serves requests of no known client too, as `anonymous`"},
+		{Key: "classes", Entries: entriesOf(c.Classes, zero, (*Class).fields)},
+		{Key: "default_class", At: &c.DefaultClass, Shown: "the first", Form: FormName,
+			Meaning: "the class of clients that the keys file gives none"},
+	}
+}
+
+func (c *Class) fields() []Field {
+	return []Field{
+		{Key: "name", At: &c.Name, Required: true, Form: FormName, Check: nameReason,
+			Meaning: "what the keys file calls it; the classes before it [go first](overload.md)"},
+		{Key: "deadline", At: &c.Deadline, Zero: Duration(0), Shown: "the queue's", Range: times(time.Second, maxQueueTime),
+			Meaning: "how long its requests wait in a queue, {range}"},
 	}
 }
 

@@ -32,6 +32,7 @@ func (p *Pool) fields() []Field {
 		{Key: "capacity", At: &p.Capacity, Shown: "0, no limit", Range: numbers(0, 1<<20),
 			Advice:  "is out of range; write how many requests one server works on at once, or 0 for no limit",
 			Meaning: "how many requests a server works on at once (vLLM: `--max-num-seqs`)"},
+		{Key: "queue", Block: p.Queue.fields()},
 		{Key: "spares", At: &p.Spares, Form: FormName,
 			Meaning: "pools whose servers help out, in their order: [spares](pools.md#spares)"},
 		{Key: "health", Block: p.Health.fields()},

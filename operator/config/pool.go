@@ -45,6 +45,8 @@ type Pool struct {
 	// Capacity is how many requests one server works on at once (vLLM: --max-num-seqs). Each Envoy answers requests beyond
 	// the capacity of all servers together with 429 at once. 0 leaves queues to the servers.
 	Capacity int `yaml:"capacity"`
+	// Queue lets requests beyond the capacity wait.
+	Queue Queue `yaml:"queue"`
 	// Spares are the names of pools whose servers take requests when this pool's are not enough, in their order.
 	Spares []string `yaml:"spares"`
 	Health Health   `yaml:"health"`
@@ -164,6 +166,7 @@ func (p Pool) withDefaults(kind *contract.Kind) Pool {
 	if p.Policy == PolicyPicker {
 		p.Picker = p.Picker.withDefaults()
 	}
+	p.Queue = p.Queue.withDefaults()
 	p.Health.Off = p.Health.Path == NoHealthChecks
 	if p.Health.Path == "" {
 		p.Health.Path = cmp.Or(kind.Health, NoHealthChecks)
@@ -278,6 +281,7 @@ func (c *Config) checkPolicy(p *Pool, fail failure) {
 		func() (string, string) { return p.Picker.check(p.Policy, c.Mode) },
 		func() (string, string) { return p.Session.check(p.Policy) },
 		func() (string, string) { return p.Affinity.check(p) },
+		func() (string, string) { return p.Queue.check(p, c.Mode, c.Clients.Classes) },
 	} {
 		if field, reason := check(); reason != "" {
 			fail(field, "%s", reason)

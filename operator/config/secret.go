@@ -41,7 +41,7 @@ func (c *Config) Uses(secret string) bool {
 	}
 	return slices.ContainsFunc(c.Models, func(m Model) bool {
 		p := findPool(c.Pools, m.Pool)
-		return p != nil && p.Authorization == secret
+		return p != nil && (p.Authorization == secret || p.Queue.WakeAuthorization == secret)
 	})
 }
 

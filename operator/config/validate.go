@@ -32,6 +32,7 @@ func (c *Config) check() (*Resolved, *problems) {
 	c.checkService(r, p)
 	c.checkKeysOfClients(p)
 	c.checkLimits(r, p)
+	c.checkClasses(p)
 	c.checkTap(r, p)
 	c.checkTracing(r, p)
 	c.checkPassthrough(r, p)

@@ -122,9 +122,14 @@ func checkKeysCommand() *cobra.Command {
 	return c
 }
 
-// unknownModels returns an error for the first limits of a model that the configuration does not have.
+// unknownModels returns an error for the first limits of a model, or the first class, that the configuration does not
+// have.
 func unknownModels(f *clients.File, c *config.Config) error {
 	for i := range f.Clients {
+		if class := f.Clients[i].Class; class != "" &&
+			!slices.ContainsFunc(c.Clients.Classes, func(known config.Class) bool { return known.Name == class }) {
+			return fmt.Errorf("clients[%d].class: the configuration has no class %s; add it to clients.classes there", i, class)
+		}
 		for j, m := range f.Clients[i].Models {
 			if !slices.ContainsFunc(c.Models, func(known config.Model) bool { return known.Name == m.Name }) {
 				return fmt.Errorf("clients[%d].models[%d].name: the configuration has no model %s; write its name, not an alias",

@@ -88,7 +88,8 @@ func localReply() (local, full bool) {
 	if err != nil || string(details) == "via_upstream" {
 		return false, false
 	}
-	return true, string(details) == "overload" || strings.HasPrefix(string(details), overflow)
+	return true, string(details) == "overload" || strings.HasPrefix(string(details), overflow) ||
+		strings.HasPrefix(string(details), contract.QueueFull)
 }
 
 // overflow begins the details of Envoy's reply to a request that the pool has no room for.

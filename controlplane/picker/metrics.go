@@ -33,6 +33,23 @@ var (
 		"Servers that may be chosen.", []string{"pool"}, nil)
 )
 
+// The metrics of queues. Autoscalers go by the first three (docs/overload.md).
+var (
+	queuedDesc = prometheus.NewDesc("harmony_queue_requests", "Requests that wait for a server.",
+		[]string{"pool", "class"}, nil)
+	queuedTokensDesc = prometheus.NewDesc("harmony_queue_tokens", "Tokens that the waiting requests cost.",
+		[]string{"pool", "class"}, nil)
+	oldestDesc = prometheus.NewDesc("harmony_queue_oldest_seconds", "How long the oldest waiting request has waited.",
+		[]string{"pool", "class"}, nil)
+	queuedBytesDesc = prometheus.NewDesc("harmony_queue_bytes", "Bytes of the waiting requests' bodies.",
+		[]string{"pool", "class"}, nil)
+	endedDesc = prometheus.NewDesc("harmony_queue_requests_total",
+		"Requests whose stay in the queue has ended, by how: admitted, left, or why they were refused.",
+		[]string{"pool", "class", "result"}, nil)
+	waitedDesc = prometheus.NewDesc("harmony_queue_wait_seconds", "How long admitted requests have waited.",
+		[]string{"pool", "class"}, nil)
+)
+
 func newMetrics(p *Picker) *metrics {
 	return &metrics{picker: p,
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "harmony_picker_choice_seconds",
@@ -75,5 +92,30 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 		gauge(runningDesc, running)
 		gauge(indexDesc, blocks)
 		gauge(serversDesc, len(s.servers))
+		if s.queue != nil {
+			collectQueue(to, name, s.queue)
+		}
+	}
+}
+
+func collectQueue(to chan<- prometheus.Metric, pool string, q *queueStatus) {
+	for i := range q.Classes {
+		c := &q.Classes[i]
+		for desc, n := range map[*prometheus.Desc]float64{queuedDesc: float64(c.Requests), queuedTokensDesc: float64(c.Tokens),
+			queuedBytesDesc: float64(c.Bytes), oldestDesc: float64(c.OldestMS) / 1000} {
+			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, n, pool, c.Name)
+		}
+		for result, n := range c.Ended {
+			to <- prometheus.MustNewConstMetric(endedDesc, prometheus.CounterValue, float64(n), pool, c.Name, result)
+		}
+		buckets := map[float64]uint64{}
+		for j, bound := range waitBuckets {
+			n := uint64(0)
+			if c.waits.buckets != nil {
+				n = c.waits.buckets[j]
+			}
+			buckets[bound] = n
+		}
+		to <- prometheus.MustNewConstHistogram(waitedDesc, c.waits.count, c.waits.sum, buckets, pool, c.Name)
 	}
 }

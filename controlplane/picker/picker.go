@@ -60,6 +60,10 @@ type Server struct {
 	Doubtful bool
 	// Requests is how many requests the server itself says that it has, or a negative number if that is not known.
 	Requests float64
+	// Working and Waiting are how many requests it works on, and how many wait in it, as it said at the time of Sampled. A
+	// negative number is not known.
+	Working, Waiting float64
+	Sampled          time.Time
 }
 
 // Reason is why a server is the first choice.
@@ -93,6 +97,7 @@ type pool struct {
 	servers []*server // sorted by address
 	limit   int       // blocks of each server
 	counts  counts
+	queued  *queued // nil without a queue
 }
 
 // server is a server and what has been sent to it.
@@ -100,6 +105,11 @@ type server struct {
 	Server
 	running   int // requests that it has got from here
 	suspected time.Time
+	// foreign is about how many of the requests that it had at its last sample did not come from here, and peak the most
+	// that it has had from here since. hasRoom is what [pool.room] has noted.
+	foreign float64
+	peak    int
+	hasRoom bool
 	// pending is how many blocks it had to compute at the time of added.
 	pending float64
 	added   time.Time
@@ -141,13 +151,14 @@ func (p *Picker) Set(all map[string][]Server) {
 	}
 	p.mu.Unlock()
 	for name, servers := range all {
-		p.pool(name).set(servers, limit)
+		p.pool(name).set(servers, limit, p)
 	}
 }
 
-func (p *pool) set(servers []Server, limit int) {
+func (p *pool) set(servers []Server, limit int, of *Picker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer p.admitAll(of)
 	before := make(map[netip.AddrPort]*server, len(p.servers))
 	for _, s := range p.servers {
 		before[s.Address] = s
@@ -159,6 +170,7 @@ func (p *pool) set(servers []Server, limit int) {
 			s = &server{}
 		}
 		delete(before, servers[i].Address)
+		s.sampled(&servers[i])
 		s.Server = servers[i]
 		s.cache.shrink(limit)
 		p.servers = append(p.servers, s)
@@ -167,6 +179,16 @@ func (p *pool) set(servers []Server, limit int) {
 		s.cache = cache{} // its requests may still hold the server
 	}
 	slices.SortFunc(p.servers, func(a, b *server) int { return a.Address.Compare(b.Address) })
+}
+
+// sampled notes what the server has said since its last sample. What ran here at any time between the two may be among
+// the requests that it has counted.
+func (s *server) sampled(next *Server) {
+	if next.Sampled.Equal(s.Sampled) {
+		return
+	}
+	s.foreign = max(0, max(next.Working, 0)+max(next.Waiting, 0)-float64(s.peak))
+	s.peak = s.running
 }
 
 func (p *Picker) pool(name string) *pool {
@@ -192,34 +214,47 @@ func (p *Picker) only() *pool {
 type choice struct {
 	pool   *pool
 	chain  []uint64
-	first  *server // nil after end
-	others []netip.AddrPort
+	first  *server          // nil after end
+	named  []netip.AddrPort // the chosen servers, the first choice first
 	reason Reason
-	now    func() time.Time
+	of     *Picker
 }
 
 // choose chooses servers for a prompt with these blocks. If allowed is not nil, it chooses only among those. It returns
 // nil if there is no server. The caller must call end on the choice.
 func (p *Picker) choose(pool *pool, chain []uint64, allowed func(netip.AddrPort) bool) *choice {
-	chain = chain[:min(len(chain), maxChain)]
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
+	if allowed == nil {
+		return p.pick(pool, chain[:min(len(chain), maxChain)], nil)
+	}
+	return p.pick(pool, chain[:min(len(chain), maxChain)], func(s *server) bool { return allowed(s.Address) })
+}
+
+// pick is choose while the pool is locked.
+func (p *Picker) pick(pool *pool, chain []uint64, allowed func(*server) bool) *choice {
 	pool.counts.blocks += uint64(len(chain))
 	best, reason, found := p.rank(pool, chain, allowed)
 	if len(best) == 0 {
 		pool.counts.unserved++
 		return nil
 	}
-	c := &choice{pool: pool, chain: chain, first: best[0].server, reason: reason, now: p.now}
-	for _, b := range best[1:] {
-		c.others = append(c.others, b.Address)
+	c := &choice{pool: pool, chain: chain, first: best[0].server, reason: reason, of: p}
+	for _, b := range best {
+		c.named = append(c.named, b.Address)
 	}
 	pool.counts.requests[slices.Index(reasons, reason)]++
 	pool.counts.foundOfFirst += uint64(found)
-	c.first.running++
+	c.first.begin()
 	c.first.add(len(chain)-found, p.now())
 	c.first.cache.touch(chain, pool.limit)
 	return c
+}
+
+// begin counts a request that it gets.
+func (s *server) begin() {
+	s.running++
+	s.peak = max(s.peak, s.running)
 }
 
 // candidate is a server with what a request would cost there.
@@ -252,16 +287,16 @@ func compareBool(a, b bool) int {
 // A request costs the blocks that are to be computed for it: its own that the server does not have, the blocks of the
 // requests before it, a share for each request that the server works on, and a little for a cache in use. A server that
 // has more than its share of the requests is not chosen.
-func (p *Picker) rank(pool *pool, chain []uint64, allowed func(netip.AddrPort) bool,
+func (p *Picker) rank(pool *pool, chain []uint64, allowed func(*server) bool,
 ) (best []candidate, reason Reason, found int) {
 	now := p.now()
 	all := make([]candidate, 0, len(pool.servers))
 	sum, well := 0.0, 0
 	for _, s := range pool.servers {
-		if allowed != nil && !allowed(s.Address) {
+		if allowed != nil && !allowed(s) {
 			continue
 		}
-		c := candidate{server: s, last: s.Doubtful || now.Sub(s.suspected) < suspicion, found: s.cache.found(chain),
+		c := candidate{server: s, last: s.last(now), found: s.cache.found(chain),
 			tie: rand.Uint32()}
 		c.cost = ownBlocks*float64(len(chain)-c.found) + s.backlog(now) + requestBlocks*s.requests() +
 			float64(min(s.cache.len(), usedBlocks))/usedPerBlock
@@ -319,11 +354,6 @@ func (s *server) backlog(now time.Time) float64 {
 	return max(0, s.pending-blocksPerSecond*now.Sub(s.added).Seconds())
 }
 
-// addresses returns the chosen servers, the first choice first.
-func (c *choice) addresses() []netip.AddrPort {
-	return append([]netip.AddrPort{c.first.Address}, c.others...)
-}
-
 // answered is called when a server has begun to answer. An address that is not valid means the first choice. Another
 // server than the first choice has the prompt now, and the first choice has not taken it.
 func (c *choice) answered(by netip.AddrPort) {
@@ -336,7 +366,8 @@ func (c *choice) answered(by netip.AddrPort) {
 		return
 	}
 	c.pool.counts.moved++
-	c.first.suspected = c.now()
+	defer c.pool.admitAll(c.of)
+	c.first.suspected = c.of.now()
 	c.first.running--
 	c.first = nil
 	at, ok := slices.BinarySearchFunc(c.pool.servers, by, func(s *server, a netip.AddrPort) int { return s.Address.Compare(a) })
@@ -344,7 +375,7 @@ func (c *choice) answered(by netip.AddrPort) {
 		return // a spare, or a server that has been removed
 	}
 	c.first = c.pool.servers[at]
-	c.first.running++
+	c.first.begin()
 	c.first.cache.touch(c.chain, c.pool.limit)
 }
 
@@ -352,9 +383,15 @@ func (c *choice) answered(by netip.AddrPort) {
 func (c *choice) end() {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
+	c.endLocked()
+}
+
+// endLocked is end while the pool is locked.
+func (c *choice) endLocked() {
 	if c.first == nil {
 		return
 	}
 	c.first.running--
 	c.first = nil
+	c.pool.admitAll(c.of)
 }

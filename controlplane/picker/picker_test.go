@@ -65,7 +65,7 @@ func TestSamePrefixSameServer(t *testing.T) {
 			} else if c.first.Address != home[tenant] || c.reason != ReasonPrefix {
 				t.Fatalf("turn %d: %v for %s, want %v", turn, c.first.Address, c.reason, home[tenant])
 			}
-			if a := c.addresses(); len(a) != 3 || a[0] == a[1] || a[1] == a[2] || a[0] == a[2] {
+			if a := c.named; len(a) != 3 || a[0] == a[1] || a[1] == a[2] || a[0] == a[2] {
 				t.Fatalf("chosen are %v", a)
 			}
 			c.end()
@@ -109,7 +109,7 @@ func TestLoadAlone(t *testing.T) {
 	all[0].Requests, all[1].Requests, all[2].Requests = 9, 2, 5
 	p := pickingOf(Options{}, all...)
 	c := p.choose(t, nil)
-	if got := c.addresses(); c.reason != ReasonLoad || !slices.Equal(got, []netip.AddrPort{address(1), address(2), address(0)}) {
+	if got := c.named; c.reason != ReasonLoad || !slices.Equal(got, []netip.AddrPort{address(1), address(2), address(0)}) {
 		t.Errorf("chosen are %v for %s", got, c.reason)
 	}
 }
@@ -139,13 +139,13 @@ func TestBacklog(t *testing.T) {
 func TestOtherServerAnswers(t *testing.T) {
 	p := pickingOf(Options{}, servers(3)...)
 	c := p.choose(t, prompt(1, 50))
-	dead, second := c.addresses()[0], c.addresses()[1]
+	dead, second := c.named[0], c.named[1]
 	c.answered(second)
 	c.answered(second)
 	c.end()
 	for range 20 {
 		c := p.choose(t, prompt(1, 60))
-		if a := c.addresses(); a[0] != second || a[2] != dead {
+		if a := c.named; a[0] != second || a[2] != dead {
 			t.Fatalf("chosen are %v; %v has not answered, and %v has", a, dead, second)
 		}
 		c.end()
@@ -189,7 +189,7 @@ func TestServersComeAndGo(t *testing.T) {
 	}
 	p.Set(map[string][]Server{"p": {}})
 	if c := p.Picker.choose(p.pool("p"), nil, nil); c != nil {
-		t.Errorf("chosen is %v of no servers", c.addresses())
+		t.Errorf("chosen is %v of no servers", c.named)
 	}
 	doubtful := servers(2)
 	doubtful[0].Doubtful = true

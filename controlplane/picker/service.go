@@ -40,8 +40,9 @@ func (s *processor) Process(stream procv3.ExternalProcessor_ProcessServer) error
 			chosen.end()
 		}
 	}()
+	in := &receiver{stream: stream}
 	for {
-		request, err := stream.Recv()
+		request, err := in.recv()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
@@ -56,9 +57,11 @@ func (s *processor) Process(stream procv3.ExternalProcessor_ProcessServer) error
 			if chosen != nil {
 				return status.Error(codes.InvalidArgument, "a request has its headers once")
 			}
-			begin := time.Now()
-			chosen = s.choose(stream.Context(), request, answer)
-			s.metrics.took(time.Since(begin))
+			if chosen, err = s.headers(in, request, answer); errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return err
+			}
 		case *procv3.ProcessingRequest_RequestBody:
 			answer.Response = &procv3.ProcessingResponse_RequestBody{RequestBody: passed(r.RequestBody)}
 		case *procv3.ProcessingRequest_RequestTrailers:
@@ -88,37 +91,62 @@ func passed(b *procv3.HttpBody) *procv3.BodyResponse {
 			Body: b.GetBody(), EndOfStream: b.GetEndOfStream()}}}}}
 }
 
-// choose chooses the servers for a request and writes them into the answer. Without a server, the answer to one of our
+// headers chooses the servers for a request and writes them into the answer. Without a server, the answer to one of our
 // Envoys names none, and Envoy's own policy chooses, also among the pool's spares. Others get the 503 that the protocol
-// asks for.
-func (s *processor) choose(ctx context.Context, request *procv3.ProcessingRequest, answer *procv3.ProcessingResponse,
-) *choice {
+// asks for. If the pool has a queue, it may take until there is a server with room, or the request is refused.
+func (s *processor) headers(in *receiver, request *procv3.ProcessingRequest, answer *procv3.ProcessingResponse,
+) (*choice, error) {
+	begin := time.Now()
 	ours := true
 	pool := s.picker.only()
-	if name := metadata.ValueFromIncomingContext(ctx, protocol.PoolKey); len(name) == 1 {
+	if name := metadata.ValueFromIncomingContext(in.stream.Context(), protocol.PoolKey); len(name) == 1 {
 		pool = s.picker.pool(name[0])
 	} else {
 		ours = false
 	}
+	headers := request.GetRequestHeaders().GetHeaders()
 	var c *choice
-	if pool == nil {
+	switch cost, counted := parseCost(valueOf(headers, contract.CostHeader)); {
+	case pool == nil:
 		s.metrics.unknown()
 		s.log.Debug("a request of a pool that this picker does not know", "ours", ours)
-	} else {
-		c = s.picker.choose(pool, blocksOf(request.GetRequestHeaders().GetHeaders()), subset(request))
+	case ours && counted && pool.hasQueue():
+		timeout, ok := parseTimeout(valueOf(headers, timeoutHeader))
+		if !ok {
+			timeout = -1
+		}
+		t := s.picker.ask(pool, blocksOf(headers), cost, timeout)
+		s.metrics.took(time.Since(begin))
+		d, err := s.wait(in, pool, t)
+		if err != nil || d.ending.Refused() {
+			refuse(answer, &d)
+			return nil, err
+		}
+		named(answer, d.choice)
+		noteQueued(answer, &d)
+		return d.choice, nil
+	default:
+		c = s.picker.choose(pool, blocksOf(headers), subset(request))
 	}
 	if c == nil && !ours {
 		answer.Response = &procv3.ProcessingResponse_ImmediateResponse{ImmediateResponse: &procv3.ImmediateResponse{
 			Status: &typev3.HttpStatus{Code: typev3.StatusCode_ServiceUnavailable}, Details: "no_server"}}
-		return nil
+	} else {
+		named(answer, c)
 	}
+	s.metrics.took(time.Since(begin))
+	return c, nil
+}
+
+// named makes the answer name the chosen servers. c may be nil.
+func named(answer *procv3.ProcessingResponse, c *choice) {
 	headers := &procv3.HeadersResponse{}
 	answer.Response = &procv3.ProcessingResponse_RequestHeaders{RequestHeaders: headers}
 	if c == nil {
-		return nil
+		return
 	}
 	var b []byte
-	for i, a := range c.addresses() {
+	for i, a := range c.named {
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -134,7 +162,6 @@ func (s *processor) choose(ctx context.Context, request *procv3.ProcessingReques
 		protocol.Namespace:    oneField(contract.DestinationHeader, string(b)),
 		protocol.OwnNamespace: oneField(protocol.ReasonKey, string(c.reason)),
 	}}
-	return c
 }
 
 func oneField(name, value string) *structpb.Value {
@@ -144,16 +171,20 @@ func oneField(name, value string) *structpb.Value {
 
 // blocksOf returns the hashes of the prompt's blocks, or nil if there are none or one of them is none.
 func blocksOf(headers *corev3.HeaderMap) []uint64 {
+	return ParseBlocks(valueOf(headers, contract.BlocksHeader))
+}
+
+// valueOf returns the first value of a header, or "".
+func valueOf(headers *corev3.HeaderMap, name string) string {
 	for _, h := range headers.GetHeaders() {
-		if h.GetKey() == contract.BlocksHeader {
-			text := h.GetValue()
+		if h.GetKey() == name {
 			if len(h.GetRawValue()) > 0 {
-				text = string(h.GetRawValue())
+				return string(h.GetRawValue())
 			}
-			return ParseBlocks(text)
+			return h.GetValue()
 		}
 	}
-	return nil
+	return ""
 }
 
 // ParseBlocks returns the hashes in the value of a [contract.BlocksHeader], at most 4,096. It returns nil if one of

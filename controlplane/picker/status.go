@@ -3,14 +3,56 @@ package picker
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/picker/queue"
 )
 
 // poolStatus is what is known of a pool at one moment.
 type poolStatus struct {
 	counts  counts
 	servers []serverStatus
+	queue   *queueStatus // nil without a queue
+}
+
+// queueStatus is what is known of a pool's queue.
+type queueStatus struct {
+	Classes []classStatus `json:"classes"`
+	// TokensPerSecond is how many tokens were admitted in a second of late, by what requests cost.
+	TokensPerSecond float64 `json:"tokens_per_second"`
+	// Held reports whether the pool has no server that is ready.
+	Held bool `json:"held,omitempty"`
+}
+
+// classStatus is what is known of a class in a queue.
+type classStatus struct {
+	Name     string `json:"name"`
+	Requests int    `json:"requests"`
+	Tokens   int64  `json:"tokens"`
+	Bytes    int64  `json:"bytes"`
+	Clients  int    `json:"clients"`
+	// OldestMS is how long the oldest request has waited, in milliseconds.
+	OldestMS int64 `json:"oldest_ms"`
+	// Ended are how many requests have ended how.
+	Ended map[string]uint64 `json:"ended"`
+
+	waits waits
+}
+
+func (k *queued) status() *queueStatus {
+	s := &queueStatus{TokensPerSecond: math.Round(k.q.Rate()), Held: !k.emptySince.IsZero()}
+	for i, one := range k.q.Stats() {
+		c := classStatus{Name: k.className(i), Requests: one.Waiting.Requests, Tokens: one.Waiting.Tokens,
+			Bytes: one.Waiting.Bytes, Clients: one.Clients, OldestMS: one.Oldest.Milliseconds(), Ended: map[string]uint64{},
+			waits: waits{buckets: slices.Clone(k.waits[i].buckets), sum: k.waits[i].sum, count: k.waits[i].count}}
+		for _, e := range queue.Endings {
+			c.Ended[e.String()] = one.Counts[e]
+		}
+		s.Classes = append(s.Classes, c)
+	}
+	return s
 }
 
 type serverStatus struct {
@@ -41,12 +83,15 @@ func (p *pool) status(of *Picker) poolStatus {
 	s := poolStatus{counts: p.counts, servers: make([]serverStatus, 0, len(p.servers))}
 	for _, one := range p.servers {
 		out := serverStatus{Address: one.Address.String(), Running: one.running, Blocks: one.cache.len(),
-			Last: one.Doubtful || of.now().Sub(one.suspected) < suspicion}
+			Last: one.last(of.now())}
 		if one.Requests >= 0 {
 			requests := one.Requests
 			out.Requests = &requests
 		}
 		s.servers = append(s.servers, out)
+	}
+	if p.queued != nil {
+		s.queue = p.queued.status()
 	}
 	return s
 }
@@ -56,13 +101,14 @@ func (p *Picker) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	type pool struct {
 		Name    string         `json:"name"`
 		Servers []serverStatus `json:"servers"`
+		Queue   *queueStatus   `json:"queue,omitempty"`
 	}
 	all := p.status()
 	out := struct {
 		Pools []pool `json:"pools"`
 	}{Pools: []pool{}}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		out.Pools = append(out.Pools, pool{Name: name, Servers: all[name].servers})
+		out.Pools = append(out.Pools, pool{Name: name, Servers: all[name].servers, Queue: all[name].queue})
 	}
 	w.Header().Set("content-type", "application/json")
 	e := json.NewEncoder(w)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
 	"github.com/harmonyedge/harmonyedge/controlplane/picker"
+	"github.com/harmonyedge/harmonyedge/controlplane/picker/wake"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/operator/follow"
@@ -31,6 +32,10 @@ type FeedOptions struct {
 type Feed struct {
 	o     FeedOptions
 	pools *pools.Watcher
+	wake  *wake.Caller
+	// ctx is the program's. Calls for servers end with it.
+	ctx  context.Context
+	stop context.CancelFunc
 
 	mu      sync.Mutex
 	current *configuration // nil before the first
@@ -42,18 +47,24 @@ func NewFeed(o FeedOptions) *Feed {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Pools.Log = o.Log
-	return &Feed{o: o, pools: pools.New(o.Pools)}
+	f := &Feed{o: o, pools: pools.New(o.Pools), wake: wake.New(o.Log)}
+	f.ctx, f.stop = context.WithCancel(context.Background())
+	return f
 }
 
 // PickersSecret is the [follow.Needs] of a program with a [Feed]: the secrets of servers. Secrets of listeners may not
 // be on its machine.
 func PickersSecret(r *config.Resolved, name string) bool {
-	return slices.ContainsFunc(r.Pools, func(p config.ResolvedPool) bool { return p.Asked() && p.Authorization == name })
+	return slices.ContainsFunc(r.Pools, func(p config.ResolvedPool) bool {
+		return p.Asked() && (p.Authorization == name || p.Queue.WakeAuthorization == name)
+	})
 }
 
 // Run gives the picker the servers until ctx ends.
 func (f *Feed) Run(ctx context.Context) error {
 	defer f.pools.Close()
+	defer f.wake.Wait()
+	defer f.stop()
 	ticks := time.NewTicker(feedInterval)
 	defer ticks.Stop()
 	for {
@@ -93,6 +104,7 @@ func (f *Feed) Apply(ctx context.Context, v *follow.Version) error {
 	f.mu.Lock()
 	f.current = &configuration{Resolved: v.Resolved, secrets: v.Secrets}
 	f.mu.Unlock()
+	f.o.Picker.SetQueues(f.queues(v))
 	f.set()
 	return nil
 }
@@ -145,6 +157,8 @@ func pickedServers(p *config.ResolvedPool, fit []pools.Server, now time.Time) []
 		one := picker.Server{Address: s.Address, Doubtful: !condition.usable(), Requests: -1}
 		if s.Load.Known(now) {
 			one.Requests = max(s.Load.Running, 0) + max(s.Load.Waiting, 0)
+			one.Working, one.Waiting = float64(s.Load.Last.Running), float64(s.Load.Last.Waiting)
+			one.Sampled = s.Load.Sampled
 		}
 		servers = append(servers, one)
 	}

@@ -24,6 +24,9 @@ var accessLogFields = []struct{ name, format string }{
 	{"upstream", "%UPSTREAM_HOST%"},
 	// Why the pool's picker has chosen the first of its servers. It is empty if Envoy has chosen alone.
 	{"picked_for", "%DYNAMIC_METADATA(" + protocol.OwnNamespace + ":" + protocol.ReasonKey + ")%"},
+	// How long the request has waited in the pool's queue, and in which class. They are empty without a queue.
+	{"queued_ms", "%DYNAMIC_METADATA(" + protocol.OwnNamespace + ":" + protocol.QueuedKey + ")%"},
+	{"class", "%DYNAMIC_METADATA(" + protocol.OwnNamespace + ":" + protocol.ClassKey + ")%"},
 }
 
 // harmonyState returns the format of a value that the filter has set as a property of the stream.

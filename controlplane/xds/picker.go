@@ -48,26 +48,27 @@ func (b *builder) pickerFilter() *hcmv3.HttpFilter {
 	for _, name := range secretHeaders {
 		headers.Patterns = append(headers.Patterns, exactly(name))
 	}
-	return &hcmv3.HttpFilter{Name: PickerFilterName, Disabled: true, ConfigType: &hcmv3.HttpFilter_TypedConfig{
-		TypedConfig: b.any(&procv3.ExternalProcessor{
-			GrpcService: grpcService(UnroutedCluster, nil), // each route names its own
-			// A picker that fails never fails a request, and cuts no answer: the cluster's policy chooses.
-			FailureModeAllow: true,
-			StatusOnError:    &typev3.HttpStatus{Code: typev3.StatusCode_ServiceUnavailable},
-			ProcessingMode:   silent(),
-			MessageTimeout:   durationpb.New(b.pickerTimeout()),
-			// A picker names servers. It changes nothing else.
-			MutationRules: &rulesv3.HeaderMutationRules{DisallowAll: wrapperspb.Bool(true),
-				AllowExpression: &matcherv3.RegexMatcher{Regex: contract.DestinationHeader}},
-			ForwardRules:     &procv3.HeaderForwardingRules{DisallowedHeaders: headers},
-			RouteCacheAction: procv3.ExternalProcessor_RETAIN,
-			MetadataOptions: &procv3.MetadataOptions{
-				ForwardingNamespaces: &procv3.MetadataOptions_MetadataNamespaces{Untyped: []string{protocol.Namespace}},
-				ReceivingNamespaces: &procv3.MetadataOptions_MetadataNamespaces{
-					Untyped: []string{protocol.Namespace, protocol.OwnNamespace}},
-			},
-		}),
-	}}
+	settings := &procv3.ExternalProcessor{
+		GrpcService: grpcService(UnroutedCluster, nil), // each route names its own
+		// A picker that fails never fails a request, and cuts no answer: the cluster's policy chooses.
+		FailureModeAllow: true,
+		StatusOnError:    &typev3.HttpStatus{Code: typev3.StatusCode_ServiceUnavailable},
+		ProcessingMode:   silent(),
+		MessageTimeout:   durationpb.New(b.pickerTimeout()),
+		// A picker names servers. It changes nothing else.
+		MutationRules: &rulesv3.HeaderMutationRules{DisallowAll: wrapperspb.Bool(true),
+			AllowExpression: &matcherv3.RegexMatcher{Regex: contract.DestinationHeader}},
+		ForwardRules:     &procv3.HeaderForwardingRules{DisallowedHeaders: headers},
+		RouteCacheAction: procv3.ExternalProcessor_RETAIN,
+		MetadataOptions: &procv3.MetadataOptions{
+			ForwardingNamespaces: &procv3.MetadataOptions_MetadataNamespaces{Untyped: []string{protocol.Namespace}},
+			ReceivingNamespaces: &procv3.MetadataOptions_MetadataNamespaces{
+				Untyped: []string{protocol.Namespace, protocol.OwnNamespace}},
+		},
+	}
+	b.allowQueues(settings)
+	return &hcmv3.HttpFilter{Name: PickerFilterName, Disabled: true,
+		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(settings)}}
 }
 
 // pickerTimeout returns how long a request waits for a picker. All pools have the same.

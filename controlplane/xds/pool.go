@@ -214,10 +214,13 @@ func (b *builder) runtime() *structpb.Struct {
 		servers := 0
 		for _, g := range b.groups(p) {
 			for j := range g.servers {
-				if !g.servers[j].NotReady {
+				if !g.servers[j].NotReady || p.Queue.On() {
 					servers++
 				}
 			}
+		}
+		if p.Queue.On() {
+			servers = queueBreaker * max(servers, 1)
 		}
 		limit := min(float64(p.Capacity)*float64(max(servers, 1)), breakerLimit)
 		keys["circuit_breakers."+poolPrefix+p.Name+".default.max_requests"] = structpb.NewNumberValue(limit)

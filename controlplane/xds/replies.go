@@ -45,7 +45,7 @@ const resetBefore = "upstream_reset_before_response_started{"
 
 // localReplies returns the rules in order; the first one that matches applies. The codes are in docs/errors.md.
 func localReplies(c *config.Config) []LocalReply {
-	return slices.Concat(unreachedReplies(c), gatewayReplies(c), limitReplies(), otherReplies())
+	return slices.Concat(unreachedReplies(c), gatewayReplies(c), queueReplies(), limitReplies(), otherReplies())
 }
 
 // unreachedReplies returns the rules for requests that reach no server. It also has the one for a responses service that

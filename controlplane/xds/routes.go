@@ -141,6 +141,9 @@ func (b *builder) poolRoute(name string, m *config.Model, path, chosen string) *
 	if chosen != m.Route() || b.pool(m).ServerKind().Conversations {
 		r.GetRoute().IdleTimeout = durationpb.New(max(b.idleTimeout(), idleLimit)) // an answer in one piece comes at its end
 	}
+	if queued := b.queuedFor(b.pool(m)); queued > 0 {
+		r.GetRoute().IdleTimeout = durationpb.New(r.GetRoute().GetIdleTimeout().AsDuration() + queued)
+	}
 	r.GetRoute().RetryPolicy = b.poolRetryPolicy(b.pool(m), b.askedElsewhere(m, path, chosen),
 		chosen == m.Route() && path == serverPaths(b.pool(m))[0] && b.holdsAnswers(b.pool(m)))
 	b.keepSession(r, b.pool(m))

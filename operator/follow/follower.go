@@ -35,8 +35,9 @@ type Needs struct {
 	Secret func(r *config.Resolved, name string) bool
 	// RefuseSecrets is why a configuration that has a secret of Secret is refused, or "": it is not refused.
 	RefuseSecrets string
-	// Clients reports whether the program needs the keys file.
-	Clients bool
+	// Clients reports whether the program needs the keys file. ClientsFor reports it for a configuration, if it is not nil.
+	Clients    bool
+	ClientsFor func(c *config.Config) bool
 	// Files returns further files that parts read when they take a version. Nil: there are none.
 	Files func(c *config.Config) []string
 }
@@ -131,10 +132,15 @@ func (f *Follower) read() (*Version, error) {
 			return nil, err
 		}
 	}
-	if f.o.Needs.Clients {
+	if f.needsClients(c) {
 		v.Clients, err = ReadClients(c)
 	}
 	return v, err
+}
+
+func (f *Follower) needsClients(c *config.Config) bool {
+	n := &f.o.Needs
+	return n.Clients || n.ClientsFor != nil && n.ClientsFor(c)
 }
 
 func (f *Follower) needs(v *Version, s *config.Secret) bool {
@@ -197,7 +203,7 @@ func (f *Follower) filesOf(v *Version) []string {
 		return nil
 	}
 	var files []string
-	if f.o.Needs.Clients {
+	if f.needsClients(v.Config) {
 		files = append(files, v.Config.Clients.KeysFile)
 	}
 	for i := range v.Config.Secrets {

@@ -23,4 +23,7 @@ const (
 	// OwnNamespace is the namespace of Envoy's metadata in which ReasonKey says why the first server was chosen.
 	OwnNamespace = "harmony.picker"
 	ReasonKey    = "reason"
+	// QueuedKey says how many milliseconds a request has waited in the pool's queue, and ClassKey in which class.
+	QueuedKey = "queued_ms"
+	ClassKey  = "class"
 )

@@ -40,7 +40,8 @@ type Request struct {
 	Cost, Bytes int64
 	// Deadline is when it stops to wait. The zero time is never.
 	Deadline time.Time
-	// Dropped is called when the queue itself gives the request up. It must not call the queue.
+	// Dropped is called when the queue itself gives the request up. It must not change
+	// the queue.
 	Dropped func(Ending)
 }
 

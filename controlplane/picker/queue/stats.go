@@ -30,3 +30,9 @@ func (q *Queue) Stats() []ClassStats {
 
 // Rate returns how many tokens were admitted in a second of late.
 func (q *Queue) Rate() float64 { return q.rate.at(q.o.Now()) }
+
+// Waiting returns how much waits.
+func (q *Queue) Waiting() Amount { return q.waiting }
+
+// Now returns the time by the queue's clock.
+func (q *Queue) Now() time.Time { return q.o.Now() }

@@ -353,12 +353,12 @@ func (p *pool) room(of *Picker) bool {
 	for _, s := range p.servers {
 		well = well || !s.last(now)
 	}
-	any := false
+	some := false
 	for _, s := range p.servers {
 		s.hasRoom = (!well || !s.last(now)) && float64(s.running)+s.foreign < p.limitOf(s)
-		any = any || s.hasRoom
+		some = some || s.hasRoom
 	}
-	return any
+	return some
 }
 
 // last reports whether the server is chosen only if there is no other.

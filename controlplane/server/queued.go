@@ -41,7 +41,7 @@ func (f *Feed) queues(v *follow.Version) map[string]picker.QueueOptions {
 func (f *Feed) queueOf(v *follow.Version, p *config.ResolvedPool) picker.QueueOptions {
 	q, of := &p.Queue, &v.Config.Clients
 	o := picker.QueueOptions{
-		Capacity: p.Capacity, BlockSize: cmp.Or(p.Affinity.BlockSize, contract.DefaultBlockSize), Hold: time.Duration(q.Hold),
+		Capacity: p.PerServer(), BlockSize: cmp.Or(p.Affinity.BlockSize, contract.DefaultBlockSize), Hold: time.Duration(q.Hold),
 		All: queue.Limits{Requests: q.MaxRequests, Tokens: int64(q.MaxTokens), Bytes: int64(q.MaxBytes)},
 		Client: queue.Limits{Requests: q.PerClient.MaxRequests, Tokens: int64(q.PerClient.MaxTokens),
 			Bytes: int64(q.PerClient.MaxBytes)},

@@ -24,6 +24,8 @@ func (b *builder) allowQueues(to *procv3.ExternalProcessor) {
 	}
 	if longest > 0 {
 		to.MaxMessageTimeout = durationpb.New(longest)
+		// The rules hold for the headers of refusals too.
+		to.MutationRules.AllowExpression.Regex = contract.DestinationHeader + "|retry-after"
 	}
 }
 

@@ -141,6 +141,9 @@ func (p *Pool) Hashes() bool {
 // NoHealthChecks is the [Health.Path] that turns health checks off.
 const NoHealthChecks = "none"
 
+// PerServer returns how many requests one server works on at once, or 0 for no limit.
+func (p *Pool) PerServer() int { return p.Capacity }
+
 // Checked reports whether Envoy checks the health of the servers.
 func (h *Health) Checked() bool { return h.Path != NoHealthChecks }
 

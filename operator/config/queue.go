@@ -119,7 +119,7 @@ func (q *Queue) check(p *Pool, mode string, classes []Class) (field, reason stri
 		return ".picker.send", "cannot be bodies with a queue: a request waits before its body is sent; write headers"
 	case mode == contract.ModeReduced:
 		return ".queue", "cannot be kept in mode reduced, which sends requests on before their tokens are counted"
-	case p.Capacity == 0:
+	case p.PerServer() == 0:
 		return ".capacity", "is missing: it says when a server has room; write how many requests one works on at once"
 	case len(p.Spares) > 0:
 		return ".spares", "take no requests that wait for this pool's own servers; leave them out, or queue"

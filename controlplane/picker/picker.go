@@ -243,12 +243,27 @@ func (p *Picker) pick(pool *pool, chain []uint64, allowed func(*server) bool) *c
 	for _, b := range best {
 		c.named = append(c.named, b.Address)
 	}
+	if pool.queued != nil && len(best) <= alternatives {
+		c.named = p.others(pool, chain, c.named)
+	}
 	pool.counts.requests[slices.Index(reasons, reason)]++
 	pool.counts.foundOfFirst += uint64(found)
 	c.first.begin()
 	c.first.add(len(chain)-found, p.now())
 	c.first.cache.touch(chain, pool.limit)
 	return c
+}
+
+// others adds further servers for a request of a pool with a queue: if the first one cannot be reached, one without room
+// is better than none.
+func (p *Picker) others(pool *pool, chain []uint64, named []netip.AddrPort) []netip.AddrPort {
+	best, _, _ := p.rank(pool, chain, nil)
+	for _, b := range best {
+		if len(named) <= alternatives && !slices.Contains(named, b.Address) {
+			named = append(named, b.Address)
+		}
+	}
+	return named
 }
 
 // begin counts a request that it gets.

@@ -169,11 +169,33 @@ func (p *pool) setQueue(o QueueOptions, on bool, of *Picker) {
 		p.queued.q.Limit(o.All, o.Client)
 		p.admitAll(of)
 		return
-	case p.queued != nil:
-		p.release(of)
 	}
+	before := p.queued
 	p.queued = &queued{o: o, pending: map[*queue.Item]*ticket{}, waits: make([]waits, len(o.Classes)),
 		q: queue.New(queue.Options{All: o.All, Client: o.Client, Classes: len(o.Classes), Now: of.now})}
+	if before != nil {
+		p.queued.take(before)
+		p.admitAll(of)
+	}
+}
+
+// take takes over the requests that wait in a queue with other classes, in their order.
+func (k *queued) take(before *queued) {
+	k.emptySince, k.woken = before.emptySince, before.woken
+	for i := before.q.Pop(); i != nil; i = before.q.Pop() {
+		t, r := before.pending[i], i.Request
+		r.Class, r.Weight = k.o.ClassOf(r.Client)
+		r.Class = min(max(r.Class, 0), len(k.o.Classes)-1)
+		class := r.Class
+		r.Dropped = func(e queue.Ending) { k.drop(t, e, class) }
+		next, refused := k.q.Push(r)
+		if next == nil {
+			t.done <- decision{ending: refused, class: k.className(class), after: k.after(&r), waited: before.since(i)}
+			continue
+		}
+		next.Arrived = i.Arrived
+		t.item, k.pending[next] = next, t
+	}
 }
 
 // release admits all requests that wait, because their queue ends.
@@ -296,8 +318,11 @@ func (p *Picker) expire(pool *pool, t *ticket) time.Duration {
 			ending, until = queue.Unserved, held
 		}
 	}
+	if now.Before(until) && k.o.Hold > 0 {
+		return min(until.Sub(now), max(k.o.Hold, time.Second)) // the pool may lose its servers meanwhile
+	}
 	if now.Before(until) {
-		return min(until.Sub(now), max(k.o.Hold, time.Second))
+		return until.Sub(now)
 	}
 	if k.q.Leave(t.item, ending) {
 		k.drop(t, ending, t.item.Class)

@@ -107,6 +107,47 @@ func TestMoreServers(t *testing.T) {
 	}
 }
 
+// TestOtherClasses: requests that wait stay in the queue when its classes change, in the class that their client has now.
+func TestOtherClasses(t *testing.T) {
+	o := oneClass(1)
+	p := queuing(o, servers(1)...)
+	first := decided(p.ask("a", 1))
+	batch, agent := p.ask("batch", 1), p.ask("agent", 1)
+	p.at = p.at.Add(time.Second)
+	o.Classes, o.Deadlines = []string{"agents", "rest"}, []time.Duration{time.Minute, time.Minute}
+	o.ClassOf = func(client string) (int, int) {
+		if client == "agent" {
+			return 0, 1
+		}
+		return 1, 1
+	}
+	o.All = queue.Limits{Requests: 2}
+	p.SetQueues(map[string]QueueOptions{"p": o})
+	if decided(batch) != nil || decided(agent) != nil {
+		t.Fatal("requests are let go")
+	}
+	first.choice.end()
+	if d := decided(agent); d == nil || d.class != "agents" || d.waited != time.Second {
+		t.Errorf("got %+v", d)
+	}
+	o.Classes, o.Deadlines = o.Classes[:1], o.Deadlines[:1]
+	p.SetQueues(map[string]QueueOptions{"p": o})
+	if p.leave(p.pool("p"), batch); p.status()["p"].queue.Classes[0].Ended["left"] != 1 {
+		t.Error("a request cannot leave the new queue")
+	}
+}
+
+// TestAlternatives: a server without room is named after one with room, for a request that cannot reach the first.
+func TestAlternatives(t *testing.T) {
+	p := queuing(oneClass(1), servers(3)...)
+	p.ask("a", 1)
+	p.ask("a", 1)
+	d := decided(p.ask("a", 1))
+	if d == nil || len(d.choice.named) != 3 || d.choice.named[0] != d.choice.first.Address {
+		t.Errorf("got %+v", d)
+	}
+}
+
 // TestDoubtfulServers: a server that is the last choice gets nothing while another is there, and all if none is.
 func TestDoubtfulServers(t *testing.T) {
 	all := servers(2)

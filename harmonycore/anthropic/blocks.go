@@ -15,6 +15,9 @@ const (
 	BlockThinking
 	BlockToolUse
 	BlockToolResult
+	// BlockServerUse is a call that a server has run, and BlockServerResult what it has returned.
+	BlockServerUse
+	BlockServerResult
 	// BlockTools makes deferred tools, or one of its own, known to the model.
 	BlockTools
 	// BlockEnd is the end of a message. No client sends one.
@@ -29,18 +32,19 @@ type Block struct {
 	// Message is the index of the message, and Index that of the block in it. From and To are where the message is in the
 	// body.
 	Message, Index, From, To int
-	// Content holds the parts of text of a [BlockText] or a [BlockToolResult], with an empty one where one of Media
-	// stands. It is overwritten by the next block.
+	// Content holds the parts of text of a [BlockText], a [BlockToolResult] or a [BlockServerResult], with an empty one
+	// where one of Media stands. It is overwritten by the next block.
 	Content []string
 	Media   []Media
-	// Text is the text of a [BlockThinking], or the input of a [BlockToolUse] as JSON, or what the model has written in
-	// the place of that.
+	// Text is the text of a [BlockThinking], or the input of a [BlockToolUse] or a [BlockServerUse] as JSON, or what the
+	// model has written in the place of that.
 	Text string
-	// Sealed is the signature of a [BlockThinking], or all of it if it is redacted. It lies in the body and may be
-	// overwritten.
+	// Sealed is the signature of a [BlockThinking], or all of it if it is redacted, or what a [BlockServerResult] has
+	// sealed. It lies in the body and may be overwritten.
 	Sealed []byte
-	// ID connects a [BlockToolResult] to its [BlockToolUse]. Name is the called tool.
-	ID, Name string
+	// ID connects a [BlockToolResult] to its [BlockToolUse], and a [BlockServerResult] to its [BlockServerUse]. Name is
+	// the called tool, and Server the label of the MCP server that has it, or empty.
+	ID, Name, Server string
 	// Failed reports whether the tool has failed.
 	Failed bool
 	// Found are the names of the tools that a [BlockTools] or a [BlockToolResult] refers to, and Refers reports whether
@@ -238,6 +242,8 @@ func (r *reader) read(f *fields, at place) (known bool, err *openai.Error) {
 	case typeReference:
 		b.begin(BlockTools)
 		return true, b.refer(f, at)
+	case typeServerUse, typeSearchResult, typeMCPUse, typeMCPResult:
+		return r.readServer(f, at)
 	default:
 		b.begin(BlockText)
 		if known, err = r.readPart(f, at); known && err == nil && b.Role == openai.RoleSystem {
@@ -271,7 +277,7 @@ func sealed(v *rawjson.Part, at place) ([]byte, *openai.Error) {
 type fields struct {
 	kind                                                                 []byte
 	text, thinking, signature, data, id, name, input, toolUseID, content rawjson.Part
-	isError, source, title, tool, toolName, definition                   rawjson.Part
+	isError, source, title, tool, toolName, definition, serverName       rawjson.Part
 }
 
 func (f *fields) read(v *rawjson.Part, at place) *openai.Error {
@@ -314,6 +320,8 @@ func (f *fields) read(v *rawjson.Part, at place) *openai.Error {
 			f.toolName = members.Part()
 		case "definition":
 			f.definition = members.Part()
+		case "server_name":
+			f.serverName = members.Part()
 		}
 	}
 	if err := requireText(&kind, at.in("type")); err != nil {

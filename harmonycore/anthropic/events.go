@@ -37,7 +37,8 @@ func (w *Events) AppendStart(dst []byte, m *Message) []byte {
 func (w *Events) AppendBlockOpened(dst []byte, b *OutputBlock) []byte {
 	form := &blockForms[b.Kind]
 	dst = append(append(w.appendIndex(dst, "content_block_start"), `,"content_block":`...), form.open...)
-	if b.Kind == OutputToolUse {
+	switch b.Kind {
+	case OutputToolUse, OutputServerUse, OutputMCPUse:
 		dst = b.appendCall(dst)
 	}
 	w.piece = append(append(w.appendIndex(w.piece[:0], "content_block_delta"), `,"delta":`...), form.delta...)
@@ -55,6 +56,12 @@ func (w *Events) AppendSignature(dst []byte, b *OutputBlock) []byte {
 	dst = w.appendIndex(dst, "content_block_delta")
 	dst = append(append(dst, `,"delta":{"type":"signature_delta","signature":`...), b.Sealed...)
 	return append(dst, "}"+eventEnd...)
+}
+
+// AppendCited appends a citation of the open text, as [AppendCitation] writes it.
+func (w *Events) AppendCited(dst, citation []byte) []byte {
+	dst = append(w.appendIndex(dst, "content_block_delta"), `,"delta":{"type":"citations_delta","citation":`...)
+	return append(append(dst, citation...), "}"+eventEnd...)
 }
 
 // AppendBlockClosed appends the event with which the open block ends.

@@ -50,6 +50,9 @@ type Usage struct {
 	Prompt, Cached int
 	// Output is the length of the answer, and Thinking the part of it that is reasoning.
 	Output, Thinking int
+	// Served reports whether a server has run tools, and Searches how often it has searched the web.
+	Served   bool
+	Searches int
 }
 
 // append appends the usage. Of the three counts of the prompt each token is in one.
@@ -59,6 +62,10 @@ func (u *Usage) append(dst []byte) []byte {
 	dst = appendCount(dst, `,"cache_creation_input_tokens":0,"cache_read_input_tokens":`, cached)
 	dst = appendCount(dst, `,"output_tokens":`, u.Output)
 	dst = appendCount(dst, `,"output_tokens_details":{"thinking_tokens":`, min(u.Thinking, u.Output))
+	if u.Served {
+		dst = appendCount(append(dst, '}'), `,"server_tool_use":{"web_search_requests":`, u.Searches)
+		dst = append(dst, `,"web_fetch_requests":0`...)
+	}
 	return append(dst, "}}"...)
 }
 

@@ -12,16 +12,25 @@ const (
 	// OutputRedacted is reasoning that the client is not shown.
 	OutputRedacted
 	OutputToolUse
+	// OutputServerUse is a call that a server runs, and OutputMCPUse one of an MCP server's tool.
+	OutputServerUse
+	OutputMCPUse
+	// OutputWhole is a block that is written whole, such as what a server's call has returned.
+	OutputWhole
 )
 
 // OutputBlock is one block of an answer's content.
 type OutputBlock struct {
 	Kind OutputKind
-	// ID and Name belong to a [OutputToolUse].
-	ID, Name string
-	// Text is the text of a [OutputText] or a [OutputThinking]. It is escaped, as [rawjson.AppendEscaped] writes it.
+	// ID and Name belong to a [OutputToolUse], a [OutputServerUse] or a [OutputMCPUse]. Server is the last one's MCP
+	// server.
+	ID, Name, Server string
+	// Text is the text of a [OutputText] or a [OutputThinking]. It is escaped, as [rawjson.AppendEscaped] writes it. Of a
+	// [OutputWhole] it is the block.
 	Text []byte
-	// Arguments are what the model has called the tool of a [OutputToolUse] with. They need not be JSON.
+	// Citations are those of a [OutputText], as [AppendCitation] writes them, with commas between them.
+	Citations []byte
+	// Arguments are what the model has called a tool with. They need not be JSON.
 	Arguments []byte
 	// Sealed is the signature of a [OutputThinking] or the data of a [OutputRedacted], as JSON text.
 	Sealed []byte
@@ -40,6 +49,10 @@ var blockForms = [...]blockForm{
 	OutputThinking: {`{"type":"thinking","thinking":"","signature":""`, `}`, `{"type":"thinking_delta","thinking":"`},
 	OutputRedacted: {},
 	OutputToolUse:  {`{"type":"tool_use"`, `,"input":{}}`, `{"type":"input_json_delta","partial_json":"`},
+
+	OutputServerUse: {`{"type":"server_tool_use"`, `,"input":{}}`, `{"type":"input_json_delta","partial_json":"`},
+	OutputMCPUse:    {`{"type":"mcp_tool_use"`, `,"input":{}}`, `{"type":"input_json_delta","partial_json":"`},
+	OutputWhole:     {},
 }
 
 // AppendOutput appends a whole block.
@@ -50,19 +63,32 @@ func AppendOutput(dst []byte, b *OutputBlock) []byte {
 		return append(append(dst, b.Sealed...), '}')
 	case OutputRedacted:
 		return append(append(append(dst, `{"type":"redacted_thinking","data":`...), b.Sealed...), '}')
-	case OutputToolUse:
+	case OutputWhole:
+		return append(dst, b.Text...)
+	case OutputToolUse, OutputServerUse, OutputMCPUse:
 		dst = append(b.appendCall(append(dst, blockForms[b.Kind].open...)), `,"input":`...)
 		return append(appendInput(dst, b.Arguments), '}')
 	default:
-		return append(append(append(dst, `{"type":"text","text":"`...), b.Text...), `"}`...)
+		dst = append(append(append(dst, `{"type":"text","text":"`...), b.Text...), '"')
+		if len(b.Citations) > 0 {
+			dst = append(append(append(dst, `,"citations":[`...), b.Citations...), ']')
+		}
+		return append(dst, '}')
 	}
 }
 
 // appendCall appends the members that only calls have.
 func (b *OutputBlock) appendCall(dst []byte) []byte {
 	dst = rawjson.AppendString(append(dst, `,"id":`...), b.ID)
-	return rawjson.AppendString(append(dst, `,"name":`...), b.Name)
+	dst = rawjson.AppendString(append(dst, `,"name":`...), b.Name)
+	if b.Kind == OutputMCPUse {
+		dst = rawjson.AppendString(append(dst, `,"server_name":`...), b.Server)
+	}
+	return dst
 }
+
+// AppendInput appends the input of a call that is written in one piece, as an object.
+func (b *OutputBlock) AppendInput(dst []byte) []byte { return appendInput(dst, b.Arguments) }
 
 // UnparsedInput is the member of an input whose text is no JSON object. Claude Code sends such calls back with it.
 const UnparsedInput = "__unparsedToolInput"

@@ -207,29 +207,33 @@ func (b *Block) readCall(f *fields, at place) *openai.Error {
 	if err := calledName(&f.name, at.in("name"), &b.Name); err != nil {
 		return err
 	}
-	switch f.input.Kind {
+	b.readInput(&f.input)
+	return nil
+}
+
+// readInput reads the input of a call.
+func (b *Block) readInput(v *rawjson.Part) {
+	switch v.Kind {
 	case 0, rawjson.Null:
 		b.Text = "{}"
-		return nil
+		return
 	case rawjson.String:
-		b.Text = `"` + string(f.input.Value) + `"`
-		return nil
+		b.Text = `"` + string(v.Value) + `"`
+		return
 	case rawjson.Object:
-		members := f.input.Items()
+		members := v.Items()
 		if members.Next() && rawjson.View(members.Key) == unparsed {
 			part := members.Part()
 			inner := part.Items()
 			for inner.Next() {
 				if rawjson.View(inner.Key) == "raw" && inner.Kind == rawjson.String {
 					b.Text = rawjson.Borrow(inner.Value)
-					return nil
+					return
 				}
 			}
 		}
 	}
-	input := f.input.Value
-	b.Text = rawjson.Keep(rawjson.AppendCompact(input[:0], input))
-	return nil
+	b.Text = rawjson.Keep(rawjson.AppendCompact(v.Value[:0], v.Value))
 }
 
 // calledName reads the name in a call of the history. The call may come from another model with its own rules. The name

@@ -35,7 +35,7 @@ type Request struct {
 	// Ignored counts what was passed over beside the messages.
 	Ignored Ignored
 
-	messages, tools rawjson.Part
+	messages, tools, mcpServers rawjson.Part
 }
 
 // Parameter is a parameter that OpenAI's API or inference servers have under the same name.
@@ -120,11 +120,7 @@ func (r *Request) readOption(name string, v *rawjson.Part) *openai.Error {
 			r.Sampling = append(r.Sampling, Parameter{strings.Clone(name), *v})
 		}
 	case "mcp_servers":
-		items := v.Items()
-		if items.Next() {
-			return unsupported(top("mcp_servers"), "MCP servers are not called here. Connect to them yourself, and declare "+
-				"their tools in 'tools'")
-		}
+		r.mcpServers = *v
 	case "metadata", "cache_control", "context_management", "service_tier", "inference_geo", "safeguards",
 		"speed", "diagnostics", "tags", "betas", "user_profile_id":
 	default:

@@ -77,6 +77,8 @@ type Tools struct {
 	// Searched reports whether messages may refer to deferred tools: a tool of the client's can find them. Otherwise all
 	// tools are shown.
 	Searched bool
+	// Served are those that a server would have to run.
+	Served []ServerTool
 	// Size is how long they are, in bytes of JSON.
 	Size int
 }
@@ -123,7 +125,8 @@ func (r *Request) Tools() (*Tools, *openai.Error) {
 			search = true
 			continue
 		case kind != "":
-			return nil, serverTool(at, kind)
+			t.Served = append(t.Served, ServerTool{i, kind, v})
+			continue
 		case tool.Name == placeholder:
 			continue
 		case names[tool.Name]:
@@ -150,12 +153,6 @@ func lengthOf(array *rawjson.Part) int {
 
 func tooLarge(at place) *openai.Error {
 	return invalid(at, "Tools should have at most "+strconv.Itoa(openai.MaxTools)+" bytes of JSON together")
-}
-
-// serverTool refuses a tool that a server would have to run. Claude Code hands the error to the model as a result.
-func serverTool(at place, kind string) *openai.Error {
-	return unsupported(at, "The tool '"+openai.Clip(kind, maxQuoted)+"' is not run here. Declare a tool of your own with "+
-		"an 'input_schema', and run it yourself")
 }
 
 // readTool reads a tool. kind is its type if it is not the client's to run.

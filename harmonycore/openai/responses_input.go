@@ -48,6 +48,8 @@ type InputItem struct {
 	// An [ItemCallOutput] has a name only if it has no call ([InputItem.Standalone]).
 	Name, Namespace, Arguments string
 	Custom                     bool
+	// BuiltIn reports whether an [ItemCall] is of one of the model's own tools, also if the request does not declare it.
+	BuiltIn bool
 	// TokenIDs are what the answer that ended with this item was made of, if the client sends it. It is not checked. It
 	// lies in the body.
 	TokenIDs *TokenIDs

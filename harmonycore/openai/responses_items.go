@@ -45,6 +45,9 @@ func (r *ResponsesRequest) Declare(tools []Tool, before int) (size int) {
 	return size
 }
 
+// InFront returns the tools that the input begins with, until [ResponsesRequest.Settle] is called.
+func (r *ResponsesRequest) InFront() []Tool { return r.declared.leading }
+
 // Settle decides which tools the model is shown, when all have been declared. searched reports whether deferred ones
 // may be found.
 func (r *ResponsesRequest) Settle(searched bool) *Error {

@@ -112,7 +112,7 @@ func methodsOf(n *harmony.Namespace) []openai.Tool {
 
 // called returns the tool of a call in the history. Items that hold their result themselves are of other tools.
 func (b *builder) called(item *openai.InputItem, renamed renamedTools) calledTool {
-	if item.Namespace == "" && !item.Answered && slices.Contains(b.builtIns.recipients, item.Name) {
+	if item.BuiltIn || item.Namespace == "" && !item.Answered && slices.Contains(b.builtIns.recipients, item.Name) {
 		return calledTool{shown: item.Name, builtIn: true}
 	}
 	return calledTool{shown: renamed.shown(item.Namespace, item.Name)}

@@ -202,7 +202,7 @@ func (h *Head) Follow(body *openai.Body, m *contract.Model, env Env) (*Request, 
 
 // followMessages is [Head.Follow] of a request to Messages.
 func (r *Request) followMessages(body *openai.Body, m *contract.Model, b *builder) (err *openai.Error) {
-	t := messagesRequest{in: openai.NewItemsRequest(r.Model, body.Values, false)}
+	t := messagesRequest{in: openai.NewItemsRequest(r.Model, body.Values, false), sealing: &r.env.Sealing}
 	t.follow(&openai.Follows{Joins: r.env.Past.Joins})
 	if t.Request, err = anthropic.DecodeRequest(body); err != nil {
 		return err

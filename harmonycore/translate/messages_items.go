@@ -36,6 +36,11 @@ func (t *messagesRequest) add(b *anthropic.Block) *openai.Error {
 		t.ledToCall()
 	case anthropic.BlockToolResult:
 		return t.addResult(b, &item)
+	case anthropic.BlockServerUse:
+		t.addServerUse(b, &item)
+		return nil
+	case anthropic.BlockServerResult:
+		return t.addServerResult(b, &item)
 	case anthropic.BlockTools:
 		t.open = false
 		_, err := t.declare(b, len(in.Input))

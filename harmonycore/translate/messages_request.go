@@ -14,7 +14,7 @@ import (
 func Messages(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
 	t := messagesRequest{
 		in:       openai.NewItemsRequest(body.Model, body.Values, false),
-		recalled: env.recallTools(body, MessagesAPI),
+		recalled: env.recallTools(body, MessagesAPI), sealing: &env.Sealing,
 	}
 	if env.Past != nil {
 		t.follow(&env.Past.Follows)
@@ -36,7 +36,7 @@ func Messages(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.
 // MessagesChat is [Messages] for a model whose servers take conversations, as [ResponsesChat] is.
 func MessagesChat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
 	size := body.Size()
-	t := messagesRequest{in: openai.NewItemsRequest(body.Model, body.Values, true)}
+	t := messagesRequest{in: openai.NewItemsRequest(body.Model, body.Values, true), sealing: &env.Sealing}
 	if err := t.read(body, m, &env); err != nil {
 		return nil, err
 	}
@@ -54,6 +54,12 @@ type messagesRequest struct {
 	*anthropic.Request
 	in       *openai.ResponsesRequest
 	recalled *toolRecall
+	sealing  *Sealing
+	// serves reports whether the request may have tools that a server runs: served are those. chain is the newest one of
+	// [Searched].
+	serves bool
+	served []anthropic.ServerTool
+	chain  string
 	// tools are the request's own, and byName their places.
 	tools  []openai.Tool
 	byName map[string]int
@@ -86,11 +92,24 @@ func (t *messagesRequest) answer(r *Request) {
 }
 
 func (t *messagesRequest) read(body *openai.Body, m *contract.Model, env *Env) (err *openai.Error) {
+	if err = t.readBody(body, m, env.Counting); err != nil {
+		return err
+	}
+	return t.settings()
+}
+
+// readBody reads everything but what only the answer depends on.
+func (t *messagesRequest) readBody(body *openai.Body, m *contract.Model, counting bool) (err *openai.Error) {
 	if t.Request, err = anthropic.DecodeRequest(body); err != nil {
 		return err
 	}
-	if !env.Counting {
+	if !counting {
 		if err = t.RequireMaxTokens(); err != nil {
+			return err
+		}
+	}
+	if !t.serves {
+		if err = t.RefuseServers(); err != nil {
 			return err
 		}
 	}
@@ -106,7 +125,7 @@ func (t *messagesRequest) read(body *openai.Body, m *contract.Model, env *Env) (
 	if t.EffortChanged {
 		in.Turned = math.MaxInt
 	}
-	return t.settings()
+	return nil
 }
 
 // readMessages reads the messages into items, and counts what the model does not get of them and of the rest.
@@ -207,6 +226,9 @@ func (t *messagesRequest) readTools() *openai.Error {
 		read, err := t.Tools()
 		if err != nil {
 			return err
+		}
+		if t.served = read.Served; len(t.served) > 0 && !t.serves {
+			return t.served[0].Refusal()
 		}
 		t.tools = make([]openai.Tool, 0, len(read.All))
 		for i := range read.All {

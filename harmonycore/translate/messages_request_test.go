@@ -163,7 +163,7 @@ func TestMessagesAreItems(t *testing.T) {
 			``, `{"role":"user","content":[{"type":"input_text","text":"T\n"},{"type":"input_text","text":"S\n"},` +
 				`{"type":"input_text","text":"d"}]}`},
 		{"unknown blocks", ``, userQ + `{"role":"assistant","content":[{"type":"server_tool_use","id":"s",` +
-			`"name":"web_search","input":{}},{"type":"text","text":"a"}]}`,
+			`"name":"web_fetch","input":{}},{"type":"text","text":"a"}]}`,
 			``, userQ + `{"role":"assistant","content":"a"}`},
 		{"none", `"tools":[` + toolF + `],"tool_choice":{"type":"none"},`, last(userQ), ``, last(userQ)},
 		{"any", `"tools":[` + toolF + `],"tool_choice":{"type":"any"},`, last(userQ), `"tools":[` + toolRF +

@@ -165,7 +165,7 @@ func (s *spoken) readHistory(r *Request, builtIns []string) *openai.Error {
 		if id == "" && item.Answered {
 			id = "call_" + strconv.Itoa(item.Index)
 		}
-		if item.Namespace == "" && !item.Answered && slices.Contains(builtIns, item.Name) {
+		if item.BuiltIn || item.Namespace == "" && !item.Answered && slices.Contains(builtIns, item.Name) {
 			name = cmp.Or(shown[item.Name], undotted(item.Name)) // the client's choice may hide the tool
 		}
 		call := chatserver.NewCall(id, name, item.Arguments, item.Custom)

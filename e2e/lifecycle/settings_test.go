@@ -84,6 +84,7 @@ var settings = []setting{
 	{path: "responses_service.persist.reasoning", service: "persist: { reasoning: never }"},
 	{path: "responses_service.tools.rounds", service: "tools: { rounds: 3 }"},
 	{path: "responses_service.websocket", service: "websocket: false"},
+	{path: "responses_service.messages", service: "messages: false"},
 	{path: "responses_service.store", service: "store: /elsewhere/r.db", start: true},
 	{path: "responses_service.max_connections", service: "max_connections: 3", start: true},
 	{path: "responses_service.access_log", service: "access_log: /dev/null", start: true},

@@ -38,7 +38,7 @@ func TestOnlyWhatDiffers(t *testing.T) {
 		`{"schema":1,"stall_timeout_ms":0,"reasoning_ratio_alert":1,"responses_service":{"pool":"p"},` +
 			`"models":[{"name":"a"},{"name":"b","pool":"a"}]}`,
 		`{"schema":1,"seal":{"tenant_header":"x-tenant"},"responses_service":{"pool":"p","stores":false,` +
-			`"websocket":true},"hosted_tools":"refuse"}`,
+			`"websocket":true,"messages":true},"hosted_tools":"refuse"}`,
 		`{"schema":1,"tap":{"cluster":"t"},"hosted_tools":"refuse"}`, `{"schema":1,"tap":{"cluster":"t","all":"summary"}}`,
 		`{"schema":1,"passthrough":true,"models":[{"name":"a","server_extras":[]},{"name":"b","server_extras":["top_k"]}]}`,
 		`{"schema":1,"models":[{"name":"a","reasoning_efforts":{"max":"low"},"answers":{"strict":true},` +

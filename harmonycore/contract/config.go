@@ -66,6 +66,8 @@ type ResponsesService struct {
 	Stores, HostedTools bool
 	// WebSocket reports whether the service serves the API's WebSocket mode.
 	WebSocket bool
+	// Messages reports whether the service answers requests of Anthropic's Messages API whose tools a server runs.
+	Messages bool
 }
 
 // DefaultConfig returns a configuration of the current schema with all defaults and no model.
@@ -122,5 +124,6 @@ func (s *ResponsesService) Fields() []Field {
 		flag("stores", &s.Stores, true),
 		flag("hosted_tools", &s.HostedTools, true),
 		flag("websocket", &s.WebSocket, false),
+		flag("messages", &s.Messages, false),
 	}
 }

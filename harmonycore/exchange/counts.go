@@ -12,8 +12,8 @@ import (
 type tokenCount struct {
 	x       *Exchange
 	reading reading
-	// ofResponses reports whether the request is one of the Responses API. A responses service may then get it instead.
-	ofResponses bool
+	// api is the API of the request, if a responses service may get it instead.
+	api translate.API
 	// count writes the answer into the body of the scratch memory.
 	count func(*modelRequest, *Scratch, Host) *openai.Error
 	// path is where servers are asked. ask writes what they are asked into the body of the scratch memory. param is the
@@ -26,8 +26,9 @@ type tokenCount struct {
 
 func beginInputTokens(x *Exchange, _ string) endpoint {
 	return &tokenCount{
-		x: x, reading: reading{modelOptional: true, onlyModel: true}, ofResponses: true, count: (*modelRequest).countInput,
-		path: contract.TokenizePath, param: paramInput, ask: (*modelRequest).askInput, appendCount: openai.AppendInputTokens,
+		x: x, reading: reading{modelOptional: true, onlyModel: true}, api: translate.ResponsesAPI,
+		count: (*modelRequest).countInput, path: contract.TokenizePath, param: paramInput,
+		ask: (*modelRequest).askInput, appendCount: openai.AppendInputTokens,
 	}
 }
 
@@ -59,10 +60,8 @@ func (c *tokenCount) request(body []byte, h Host) RequestAction {
 	if a == nil {
 		return action
 	}
-	if c.ofResponses {
-		if action, decided := a.decideStored(false); decided {
-			return action
-		}
+	if action, decided := a.decideService(c.api, false); decided {
+		return action
 	}
 	return a.model.servers.count(c, a, body, h)
 }

@@ -133,10 +133,8 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 	if a.model.TranslatedShare() == 0 {
 		return g.passUntranslated(a, body, h)
 	}
-	if g.api == translate.ResponsesAPI {
-		if action, decided := a.decideStored(true); decided {
-			return action
-		}
+	if action, decided := a.decideService(g.api, true); decided {
+		return action
 	}
 	if g.isSpared(a.model, body, h.ID) {
 		return g.passUntranslated(a, body, h)

@@ -17,7 +17,7 @@ func beginMessages(x *Exchange, _ string) endpoint {
 func beginCountTokens(x *Exchange, _ string) endpoint {
 	x.form = anthropicForm
 	return &tokenCount{
-		x: x, count: (*modelRequest).countMessages,
+		x: x, api: translate.MessagesAPI, count: (*modelRequest).countMessages,
 		path: contract.TokenizePath, param: paramMessages, ask: (*modelRequest).askMessages,
 		appendCount: anthropic.AppendInputTokens,
 	}

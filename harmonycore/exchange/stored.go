@@ -1,8 +1,10 @@
 package exchange
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/anthropic"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
 // serviceName is the service's name in [Report.Server].
@@ -98,6 +100,17 @@ func (c *connection) request([]byte, Host) RequestAction {
 
 func (c *connection) early() response { return nil }
 
+// decideService handles a request of an API that a responses service is to answer, and reports whether it did.
+func (a *modelRequest) decideService(api translate.API, answered bool) (action RequestAction, decided bool) {
+	switch api {
+	case translate.ResponsesAPI:
+		return a.decideStored(answered)
+	case translate.MessagesAPI:
+		return a.decideServed()
+	}
+	return RequestAction{}, false
+}
+
 // decideStored handles a Responses request that needs more than one answer of the model, and reports whether it did.
 // All other requests are sent to the model's servers. answered reports whether the request is for an answer, so that
 // its own wish to be stored counts, and the model's relay.
@@ -121,6 +134,16 @@ func (a *modelRequest) decideStored(answered bool) (action RequestAction, decide
 		return e.toService(), true
 	}
 	return RequestAction{}, false
+}
+
+// decideServed handles a request of Anthropic's Messages API that has tools which a server runs, and reports whether it
+// did.
+func (a *modelRequest) decideServed() (action RequestAction, decided bool) {
+	service := a.x.service()
+	if service.Pool == "" || !service.HostedTools || !service.Messages || !anthropic.NeedsService(a.body) {
+		return RequestAction{}, false
+	}
+	return a.x.toService(), true
 }
 
 // service returns the service that may take the request. It has no pool if there is none.

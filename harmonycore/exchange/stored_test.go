@@ -43,6 +43,54 @@ func destinationOf(t *testing.T, x *Exchange, body string) string {
 	return "elsewhere"
 }
 
+// TestMessagesToService checks which requests to Messages go to the service: those with tools that a server runs, if
+// the service runs tools and knows Messages.
+func TestMessagesToService(t *testing.T) {
+	service := wholeService
+	service.Messages = true
+	without, older := service, wholeService
+	without.HostedTools = false
+	const search = `"tools":[{"name":"f"},{"type":"web_search_20250305","name":"web_search"}]`
+	for _, tt := range []struct {
+		members, decline string
+		service          contract.ResponsesService
+		want             string
+	}{
+		{search, "", service, "service"},
+		{`"tools":[{"type":"web_search_29990101","name":"web_search"}]`, "", service, "service"},
+		{`"mcp_servers":[{"type":"url"}]`, "", service, "service"},
+		{`"tools":[{"type":"mcp_toolset","mcp_server_name":"n"}]`, "", service, "service"},
+		{`"mcp_servers":[],"tools":[]`, "", service, "model"},
+		{`"tools":[{"name":"f","type":"custom"},{"name":"g","input_schema":{},"type":"x"}]`, "", service, "model"},
+		{`"tools":[{"name":"f"},{"type":"tool_search_tool_bm25_20251119","name":"t"}]`, "", service, "model"},
+		{`"tools":{"type":"web_search_20250305"},"mcp_servers":{}`, "", service, "refused"},
+		{search, "decline", service, "refused"},
+		{search, "", without, "refused"},
+		{search, "", older, "refused"},
+		{search, "", contract.ResponsesService{}, "refused"},
+	} {
+		for path, rest := range map[string]string{"/v1/messages": `,"max_tokens":9`, "/v1/messages/count_tokens": ""} {
+			g := testGateway(func(o *Options) { o.ResponsesService = tt.service })
+			x := g.Begin("POST", path)
+			x.Header(contract.ServiceHeader, tt.decline)
+			if !x.RequestHeaders().Hold {
+				t.Fatal("the headers go on before the body is read")
+			}
+			body := `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"hi"}],` + tt.members + rest + `}`
+			got := "model"
+			switch a := x.Request([]byte(body), Host{Now: testNow, ID: testID}); {
+			case a.Reply != nil && a.Reply.Status == 400:
+				got = "refused"
+			case a.Forward != nil && a.Forward.Pool == service.Pool && a.Forward.Body == nil && x.Report().Routed:
+				got = "service"
+			}
+			if got != tt.want {
+				t.Errorf("%s %s: %s, want %s", path, body, got, tt.want)
+			}
+		}
+	}
+}
+
 // TestServiceDeclined checks that the header keeps a request from the service, and that no header leads to it.
 func TestServiceDeclined(t *testing.T) {
 	for _, tt := range []struct{ value, members, want string }{

@@ -142,6 +142,7 @@ func TestResponsesService(t *testing.T) {
 		", stores: false":       {Pool: "responses-service", HostedTools: true},
 		", hosted_tools: false": {Pool: "responses-service", Stores: true},
 		", websocket: true":     {Pool: "responses-service", Stores: true, HostedTools: true, WebSocket: true},
+		", messages: true":      {Pool: "responses-service", Stores: true, HostedTools: true, Messages: true},
 		", websocket: false":    {Pool: "responses-service", Stores: true, HostedTools: true},
 	} {
 		c, err := Parse("h.yaml", []byte("responses_service: {url: http://h:1"+in+"}\nmodels:\n- name: m\n  servers: "+

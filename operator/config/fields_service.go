@@ -45,6 +45,8 @@ func (s *ResponsesService) fields() []Field {
 			Meaning: "whether a service of your own runs tools; not with `store`"},
 		{Key: "websocket", At: &s.WebSocket, Shown: "`false`; with `store` `true`",
 			Meaning: "whether clients may connect by [WebSocket](websocket.md)"},
+		{Key: "messages", At: &s.Messages, Shown: "`false`; with `store` `true`",
+			Meaning: "whether it has [tools of Messages](tools.md#messages)"},
 	}
 }
 

@@ -50,6 +50,9 @@ type ResponsesService struct {
 	// WebSocket reports whether clients may connect by WebSocket, in the API's mode for that. Absent: the product's own
 	// service serves it, and another does not.
 	WebSocket *bool `yaml:"websocket"`
+	// Messages reports whether the service answers requests of Anthropic's Messages API whose tools a server runs. Absent:
+	// the product's own service does, and another does not.
+	Messages *bool `yaml:"messages"`
 }
 
 // Persist says what of a conversation the product's own service keeps.
@@ -101,12 +104,20 @@ func (s *ResponsesService) ServesWebSocket() bool {
 	return *s.WebSocket
 }
 
+// servesMessages reports whether the service answers requests of Anthropic's Messages API. Without tools it gets none.
+func (s *ResponsesService) servesMessages() bool {
+	if s.Messages == nil {
+		return s.Store != "" && s.runsTools()
+	}
+	return *s.Messages && s.runsTools()
+}
+
 func (s *ResponsesService) filter() contract.ResponsesService {
 	if s.Address() == "" {
 		return contract.ResponsesService{}
 	}
 	return contract.ResponsesService{Pool: ResponsesPool, Stores: enabled(s.Stores), HostedTools: s.runsTools(),
-		WebSocket: s.ServesWebSocket()}
+		WebSocket: s.ServesWebSocket(), Messages: s.servesMessages()}
 }
 
 // checkService checks the service. r holds the models' servers.
@@ -164,7 +175,7 @@ func (c *Config) checkServicePresent(p *problems) {
 func (s *ResponsesService) checkOwn(p *problems) {
 	if s.Store == "" {
 		own := *s
-		own.URL, own.Stores, own.HostedTools, own.WebSocket = "", nil, nil, nil
+		own.URL, own.Stores, own.HostedTools, own.WebSocket, own.Messages = "", nil, nil, nil, nil
 		if !reflect.DeepEqual(own, ResponsesService{}) {
 			p.add("responses_service", "has settings of the service that needs a store; write store: FILE, or leave them out")
 		}

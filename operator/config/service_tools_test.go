@@ -50,7 +50,8 @@ func TestTools(t *testing.T) {
 			t.Errorf("%s: %v", tt.tools, err)
 			continue
 		}
-		want := contract.ResponsesService{Pool: ResponsesPool, Stores: true, HostedTools: tt.runs, WebSocket: true}
+		want := contract.ResponsesService{Pool: ResponsesPool, Stores: true, HostedTools: tt.runs, WebSocket: true,
+			Messages: tt.runs}
 		if got := c.Filter().ResponsesService; got != want || c.RefusesOtherTools() != tt.refuses {
 			t.Errorf("%s, %s: the filter has %+v, others are refused: %t", tt.tools, tt.more, got, c.RefusesOtherTools())
 		}

@@ -3,6 +3,7 @@ package responses
 import (
 	"net/http"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/anthropic"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
@@ -16,8 +17,10 @@ func (s *Service) failure(err error, param string, missing *openai.Error) *opena
 
 // writeErrorFor writes an error in the form of the API whose path was asked.
 func writeErrorFor(w http.ResponseWriter, r *http.Request, e *openai.Error) {
-	if r.URL.Path == contract.MessagesPath {
-		writeErrorAs(w, e, relay.Messages.AppendError)
+	switch r.URL.Path {
+	case contract.MessagesPath, contract.CountTokensPath:
+		id := showRequestID(w, r)
+		writeErrorAs(w, e, func(dst []byte, e *openai.Error) []byte { return anthropic.AppendError(dst, e, id) })
 		return
 	}
 	writeError(w, e)

@@ -49,7 +49,8 @@ func (s *Service) Handler() http.Handler {
 		"POST " + contract.CompactPath:     s.createCompaction,
 		"POST " + contract.InputTokensPath: s.countInput,
 		"POST " + contract.ChatPath:        s.relayed(relay.Chat),
-		"POST " + contract.MessagesPath:    s.relayed(relay.Messages),
+		"POST " + contract.MessagesPath:    s.createMessage,
+		"POST " + contract.CountTokensPath: s.countMessage,
 		"/":                                unknownURL,
 	} {
 		serve(pattern, handle)

@@ -23,21 +23,27 @@ func (s *Service) relayed(api *relay.API) handler {
 		if failure != nil {
 			return failure
 		}
-		if _, err := rawjson.Count(body, rawjson.MaxDepth, len(body)); err != nil {
-			// The gateway has let it pass, or has not seen it.
-			return refusal.Bad(contract.CodeInvalidJSON, "", "The body cannot be read: "+err.Error()+".")
-		}
-		name, _ := rawjson.Find(body, "model")
-		stream, _ := rawjson.Find(body, "stream")
-		c.Model = rawjson.Unescape(name)
-		sent, returned := spender(c, bodyCopies*int64(len(body)))
-		defer returned()
-		return s.relays.Answer(r.Context(), w, &relay.Request{
-			API: api, URL: c.Settings.Gateway + r.URL.RequestURI(), Headers: c.Headers, Body: body, Model: c.Model,
-			Stream: rawjson.View(stream) == "true", Retry: c.Settings.Model(c.Model).Relay == contract.RelayRetry,
-			KeepAlive: c.Settings.KeepAliveOf(c.Model), Sent: sent,
-		})
+		return s.passOn(api, w, r, c, body)
 	}
+}
+
+// passOn passes a request on.
+func (s *Service) passOn(api *relay.API, w http.ResponseWriter, r *http.Request, c *input.Caller,
+	body []byte) *openai.Error {
+	if _, err := rawjson.Count(body, rawjson.MaxDepth, len(body)); err != nil {
+		// The gateway has let it pass, or has not seen it.
+		return refusal.Bad(contract.CodeInvalidJSON, "", "The body cannot be read: "+err.Error()+".")
+	}
+	name, _ := rawjson.Find(body, "model")
+	stream, _ := rawjson.Find(body, "stream")
+	c.Model = rawjson.Unescape(name)
+	sent, returned := spender(c, bodyCopies*int64(len(body)))
+	defer returned()
+	return s.relays.Answer(r.Context(), w, &relay.Request{
+		API: api, URL: c.Settings.Gateway + r.URL.RequestURI(), Headers: c.Headers, Body: body, Model: c.Model,
+		Stream: rawjson.View(stream) == "true", Retry: c.Settings.Model(c.Model).Relay == contract.RelayRetry,
+		KeepAlive: c.Settings.KeepAliveOf(c.Model), Sent: sent,
+	})
 }
 
 // spender returns what gives the memory of a body back, unless the request has ended by then, and what ends the request.

@@ -30,6 +30,8 @@ type Call struct {
 	// Sampled are the ids with which the model has written its answer, whose last item the call is: as they are stored,
 	// and as the client gets them. Both are empty if they are not known.
 	Sampled, Shown string
+	// Denied reports whether it is a search of the web too many.
+	Denied bool
 	// Approved is the id of the question that the client has answered, or empty.
 	Approved string
 

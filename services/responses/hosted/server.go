@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -24,6 +25,8 @@ type Server struct {
 	deferred bool
 	// allowed choose the tools that the request and the operator offer.
 	allowed []filter
+	// excluded are names of tools that the request does not offer.
+	excluded []string
 	// always and never are calls that need an approval, and calls that need none.
 	always, never filter
 	// chosen are the names of the tools that the request's tool choice leaves, or nil for any. An empty one stands for all.
@@ -47,6 +50,9 @@ func (m *Server) needsApproval(t *toolserver.Tool) bool {
 }
 
 func (m *Server) offers(t *toolserver.Tool) bool {
+	if slices.Contains(m.excluded, t.Name) {
+		return false
+	}
 	for i := range m.allowed {
 		if !m.allowed[i].chooses(t) {
 			return false

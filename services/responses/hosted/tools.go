@@ -26,8 +26,10 @@ type Tools struct {
 	// Parallel reports whether calls of one round may run at the same time.
 	Parallel bool
 	// MaxCalls is how many calls may run, or a negative number for any.
-	MaxCalls  int64
-	searching searching
+	MaxCalls int64
+	// searchesLeft is how often the web may still be searched, or a negative number for as often as the model wants.
+	searchesLeft int64
+	searching    searching
 }
 
 // declaredTool is a tool of a request.
@@ -81,7 +83,7 @@ func (s *Operator) Take(fields map[string]json.RawMessage, background bool) (*To
 		}
 		return nil, nil
 	}
-	h := &Tools{Builtins: map[string]*toolserver.Server{}, Parallel: true, MaxCalls: -1,
+	h := &Tools{Builtins: map[string]*toolserver.Server{}, Parallel: true, MaxCalls: -1, searchesLeft: -1,
 		searching: searching{on: s.Searches}}
 	for i, raw := range list {
 		tool, failure := s.readTool(h, fmt.Sprintf("tools[%d]", i), raw)

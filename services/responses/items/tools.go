@@ -19,13 +19,18 @@ func plainCall(body json.RawMessage) []json.RawMessage {
 	if json.Unmarshal(body, &item) != nil {
 		return []json.RawMessage{body}
 	}
-	text := item.Output
-	if Given(item.Error) {
-		text = errorText(item.Error)
-	} else if item.Status == Incomplete {
-		text = TextOfCut
-	}
+	text := ResultText(item.Output, item.Error, item.Status)
 	return PlainPair(item.ID, item.Label, FunctionName(item.Name), item.Arguments, text)
+}
+
+// ResultText returns what the model gets for the result of a call of an MCP server's tool.
+func ResultText(output string, failure json.RawMessage, status string) string {
+	if Given(failure) {
+		return errorText(failure)
+	} else if status == Incomplete {
+		return TextOfCut
+	}
+	return output
 }
 
 // plainCode returns a call of Python that a client has sent, and its result, as the model's gateway gets them.

@@ -126,12 +126,7 @@ func (t *Turn) Whole(ctx context.Context, save func(*Outcome) *openai.Error) ([]
 	if failure != nil {
 		return nil, failure
 	}
-	if end.Status == items.Failed {
-		failure = end.refusal
-		if failure == nil {
-			failure = upstream.FailedError(end.object)
-		}
-	}
+	failure = t.Failure(end)
 	// Clients repeat a request that has failed for a while, and its tools would run twice. So a response whose tools have
 	// run is answered as it is, and can be continued.
 	kept := t.calls > 0 && (failure == nil || clientsRepeat(failure.Status))

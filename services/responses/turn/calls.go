@@ -112,6 +112,9 @@ func (r *runner) run(ctx context.Context, c *hosted.Call) *hosted.Result {
 	if c.Search {
 		return r.search(ctx, c)
 	}
+	if c.Denied {
+		return &hosted.Result{Text: hosted.TextOfDenied, Failure: toolError(hosted.TextOfDenied)}
+	}
 	if !r.settings.Operator.Offers(c) {
 		return &hosted.Result{Text: "Error: there is no tool of this name.",
 			Failure: protocolError(codeInvalidParams, "The server has no tool "+refusal.Quote(c.Name)+".")}

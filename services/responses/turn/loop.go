@@ -127,6 +127,7 @@ func (t *Turn) runCalls(ctx context.Context, end *ending, emit func(*upstream.Ev
 	}
 	run := calls[:0:0]
 	for _, c := range calls {
+		t.hosted.CountSearch(c)
 		if c.NeedsApproval() {
 			t.round.waits = true
 			if err := t.showItem(c.ApprovalRequest(), emit); err != nil {

@@ -12,6 +12,8 @@ import (
 type stream struct {
 	// share pays for the items.
 	share *quota.Share
+	// unveiled reports whether the events keep what only the service sees.
+	unveiled bool
 	// includes are the additions to items that the client has asked for.
 	includes []string
 	// sealing reports whether the gateway is asked for the sealed reasoning only for the service. The client does not get
@@ -35,6 +37,9 @@ type stream struct {
 
 // shown returns a finished item as the client gets it.
 func (s *stream) shown(raw json.RawMessage) json.RawMessage {
+	if s.unveiled {
+		return raw
+	}
 	if s.sealing {
 		raw = items.WithoutSealed(raw)
 	}

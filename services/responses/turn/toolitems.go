@@ -46,6 +46,9 @@ func (t *Turn) item(c *hosted.Call, status string) json.RawMessage {
 			item["output"] = c.Result.Text
 		}
 	}
+	if c.Namespace != "" && begins && t.unveiled {
+		item[items.HiddenItems] = []any{c.Plain}
+	}
 	if c.Namespace != "" && !begins {
 		item[items.HiddenItems] = []any{c.Plain, map[string]any{"type": c.Plain["type"].(string) + "_output",
 			"call_id": c.Plain["call_id"], "output": c.Result.Text}}

@@ -5,10 +5,13 @@ package clients
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/e2e/toolservers"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // claudeStep is a row of the table.
@@ -77,6 +80,12 @@ var claudeSteps = []*claudeStep{
 		}, long: true},
 	{title: "a web search that the gateway does not have", acts: append(
 		found("WebSearch", arguments{"query": "TAG tea"}), after("functions.WebSearch to=assistant", saying(done))), play: playAnswer, long: true},
+	{title: "a web search by the gateway's browser", acts: append(found("WebSearch", arguments{"query": "TAG tea"}),
+		act{seen: "namespace browser {", after: "TAG tea", says: thought + " to=browser.search" +
+			"<|channel|>analysis code<|message|>{\"query\":\"tea\"}<|call|>"},
+		after("<|message|>[0] ", saying("TAG tea is a drink.")),
+		act{seen: "TAG tea is a drink.", after: "functions.WebSearch to=assistant", says: saying(done)}),
+		play: playSearch, long: true},
 	{title: "/compact", acts: summarized(asked(saying("One."))),
 		play: func(t *testing.T, c *claudeCell) string {
 			turn, wrong := c.ask(t, "One.")
@@ -146,6 +155,31 @@ var claudeSteps = []*claudeStep{
 // playAnswer wants the task done.
 func playAnswer(t *testing.T, c *claudeCell) string {
 	_, wrong := c.ask(t, done)
+	return wrong
+}
+
+// claudeSearchConfig is the configuration of a gateway with a browser.
+const claudeSearchConfig = claudeRoomConfig + `
+responses_service:
+  store: %q
+  listen: %q
+  tools:
+    servers: [{label: browser, url: %q, transport: sse}]
+    browser: browser
+`
+
+// playSearch wants the task done at a gateway with a browser, which is asked once.
+func playSearch(t *testing.T, c *claudeCell) string {
+	browser := toolservers.Browser(t)
+	store := filepath.Join(t.TempDir(), "responses.db")
+	text := fmt.Sprintf(claudeSearchConfig, c.room.upstream, store, lab.FreeAddress(t), browser.SSE())
+	config := lab.WriteConfig(t, text)
+	_, c.claude.url = lab.StartUpWith(t, []string{contract.SealKeysVariable + "=" + lab.SealKey}, "--host", c.room.host,
+		"--config", config)
+	_, wrong := c.ask(t, done)
+	if n := len(browser.Calls()); n != 1 {
+		wrong = either(wrong, fmt.Sprintf("%d searches", n))
+	}
 	return wrong
 }
 

@@ -18,6 +18,8 @@ import (
 //	message_start  block*  message_delta  message_stop
 //	block = content_block_start  delta*  signature?  content_block_stop
 //
+// A call that a server runs is a block, and what it has returned is the next one.
+//
 // A ping may come anywhere before the end, and an error ends a stream anywhere, within a block too. Objects have the
 // members that are named here and no others.
 
@@ -42,6 +44,11 @@ var messageBlocks = map[string]messageBlock{
 	"thinking":          {[]string{"type", "thinking", "signature"}, "thinking_delta", "thinking"},
 	"redacted_thinking": {[]string{"type", "data"}, "", ""},
 	"tool_use":          {[]string{"type", "id", "name", "input"}, "input_json_delta", "partial_json"},
+	"server_tool_use":   {[]string{"type", "id", "name", "input"}, "input_json_delta", "partial_json"},
+	"mcp_tool_use":      {[]string{"type", "id", "name", "server_name", "input"}, "input_json_delta", "partial_json"},
+
+	"web_search_tool_result": {[]string{"type", "tool_use_id", "content"}, "", ""},
+	"mcp_tool_result":        {[]string{"type", "tool_use_id", "is_error", "content"}, "", ""},
 }
 
 // messagesReader is where in the grammar a stream stands.
@@ -191,8 +198,15 @@ func isMessage(m Object, begins bool) error {
 func countsTokens(usage any, begins bool) error {
 	u, _ := usage.(Object)
 	details, _ := u["output_tokens_details"].(Object)
-	if err := hasOnly(u, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens",
-		"output_tokens_details"); err != nil {
+	members := []string{"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens",
+		"output_tokens_details"}
+	if served, has := u["server_tool_use"]; has {
+		members = append(members, "server_tool_use")
+		if err := countsServed(served); err != nil {
+			return err
+		}
+	}
+	if err := hasOnly(u, members...); err != nil {
 		return err
 	}
 	if err := hasOnly(details, "thinking_tokens"); err != nil {
@@ -238,7 +252,7 @@ func (r *messagesReader) added(e Object) error {
 		return err
 	}
 	input, _ := block["input"].(Object)
-	if r.form.delta != "" && (kind == "tool_use" && len(input) > 0 || kind == "text" && block["text"] != "" ||
+	if r.form.delta != "" && (isCall(kind) && len(input) > 0 || kind == "text" && block["text"] != "" ||
 		kind == "thinking" && (block["thinking"] != "" || block["signature"] != "")) {
 		return errors.New("a block begins with what its deltas bring")
 	}
@@ -260,7 +274,20 @@ func isBlock(block Object, before []any, ids map[string]bool) error {
 	if !known {
 		return errors.New("no such type of block")
 	}
-	if err := hasOnly(block, form.members...); err != nil {
+	if isServed(kind) {
+		return isServedBlock(block, form.members, before, ids)
+	}
+	if err := answersServed(before); err != nil {
+		return err
+	}
+	members := form.members
+	if _, cites := block["citations"]; cites && kind == "text" {
+		members = append(slices.Clone(members), "citations")
+		if err := areCitations(block["citations"]); err != nil {
+			return err
+		}
+	}
+	if err := hasOnly(block, members...); err != nil {
 		return err
 	}
 	for _, member := range form.members {
@@ -304,6 +331,14 @@ func (r *messagesReader) delta(e Object) error {
 		}
 		return hasOnly(d, "type", "signature")
 	}
+	if d["type"] == "citations_delta" && r.open["type"] == "text" {
+		list, _ := r.open["citations"].([]any)
+		r.open["citations"] = append(list, d["citation"])
+		if err := areCitations(r.open["citations"]); err != nil {
+			return err
+		}
+		return hasOnly(d, "type", "citation")
+	}
 	if r.form.delta == "" || d["type"] != r.form.delta {
 		return errors.New("not a delta of this block")
 	}
@@ -323,7 +358,7 @@ func (r *messagesReader) closed(e Object) error {
 		return err
 	}
 	switch r.open["type"] {
-	case "tool_use":
+	case "tool_use", "server_tool_use", "mcp_tool_use":
 		r.open["input"] = inputOf(r.text.String())
 	case "thinking":
 		if r.open["thinking"] = r.text.String(); !r.signed {
@@ -376,6 +411,9 @@ func (r *messagesReader) ends(e Object) error {
 
 // stops looks at why a message has ended.
 func stops(m Object, content []any) error {
+	if err := answersServed(content); err != nil {
+		return err
+	}
 	at := slices.Index(messageStops, fmt.Sprint(m["stop_reason"]))
 	called := len(content) > 0 && content[len(content)-1].(Object)["type"] == "tool_use"
 	sequence, _ := m["stop_sequence"].(string)

@@ -65,7 +65,8 @@ func isServedBlock(block Object, members []string, before []any, ids map[string]
 	name, _ := block["name"].(string)
 	_, isObject := block["input"].(Object)
 	prefix := map[string]string{"server_tool_use": "srvtoolu_", "mcp_tool_use": "mcptoolu_"}[kind]
-	if !strings.HasPrefix(id, prefix) || ids[id] || name == "" || !isObject || kind == "server_tool_use" && name != "web_search" {
+	if !strings.HasPrefix(id, prefix) || ids[id] || name == "" || !isObject ||
+		kind == "server_tool_use" && name != "web_search" {
 		return errors.New("not a call of a server's with an id, a name and an input")
 	}
 	ids[id] = true

@@ -268,3 +268,47 @@ func TestMessageGrammarRefuses(t *testing.T) {
 		}
 	}
 }
+
+// The blocks of tools that a server runs, in a whole message.
+const (
+	servedSearch = `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}},` +
+		`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result",` +
+		`"url":"https://a.b","title":"T","encrypted_content":"e","page_age":null}]},`
+	servedMCP = `{"type":"mcp_tool_use","id":"mcptoolu_1","name":"n","server_name":"s","input":{}},` +
+		`{"type":"mcp_tool_result","tool_use_id":"mcptoolu_1","is_error":false,"content":[{"type":"text","text":"r"}]},`
+	servedText = `{"type":"text","text":"t","citations":[{"type":"web_search_result_location","url":"https://a.b",` +
+		`"title":"T","encrypted_index":"","cited_text":""}]}`
+	servedFailed = `{"type":"server_tool_use","id":"srvtoolu_2","name":"web_search","input":{}},` +
+		`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_2","content":{"type":"web_search_tool_result_error",` +
+		`"error_code":"unavailable"}},`
+	servedUsage = `{"input_tokens":6,"cache_creation_input_tokens":0,"cache_read_input_tokens":4,"output_tokens":20,` +
+		`"output_tokens_details":{"thinking_tokens":2},"server_tool_use":{"web_search_requests":1,"web_fetch_requests":0}}`
+	servedGood = `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[` + servedSearch + servedMCP +
+		servedFailed + servedText + `],"stop_reason":"end_turn","stop_sequence":null,"usage":` + servedUsage + `}`
+)
+
+// TestMessagesGrammarServed reads blocks of tools that a server runs, and refuses what is changed in them.
+func TestMessagesGrammarServed(t *testing.T) {
+	if _, err := ReadMessage(servedGood); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range [][2]string{
+		{"srvtoolu_1", "toolu_1"}, {"mcptoolu_1", "1"}, {`"tool_use_id":"srvtoolu_1"`, `"tool_use_id":"srvtoolu_2"`},
+		{servedSearch, servedSearch + servedSearch},
+		{servedMCP + servedFailed, servedFailed[:strings.Index(servedFailed, `,{`)+1] + servedMCP},
+		{`"name":"web_search"`, `"name":"web_fetch"`}, {`"input":{"query":"q"}`, `"input":"q"`}, {`"server_name":"s",`, ``},
+		{`"page_age":null`, `"x":1`}, {`"url":"https://a.b","title"`, `"title"`}, {`"is_error":false,`, ``},
+		{`{"type":"text","text":"r"}`, `{"type":"image"}`}, {`"content":[{"type":"text","text":"r"}]`, `"content":[]`},
+		{`"unavailable"`, `"broken"`}, {`"cited_text":""`, `"x":""`}, {`"web_search_requests":1`, `"web_search_requests":-1`},
+		{`,"web_fetch_requests":0`, ``}, {servedText, servedFailed[:strings.Index(servedFailed, `,{`)]},
+		{servedText, `{"type":"tool_use","id":"a","name":"f","input":{}},` + strings.TrimSuffix(servedMCP, ",")},
+	} {
+		changed := strings.Replace(servedGood, bad[0], bad[1], 1)
+		if changed == servedGood {
+			t.Errorf("%s is not there", bad[0])
+		}
+		if _, err := ReadMessage(changed); err == nil {
+			t.Errorf("accepted: %s as %s", bad[0], bad[1])
+		}
+	}
+}

@@ -120,8 +120,9 @@ func TestMessagesSearch(t *testing.T) {
 		if opened["url"] != teaAddress || strings.Contains(opened["encrypted_content"].(string), "clear.") {
 			t.Errorf("%v", opened)
 		}
-		if got := jsonOf(m["usage"].(grammar.Object)["server_tool_use"]); got != `{"web_fetch_requests":0,"web_search_requests":1}` {
-			t.Errorf("%s", got)
+		served := jsonOf(m["usage"].(grammar.Object)["server_tool_use"])
+		if served != `{"web_fetch_requests":0,"web_search_requests":1}` {
+			t.Errorf("%s", served)
 		}
 		if blocks[0].(grammar.Object)["signature"] == "" {
 			t.Error("reasoning without a signature")

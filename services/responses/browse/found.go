@@ -16,11 +16,8 @@ const maxFound = 32
 func PagesOf(call Call, result, url string) []Found {
 	h, ok := readHead(result)
 	if url != "" {
-		title := ""
-		if ok {
-			title, _ = h.before(url)
-		}
-		if title = cleanTitle(title); title == "" {
+		title, named := h.before(url)
+		if title = cleanTitle(title); !named || title == "" {
 			title = site(url)
 		}
 		return []Found{{url, title}}

@@ -180,21 +180,14 @@ func TestMessagesSearch(t *testing.T) {
 	if !sameBlocks(streamed, whole) || strings.Contains(stream, items.HiddenPrefix) {
 		t.Errorf("%s\n%s", items.JSON(streamed.Content), items.JSON(whole.Content))
 	}
-	// The next turn, with the tool and without it.
-	for _, tools := range []string{`,` + searchTool, ""} {
-		gateway.answers = []string{answerOf("completed", 20, 5, callItem("", "browser.find", `{"pattern":"a","cursor":1}`)),
-			answerOf("completed", 20, 5, textItem("done"))}
-		if tools == "" {
-			gateway.answers = gateway.answers[1:]
-		}
-		f.messages(`"messages":[{"role":"user","content":"What is tea?"},{"role":"assistant","content":` +
-			string(items.JSON(streamed.Content)) + `},{"role":"user","content":"and?"}]` + tools)
-		again := gateway.text()[len(gateway.text())-len(gateway.last()):]
-		for _, want := range []string{`"name":"browser.search"`, `"name":"browser.open"`,
-			`"arguments":"{\"id\":0, \"cursor\":0}"`, "viewing lines"} {
-			if !strings.Contains(again, want) || !strings.Contains(asked, want) {
-				t.Errorf("with tools %q the gateway is asked %s", tools, again)
-			}
+	gateway.answers = []string{
+		answerOf("completed", 20, 5, callItem("", "browser.find", `{"pattern":"a","cursor":1}`)), cited("done")}
+	f.messages(`"messages":[{"role":"user","content":"What is tea?"},{"role":"assistant","content":` +
+		string(items.JSON(streamed.Content)) + `},{"role":"user","content":"and?"}],` + searchTool)
+	for _, want := range []string{`"name":"browser.search"`, `"name":"browser.open"`,
+		`"arguments":"{\"id\":0, \"cursor\":0}"`, "viewing lines"} {
+		if again := gateway.last(); !strings.Contains(again, want) || !strings.Contains(asked, want) {
+			t.Errorf("the gateway is asked %s", again)
 		}
 	}
 	calls := browser.Calls()
@@ -273,7 +266,8 @@ func TestMessagesMCP(t *testing.T) {
 		}
 		gateway.answers = []string{answerOf("completed", 20, 5, textItem("done"))}
 		f.messages(`"messages":[{"role":"user","content":"q"},{"role":"assistant","content":` +
-			string(items.JSON(m.Content)) + `},{"role":"user","content":"and?"}]`)
+			string(items.JSON(m.Content)) + `},{"role":"user","content":"and?"}],` +
+			strings.ReplaceAll(members, "URL", server.Streamable()))
 		for _, want := range []string{`"namespace":"` + label + `"`, `"name":"now"`, `"arguments":"{\"zone\":\"Asia\"}"`,
 			`"output":"noon"`} {
 			if !strings.Contains(gateway.last(), want) {

@@ -15,6 +15,12 @@ const (
 	rejected = "capability_rejected: "
 )
 
+// The beginnings of messages about what a server does not take. Claude Code leaves it out, and asks again.
+const (
+	NoImage  = "Could not process image: "
+	NoEffort = "This model does not support the effort parameter: "
+)
+
 // TooLong returns the message about a prompt of this many tokens that does not fit. Claude Code reads both numbers, and
 // compacts the conversation by the difference.
 func TooLong(tokens, maximum int) string {

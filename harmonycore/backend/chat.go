@@ -53,18 +53,27 @@ func (chat) AppendRequest(dst []byte, r *Request) []byte {
 
 // Cause looks at the code, the type and the parameter of the error, and at its words: most servers have nothing else.
 func (chat) Cause(e *Error) Cause {
+	message := strings.ToLower(e.Message)
 	switch e.Status {
 	case 0, 400, 413, 422: // an error within a stream may have no status
+	case 404, 500: // OpenRouter's and llama.cpp's for images
+		if containsAny(message, imageWords[:]) {
+			return ImageRefused
+		}
+		return OtherCause
 	default:
 		return OtherCause
 	}
-	message := strings.ToLower(e.Message)
 	switch {
 	case e.Code == contract.CodeContextLengthExceeded, e.Type == "exceed_context_size_error", e.Param == "input_tokens",
 		containsAny(message, contextWords[:]):
 		return ContextExceeded
 	case e.Param == "n", containsAny(message, choicesWords[:]):
 		return ChoicesRefused
+	case e.Param == "image", containsAny(message, imageWords[:]):
+		return ImageRefused
+	case e.Param == "reasoning_effort", strings.Contains(message, "reasoning_effort"):
+		return EffortRefused
 	default:
 		return OtherCause
 	}
@@ -101,6 +110,16 @@ var choicesWords = [...]string{
 	"only one completion choice", // llama.cpp
 	"field 'n':",                 // llama.cpp
 	"'n' : number must be",       // Groq
+}
+
+// imageWords are parts of servers' messages about images that their model does not take, in lower case.
+var imageWords = [...]string{
+	"not a multimodal model",   // vLLM
+	"image(s) may be provided", // vLLM
+	"image input",              // llama.cpp, OpenRouter, Together
+	"support image",            // Ollama, Groq
+	"image_url",                // OpenAI, DeepSeek
+	"allowed values: ['text']", // Volcengine
 }
 
 func containsAny(s string, words []string) bool {

@@ -208,6 +208,10 @@ const (
 	ContextExceeded
 	// ChoicesRefused means that the server does not generate this number of choices in one request.
 	ChoicesRefused
+	// ImageRefused means that the server takes no images, or not so many.
+	ImageRefused
+	// EffortRefused means that the server does not take the request's effort.
+	EffortRefused
 	// TagsRefused means that the server takes no structural tag at all.
 	TagsRefused
 	// TagRefused means that the server does not take the request's structural tag. It does not say whether it takes

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/anthropic"
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -163,10 +164,15 @@ func (f *failedResponse) reply() *Reply {
 // prompt is made of. An error for a prompt that is too long names it.
 func (e *Exchange) refused(failed *backend.Error, model *Model, param string) (*openai.Error, backend.Cause) {
 	out, cause := serverError(failed, model), model.Kind.Cause(failed)
-	if cause == backend.ContextExceeded {
+	switch cause {
+	case backend.ContextExceeded:
 		// Its message begins with OpenAI's words too.
 		out.Code, out.Param = contract.CodeContextLengthExceeded, param
 		out.Message = e.tooLongAtServer(out.Message, model.ContextLength)
+	case backend.ImageRefused:
+		e.curable(out, anthropic.NoImage)
+	case backend.EffortRefused:
+		e.curable(out, anthropic.NoEffort)
 	}
 	return out, cause
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/anthropic"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
@@ -88,6 +89,15 @@ func (a *modelRequest) tooLong(param string, tokens int) *openai.Error {
 		failure.Message = anthropic.TooLong(max(tokens, a.context+1), a.context)
 	}
 	return failure
+}
+
+// curable puts words before a server's own by which Anthropic's clients find what to leave out. It is a 400 then, since
+// they look at no other error.
+func (e *Exchange) curable(out *openai.Error, words string) {
+	if e.Anthropic() {
+		out.Status, out.Type, out.Param, out.RetryAfter = 400, contract.InvalidRequestError, "", ""
+		out.Message = words + out.Message
+	}
 }
 
 // maxCounted is the greatest number of tokens that is read from a server's words.

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,6 +76,45 @@ func TestLocalRepliesByForm(t *testing.T) {
 		want := `{"type":"error","error":{"type":"` + kind + `","message":"No server."}}`
 		if a.Head == nil || a.Head.Status != status || string(a.Body) != want {
 			t.Errorf("%d: %+v %s, want %s", status, a.Head, a.Body, want)
+		}
+	}
+}
+
+// TestCurableAtServers: what a server does not take is said in words by which Anthropic's clients leave it out. Others get
+// the server's own.
+func TestCurableAtServers(t *testing.T) {
+	const request = `{"model":"qwen","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`
+	for _, tt := range []struct {
+		status              int
+		body, message, chat string
+	}{
+		{400, `{"error":{"message":"Qwen3-8B is not a multimodal model"}}`,
+			"Could not process image: Qwen3-8B is not a multimodal model", `400 {"error":{"message":"Qwen3-8B is`},
+		{500, `{"error":{"message":"image input is not supported - hint: mmproj"}}`,
+			"Could not process image: image input is not supported - hint: mmproj", `500 {"error":{"message":"image input`},
+		{404, `{"error":{"message":"No endpoints found that support image input"}}`,
+			"Could not process image: No endpoints found that support image input", `502 {"error":{"message":"No endpoints`},
+		{400, `{"error":{"message":"Not here.","param":"reasoning_effort"}}`,
+			"This model does not support the effort parameter: Not here.", `400 {"error":{"message":"Not here.`},
+		{400, `{"error":{"message":"A bad thing."}}`, "A bad thing.", `400 {"error":{"message":"A bad thing.`},
+	} {
+		answer := func(path string) string {
+			x := forwarded(t, conversing(nil), path, request)
+			if a := x.ResponseHeaders(ResponseHead{Status: tt.status, ContentType: "application/json"}); !a.Hold {
+				t.Fatalf("%d: %+v", tt.status, a)
+			}
+			a := x.ResponseBody([]byte(tt.body), true)
+			if a.Head == nil {
+				t.Fatalf("%d: %+v", tt.status, a)
+			}
+			return strconv.Itoa(a.Head.Status) + " " + string(a.Body)
+		}
+		want := `400 {"type":"error","error":{"type":"invalid_request_error","message":"` + tt.message + `"}}`
+		if got := answer(contract.MessagesPath); got != want {
+			t.Errorf("%d %s: %s, want %s", tt.status, tt.body, got, want)
+		}
+		if got := answer(contract.ChatPath); !strings.HasPrefix(got, tt.chat) {
+			t.Errorf("Chat, %d %s: %s, want %s", tt.status, tt.body, got, tt.chat)
 		}
 	}
 }

@@ -52,6 +52,8 @@ func (p *parser) field(key string, v *rawjson.Value, f *contract.Field) {
 			contract.SetDefaults(f.Block)
 		}
 		p.object(key, v, f.Block, nil)
+	case f.Blocks != nil:
+		p.blocks(key, v, f.Blocks)
 	case f.Flag != nil:
 		if v.Kind != rawjson.Bool {
 			p.fail(key, "must be true or false")
@@ -79,6 +81,21 @@ func (p *parser) field(key string, v *rawjson.Value, f *contract.Field) {
 		if !f.Allowed() {
 			p.fail(key, f.Must)
 		}
+	}
+}
+
+func (p *parser) blocks(path string, v *rawjson.Value, all *contract.Blocks) {
+	all.Clear()
+	if v.Kind != rawjson.Array {
+		p.fail(path, "must be an array")
+		return
+	}
+	if len(v.Elements) > all.Max {
+		p.fail(path, "has "+strconv.Itoa(len(v.Elements))+" entries; at most "+strconv.Itoa(all.Max)+" are allowed")
+		return
+	}
+	for i := range v.Elements {
+		p.object(path+"["+strconv.Itoa(i)+"]", &v.Elements[i], all.Add(), nil)
 	}
 }
 

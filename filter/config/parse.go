@@ -82,7 +82,7 @@ func (p *parser) config(v *rawjson.Value) *contract.Config {
 		p.fail("models", `must be exactly one where mode is "reduced", and there are `+strconv.Itoa(len(c.Models)))
 	}
 	if c.Clients.Unsorted() {
-		p.fail("clients", "keys and contexts must be in ascending order")
+		p.fail("clients", "keys, contexts and classes must be in ascending order")
 	}
 	if c.Clients.By == contract.ClientsByHeader && c.Clients.Header == "" {
 		p.fail("clients.header", "is required")
@@ -103,6 +103,48 @@ func (p *parser) checkTranslate(c *contract.Config) {
 			p.fail("models["+strconv.Itoa(i)+"].translate", reason)
 		}
 		p.checkPrefill("models["+strconv.Itoa(i)+"].prefill", m, c.Mode)
+		p.checkRoute("models["+strconv.Itoa(i)+"].route", m, c.Mode)
+		if m.OverflowModel != "" {
+			p.checkOverflow("models["+strconv.Itoa(i)+"].overflow_model", m, c)
+		}
+	}
+}
+
+// checkOverflow checks that there is a model for requests that do not fit this one.
+func (p *parser) checkOverflow(path string, m *contract.Model, c *contract.Config) {
+	from := overflowOf(m)
+	for i := range c.Models {
+		if c.Models[i].Name != m.OverflowModel {
+			continue
+		}
+		if to := overflowOf(&c.Models[i]); from.Kind != nil && to.Kind != nil {
+			if reason := contract.CannotOverflow(&from, &to, c.Mode); reason != "" {
+				p.fail(path, reason)
+			}
+		}
+		return
+	}
+	p.fail(path, "there is no such model")
+}
+
+func overflowOf(m *contract.Model) contract.Overflow {
+	return contract.Overflow{ModelSettings: &m.ModelSettings, Name: m.Name, Kind: contract.KindNamed(m.Server),
+		Routed: len(m.Route) > 0}
+}
+
+// checkRoute checks that the model's requests can be divided among pools.
+func (p *parser) checkRoute(path string, m *contract.Model, mode string) {
+	kind := contract.KindNamed(m.Server)
+	if len(m.Route) == 0 || kind == nil {
+		return
+	}
+	if reason := contract.CannotRoute(kind, mode); reason != "" {
+		p.fail(path, reason)
+	}
+	for i := range m.Route {
+		one := *m
+		one.Prefill = m.Route[i].Prefill
+		p.checkPrefill(path+"["+strconv.Itoa(i)+"].prefill", &one, mode)
 	}
 }
 
@@ -141,7 +183,7 @@ func (p *parser) checkService(c *contract.Config) {
 			`cannot be where mode is "reduced": a request's way is chosen there before its body says what it needs`)
 	}
 	for i := range c.Models {
-		if c.Models[i].Pool == s.Pool {
+		if c.Models[i].Pool == s.Pool || contract.IsBranchRoute(s.Pool, c.Models[i].Name) {
 			p.fail("responses_service.pool", "is the pool of the model "+c.Models[i].Name+" too")
 		}
 	}

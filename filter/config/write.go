@@ -45,12 +45,26 @@ func appendFields(dst []byte, fields []contract.Field, first bool) (out []byte, 
 				continue
 			}
 			dst = append(dst, '}')
+		} else if f.Blocks != nil {
+			dst = appendBlocks(dst, f.Blocks)
 		} else {
 			dst = appendValue(dst, f)
 		}
 		first = false
 	}
 	return dst, first
+}
+
+func appendBlocks(dst []byte, all *contract.Blocks) []byte {
+	dst = append(dst, '[')
+	for i := range all.Len() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst, _ = appendFields(append(dst, '{'), all.At(i), true)
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
 }
 
 func appendValue(dst []byte, f *contract.Field) []byte {

@@ -31,6 +31,7 @@ const (
 	LogPrefillMS        = "prefill_ms"
 	LogReservedTokens   = "reserved_tokens"
 	LogUnusedTokens     = "unused_tokens"
+	LogRoute            = "route"
 )
 
 // UsedTokensState is the property with the tokens that a request has used, for the settlement of its reservation. Its
@@ -54,6 +55,6 @@ func LogFields() []string {
 		LogReasoningTokens,
 		LogPreambleTokens, LogFinalTokens, LogToolCallTokens, LogCompletionTokens, LogFirstTokenMS, LogRecoveries,
 		LogFinish, LogEarlyEnd, LogCut, LogUntranslated, LogRole, LogPrefill, LogPrefillServer, LogPrefillMS,
-		LogReservedTokens, LogUnusedTokens,
+		LogReservedTokens, LogUnusedTokens, LogRoute,
 	}
 }

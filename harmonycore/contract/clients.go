@@ -24,6 +24,8 @@ type Clients struct {
 	// NAME TOKENS MODEL beside it, for one model.
 	Context  int
 	Contexts []string
+	// Classes are the classes of clients, in ascending order: each is NAME CLASS.
+	Classes []string
 	// Counted are the clients with metrics of their own.
 	Counted []string
 	// Paths are the beginnings of the paths, besides the API's, on which clients must be known.
@@ -62,6 +64,7 @@ func (c *Clients) Fields() []Field {
 		texts("deputies", &c.Deputies, ValidClient, "must be a client's name"),
 		number("context", &c.Context, 0, 0, MaxClientContext),
 		texts("contexts", &c.Contexts, validContext, "must be a client's name, a space and a number of tokens"),
+		texts("classes", &c.Classes, validClassOf, "must be a client's name, a space and the name of a class"),
 		texts("counted", &c.Counted, ValidClient, "must be a client's name"),
 		texts("paths", &c.Paths, func(s string) bool { return strings.HasPrefix(s, "/") }, "must begin with a slash"),
 		flag("reserve", &c.Reserve, false),
@@ -91,8 +94,26 @@ func validContext(s string) bool {
 	return ValidClient(name) && err == nil && n >= 0 && n <= MaxClientContext
 }
 
-// Unsorted reports whether the keys or the contexts are not in ascending order.
-func (c *Clients) Unsorted() bool { return !slices.IsSorted(c.Keys) || !slices.IsSorted(c.Contexts) }
+func validClassOf(s string) bool {
+	name, class, _ := strings.Cut(s, " ")
+	return ValidClient(name) && ValidClient(class)
+}
+
+// Unsorted reports whether the keys, the contexts or the classes are not in ascending order.
+func (c *Clients) Unsorted() bool {
+	return !slices.IsSorted(c.Keys) || !slices.IsSorted(c.Contexts) || !slices.IsSorted(c.Classes)
+}
+
+// ClassOf returns the class of a client, or "".
+func (c *Clients) ClassOf(client string) string {
+	i, _ := slices.BinarySearch(c.Classes, client+" ") // the entry is longer, so it comes right after this
+	if i < len(c.Classes) {
+		if class, ok := strings.CutPrefix(c.Classes[i], client+" "); ok {
+			return class
+		}
+	}
+	return ""
+}
 
 // Client returns the client whose key has this hash, in hexadecimal digits, or an empty text.
 func (c *Clients) Client(hash string) string {

@@ -25,6 +25,8 @@ type Field struct {
 	// Object is a JSON object, or empty.
 	Object *Object
 	Block  []Field
+	// Blocks is a list of blocks.
+	Blocks *Blocks
 
 	// Must is the filter's error text for a text that Valid refuses.
 	Must string
@@ -40,6 +42,18 @@ type Field struct {
 	text     string
 	list     []string
 	flag     bool
+}
+
+// Blocks are the entries of a list of blocks.
+type Blocks struct {
+	// Max is how many there may be.
+	Max int
+	Len func() int
+	// At returns the settings of an entry. Add appends an entry with its defaults, and returns its settings. Clear removes
+	// all entries.
+	At    func(i int) []Field
+	Add   func() []Field
+	Clear func()
 }
 
 func flag(key string, at *bool, fallback bool) Field {
@@ -116,6 +130,8 @@ func (f *Field) setDefault() {
 		*f.List = slices.Clone(f.list)
 	case f.Object != nil:
 		*f.Object = ""
+	case f.Blocks != nil:
+		f.Blocks.Clear()
 	}
 }
 
@@ -135,6 +151,8 @@ func (f *Field) IsDefault() bool {
 		return slices.Equal(*f.List, f.list)
 	case f.Object != nil:
 		return *f.Object == ""
+	case f.Blocks != nil:
+		return f.Blocks.Len() == 0
 	}
 	return false
 }

@@ -22,6 +22,8 @@ type Model struct {
 	ForwardAuthorization bool
 	// Prefill determines which servers read the prompts.
 	Prefill Prefill
+	// Route are the rules by which requests go to further pools of the model.
+	Route []Branch
 	ModelSettings
 }
 
@@ -66,6 +68,9 @@ type ModelSettings struct {
 	Relay string `yaml:"relay"`
 	// Aliases are further names of the model for clients. A star stands for any text, as in "openai/*".
 	Aliases []string `yaml:"aliases"`
+	// OverflowModel is the name of the model that gets the requests whose prompts do not fit this one's context. Empty:
+	// they are refused.
+	OverflowModel string `yaml:"overflow_model"`
 	// Translate is "all", a share such as "10%", or "observe": which requests are translated. All others pass untouched to
 	// the API of the model's own servers. With "observe" none is, and the gateway only counts (docs/opt-in.md).
 	Translate string `yaml:"translate"`
@@ -167,6 +172,7 @@ func (m *Model) Fields() []Field {
 		block("routing", m.Routing.Fields()),
 		flag("forward_authorization", &m.ForwardAuthorization, false),
 		prefill,
+		route(&m.Route),
 	}
 	return append(own, m.ModelSettings.Fields()...)
 }
@@ -212,6 +218,7 @@ func (m *ModelSettings) Fields() []Field {
 		word("relay", &m.Relay, RelayOff, RelayOff, RelayFinish, RelayRetry),
 		texts("aliases", &m.Aliases, validAlias, "must be printable ASCII without spaces, with one star at most").
 			advise("is not a name; write one such as openai/gpt-oss-120b, or one with a *, such as openai/*"),
+		text("overflow_model", &m.OverflowModel, ""),
 		valid(text("translate", &m.Translate, TranslateAll), validShare,
 			`must be "all", a share such as "10%", or "observe"`).
 			advise(`is not known; write all, a share such as 10%, or observe`),

@@ -63,6 +63,9 @@ const (
 	ServiceDeclined = "decline"
 )
 
+// RouteHeader is a header of answers of models with a route: the pool to which the request was sent, and why.
+const RouteHeader = "x-harmony-route"
+
 // The paths of the API. Those that begin with [APIPrefix] are the gateway's own in every configuration.
 const (
 	APIPrefix         = "/v1/"

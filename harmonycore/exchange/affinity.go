@@ -25,9 +25,17 @@ type session struct {
 func sessionHeaders(models []Model) []string {
 	var names []string
 	for i := range models {
-		if r := &models[i].Routing; r.Affinity && r.SessionHeader != "" && !slices.Contains(names, r.SessionHeader) {
-			names = append(names, r.SessionHeader)
+		names = addSessionHeader(names, &models[i].Routing)
+		for j := range models[i].Route {
+			names = addSessionHeader(names, &models[i].Route[j].Routing)
 		}
+	}
+	return names
+}
+
+func addSessionHeader(names []string, r *contract.Routing) []string {
+	if r.Affinity && r.SessionHeader != "" && !slices.Contains(names, r.SessionHeader) {
+		return append(names, r.SessionHeader)
 	}
 	return names
 }

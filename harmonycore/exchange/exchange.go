@@ -258,6 +258,7 @@ func (e *Exchange) Translated() bool { return e.generation != nil }
 func (e *Exchange) refuse(failure *openai.Error) RequestAction {
 	e.generation, e.passed, e.observer, e.unread = nil, nil, nil, nil
 	e.report.Untranslated, e.report.Pool, e.report.Policy, e.report.RoutedBy = false, "", "", ""
+	e.report.Route = ""
 	e.reservation, e.report.Reserves, e.report.ReservedTokens = reservation{}, false, 0
 	if e.report.Routed {
 		e.report.Routed, e.report.Server = false, ""

@@ -25,6 +25,10 @@ type Model struct {
 	overrides *openai.Defaults
 	// seed is the hash of the empty prompt.
 	seed affinity.Hash
+	// branches is the model for each of its further pools ([contract.Model.Route]).
+	branches []*Model
+	// overflow is the model that gets the requests whose prompts do not fit, or nil.
+	overflow *Model
 	// recalls reports whether the beginnings of its requests may be remembered.
 	recalls bool
 }
@@ -97,9 +101,11 @@ func New(o Options) *Gateway {
 		}
 		m.seed = affinity.Seed(m.ServerModel)
 		m.recalls = o.Prefixes != nil && m.mayRecall()
+		m.branches = branchesOf(&m)
 		g.models = append(g.models, m)
 		g.spares = g.spares || m.TranslatedShare() == 0
 	}
+	g.linkOverflows()
 	g.names, g.sessionHeaders = namesOf(g.models), sessionHeaders(g.models)
 	g.guardedPaths = guardedPaths(&o.Clients)
 	g.userID = g.renderer.RoleID(harmony.User)

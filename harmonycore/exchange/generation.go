@@ -145,8 +145,8 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 	return a.model.servers.generate(g, a, body, h)
 }
 
-// send sends the request to servers that take prompts.
-func (g *generation) send(a *modelRequest, h Host) RequestAction {
+// send sends the request to servers that take prompts. kept is the body for another model, or nil.
+func (g *generation) send(a *modelRequest, kept []byte, h Host) RequestAction {
 	spelled := ""
 	if a.model.Kind.Facts().TextPrompts {
 		spelled = a.body.FindText(spellsControl) // before the texts are read, since reading overwrites the body
@@ -158,6 +158,9 @@ func (g *generation) send(a *modelRequest, h Host) RequestAction {
 	a.recall.noteHead(a, r)
 	sent, failure := g.translate(a, r, spelled, h)
 	if failure != nil {
+		if isTooLong(failure) && kept != nil {
+			return g.toOverflow(a, kept, h)
+		}
 		if isTooLong(failure) && r.EmptiesTooLong() {
 			return g.x.answer(g.empty(r, h.Now))
 		}
@@ -206,16 +209,19 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 		return nil, failure
 	}
 	prompt := scratch.prompt
-	a.routeByTokens(scratch)
 	broken, failure := a.promptText(scratch, cmp.Or(spelled, g.param()))
 	if failure != nil {
 		return nil, failure
 	}
 	tokens := a.recall.tokens() + len(prompt)
-	room := a.context - tokens - broken*tokensPerBreak
-	if room < 1 {
-		return nil, a.tooLong(g.param(), tokens+broken*tokensPerBreak+1)
+	all := tokens + broken*tokensPerBreak
+	if all >= a.context {
+		return nil, a.tooLong(g.param(), all+1)
 	}
+	a.choosePool(all, r.Sampling.MaxTokens)
+	model = a.model
+	a.routeByTokens(scratch)
+	room := a.context - all
 	maxTokens := r.Sampling.MaxTokens
 	if maxTokens == 0 || maxTokens > room {
 		maxTokens, g.boundByWindow = room, true
@@ -240,8 +246,8 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	if r.Sampling.MaxTokens == 0 {
 		answer = min(answer, a.x.expectedAnswer())
 	}
-	a.x.reserve(model, tokens+broken*tokensPerBreak, answer*max(r.Choices, 1), h)
-	a.tellCost(tokens+broken*tokensPerBreak, answer*max(r.Choices, 1))
+	a.x.reserve(model, all, answer*max(r.Choices, 1), h)
+	a.tellCost(all, answer*max(r.Choices, 1))
 	g.promptTokens, g.maxTokens, g.hiddenStops = tokens, maxTokens, hidden
 	g.prefilled = rendered.prefilled
 	ids := r.TokenIDs()

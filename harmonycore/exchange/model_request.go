@@ -23,6 +23,8 @@ type modelRequest struct {
 	counting bool
 	// byPrompt reports whether the prompt decides which requests go to the same server.
 	byPrompt bool
+	// cacheKey is the client's key for the servers' caches, if the model has several pools.
+	cacheKey []byte
 	// recall is what is remembered of the request. It is nil if nothing is, and nothing will be.
 	recall *recall
 }
@@ -80,7 +82,11 @@ func (e *Exchange) open(body []byte, h Host, kind reading) (*modelRequest, Reque
 		}
 		a.unread = true
 	}
-	if !a.unread && h.Admit != nil && !h.Admit(memoryFor(len(body), request.Values-ids)) {
+	memory := memoryFor(len(body), request.Values-ids)
+	if model.overflow != nil && kind.mayPass {
+		memory += memory + len(body) // it may be read twice, the second time from a copy
+	}
+	if !a.unread && h.Admit != nil && !h.Admit(memory) {
 		if !passes {
 			e.decided = false
 			return nil, RequestAction{Full: true}
@@ -89,6 +95,7 @@ func (e *Exchange) open(body []byte, h Host, kind reading) (*modelRequest, Reque
 	}
 	if !e.headersForwarded {
 		a.byPrompt = e.alike(model, request.CacheKey())
+		a.keepCacheKey(request.CacheKey())
 	}
 	return a, RequestAction{}
 }

@@ -94,7 +94,8 @@ const (
 // what becomes of them, and its servers take token ids that nobody else needs.
 func (m *Model) mayRecall() bool {
 	_, prompts := m.servers.(promptServers)
-	return prompts && !m.Kind.Facts().TextPrompts && m.Prefill.Cluster == "" && m.TranslatedShare() == 100 &&
+	divided := slices.ContainsFunc(m.Route, func(b contract.Branch) bool { return b.Prefill.Cluster != "" })
+	return prompts && !m.Kind.Facts().TextPrompts && m.Prefill.Cluster == "" && !divided && m.TranslatedShare() == 100 &&
 		!m.Answers.TokenIDs
 }
 
@@ -336,6 +337,7 @@ func (g *generation) openRest(rest, body []byte, r *recall, h Host) *modelReques
 	a := &modelRequest{x: e, model: model, body: request, size: len(rest), context: e.contextOf(model), recall: r}
 	if !e.headersForwarded {
 		a.byPrompt = e.alike(model, key)
+		a.keepCacheKey(key)
 	}
 	return a
 }

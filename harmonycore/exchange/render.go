@@ -29,6 +29,8 @@ type Scratch struct {
 	answer []byte
 	// rest is a body without what is remembered of it.
 	rest []byte
+	// kept is a client's body for another model.
+	kept []byte
 	// cuts, digests, parts, spans, ends and first are for what is to be remembered of a request, and for the first ids
 	// of one.
 	cuts    []openai.Cut

@@ -16,6 +16,9 @@ type Report struct {
 	// Pool is the operator's name of the pool to which the request was sent, and Policy how one of its servers was chosen.
 	// Both are empty for a request that was sent to none.
 	Pool, Policy string
+	// Route is the pool that was chosen of several ones, and why, as in [contract.RouteHeader]. It is empty for a request
+	// that was sent to none, and for a model with one pool.
+	Route string
 	// RoutedBy is what the choice of the server was told to go by, such as [contract.RoutedByPrefix], or empty.
 	RoutedBy string
 	// Role is the role of the servers that made the answer, RoleDivided or RoleDecode, or empty if they have none. Prefill

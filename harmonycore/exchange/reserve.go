@@ -179,6 +179,7 @@ func (e *Exchange) noteReserved(h *ResponseHead) (limited bool) {
 func (e *Exchange) limited(h *ResponseHead) ResponseAction {
 	e.generation, e.passed, e.observer, e.unread = nil, nil, nil, nil
 	e.report.Untranslated, e.report.Pool, e.report.Policy, e.report.RoutedBy = false, "", "", ""
+	e.report.Route = ""
 	if !h.End && isJSON(h.ContentType) {
 		e.response = &failedResponse{x: e}
 		return e.response.headers(*h)

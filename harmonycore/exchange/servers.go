@@ -17,7 +17,7 @@ type promptServers struct{}
 
 func (promptServers) generate(g *generation, a *modelRequest, body []byte, h Host) RequestAction {
 	a.recall = g.forgotten(a, body, h)
-	return g.send(a, h)
+	return g.send(a, a.keep(body, h.scratch()), h)
 }
 
 func (promptServers) count(c *tokenCount, a *modelRequest, _ []byte, h Host) RequestAction {

@@ -50,6 +50,7 @@ func (v *vm) describeRequest(r *exchange.Report) {
 	setState(contract.LogStatePrefix+contract.LogServer, r.Server)
 	setState(contract.LogStatePrefix+contract.LogPool, r.Pool)
 	setState(contract.LogStatePrefix+contract.LogPolicy, r.Policy)
+	setState(contract.LogStatePrefix+contract.LogRoute, r.Route)
 	setState(contract.LogStatePrefix+contract.LogRoutedBy, r.RoutedBy)
 	setState(contract.LogStatePrefix+contract.LogClient, r.Client)
 	setState(contract.LogStatePrefix+contract.LogClientKey, r.ClientKey)

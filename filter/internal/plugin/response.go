@@ -39,6 +39,9 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 		head.Limits = limitHeaders(headers)
 	}
 	s.status = head.Status
+	if !head.Local && s.exchange.RouteTaken() != "" {
+		s.noteSpare()
+	}
 	_, s.sized = find(headers, "content-length")
 	if _, named := find(headers, otherModel); named && !passes {
 		check("remove response header", proxywasm.RemoveHttpResponseHeader(otherModel))
@@ -63,6 +66,14 @@ func (s *stream) restore(head *exchange.ResponseHead, how string) {
 	if !head.GivenUp && head.Status == contract.FailedStatus {
 		head.Status = 200
 		check("set status", proxywasm.ReplaceHttpResponseHeader(":status", "200"))
+	}
+}
+
+// noteSpare notes the pool of the server that has answered, if it is a spare. The control plane writes it into the
+// metadata of such a server.
+func (s *stream) noteSpare() {
+	if pool, err := readProperty(sparePool); err == nil && len(pool) > 0 {
+		s.exchange.NoteSpare(string(pool))
 	}
 }
 
@@ -180,6 +191,9 @@ func (s *stream) act(a exchange.ResponseAction) types.Action {
 		}
 		if id := s.requestID(); id != "" {
 			check("set response header", proxywasm.ReplaceHttpResponseHeader(answerID, id))
+		}
+		if route := s.exchange.RouteTaken(); route != "" {
+			check("set response header", proxywasm.ReplaceHttpResponseHeader(contract.RouteHeader, route))
 		}
 		if s.sized {
 			check("remove response header", proxywasm.RemoveHttpResponseHeader("content-length"))

@@ -8,6 +8,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
 	"github.com/harmonyedge/harmonyedge/filter/internal/metrics"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
@@ -46,8 +47,10 @@ type stream struct {
 
 // The properties that the filter reads from the host, with zeros between the parts of their paths.
 const (
-	codeDetails  = "response\x00code_details"
-	upstream     = "upstream\x00address"
+	codeDetails = "response\x00code_details"
+	upstream    = "upstream\x00address"
+	sparePool   = "xds\x00upstream_host_metadata\x00filter_metadata\x00" + contract.MetadataNamespace + "\x00" +
+		contract.SpareKey
 	responseCode = "response\x00code"
 )
 
@@ -59,6 +62,9 @@ func (s *stream) send(r *exchange.Reply) {
 	headers := [][2]string{{"content-type", r.MediaType()}}
 	if id := s.requestID(); id != "" {
 		headers = append(headers, [2]string{answerID, id})
+	}
+	if s.exchange != nil && s.exchange.RouteTaken() != "" {
+		headers = append(headers, [2]string{contract.RouteHeader, s.exchange.RouteTaken()})
 	}
 	if r.RetryAfter != "" {
 		headers = append(headers, [2]string{"retry-after", r.RetryAfter})

@@ -58,8 +58,9 @@ func (c *Client) check(field string) *Error {
 		return &Error{Field: field + ".weight",
 			Reason: fmt.Sprintf("%d is out of range; use 1 to %d, or leave it out for 1", c.Weight, MaxWeight)}
 	}
-	if len(c.Class) > contract.MaxNameLength {
-		return &Error{Field: field + ".class", Reason: "is not the name of a class"}
+	if !contract.ValidClass(c.Class) {
+		return &Error{Field: field + ".class", Reason: fmt.Sprintf("%q is not the name of a class; use letters, digits, - and _",
+			c.Class)}
 	}
 	seen := map[string]bool{}
 	for i := range c.Models {

@@ -29,12 +29,16 @@ func (f *File) Fill(to *contract.Clients) {
 				to.Contexts = append(to.Contexts, fmt.Sprintf("%s %d %s", c.Name, m.Context, m.Name))
 			}
 		}
+		if c.Class != "" {
+			to.Classes = append(to.Classes, c.Name+" "+c.Class)
+		}
 		if len(to.Counted) < contract.MaxCountedClients {
 			to.Counted = append(to.Counted, c.Name)
 		}
 	}
 	slices.Sort(to.Keys)
 	slices.Sort(to.Contexts)
+	slices.Sort(to.Classes)
 }
 
 // AddDeputy adds the key of the responses service that is not in a file.

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 )
 
 // Changes returns the paths of the settings in which two configurations differ. An entry of a list is named in its
@@ -33,7 +35,7 @@ func listChanges(path string, before, after *Entries) []string {
 	var all, now []string
 	for i := range after.len {
 		fields := after.at(i)
-		name := nameOf(fields)
+		name := after.nameOf(i, fields)
 		now = append(now, name)
 		entry := fmt.Sprintf("%s[%s]", path, name)
 		if previous, ok := old[name]; ok {
@@ -58,11 +60,14 @@ func (e *Entries) named() (entries map[string][]Field, names []string) {
 	entries = map[string][]Field{}
 	for i := range e.len {
 		fields := e.at(i)
-		name := nameOf(fields)
+		name := e.nameOf(i, fields)
 		entries[name], names = fields, append(names, name)
 	}
 	return entries, names
 }
+
+// nameOf returns the name of an entry, or its number if it has none.
+func (e *Entries) nameOf(i int, entry []Field) string { return cmp.Or(nameOf(entry), strconv.Itoa(i)) }
 
 // nameOf returns the name of a list's entry, by which people know it.
 func nameOf(entry []Field) string {

@@ -105,6 +105,11 @@ type Model struct {
 	ForwardAuthorization bool `yaml:"forward_authorization"`
 	// ServerModel is the model's name at its servers. Empty: Name.
 	ServerModel string `yaml:"server_model"`
+	// Rules send some of the model's requests to further pools, by the length of their prompts and by their clients'
+	// classes. The first rule that fits counts. All others go to the model's own pool.
+	Rules []Rule `yaml:"route"`
+	// Branch reports whether this is the model as it is for a further pool of its rules.
+	Branch bool `yaml:"-"`
 	// ContextSet reports whether the operator has set the context. Otherwise the smallest of the servers' counts
 	// (docs/pools.md#context).
 	ContextSet bool `yaml:"-"`
@@ -182,7 +187,7 @@ func (c *Config) filterModel(m *Model) contract.Model {
 		Name: m.Name, Pool: m.Route(), PoolName: m.PoolName(), Policy: c.policy(m), Server: c.kind(m),
 		ServerModel: cmp.Or(m.ServerModel, m.Name),
 		APIPath:     c.apiPath(m), Routing: c.routing(m), ForwardAuthorization: m.ForwardAuthorization,
-		Prefill: c.filterPrefill(m), ModelSettings: m.ModelSettings,
+		Prefill: c.filterPrefill(m), Route: c.filterRoute(m), ModelSettings: m.ModelSettings,
 	}
 }
 
@@ -229,4 +234,9 @@ func (c *Config) kind(m *Model) string {
 }
 
 // Route returns the value of the internal header that leads to the model's servers.
-func (m *Model) Route() string { return m.Name }
+func (m *Model) Route() string {
+	if m.Branch {
+		return contract.BranchRoute(m.Name, m.Pool)
+	}
+	return m.Name
+}

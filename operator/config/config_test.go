@@ -332,6 +332,8 @@ models:
 		{"- { name: a,", "- { name: c, servers: [\"vllm=http://h:3\"] }\n- { name: a,", "models[c] is new"},
 		{"name: b", "name: c", "models[c] is new, models[b] is removed"},
 		{`h:2"]`, `h:4"]`, "models[b].servers"},
+		{"strict: true }", "strict: true }, route: [{ pool: a, max_prompt: 9 }, { pool: a, max_prompt: 99 }]",
+			"models[a].route[0] is new, models[a].route[1] is new"},
 		{"models:", "pools: [{ name: p, servers: [\"http://h:9\"] }]\nmodels:", "pools[p] is new"},
 	} {
 		got := strings.Join(Changes(read(before), read(strings.Replace(before, tt.old, tt.new, 1))), ", ")

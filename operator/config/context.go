@@ -25,7 +25,7 @@ func StructuresIn(filterJSON []byte) map[string]string {
 	return all
 }
 
-// ContextsIn returns the contexts in the filter's JSON, by model. For anything else it returns nil.
+// ContextsIn returns the contexts in the filter's JSON, by [Model.Place]. For anything else it returns nil.
 func ContextsIn(filterJSON []byte) map[string]int {
 	f, err := filterconfig.Parse(filterJSON)
 	if err != nil {
@@ -33,7 +33,13 @@ func ContextsIn(filterJSON []byte) map[string]int {
 	}
 	contexts := make(map[string]int, len(f.Models))
 	for i := range f.Models {
-		contexts[f.Models[i].Name] = f.Models[i].ContextLength
+		m := &f.Models[i]
+		contexts[m.Name] = m.ContextLength
+		for j := range m.Route {
+			if b := &m.Route[j]; b.Pool != m.Pool && b.ContextLength > 0 {
+				contexts[b.Pool] = b.ContextLength
+			}
+		}
 	}
 	return contexts
 }

@@ -23,6 +23,7 @@ func (m *Model) fields() []Field {
 		{Key: "keep_alive", At: &m.KeepAlive, Zero: Duration(0), Range: times(time.Second, time.Hour),
 			Advice: "is out of range; write from {min} to {max}, such as 15s", Or: "0s for no signs of life",
 			Meaning: "with `relay`: signs of life for [quiet streams](responses-service.md#quiet-streams)"},
+		{Key: "route", Entries: entriesOf(m.Rules, zero, (*Rule).fields)},
 	}
 	return append(own, ofContract(m.ModelSettings.Fields(), modelMeanings)...)
 }
@@ -138,6 +139,8 @@ var modelMeanings = map[string]about{
 		meaning: "`finish`, `retry`: the service is [between](responses-service.md#streams-that-always-end)"},
 	"aliases": {
 		meaning: "[more names](opt-in.md) of the model; one `*` stands for any text, as in `openai/*`"},
+	"overflow_model": {
+		meaning: "the model that gets [what does not fit](pools.md#choice-by-length), with the same or other servers"},
 	"translate": {meaning: "a share such as `10%`, or `observe`: [opting in by steps](opt-in.md)"},
 	"speaks": {
 		meaning: "`harmony`, `chat`, `marker` or `x-NAME`: what [the text](structure.md) of an answer is"},

@@ -49,7 +49,11 @@ type Pool struct {
 	Queue Queue `yaml:"queue"`
 	// Spares are the names of pools whose servers take requests when this pool's are not enough, in their order.
 	Spares []string `yaml:"spares"`
-	Health Health   `yaml:"health"`
+	// RetryBusy reports whether a request is asked at another server, and then at a spare, if a server answers it 429.
+	RetryBusy bool `yaml:"retry_busy"`
+	// Tries is how many attempts a request has in the pool, and then in each spare. 0 is the default.
+	Tries  int    `yaml:"tries"`
+	Health Health `yaml:"health"`
 	// RetryUntil is how far an answer may have come before a request stays with its server: "first_token", or "headers".
 	// Empty: first_token.
 	RetryUntil string `yaml:"retry_until"`
@@ -62,6 +66,11 @@ type Pool struct {
 	// Prefill is the pool whose servers read the prompts of this pool's requests.
 	Prefill Prefill `yaml:"prefill"`
 }
+
+// DefaultTries is the default of [Pool.Tries]. The first two attempts may reach the same dead server, because only its
+// ejection makes Envoy choose another one. The ejection goes through Envoy's main thread, and the waits before retries
+// are random and may be short. The other attempts are for that time.
+const DefaultTries = 5
 
 // Session determines which requests form a session, which stays with one server: set either a cookie or a header. With
 // the policy prefix there may be a header, which then comes before what prompts have in common.
@@ -234,6 +243,9 @@ func (c *Config) checkPool(i int, r *Resolved, problems *problems) {
 	}
 	if p.Load.Weights && p.Kind == contract.Ollama {
 		fail(".load.weights", "%s servers do not tell their load; leave it out", p.Kind)
+	}
+	if p.RetryBusy && len(p.Servers) == 1 && p.ServersFile == "" && p.Service.Name == "" && len(p.Spares) == 0 {
+		fail(".retry_busy", "is for a pool with other servers to ask; name spares, or leave it out")
 	}
 	r.addPool(p, kind, fail)
 }

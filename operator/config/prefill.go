@@ -132,20 +132,24 @@ func (p *ResolvedPool) cannotUse(other *ResolvedPool) string {
 
 // checkPrefillUse checks that a model can use its pool if that has a part of the work only.
 func (c *Config) checkPrefillUse(i int, r *Resolved, problems *problems) {
-	m := &c.Models[i]
+	c.checkPrefillOf(&c.Models[i], "", r, problems.under(modelPath(i)))
+}
+
+// checkPrefillOf is checkPrefillUse for a model as it is for one of its pools. at is the path of the pool's setting in
+// the model's.
+func (c *Config) checkPrefillOf(m *Model, at string, r *Resolved, fail failure) {
 	pool := r.Pool(m.PoolName())
 	if pool == nil {
 		return
 	}
-	fail := problems.under(modelPath(i))
 	if len(pool.PrefillFor) > 0 {
-		fail("pool", "%s reads prompts for %s only; name that pool", pool.Name, strings.Join(pool.PrefillFor, ", "))
+		fail(at+"pool", "%s reads prompts for %s only; name that pool", pool.Name, strings.Join(pool.PrefillFor, ", "))
 	}
 	if pool.Prefill.Pool == "" {
 		return
 	}
 	if reason := contract.CannotPrefill(&m.ModelSettings, pool.ServerKind(), c.Mode); reason != "" {
-		fail("pool", "the prefill of %s %s", pool.Name, reason)
+		fail(at+"pool", "the prefill of %s %s", pool.Name, reason)
 	}
 	if m.ForwardAuthorization {
 		fail("forward_authorization", "cannot be used with the prefill of %s, whose requests are the gateway's own; "+
@@ -182,37 +186,34 @@ func (r *Resolved) FilterJSONWith(addresses func(pool string) []string, clients 
 		f = r.Config.Filter()
 		clients(&f.Clients)
 	}
-	for i := range r.Config.Models {
-		m := &r.Config.Models[i]
-		n := contexts[m.Name]
-		if n <= 0 || n >= m.ContextLength || m.ContextSet {
-			continue
-		}
+	own := func() *contract.Config {
 		if f == nil {
 			f = r.Config.Filter()
 		}
-		f.Models[i].ContextLength = n
-	}
-	for i := range r.Config.Models {
-		value := structures[r.Config.Models[i].Name]
-		if value == "" {
-			continue
-		}
-		if f == nil {
-			f = r.Config.Filter()
-		}
-		f.Models[i].StructuredOutputs = value
+		return f
 	}
 	for i := range r.Config.Models {
 		m := &r.Config.Models[i]
-		if !r.ChoosesPrefill(m) {
-			continue
+		if n := contexts[m.Name]; n > 0 && n < m.ContextLength && !m.ContextSet {
+			own().Models[i].ContextLength = n
 		}
-		if f == nil {
-			f = r.Config.Filter()
+		if value := structures[m.Name]; value != "" {
+			own().Models[i].StructuredOutputs = value
 		}
-		prefill := &f.Models[i].Prefill
-		prefill.Servers = addresses(prefill.Pool)
+		if r.ChoosesPrefill(m) {
+			prefill := &own().Models[i].Prefill
+			prefill.Servers = addresses(prefill.Pool)
+		}
+		for j := range m.Rules {
+			one := m.branch(&m.Rules[j])
+			if n := contexts[one.Place()]; one.Branch && n > 0 && n < one.ContextLength && !one.ContextSet {
+				own().Models[i].Route[j].ContextLength = n
+			}
+			if r.ChoosesPrefill(one) {
+				prefill := &own().Models[i].Route[j].Prefill
+				prefill.Servers = addresses(prefill.Pool)
+			}
+		}
 	}
 	if f == nil {
 		return r.FilterJSON

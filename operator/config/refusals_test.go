@@ -12,7 +12,44 @@ func TestRefusals(t *testing.T) {
 	}
 	onPrompts := func(rest string) string { return model("servers: [vllm=http://h:1]\n  " + rest) }
 	onChat := func(rest string) string { return model("servers: [chat=http://h:1]\n  " + rest) }
+	routed := func(rule, rest string) string {
+		return "pools:\n- {name: far, servers: ['http://h:1']}\n- {name: near, servers: ['http://h:2']}\n" +
+			"- {name: talk, servers: ['http://h:3'], kind: chat}\n- {name: key, servers: ['http://h:4'], authorization: s}\n" +
+			"- {name: path, servers: ['http://h:5'], kind: sglang}\n- {name: read, servers: ['http://h:6']}\n" +
+			"- {name: write, servers: ['http://h:7'], prefill: {pool: read}}\nsecrets: [{name: s, file: /t}]\n" +
+			"models:\n- name: m\n  pool: far\n  context_length: 1000\n  route: [" + rule + "]\n" + rest
+	}
 	tests := []struct{ in, want string }{
+		{routed("{pool: none, max_prompt: 9}", ""), "models[0].route[0].pool: there is no pool called none; add it"},
+		{routed("{max_prompt: 9}", ""), "models[0].route[0].pool: is missing; write the name of one of pools"},
+		{routed("{pool: near}", ""), "models[0].route[0].pool: gets every request; write max_prompt, context_length or cl"},
+		{routed("{pool: near, max_prompt: 1000}", ""), "models[0].route[0].max_prompt: 1000 leaves less than min_answer of " +
+			"the pool's context, which is 1000; use at most 999"},
+		{routed("{pool: near, max_prompt: 91, min_answer: 10, context_length: 100}", ""), "route[0].max_prompt: 91 leaves"},
+		{routed("{pool: near, min_answer: 100, context_length: 100}", ""), "route[0].min_answer: 100 leaves nothing for a "},
+		{routed("{pool: near, context_length: 1001}", ""), "route[0].context_length: 1001 is more than 1000, the model's own"},
+		{routed("{pool: far, context_length: 100}", ""), "route[0].context_length: is for a further pool; leave it out"},
+		{routed("{pool: near, class: a}", ""), "route[0].class: is a class of clients, and there is no clients.keys_file"},
+		{routed("{pool: near, class: a b}", "clients: {keys_file: k}\n"), `route[0].class: "a b" is not the name of a class`},
+		{routed("{pool: near, max_prompt: -1}", ""), "route[0].max_prompt: -1 is out of range; write a number of tokens"},
+		{routed("{pool: talk, max_prompt: 9}", ""), "route[0].pool: talk has servers of the kind chat, and far of the kind vll"},
+		{routed("{pool: path, max_prompt: 9}", ""), "route[0].pool: path has servers of the kind sglang, and far of the kind"},
+		{routed("{pool: read, max_prompt: 9}", ""), "route[0].pool: read reads prompts for write only; name that pool"},
+		{routed("{pool: key, max_prompt: 9}", "  forward_authorization: true\n"), "route[0].pool: key has an authorization"},
+		{"mode: reduced\n" + onPrompts("route: [{pool: m, max_prompt: 9}]"), "models[0].route: cannot be used in mode reduced, where"},
+		{routed("{pool: near, max_prompt: 9, length: 9}", ""), "models[0].route[0].length: length is not a setting"},
+		{routed(strings.Repeat("{pool: near, max_prompt: 9},", 17), ""), "models[0].route: has 17 rules, and each request is " +
+			"compared with all of them; use at most 16"},
+		{onChat("route: [{pool: p, max_prompt: 9}]") + "\npools: [{name: p, servers: ['http://h:2'], kind: chat}]",
+			"models[0].route: is for servers that take prompts: those of the kind chat count the tokens"},
+		{onPrompts("overflow_model: x"), "models[0].overflow_model: there is no model called x; add it to models"},
+		{onPrompts("overflow_model: m"), "models[0].overflow_model: m is the model itself; leave it out, or name another"},
+		{onPrompts("overflow_model: n\n- {name: n, servers: ['vllm=http://h:2'], overflow_model: m}"),
+			"models[0].overflow_model: n has an overflow_model of its own, and a request moves once"},
+		{onPrompts("overflow_model: n\n- {name: n, servers: ['vllm=http://h:2'], translate: observe}"),
+			"models[0].overflow_model: n is for models whose requests are all translated"},
+		{pooled("servers: [http://h:1]\n  retry_busy: true"), "pools[0].retry_busy: is for a pool with other servers to ask"},
+		{pooled("servers: [http://h:1]\n  tries: 21"), "pools[0].tries: 21 is out of range; write how many attempts"},
 		{"listen: [", "h.yaml:1: "},
 		{"body_limit: 1MiB\nlisten: here", `h.yaml:2: listen: "here" is not host:port`},
 		{"listen: example.com:80", `listen: "example.com" is not an IP address`},

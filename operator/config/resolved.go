@@ -63,8 +63,10 @@ func (c *Config) Resolve() (*Resolved, error) {
 			problems.add(modelPath(i)+"servers", "no server is given for %s; write for example vllm=http://127.0.0.1:8000, or "+
 				"name a pool", m.Name)
 		}
-		if p := r.Pool(m.PoolName()); p != nil {
-			p.Models = append(p.Models, m)
+		for _, one := range m.Places() {
+			if p := r.Pool(one.PoolName()); p != nil {
+				p.Models = append(p.Models, one)
+			}
 		}
 	}
 	c.checkServicePresent(problems)

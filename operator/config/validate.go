@@ -98,6 +98,8 @@ func (c *Config) checkModels(r *Resolved, p *problems) {
 		}
 		c.checkTranslate(i, p)
 		c.checkPrefillUse(i, r, p)
+		c.checkRoute(i, r, p)
+		c.checkOverflow(i, p)
 	}
 }
 

@@ -208,8 +208,8 @@ func (s *Server) pushContexts(ctx context.Context) {
 		return
 	}
 	now := s.contextsNow(s.current)
-	for i := range s.current.Config.Models {
-		if m := &s.current.Config.Models[i]; now.of(m) != s.contexts.of(m) {
+	for _, m := range s.current.Config.Places() {
+		if now.of(m) != s.contexts.of(m) {
 			s.pushServers(ctx)
 			return
 		}

@@ -14,7 +14,7 @@ import (
 // again comes back before that, so that its absence changes nothing.
 const contextHold = 10 * time.Minute
 
-// contexts are the smallest contexts of models' servers, by model, as Envoys get them. They count for models whose
+// contexts are the smallest contexts of models' servers, by [config.Model.Place], as Envoys get them. They count for models whose
 // context the operator has not set. A value never changes: a new one replaces it.
 type contexts map[string]heldContext
 
@@ -49,7 +49,7 @@ func (c contexts) update(smallest map[string]int, now time.Time, hold time.Durat
 	return next
 }
 
-// SmallestContexts returns the smallest context of the servers of each model whose context the operator has not set.
+// SmallestContexts returns the smallest context of the servers of each [config.Model.Place] whose context the operator has not set.
 // Models without a server that tells one are missing. states come from a [pools.Watcher].
 func SmallestContexts(c *config.Resolved, states map[string]pools.PoolState) map[string]int {
 	all := map[string]int{}
@@ -65,10 +65,10 @@ func SmallestContexts(c *config.Resolved, states map[string]pools.PoolState) map
 			}
 			// At most the default: the listeners' buffers are sized for it, and a change of them drains the listeners.
 			least := min(tokens, m.ContextLength)
-			if before, ok := all[m.Name]; ok {
+			if before, ok := all[m.Place()]; ok {
 				least = min(least, before)
 			}
-			all[m.Name] = least
+			all[m.Place()] = least
 		}
 	}
 	return all
@@ -107,8 +107,7 @@ func (s *Server) contextsNow(c *configuration) contexts {
 // updateContexts looks at the servers' contexts, and reports whether what Envoys get has changed.
 func (s *Server) updateContexts(c *configuration) (changed bool) {
 	next := s.contextsNow(c)
-	for i := range c.Config.Models {
-		m := &c.Config.Models[i]
+	for _, m := range c.Config.Places() {
 		if m.ContextSet || !c.Config.LimitsContext(m) {
 			continue
 		}
@@ -117,7 +116,8 @@ func (s *Server) updateContexts(c *configuration) (changed bool) {
 			continue
 		}
 		changed = true
-		s.log.Info("a model's context is now the smallest of its servers'", "model", m.Name, "context", now, "before", before)
+		s.log.Info("a model's context is now the smallest of its servers'", "model", m.Name, "pool", m.PoolName(),
+			"context", now, "before", before)
 	}
 	s.mu.Lock()
 	s.contexts = next
@@ -127,7 +127,7 @@ func (s *Server) updateContexts(c *configuration) (changed bool) {
 
 // of returns the context that a model has by its servers, in tokens.
 func (c contexts) of(m *config.Model) int {
-	if one, ok := c[m.Name]; ok {
+	if one, ok := c[m.Place()]; ok {
 		return min(one.tokens, m.ContextLength)
 	}
 	return m.ContextLength

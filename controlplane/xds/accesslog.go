@@ -22,6 +22,8 @@ var accessLogFields = []struct{ name, format string }{
 	{"bytes_received", "%BYTES_RECEIVED%"},
 	{"bytes_sent", "%BYTES_SENT%"},
 	{"upstream", "%UPSTREAM_HOST%"},
+	// The pool of that server, if it is a spare of the one that was chosen.
+	{"spare", "%UPSTREAM_METADATA(" + contract.MetadataNamespace + ":" + contract.SpareKey + ")%"},
 	// Why the pool's picker has chosen the first of its servers. It is empty if Envoy has chosen alone.
 	{"picked_for", "%DYNAMIC_METADATA(" + protocol.OwnNamespace + ":" + protocol.ReasonKey + ")%"},
 	// How long the request has waited in the pool's queue, and in which class. They are empty without a queue.

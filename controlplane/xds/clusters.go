@@ -13,6 +13,7 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -75,6 +76,8 @@ func singleServer(e config.Endpoint) []group { return []group{{servers: []Server
 type group struct {
 	priority uint32
 	servers  []Server
+	// spare is the name of the pool, if it is another one's spare.
+	spare string
 }
 
 // speech is how Envoy speaks with the servers of a cluster. The zero value is plain HTTP/1.1.
@@ -156,13 +159,24 @@ func assignment(cluster string, groups []group) *endpointv3.ClusterLoadAssignmen
 	for _, g := range groups {
 		locality := &endpointv3.LocalityLbEndpoints{Priority: g.priority}
 		for i := range g.servers {
-			locality.LbEndpoints = append(locality.LbEndpoints, lbEndpoint(&g.servers[i]))
+			e := lbEndpoint(&g.servers[i])
+			e.Metadata = spareMetadata(g.spare)
+			locality.LbEndpoints = append(locality.LbEndpoints, e)
 		}
 		if len(locality.LbEndpoints) > 0 {
 			a.Endpoints = append(a.Endpoints, locality)
 		}
 	}
 	return a
+}
+
+// spareMetadata is what the access log and the filter are told about a server of a spare.
+func spareMetadata(pool string) *corev3.Metadata {
+	if pool == "" {
+		return nil
+	}
+	return &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{contract.MetadataNamespace: {
+		Fields: map[string]*structpb.Value{contract.SpareKey: structpb.NewStringValue(pool)}}}}
 }
 
 func lbEndpoint(s *Server) *endpointv3.LbEndpoint {

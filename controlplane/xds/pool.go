@@ -30,7 +30,7 @@ const (
 	unhealthyInterval = time.Second
 
 	// outlierFailures is how many failures in a row eject a server, for outlierTime at first. It is below
-	// attemptsPerPriority: a request that has met them is then answered by another server. Success rates are not used,
+	// [config.DefaultTries]: a request that has met them is then answered by another server. Success rates are not used,
 	// because answers are few and long.
 	outlierFailures = 3
 	// connectFailures is how many failed connections in a row eject a server. Until then a dead server has the fewest
@@ -130,7 +130,7 @@ func (b *builder) groups(p *config.ResolvedPool) []group {
 	groups := []group{{servers: b.serversOf(p)}}
 	for i, name := range p.Spares {
 		if spare := b.resolved.Pool(name); spare != nil {
-			groups = append(groups, group{priority: uint32(i + 1), servers: b.serversOf(spare)})
+			groups = append(groups, group{priority: uint32(i + 1), servers: b.serversOf(spare), spare: name})
 		}
 	}
 	return groups

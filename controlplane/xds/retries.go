@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -32,12 +33,6 @@ func (b *builder) retryPolicy() *routev3.RetryPolicy {
 	}
 }
 
-// attemptsPerPriority is how many attempts are made at servers of one priority before servers of the next are tried.
-// connectFailures of them may reach the same dead server, because only its ejection makes Envoy choose another one. The
-// ejection goes through Envoy's main thread, and the waits before retries are random and may be short. The other
-// attempts are for that time.
-const attemptsPerPriority = connectFailures + 3
-
 // poolRetryPolicy returns a policy that tries the spares, in their order, while Envoy has not noticed yet that the
 // pool's servers are gone.
 // statuses are the statuses of answers after which another server is asked. holds reports whether an answer is held
@@ -53,14 +48,14 @@ func (b *builder) poolRetryPolicy(p *config.ResolvedPool, statuses []int, holds 
 	for _, status := range statuses {
 		policy.RetriableStatusCodes = append(policy.RetriableStatusCodes, uint32(status))
 	}
-	policy.NumRetries = wrapperspb.UInt32(uint32(attemptsPerPriority*(1+len(p.Spares)) - 1))
+	policy.NumRetries = wrapperspb.UInt32(uint32(tries(p)*(1+len(p.Spares)) - 1))
 	if len(p.Spares) == 0 {
 		return policy
 	}
 	policy.RetryPriority = &routev3.RetryPolicy_RetryPriority{
 		Name: "envoy.retry_priorities.previous_priorities",
 		ConfigType: &routev3.RetryPolicy_RetryPriority_TypedConfig{
-			TypedConfig: b.any(&prioritiesv3.PreviousPrioritiesConfig{UpdateFrequency: attemptsPerPriority}),
+			TypedConfig: b.any(&prioritiesv3.PreviousPrioritiesConfig{UpdateFrequency: int32(tries(p))}),
 		},
 	}
 	return policy
@@ -82,8 +77,14 @@ func (b *builder) askedElsewhere(m *config.Model, path, chosen string) []int {
 	if translated {
 		statuses = append(statuses, http.StatusNotFound)
 	}
+	if p.RetryBusy && !m.ForwardAuthorization { // else it may be the client's own limit
+		statuses = append(statuses, http.StatusTooManyRequests)
+	}
 	return append(statuses, http.StatusServiceUnavailable)
 }
+
+// tries returns how many attempts are made at servers of one priority before servers of the next are tried.
+func tries(p *config.ResolvedPool) int { return cmp.Or(p.Tries, config.DefaultTries) }
 
 // ejectedFor returns the statuses of answers that count against a pool's server. Those that a client can provoke are
 // not among them, because a client could then put servers out.

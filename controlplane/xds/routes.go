@@ -45,12 +45,14 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 	}
 	for i := range b.config.Models {
 		m := &b.config.Models[i]
-		for j, path := range serverPaths(b.pool(m)) {
-			name := "pool " + m.Name
-			if j > 0 {
-				name += " " + path
+		for _, one := range m.Places() {
+			for j, path := range serverPaths(b.pool(one)) {
+				name := "pool " + one.Route()
+				if j > 0 {
+					name += " " + path
+				}
+				routes = append(routes, b.poolRoute(name, one, path, one.Route()))
 			}
-			routes = append(routes, b.poolRoute(name, m, path, m.Route()))
 		}
 		for _, path := range untranslatedPaths(m, b.pool(m)) {
 			r := b.poolRoute("untranslated "+m.Name+" "+path, m, path, contract.UntranslatedRoute(m.Route()))

@@ -101,7 +101,7 @@ func logValue(command string) (func(*wasmhost.Stream, *wasmhost.StreamInfo) any,
 		return value, nil
 	}
 	switch name {
-	case "DYNAMIC_METADATA": // of filters that only Envoy has
+	case "DYNAMIC_METADATA", "UPSTREAM_METADATA": // of filters that only Envoy has, and of servers of spares
 		return func(*wasmhost.Stream, *wasmhost.StreamInfo) any { return nil }, nil
 	case "REQ":
 		if argument == "" || strings.ContainsRune(argument, '?') {

@@ -35,7 +35,7 @@ import (
 //	request   the client's request as it stands on the wire: request line, headers, empty line, body
 //	script    the server's answers, as sim reads them; without it the simulated model answers
 //	settings  lines KEY VALUE: body_limit, stall_timeout_ms, settings of contract.Settings and contract.ModelSettings by
-//	          their last name (reasoning_efforts: one word for all four), front_end (which of vLLM's the server is:
+//	          their last name (reasoning_efforts: one word for all four), route (see setRoute), front_end (which of vLLM's the server is:
 //	          python, rust), server_context (its context, in tokens), server_fault, tokens_per_chunk, settings of
 //	          setChatServer,
 //	          reduced_differs (the capability that reduced mode lacks, where it shows something else)
@@ -220,6 +220,8 @@ func (c *Case) Config(server string) (*config.Config, error) {
 		switch key {
 		case "body_limit":
 			err = out.BodyLimit.Set(value)
+		case "route":
+			err = c.setRoute(out, &m, server, value)
 		case "stall_timeout_ms":
 			err = out.StallTimeout.Set(value + "ms")
 		default:

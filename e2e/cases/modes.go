@@ -9,6 +9,7 @@ import ()
 // another reason is a mistake. No case is left out in reduced mode; each has one model, which is all that the mode
 // wants.
 var capabilities = map[string]string{
+	"choice-by-length": "the headers go to a server before the length of the prompt is known, so a model has one pool",
 	"held-headers": "status and content type are sent before the first token is known, so what fails later is told in " +
 		"the body, or cut",
 }

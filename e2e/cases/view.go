@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 var (
@@ -53,6 +54,9 @@ func (c *Case) Send(client *http.Client, base string) (view string, err error) {
 	fmt.Fprintf(&out, "%d\ncontent-type: %s\n", response.StatusCode, response.Header.Get("content-type"))
 	if retry := response.Header.Get("retry-after"); retry != "" {
 		fmt.Fprintf(&out, "retry-after: %s\n", retry)
+	}
+	if route := response.Header.Get(contract.RouteHeader); route != "" {
+		fmt.Fprintf(&out, "%s: %s\n", contract.RouteHeader, route)
 	}
 	body, err := io.ReadAll(response.Body)
 	fmt.Fprintf(&out, "\n%s\n", Normalise(string(body)))

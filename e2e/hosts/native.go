@@ -217,7 +217,7 @@ func (n *native) forward(
 		response, err := n.roundTrip(r.WithContext(ctx), server, path, header, sent)
 		came <- answer{response, err}
 	}()
-	out := &writer{w: w}
+	out := &writer{w: w, x: x}
 	got, ok := await(came, x, out)
 	if !ok {
 		return

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
@@ -97,6 +98,7 @@ const resetBody = `{"error":{"message":"upstream reset","type":"server_error","p
 // writer carries out actions.
 type writer struct {
 	w      http.ResponseWriter
+	x      *exchange.Exchange
 	header http.Header
 	status int
 	sent   bool
@@ -108,6 +110,7 @@ func (o *writer) take(a exchange.ResponseAction, chunk []byte) bool {
 	case a.Hold:
 		return true
 	case a.Reply != nil:
+		o.route(o.w.Header())
 		reply(o.w, a.Reply)
 		return false
 	case a.Reset:
@@ -118,6 +121,7 @@ func (o *writer) take(a exchange.ResponseAction, chunk []byte) bool {
 		if a.Head.RetryAfter != "" {
 			o.header.Set("retry-after", a.Head.RetryAfter)
 		}
+		o.route(o.header)
 		o.header.Del("content-length")
 		o.header.Del("openai-model")
 	}
@@ -134,6 +138,13 @@ func (o *writer) take(a exchange.ResponseAction, chunk []byte) bool {
 		panic(http.ErrAbortHandler)
 	}
 	return true
+}
+
+// route sets the header that names the pool.
+func (o *writer) route(h http.Header) {
+	if route := o.x.RouteTaken(); route != "" {
+		h.Set(contract.RouteHeader, route)
+	}
 }
 
 func (o *writer) head() {

@@ -102,7 +102,7 @@ func startEnvoys(t *testing.T, all []*cases.Case, on func(*cases.Case) *cases.Ca
 	e.frames = &place{name: "envoy, one byte at a time", pieces: 1, bytewise: true, counts: &counts{}}
 	e.server = e.frames.Serve(t)
 	first := configs[0]
-	e.frames.host = lab.RunEnvoyOverADS(t, first, lab.HTTP2To(xds.PoolCluster(&first.Models[0])))
+	e.frames.host = lab.RunEnvoyOverADS(t, first, overHTTP2(first)...)
 	return e
 }
 
@@ -113,8 +113,17 @@ func configOf(t *testing.T, c *cases.Case, server, mode string) *config.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Mode = mode
+	cases.InMode(config, mode)
 	return config
+}
+
+// overHTTP2 makes Envoy speak HTTP/2 to the servers of all pools of the model.
+func overHTTP2(c *config.Config) []lab.Change {
+	var all []lab.Change
+	for _, m := range c.Places() {
+		all = append(all, lab.HTTP2To(xds.PoolCluster(m)))
+	}
+	return all
 }
 
 // stage starts the other hosts for the settings of a case.
@@ -140,7 +149,7 @@ func (e *envoys) stage(t *testing.T, c *cases.Case, mode string) *stage {
 		s.wazero = append(s.wazero, start(fmt.Sprintf("wazero, cut at %v", cuts), hosts.Wazero, hosts.Setup{CutAt: cuts}))
 	}
 	next := configOf(t, c, e.server, mode)
-	if err := e.frames.host.Update(lab.Resources(t, next, lab.HTTP2To(xds.PoolCluster(&next.Models[0])))); err != nil {
+	if err := e.frames.host.Update(lab.Resources(t, next, overHTTP2(next)...)); err != nil {
 		t.Fatal(err)
 	}
 	s.envoy = []*place{e.whole[c.GatewaySettings()], e.frames}

@@ -24,8 +24,9 @@ type Clients struct {
 	// NAME TOKENS MODEL beside it, for one model.
 	Context  int
 	Contexts []string
-	// Classes are the classes of clients, in ascending order: each is NAME CLASS.
-	Classes []string
+	// Classes are the classes of clients, in ascending order: each is NAME CLASS. DefaultClass is all others' class.
+	Classes      []string
+	DefaultClass string
 	// Counted are the clients with metrics of their own.
 	Counted []string
 	// Paths are the beginnings of the paths, besides the API's, on which clients must be known.
@@ -65,6 +66,7 @@ func (c *Clients) Fields() []Field {
 		number("context", &c.Context, 0, 0, MaxClientContext),
 		texts("contexts", &c.Contexts, validContext, "must be a client's name, a space and a number of tokens"),
 		texts("classes", &c.Classes, validClassOf, "must be a client's name, a space and the name of a class"),
+		valid(text("default_class", &c.DefaultClass, ""), ValidClass, "must be the name of a class"),
 		texts("counted", &c.Counted, ValidClient, "must be a client's name"),
 		texts("paths", &c.Paths, func(s string) bool { return strings.HasPrefix(s, "/") }, "must begin with a slash"),
 		flag("reserve", &c.Reserve, false),
@@ -104,7 +106,7 @@ func (c *Clients) Unsorted() bool {
 	return !slices.IsSorted(c.Keys) || !slices.IsSorted(c.Contexts) || !slices.IsSorted(c.Classes)
 }
 
-// ClassOf returns the class of a client, or "".
+// ClassOf returns the class of a client, or "" if it has none.
 func (c *Clients) ClassOf(client string) string {
 	i, _ := slices.BinarySearch(c.Classes, client+" ") // the entry is longer, so it comes right after this
 	if i < len(c.Classes) {
@@ -112,7 +114,7 @@ func (c *Clients) ClassOf(client string) string {
 			return class
 		}
 	}
-	return ""
+	return c.DefaultClass
 }
 
 // Client returns the client whose key has this hash, in hexadecimal digits, or an empty text.

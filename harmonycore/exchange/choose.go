@@ -32,10 +32,10 @@ func (a *modelRequest) keepCacheKey(key []byte) {
 }
 
 // choosePool chooses the pool of a request that fits the model's context. tokens is how many its prompt has, and answer
-// how many the client wants at most, or 0.
-func (a *modelRequest) choosePool(tokens, answer int) {
+// how many the client wants at most, or 0. It returns the model as it is for that pool.
+func (a *modelRequest) choosePool(tokens, answer int) *Model {
 	if len(a.model.Route) == 0 {
-		return
+		return a.model
 	}
 	room, why := a.context-tokens, ""
 	if answer > 0 {
@@ -62,12 +62,13 @@ func (a *modelRequest) choosePool(tokens, answer int) {
 			why = contract.RouteLength
 		}
 		a.sendTo(one, context, why)
-		return
+		return one
 	}
 	if why == "" {
 		why = contract.RouteDefault
 	}
 	a.x.report.Route = contract.RouteValue(a.model.PoolName, why)
+	return a.model
 }
 
 // sendTo makes the request one for another pool of its model.

@@ -218,8 +218,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	if all >= a.context {
 		return nil, a.tooLong(g.param(), all+1)
 	}
-	a.choosePool(all, r.Sampling.MaxTokens)
-	model = a.model
+	model = a.choosePool(all, r.Sampling.MaxTokens)
 	a.routeByTokens(scratch)
 	room := a.context - all
 	maxTokens := r.Sampling.MaxTokens

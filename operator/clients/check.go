@@ -59,8 +59,7 @@ func (c *Client) check(field string) *Error {
 			Reason: fmt.Sprintf("%d is out of range; use 1 to %d, or leave it out for 1", c.Weight, MaxWeight)}
 	}
 	if !contract.ValidClass(c.Class) {
-		return &Error{Field: field + ".class", Reason: fmt.Sprintf("%q is not the name of a class; use letters, digits, - and _",
-			c.Class)}
+		return &Error{Field: field + ".class", Reason: "is not the name of a class; use at most 64 letters, digits, - and _"}
 	}
 	seen := map[string]bool{}
 	for i := range c.Models {

@@ -26,8 +26,12 @@ func TestFillClasses(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", client, got, want)
 		}
 	}
+	to.DefaultClass = "chat"
+	if got := to.ClassOf("a") + " " + to.ClassOf("b"); got != "chat batch" {
+		t.Errorf("with a default: %s", got)
+	}
 	_, err = Parse("k", []byte("clients:\n- {name: b, hashes: "+hash("1")+", class: a b}\n"))
-	if err == nil || !strings.Contains(err.Error(), `clients[0].class: "a b" is not the name of a class`) {
+	if err == nil || !strings.Contains(err.Error(), `clients[0].class: is not the name of a class`) {
 		t.Errorf("got %v", err)
 	}
 }

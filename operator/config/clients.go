@@ -127,6 +127,12 @@ func (c *Config) filterClients() contract.Clients {
 	if c.Clients.Header != "" {
 		f.By, f.Header = contract.ClientsByHeader, strings.ToLower(c.Clients.Header)
 	}
+	if c.routesByClass() {
+		f.DefaultClass = c.Clients.DefaultClass
+		if f.DefaultClass == "" && len(c.Clients.Classes) > 0 {
+			f.DefaultClass = c.Clients.Classes[0].Name
+		}
+	}
 	if c.Passthrough != "" {
 		f.Paths = c.PassthroughPaths
 	}

@@ -185,6 +185,9 @@ func (r *Resolved) FilterJSONWith(addresses func(pool string) []string, clients 
 	if clients != nil {
 		f = r.Config.Filter()
 		clients(&f.Clients)
+		if !r.Config.routesByClass() {
+			f.Clients.Classes = nil // an older filter does not know them
+		}
 	}
 	own := func() *contract.Config {
 		if f == nil {

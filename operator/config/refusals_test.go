@@ -30,6 +30,8 @@ func TestRefusals(t *testing.T) {
 		{routed("{pool: near, context_length: 1001}", ""), "route[0].context_length: 1001 is more than 1000, the model's own"},
 		{routed("{pool: far, context_length: 100}", ""), "route[0].context_length: is for a further pool; leave it out"},
 		{routed("{pool: near, class: a}", ""), "route[0].class: is a class of clients, and there is no clients.keys_file"},
+		{routed("{pool: near, class: a}", "clients: {keys_file: k, classes: [{name: b}]}\n"),
+			"route[0].class: there is no class called a; add it to clients.classes"},
 		{routed("{pool: near, class: a b}", "clients: {keys_file: k}\n"), `route[0].class: "a b" is not the name of a class`},
 		{routed("{pool: near, max_prompt: -1}", ""), "route[0].max_prompt: -1 is out of range; write a number of tokens"},
 		{routed("{pool: talk, max_prompt: 9}", ""), "route[0].pool: talk has servers of the kind chat, and far of the kind vll"},

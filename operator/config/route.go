@@ -53,6 +53,19 @@ func classReason(text string) string {
 	return ""
 }
 
+// routesByClass reports whether a rule of a model is for a class of clients.
+func (c *Config) routesByClass() bool {
+	return slices.ContainsFunc(c.Models, func(m Model) bool {
+		return slices.ContainsFunc(m.Rules, func(r Rule) bool { return r.Class != "" })
+	})
+}
+
+// knowsClass reports whether clients can have a class. Without a list of classes each name is one.
+func (c *Config) knowsClass(name string) bool {
+	return len(c.Clients.Classes) == 0 ||
+		slices.ContainsFunc(c.Clients.Classes, func(one Class) bool { return one.Name == name })
+}
+
 // Branches returns the model as it is for each further pool of its route, each once. They differ in the pool, in its
 // context, and in [Model.Route].
 func (m *Model) Branches() []*Model {
@@ -130,6 +143,9 @@ func (c *Config) checkRoute(i int, r *Resolved, problems *problems) {
 		rule, at := &m.Rules[j], fmt.Sprintf("route[%d].", j)
 		if field, reason := m.refuseRule(rule, r, c.Clients.KeysFile != ""); reason != "" {
 			fail(at+field, "%s", reason)
+		}
+		if rule.Class != "" && !c.knowsClass(rule.Class) {
+			fail(at+"class", "there is no class called %s; add it to clients.classes", rule.Class)
 		}
 		one := m.branch(rule)
 		if pool := r.Pool(rule.Pool); pool != nil && one.Branch && !pool.wrong {

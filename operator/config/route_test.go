@@ -1,10 +1,13 @@
 package config
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 const routedFile = `
@@ -110,6 +113,32 @@ func TestRouteOfFilter(t *testing.T) {
 		_, err := filterconfig.Parse([]byte(`{"schema":1,"models":[` + in + `]}`))
 		if e, ok := err.(*filterconfig.Error); !ok || e.Path != path {
 			t.Errorf("%s: %v, want an error at %s", in, err, path)
+		}
+	}
+}
+
+// TestRouteClasses: the filter learns clients' classes only where a rule needs them.
+func TestRouteClasses(t *testing.T) {
+	for in, want := range map[string]string{
+		routedFile: "[a x]",
+		strings.Replace(routedFile, "keys.yaml }", "keys.yaml, classes: [{ name: other }, { name: batch }] }", 1): "other [a x]",
+		strings.NewReplacer("class: batch", "max_prompt: 9", "class: other", "max_prompt: 9", "keys.yaml }",
+			"keys.yaml, classes: [{ name: other }] }").Replace(routedFile): "[]",
+	} {
+		c, err := Parse("h.yaml", []byte(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.Resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := filterconfig.Parse(r.FilterJSONWith(nil, func(c *contract.Clients) { c.Classes = []string{"a x"} }, nil, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimSpace(fmt.Sprint(f.Clients.DefaultClass, " ", f.Clients.Classes)); got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
@@ -199,6 +201,37 @@ func itemKinds(events string) (kinds []string) {
 		}
 	}
 	return kinds
+}
+
+// TestQuietTool: a stream has signs of life while a tool of the service's runs.
+func TestQuietTool(t *testing.T) {
+	enough := make(chan struct{})
+	slow := saying("hello")
+	quick := slow.Answer
+	slow.Answer = func(arguments json.RawMessage) (*mcp.CallToolResult, error) {
+		<-enough
+		return quick(arguments)
+	}
+	f, _, _ := startTools(t, ToolOptions{}, []string{
+		answerOf("completed", 10, 5, callItem("t", "say_it", `{}`)),
+		answerOf("completed", 25, 5, textItem("done")),
+	}, slow)
+	f.change(func(o *Settings) {
+		m := contract.Model{Name: "m"}
+		m.Aliases = []string{"gpt-4o"}
+		o.KeepAlive, o.Models = map[string]time.Duration{"m": beats}, []contract.Model{m}
+	})
+	kinds, last := f.listen(","+never, func(signs int) {
+		if signs == 2 {
+			close(enough)
+		}
+	})
+	got := strings.Join(kinds, " ")
+	before, after, found := strings.Cut(got, " sign ")
+	if !found || !strings.HasSuffix(before, "mcp_call_arguments.done") || !strings.HasSuffix(after, " completed") ||
+		last["status"] != "completed" {
+		t.Errorf("%s: %v", got, last)
+	}
 }
 
 // TestQuietStored: signs of life are not part of what is stored, and the numbers of a response in the background are

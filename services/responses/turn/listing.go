@@ -64,16 +64,7 @@ const maxTools = 2048
 func (t *Turn) listFrom(ctx context.Context, m *hosted.Server) ([]toolserver.Tool, *openai.Error) {
 	s := t.env
 	ctx, span := t.listSpan(ctx, m)
-	type list struct {
-		tools []toolserver.Tool
-		err   error
-	}
-	tenant := t.tenant()
-	answer := awaited(t, func() (l list) {
-		l.tools, l.err = s.Tools.Tools(ctx, m.To, tenant)
-		return l
-	})
-	tools, err := answer.tools, answer.err
+	tools, err := s.Tools.Tools(ctx, m.To, t.tenant())
 	outcome := outcomeCompleted
 	if err != nil {
 		outcome = outcomeFailed

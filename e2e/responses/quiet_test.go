@@ -152,7 +152,7 @@ func TestQuietPause(t *testing.T) {
 // Each stream ends with an error of its API, or is asked for once more where its client has seen nothing.
 func TestRelayEnds(t *testing.T) {
 	late := sim.Fault{Kind: sim.FaultReset, After: 5}
-	drop, early := sim.Fault{Kind: sim.FaultDrop}, sim.Fault{Kind: sim.FaultReset}
+	drop, early := sim.Fault{Kind: sim.FaultDrop}, sim.Fault{Kind: sim.FaultReset, After: 1} // a token that shows nothing
 	codes := map[string]string{"chat": "server_error", "messages": "api_error"}
 	for _, host := range []string{"envoy", "wazero"} {
 		t.Run(host, func(t *testing.T) {

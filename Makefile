@@ -338,7 +338,7 @@ test-codex: build tool-envoy tool-clients tool-mcp ## Codex under six names, on 
 
 .PHONY: test-claude
 test-claude: build tool-envoy tool-clients tool-mcp ## Claude Code under three names, on both hosts: the tables of docs/claude-code.md
-	@$(E2E_ENV) HARMONY_CLAUDE=6m go test -count=1 -timeout 60m -parallel 64 -tags e2e -run '^TestClaude(Table|Kept|Failures)$$' \
+	@$(E2E_ENV) HARMONY_CLAUDE=6m go test -count=1 -timeout 60m -parallel 64 -tags e2e -run '^TestClaude(Table|Kept|Failures|Cuts)$$' \
 		./e2e/clients $(ARGS)
 
 .PHONY: responses-kill

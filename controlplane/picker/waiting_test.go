@@ -1,6 +1,7 @@
 package picker
 
 import (
+	"errors"
 	"io"
 	"testing"
 	"time"
@@ -84,7 +85,7 @@ func TestWaitingClientLeaves(t *testing.T) {
 	if err := ended.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ended.Recv(); err != io.EOF {
+	if _, err := ended.Recv(); !errors.Is(err, io.EOF) {
 		t.Errorf("got %v", err)
 	}
 	eventually(t, "the queue is empty", func() bool { return s.queued() == 0 })

@@ -183,8 +183,8 @@ func wantAnswers(t *testing.T, answers chan lab.Answer, n int) {
 	}
 }
 
-// TestQueue: a burst beyond the capacity waits, longer than Envoy waits for a picker, and is answered. No server ever has
-// more than its capacity. The log says how long each has waited.
+// TestQueue: a burst beyond the capacity waits, longer than Envoy waits for a picker, and is answered. No server ever
+// has more than its capacity. The log says how long each has waited.
 func TestQueue(t *testing.T) {
 	q := runQueue(t, 2, queueOf(time.Minute), nil)
 	first := q.busy(t)
@@ -413,7 +413,8 @@ func TestZeroToOne(t *testing.T) {
 // TestLimitsBeforeQueue: a request beyond its client's limit does not wait.
 func TestLimitsBeforeQueue(t *testing.T) {
 	keys := filepath.Join(t.TempDir(), "keys.yaml")
-	if err := os.WriteFile(keys, []byte("clients: [{name: team, limits: {requests_per_minute: 2}}]\n"), 0o600); err != nil {
+	const limited = "clients: [{name: team, limits: {requests_per_minute: 2}}]\n"
+	if err := os.WriteFile(keys, []byte(limited), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	q := runQueue(t, 1, queueOf(time.Minute), func(c *config.Config) {

@@ -62,7 +62,7 @@ func (b *tab) lane(name, text string) {
 // TestPlayground asks by each API, sees the lanes fill in order while the stream runs, and its end.
 func TestPlayground(t *testing.T) {
 	t.Parallel()
-	for _, api := range []string{"Chat", "Channel events", "Responses"} {
+	for _, api := range []string{"Chat", "Channels", "Responses", "Messages"} {
 		t.Run(api, func(t *testing.T) {
 			t.Parallel()
 			b, server := openPlayground(t, sim.Options{
@@ -81,7 +81,7 @@ func TestPlayground(t *testing.T) {
 			b.lane("calls", `get_weather{"city":"Paris"}`)
 			b.see("ended with calls")
 			want := []string{"analysis", "commentary", "calls"}
-			if api == "Chat" { // a chunk's content is the answer's and a preamble's
+			if api == "Chat" || api == "Messages" { // the content is the answer's and a preamble's
 				want[1] = "answer"
 				b.lane("answer", said)
 			} else {
@@ -99,15 +99,38 @@ func TestPlayground(t *testing.T) {
 // TestPlaygroundAnswer sees an answer without calls, and sends the next one.
 func TestPlaygroundAnswer(t *testing.T) {
 	t.Parallel()
+	for _, api := range []string{"Responses", "Messages"} {
+		t.Run(api, func(t *testing.T) {
+			t.Parallel()
+			playgroundAnswer(t, api)
+		})
+	}
+}
+
+func playgroundAnswer(t *testing.T, api string) {
+	t.Helper()
 	b, server := openPlayground(t, sim.Options{
 		Script: sim.NewScript(sim.Line{Tokens: lab.Tokens(answered)}, sim.Line{Tokens: lab.Tokens(lab.SixWords)})})
 	b.run(chromedp.Click(`//summary[text()="Instructions and tools"]`), chromedp.SendKeys("#instructions", "Be brief."))
+	b.choose(api)
 	b.choose("high")
 	b.run(chromedp.SendKeys("#prompt", "What is the weather in Paris?"))
 	b.press("Send")
 	b.lane("answer", "It is sunny in Paris today, and will be tomorrow.")
 	b.see("ended by itself")
 	b.see("tokens/s")
+	prompted, generated := len(lab.Completions(server)[0].PromptIDs), len(lab.Tokens(answered))
+	for name, want := range map[string]string{"Prompt": fmt.Sprintf("%d tokens", prompted),
+		"Generated": fmt.Sprintf("%d tokens", generated)} {
+		got := eval[string](b, fmt.Sprintf(`[...document.querySelectorAll("#view-playground dt")]
+			.find((name) => name.textContent === %q)?.nextSibling.textContent ?? ""`, name))
+		if got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if !eval[bool](b, `document.querySelector("#view-playground dl").textContent.includes("Reasoning")`) {
+		t.Error("the facts have no tokens of reasoning")
+	}
 	prompt := lab.Vocabulary.DecodeString(lab.Completions(server)[0].PromptIDs)
 	for _, part := range []string{"Be brief.", "Reasoning: high", "What is the weather in Paris?"} {
 		if !strings.Contains(prompt, part) {
@@ -194,6 +217,20 @@ func TestPlaygroundErrors(t *testing.T) {
 		_, url := lab.RunSim(t, sim.Options{Models: []string{"another"}})
 		ask(t, lab.RunNative(t, lab.OneModel(url)).URL, "The server does not know the model by this name.",
 			"server_model_not_found", "--server-model")
+	})
+	t.Run("refusal in Anthropic's form", func(t *testing.T) {
+		t.Parallel()
+		b, server := openPlayground(t, sim.Options{Fault: sim.Fault{Kind: sim.FaultStatus, Status: 429}})
+		b.allow = append(b.allow, "the server responded with a status of")
+		b.choose("Messages")
+		b.run(chromedp.SendKeys("#prompt", "Hello"))
+		b.press("Send")
+		b.see("The server or the gateway limits requests.")
+		b.see("HTTP 429")
+		b.see("rate_limit_error")
+		if len(server.Requests()) == 0 {
+			t.Error("the server was not asked")
+		}
 	})
 	t.Run("no gateway", func(t *testing.T) {
 		t.Parallel()

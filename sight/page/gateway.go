@@ -30,7 +30,7 @@ const (
 )
 
 // sentHeaders are the only headers of a browser that the gateway gets.
-var sentHeaders = []string{"accept", "authorization", "content-type", "x-harmony-events"}
+var sentHeaders = []string{"accept", "authorization", "content-type", "x-harmony-events", "anthropic-version"}
 
 // gateway passes the playground's requests to the gateway. A browser could not ask the gateway itself: it is another
 // origin, and the key must not be in the browser.

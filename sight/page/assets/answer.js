@@ -18,6 +18,7 @@ export class Answer {
     this.data = [];
     this.items = new Map(); // of a Responses stream, by output_index
     this.calls = new Set();
+    this.prompt = {}; // the counts of a message's prompt, which come before it
     this.ended = false; // whether the answer's last word has come
   }
 
@@ -69,6 +70,7 @@ export class Answer {
     }
     if (body.error && !body.type?.startsWith?.("response.")) this.fail(body.error);
     else if (Array.isArray(body.choices)) this.chunk(body);
+    else if (MESSAGE_EVENT.test(body.type)) this.messageEvent(body);
     else if (typeof body.type === "string") this.responseEvent(body);
     if (event && !body.choices) this.channelEvent(event, body);
   }
@@ -182,8 +184,78 @@ export class Answer {
     this.step({ do: "finish", finish, usage: response.usage });
   }
 
+  // Messages.
+
+  messageEvent(body) {
+    switch (body.type) {
+      case "message_start":
+        this.prompt = body.message?.usage ?? {};
+        break;
+      case "content_block_start":
+        this.block(body.index, body.content_block ?? {});
+        break;
+      case "content_block_delta":
+        this.messageDelta(body.index, body.delta ?? {});
+        break;
+      case "message_delta":
+        this.finishMessage(body.delta ?? {}, body.usage);
+        break;
+      case "message_stop":
+        this.ended = true;
+    }
+  }
+
+  messageDelta(index, delta) {
+    switch (delta.type) {
+      case "thinking_delta":
+        this.text("analysis", delta.thinking);
+        break;
+      case "text_delta":
+        this.text("answer", delta.text);
+        break;
+      case "input_json_delta":
+        this.call(0, index, "", delta.partial_json);
+    }
+  }
+
+  // block reads a block that begins, or a whole one, whose input is not empty.
+  block(index, block) {
+    switch (block.type) {
+      case "thinking":
+        this.text("analysis", block.thinking);
+        break;
+      case "text":
+        this.text("answer", block.text);
+        break;
+      case "tool_use":
+        this.call(0, index, block.name);
+    }
+  }
+
+  finishMessage(message, usage) {
+    const u = { ...this.prompt, ...usage };
+    const input = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
+    this.step({
+      do: "finish",
+      finish: STOP_REASONS[message.stop_reason] ?? message.stop_reason,
+      usage: {
+        input_tokens: input.reduce((sum, name) => sum + (u[name] ?? 0), 0),
+        output_tokens: u.output_tokens,
+        output_tokens_details: { reasoning_tokens: u.output_tokens_details?.thinking_tokens },
+      },
+    });
+  }
+
   whole(body) {
     if (body.error) return this.fail(body.error);
+    if (body.type === "message") {
+      for (const [i, block] of (body.content ?? []).entries()) {
+        this.block(i, block);
+        if (block.type === "tool_use") this.call(0, i, block.name, JSON.stringify(block.input ?? {}));
+      }
+      this.ended = true;
+      return this.finishMessage(body, body.usage);
+    }
     if (Array.isArray(body.choices)) {
       this.ended = true;
       return this.chunk(body);
@@ -199,6 +271,16 @@ export class Answer {
     if (body.output) this.finishResponse(body);
   }
 }
+
+const MESSAGE_EVENT = /^(message|content_block)_/;
+const STOP_REASONS = {
+  end_turn: "stop",
+  stop_sequence: "stop",
+  max_tokens: "length",
+  model_context_window_exceeded: "length",
+  tool_use: "tool_calls",
+  refusal: "content_filter",
+};
 
 const isCall = (item) => /_call$/.test(item?.type ?? "");
 const nameOf = (item) => item?.name ?? String(item?.type ?? "").replace(/_call$/, "");

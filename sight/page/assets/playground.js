@@ -14,8 +14,9 @@ import { finishOf } from "./words.js";
 
 const APIS = [
   ["chat", "Chat"],
-  ["channels", "Channel events"],
+  ["channels", "Channels"],
   ["responses", "Responses"],
+  ["messages", "Messages"],
 ];
 const EFFORTS = [
   ["", "default"],

@@ -290,8 +290,9 @@ function promptOf(sent) {
 
 // fillError shows an error of the gateway in words: what it means, its own message, and what to do.
 export function fillError(box, error, status) {
-  const [meaning, todo] = meaningOf(error.code, status);
-  const code = [status ? `HTTP ${status}` : "", error.code, error.param ? `param ${error.param}` : ""].filter(Boolean);
+  const name = error.code || error.type; // Anthropic's errors have a type only
+  const [meaning, todo] = meaningOf(name, status);
+  const code = [status ? `HTTP ${status}` : "", name, error.param ? `param ${error.param}` : ""].filter(Boolean);
   box.replaceChildren(
     el("h3", {}, meaning),
     el("p", { dir: "auto" }, visible(String(error.message ?? "").slice(0, 2000))),

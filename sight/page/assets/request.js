@@ -18,6 +18,22 @@ export function buildRequest(form) {
       }),
     };
   }
+  if (form.api === "messages") {
+    return {
+      path: "/api/gateway/v1/messages",
+      headers: { "anthropic-version": "2023-06-01" },
+      body: compact({
+        model: form.model,
+        stream: true,
+        max_tokens: MAX_TOKENS,
+        system: form.instructions || undefined,
+        messages: [{ role: "user", content: form.prompt }],
+        thinking: { type: "adaptive" }, // without it no reasoning is shown
+        output_config: form.effort ? { effort: form.effort } : undefined,
+        tools: tools.map(anthropic),
+      }),
+    };
+  }
   const messages = [{ role: "user", content: form.prompt }];
   if (form.instructions) messages.unshift({ role: "developer", content: form.instructions });
   const channels = form.api === "channels";
@@ -34,6 +50,9 @@ export function buildRequest(form) {
     }),
   };
 }
+
+// MAX_TOKENS is how long an answer to Messages may be, where a request must say so.
+const MAX_TOKENS = 32000;
 
 function compact(body) {
   if (body.tools.length === 0) delete body.tools;
@@ -54,11 +73,18 @@ function parseTools(text) {
   return tools;
 }
 
-// A function stands at the top of a tool in Responses, and one level deeper in Chat. Either form is taken for both.
+// A function stands at the top of a tool in Responses, and one level deeper in Chat. In Messages a tool has other names.
+// Each form of OpenAI's is taken for all three, and any other form stays as it is.
 const flat = (tool) => (tool.type === "function" && tool.function ? { type: "function", ...tool.function } : tool);
 
 function nested(tool) {
   if (tool.type !== "function" || tool.function) return tool;
   const { type, ...rest } = tool;
   return { type, function: rest };
+}
+
+function anthropic(tool) {
+  if (tool.type !== "function") return tool;
+  const { name, description, parameters, strict } = flat(tool);
+  return { name, description, input_schema: parameters ?? { type: "object" }, strict };
 }

@@ -51,6 +51,14 @@ const meanings = {
   missing_required_parameter: ["Something is missing in the request.", "The message names it."],
   unsupported_parameter: ["This gateway or its servers cannot do that.", "The message says what to do."],
   tool_choice_not_supported: ["The model's servers cannot be made to call a tool.", "Leave tool_choice out."],
+  rate_limit_error: ["The server or the gateway limits requests.", "Wait as long as retry-after says."],
+  overloaded_error: ["There is no room for the request now.", "Send it again in a moment, or add servers to the pool."],
+  not_found_error: ["The gateway has no model of this name.", "Choose one of those that the gateway serves."],
+  authentication_error: ["The gateway refused the key.", "Its operator says which keys it takes."],
+  timeout_error: [
+    "The server was silent for too long.",
+    "Its queue may be full, or the prompt long. The limit is stall_timeout in the configuration.",
+  ],
   request_too_large: ["The request is larger than body_limit.", "Shorten it, or raise the limit."],
 };
 

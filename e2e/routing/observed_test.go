@@ -15,6 +15,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
+// messageDelta is an event of a message.
+func messageDelta(delta string) string {
+	return `data: {"type":"content_block_delta","index":0,"delta":` + delta + "}\n\n"
+}
+
 // rudeAnswers are answers that an observer must bear. Each has a media type.
 func rudeAnswers() map[string][2]string {
 	const events, object = "text/event-stream", "application/json"
@@ -41,6 +46,15 @@ func rudeAnswers() map[string][2]string {
 		"no JSON":         {object, strings.Repeat("\x00\xff", 1<<19)},
 		"many choices": {object, `{"choices":[` + strings.Repeat(`{"index":0,"message":{"content":"<|end|>"},`+
 			`"finish_reason":"stop"},`, 8_000) + `{"index":127}]}`},
+		"tiny events of a message": {events, strings.Repeat(messageDelta(`{"type":"text_delta","text":"<"}`), 50_000)},
+		"one large event of a message": {events, messageDelta(`{"type":"thinking_delta","thinking":"` +
+			strings.Repeat("<|end|>", 5<<20/7) + `"}`)},
+		"many calls of a message": {events, strings.Repeat(`data: {"type":"content_block_start","index":0,`+
+			`"content_block":{"type":"tool_use","id":"1","name":"f","input":{}}}`+"\n\n"+
+			`data: {"type":"content_block_stop","index":0}`+"\n\n", 20_000)},
+		"a large message": {object, `{"content":[{"type":"text","text":"` + strings.Repeat("<", 3<<20) + `"}]}`},
+		"many blocks": {object, `{"content":[` + strings.Repeat(`{"type":"tool_use","id":"1","name":"f","input":{}},`,
+			8_000) + `{"type":"text","text":"a"}],"stop_reason":"tool_use"}`},
 		"nothing": {events, ""},
 	}
 }
@@ -74,30 +88,33 @@ func observeRude(t *testing.T, run lab.RunProxy) {
 		"an escape":    `"messages":[{"role":"user","content":"` + strings.Repeat(`\u0061`, size/6) + `"}]`,
 		"not a member": `"x":"` + strings.Repeat("y", size) + `"`,
 	}
-	ask := func(name, request, answer string) {
+	askAt := func(path, name, request, answer string) {
 		t.Helper()
 		body := `{"model":"` + name + `",` + request + `}`
 		header := http.Header{"X-Answer": {answer}}
-		a := lab.Do(client, http.MethodPost, h.URL+lab.ChatPath, header, strings.NewReader(body))
+		a := lab.Do(client, http.MethodPost, h.URL+path, header, strings.NewReader(body))
 		want := strings.Replace(body, `"`+name+`"`, `"`+lab.Model+`"`, 1)
 		if a.Err != nil || a.Status != 200 || got != want || a.Body != answers[answer][1] {
-			t.Errorf("%.30s, %s: %d, %v; %d bytes of %d were sent, and %d of %d came back", request, answer, a.Status, a.Err,
+			t.Errorf("%s, %.30s, %s: %d, %v; %d bytes of %d were sent, and %d of %d came back", path, request, answer, a.Status, a.Err,
 				len(got), len(want), len(a.Body), len(answers[answer][1]))
 		}
 	}
-	for answer := range answers {
-		ask("xyz", `"messages":[{"role":"user","content":"Hi"}]`, answer)
-	}
-	for _, request := range requests {
-		ask(lab.Model, request, "nothing")
-		ask("x", request, "nothing")
+	paths := []string{lab.ChatPath, contract.MessagesPath}
+	for _, path := range paths {
+		for answer := range answers {
+			askAt(path, "xyz", `"max_tokens":9,"messages":[{"role":"user","content":"Hi"}]`, answer)
+		}
+		for _, request := range requests {
+			askAt(path, lab.Model, request, "nothing")
+			askAt(path, "x", request, "nothing")
+		}
 	}
 	counts := lab.Counters(t, h)
-	if n := counts["harmony_untranslated_requests_total"]; n != len(answers)+2*len(requests) {
+	if n := counts["harmony_untranslated_requests_total"]; n != len(paths)*(len(answers)+2*len(requests)) {
 		t.Errorf("%d requests are counted", n)
 	}
 	// The observed ones are fewer: some have too many values.
-	if n := counts["harmony_observed_total.kind.request"]; n < len(answers)+len(requests) {
+	if n := counts["harmony_observed_total.kind.request"]; n < len(paths)*(len(answers)+len(requests)) {
 		t.Errorf("%d requests were observed", n)
 	}
 }

@@ -220,7 +220,8 @@ func TestMessagesUntranslated(t *testing.T) {
 		x := g.Begin("POST", contract.MessagesPath+"?beta=true")
 		a := x.Request([]byte(messagesBody("")), Host{Now: testNow, ID: testID})
 		if a.Forward == nil || a.Forward.Path != contract.MessagesPath || a.Forward.Body != nil ||
-			a.Forward.Pool != contract.UntranslatedRoute("pool-1") || !x.Report().Untranslated || x.observer != nil {
+			a.Forward.Pool != contract.UntranslatedRoute("pool-1") || !x.Report().Untranslated ||
+			(x.observer != nil) != (translated == contract.TranslateObserve) {
 			t.Errorf("%s: %+v", translated, a)
 		}
 	}

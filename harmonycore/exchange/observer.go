@@ -70,26 +70,36 @@ func (o *observer) headers(h ResponseHead) ResponseAction {
 		}
 		return o.x.client.pass()
 	}
-	stream, responses := isMediaType(h.ContentType, "text/event-stream"), o.api == translate.ResponsesAPI
+	stream := isMediaType(h.ContentType, "text/event-stream")
 	o.whole = isJSON(h.ContentType)
-	switch {
-	case h.End:
-	case stream && responses:
-		o.reader = backend.NewResponsesReader()
-	case o.whole && responses:
-		o.reader = backend.NewWholeResponsesReader()
-	case stream:
-		if kind, ok := backend.Named(contract.Chat); ok {
-			o.reader = kind.NewReader()
-		}
-	case o.whole:
-		o.reader = backend.NewWholeReader()
+	if !h.End && (stream || o.whole) {
+		o.reader = o.newReader(o.whole)
 	}
 	if o.reader == nil {
 		return o.unreadable()
 	}
 	o.x.client.state = outletBegun
 	return ResponseAction{Pass: true}
+}
+
+// newReader returns a reader of the servers' own answers by the API.
+func (o *observer) newReader(whole bool) backend.Reader {
+	switch {
+	case o.api == translate.ResponsesAPI && whole:
+		return backend.NewWholeResponsesReader()
+	case o.api == translate.ResponsesAPI:
+		return backend.NewResponsesReader()
+	case o.api == translate.MessagesAPI && whole:
+		return backend.NewWholeMessagesReader()
+	case o.api == translate.MessagesAPI:
+		return backend.NewMessagesReader()
+	case whole:
+		return backend.NewWholeReader()
+	}
+	if kind, ok := backend.Named(contract.Chat); ok {
+		return kind.NewReader()
+	}
+	return nil
 }
 
 // unreadable ends the observation of an answer. The answer goes on.

@@ -19,6 +19,9 @@ const observedChat = `{"model":"` + testModel + `","stream":true,"messages":[{"r
 const observedResponses = `{"model":"` + testModel + `","input":"Hi","tools":[{"type":"function","name":"f",` +
 	`"parameters":{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}}]}`
 
+const observedMessages = `{"model":"` + testModel + `","max_tokens":100,"messages":[{"role":"user","content":"Hi"}],` +
+	`"tools":[{"name":"f","input_schema":{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}}]}`
+
 // chunks is a Chat stream of deltas, each of which is the rest of a delta's object.
 func chunks(finish string, deltas ...string) string {
 	var b strings.Builder
@@ -179,12 +182,58 @@ func TestObserved(t *testing.T) {
 			`{"status":"completed","output":[{"type":"function_call","name":"g","arguments":""}]}`, "routed 1"},
 		{"a hosted tool", "responses", `{"model":"` + testModel + `","input":"Hi","tools":[{"type":"web_search"}]}`, whole,
 			`{"status":"completed","output":[{"type":"message","content":[{"text":"Hi"}]}]}`, "refused 1"},
+		{"a message", "messages", observedMessages, whole, `{"type":"message","content":[{"type":"thinking",` +
+			`"thinking":"Hm.","signature":""},{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{` +
+			`"input_tokens":7,"output_tokens":3}}`, ""},
+		{"a message with calls", "messages", observedMessages, whole, `{"content":[{"type":"tool_use","id":"1","name":"f",` +
+			`"input":{}},{"type":"tool_use","id":"2","name":"g","input":{"a":1}},{"type":"tool_use","id":"3","name":"f",` +
+			`"input":{"a":1}}],"stop_reason":"tool_use"}`, "unfit_arguments 1, undeclared_call 1"},
+		{"a message without answer", "messages", observedMessages, whole,
+			`{"content":[{"type":"thinking","thinking":"<|end|>"}],"stop_reason":"end_turn"}`,
+			"control_tokens 1, no_answer 1"},
+		{"a message at the limit", "messages", observedMessages, whole, `{"content":[],"stop_reason":"max_tokens"}`, ""},
+		{"no message", "messages", observedMessages, whole, `{"type":"error","error":{"type":"api_error"}}`, "unreadable 1"},
+		{"events of a message", "messages", observedMessages, eventStream, events(
+			`{"type":"message_start","message":{"content":[],"usage":{"input_tokens":7,"output_tokens":0}}}`,
+			`{"type":"ping"}`,
+			`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Hm."}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"<|end|>"}}`,
+			`{"type":"content_block_stop","index":0}`,
+			`{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`,
+			`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"Hi<|"}}`,
+			`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"end|>"}}`,
+			`{"type":"content_block_stop","index":1}`,
+			`{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"1","name":"f","input":{}}}`,
+			`{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"a\":"}}`,
+			`{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"\"x\"}"}}`,
+			`{"type":"content_block_stop","index":2}`,
+			`{"type":"content_block_start","index":3,"content_block":{"type":"tool_use","id":"2","name":"g","input":{}}}`,
+			`{"type":"content_block_stop","index":3}`,
+			`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":9}}`,
+			`{"type":"message_stop"}`,
+		), "control_tokens 1, unfit_arguments 1, undeclared_call 1"},
+		{"a call without input", "messages", strings.Replace(observedMessages, `,"required":["a"]`, "", 1), eventStream,
+			events(
+				`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"1","name":"f","input":{}}}`,
+				`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":""}}`,
+				`{"type":"content_block_stop","index":0}`,
+				`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":9}}`,
+			), ""},
+		{"a failed stream of a message", "messages", observedMessages, eventStream, events(
+			`{"type":"error","error":{"type":"overloaded_error","message":"no"}}`), "error 1"},
+		{"a refused request to Messages", "messages", strings.Replace(observedMessages, `"max_tokens":100,`, "", 1), whole,
+			`{"content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn"}`, "refused 1"},
+		{"very many calls of a message", "messages", observedMessages, eventStream, strings.Repeat(events(
+			`{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"1","name":"f","input":{}}}`,
+			`{"type":"content_block_stop","index":2}`), maxMessages+1), "unreadable 1, unfit_arguments 1024"},
 	} {
 		g := untranslating("observe", func(o *Options) {
 			o.ResponsesService = contract.ResponsesService{Pool: "service", Stores: tt.name == "a stored response"}
 			o.HostedTools = contract.HostedToolsRefuse
 		})
-		path := "/v1/" + map[string]string{"chat": "chat/completions", "responses": "responses"}[tt.path]
+		path := "/v1/" + map[string]string{"chat": "chat/completions", "responses": "responses",
+			"messages": "messages"}[tt.path]
 		sizes := []int{1, 7, 1 << 30}
 		if len(tt.answer) > 10_000 {
 			sizes = []int{64 << 10}
@@ -218,6 +267,19 @@ func TestObservedPrompt(t *testing.T) {
 			`"prompt_tokens":`+strconv.Itoa(servers), 1)
 		r := observed(t, g, "/v1/chat/completions", observedChat, eventStream, []string{answer, ""})
 		if r.ObservedPrompt != own || r.ServersPrompt != servers || r.Observed[ObservedOtherPrompt] != servers-own {
+			t.Errorf("%d tokens and %d: %+v", own, servers, r)
+		}
+	}
+	x = testGateway(nil).Begin("POST", contract.MessagesPath)
+	x.Request([]byte(observedMessages), Host{Now: testNow, ID: testID})
+	own = x.Report().PromptTokens
+	for _, servers := range []int{own, own + 1} {
+		answer := fmt.Sprintf(`{"content":[],"usage":{"input_tokens":%d,"cache_read_input_tokens":5,`+
+			`"cache_creation_input_tokens":2,"output_tokens":1}}`, servers-7)
+		r := observed(t, g, contract.MessagesPath, observedMessages,
+			ResponseHead{Status: 200, ContentType: "application/json"}, []string{answer, ""})
+		if r.ObservedPrompt != own || r.ServersPrompt != servers || r.Observed[ObservedOtherPrompt] != servers-own ||
+			r.ServersTokens != servers+1 {
 			t.Errorf("%d tokens and %d: %+v", own, servers, r)
 		}
 	}
@@ -259,6 +321,8 @@ func FuzzObserved(f *testing.F) {
 	f.Add([]byte(`data: {"type":"response.output_text.delta","delta":"<|end|>"}`+"\n\n"), uint8(2), true, true)
 	f.Add([]byte(`{"status":"completed","output":[{"type":"function_call","name":"f","arguments":"{}"}]}`),
 		uint8(9), false, true)
+	f.Add([]byte(`data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","name":"f"}}`+"\n\n"),
+		uint8(2), true, true)
 	g := untranslating("observe", nil)
 	f.Fuzz(func(t *testing.T, answer []byte, size uint8, stream, responses bool) {
 		if len(answer) > 1<<14 {
@@ -268,7 +332,10 @@ func FuzzObserved(f *testing.F) {
 		if stream {
 			head = eventStream
 		}
-		if responses {
+		switch {
+		case responses && size%2 == 0:
+			path, body = contract.MessagesPath, observedMessages
+		case responses:
 			path, body = "/v1/responses", observedResponses
 		}
 		want := observed(t, g, path, body, head, []string{string(answer)}).Observed

@@ -83,7 +83,7 @@ func (g *generation) passUntranslated(a *modelRequest, body []byte, h Host) Requ
 	f.Internal = e.marks()
 	e.sentTo(m)
 	e.report.Untranslated = true
-	if m.Observes() && !a.unread && g.api != translate.MessagesAPI { // no reader knows its answers
+	if m.Observes() && !a.unread {
 		e.observer = g.observe(a, body, h)
 		e.response = e.observer
 	} else {

@@ -33,8 +33,9 @@ func newAnswer(s *stream, h tap.ResponseHead) *answer {
 	path, _, _ := strings.Cut(s.sentHead.Path, "?")
 	ownChat := strings.HasSuffix(path, contract.ChatPath)
 	ownResponses := strings.HasSuffix(path, contract.ResponsesPath)
+	ownMessages := strings.HasSuffix(path, contract.MessagesPath)
 	if !s.sentHead.Translated { // a server's own API
-		if !ownChat && !ownResponses {
+		if !ownChat && !ownResponses && !ownMessages {
 			return a
 		}
 		name = contract.Chat
@@ -48,6 +49,10 @@ func newAnswer(s *stream, h tap.ResponseHead) *answer {
 	switch {
 	case stream && ownResponses:
 		a.reader = backend.NewResponsesReader()
+	case stream && ownMessages:
+		a.reader = backend.NewMessagesReader()
+	case whole && ownMessages:
+		a.reader = backend.NewWholeMessagesReader()
 	case stream:
 		a.reader = kind.NewReader()
 	case whole && ownResponses:

@@ -143,6 +143,11 @@ func TestOwnAPIs(t *testing.T) {
 			`{"type":"message","content":[{"type":"output_text","text":"Hey"}]}]}`, "|final :Hey"},
 		{"Responses events", contract.ResponsesPath, "text/event-stream",
 			"data: {\"type\":\"response.output_text.delta\",\"delta\":\"Hey\"}\n\n", "|final :Hey"},
+		{"a message", "/anthropic" + contract.MessagesPath, "application/json", `{"type":"message","content":[` +
+			`{"type":"thinking","thinking":"They greet: é😀","signature":"s"},{"type":"tool_use","id":"c","name":"f",` +
+			`"input":{"a":1}}],"stop_reason":"tool_use","usage":{"input_tokens":7,"output_tokens":3}}`, want},
+		{"events of a message", contract.MessagesPath, "text/event-stream", "event: content_block_delta\ndata: " +
+			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hey"}}` + "\n\n", "|final :Hey"},
 		{"a list", contract.ModelsPath, "application/json", `{"data":[]}`, ""},
 		{"a raw prompt", contract.CompletionsPath, "text/event-stream",
 			"data: {\"choices\":[{\"token_ids\":[1]}]}\n\n", ""},

@@ -14,12 +14,14 @@ type tokenCount struct {
 	reading reading
 	// api is the API of the request, if a responses service may get it instead.
 	api translate.API
-	// count writes the answer into the body of the scratch memory.
+	// count writes the answer into the body of the scratch memory. If it is nil, the answer is how many tokens the prompt
+	// has that read makes of the request.
 	count func(*modelRequest, *Scratch, Host) *openai.Error
+	read  reader
 	// path is where servers are asked. ask writes what they are asked into the body of the scratch memory. param is the
 	// member of the request that the tokens are made of.
 	path, param string
-	// appendCount writes the number that the client gets of such servers' answer. If it is nil, the answer passes.
+	// appendCount writes the number that the client gets. If it is nil, such servers' answer passes.
 	appendCount func(dst []byte, n int) []byte
 	ask         func(a *modelRequest, body []byte, s *Scratch, h Host) *openai.Error
 }
@@ -27,7 +29,7 @@ type tokenCount struct {
 func beginInputTokens(x *Exchange, _ string) endpoint {
 	return &tokenCount{
 		x: x, reading: reading{modelOptional: true, onlyModel: true}, api: translate.ResponsesAPI,
-		count: (*modelRequest).countInput, path: contract.TokenizePath, param: paramInput,
+		read: translate.Responses, path: contract.TokenizePath, param: paramInput,
 		ask: (*modelRequest).askInput, appendCount: openai.AppendInputTokens,
 	}
 }
@@ -69,7 +71,11 @@ func (c *tokenCount) request(body []byte, h Host) RequestAction {
 // answer answers the request without a server.
 func (c *tokenCount) answer(a *modelRequest, h Host) RequestAction {
 	scratch := h.scratch()
-	if failure := c.count(a, scratch, h); failure != nil {
+	count := c.count
+	if count == nil {
+		count = c.countPrompt
+	}
+	if failure := count(a, scratch, h); failure != nil {
 		return c.x.refuse(failure)
 	}
 	return c.x.answer(&Reply{Status: 200, Body: scratch.body})
@@ -86,14 +92,16 @@ func (a *modelRequest) prompt(read reader, param string, scratch *Scratch, h Hos
 	return failure
 }
 
-func (a *modelRequest) countInput(scratch *Scratch, h Host) *openai.Error {
-	if failure := a.prompt(translate.Responses, paramInput, scratch, h); failure != nil {
+// countPrompt writes how many tokens the prompt has that the request would be sent as.
+func (c *tokenCount) countPrompt(a *modelRequest, scratch *Scratch, h Host) *openai.Error {
+	a.counting = true
+	if failure := a.prompt(c.read, c.param, scratch, h); failure != nil {
 		return failure
 	}
 	if len(scratch.prompt) > a.context {
-		return a.tooLong(paramInput, len(scratch.prompt))
+		return a.tooLong(c.param, len(scratch.prompt))
 	}
-	scratch.body = openai.AppendInputTokens(scratch.body[:0], len(scratch.prompt))
+	scratch.body = c.appendCount(scratch.body[:0], len(scratch.prompt))
 	return nil
 }
 

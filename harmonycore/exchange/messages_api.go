@@ -17,7 +17,7 @@ func beginMessages(x *Exchange, _ string) endpoint {
 func beginCountTokens(x *Exchange, _ string) endpoint {
 	x.form = anthropicForm
 	return &tokenCount{
-		x: x, api: translate.MessagesAPI, count: (*modelRequest).countMessages,
+		x: x, api: translate.MessagesAPI, read: translate.Messages,
 		path: contract.TokenizePath, param: paramMessages, ask: (*modelRequest).askMessages,
 		appendCount: anthropic.AppendInputTokens,
 	}
@@ -50,17 +50,4 @@ func errMessagesMethod() *openai.Error {
 		Status: 405, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
 		Message: "This URL takes POST requests only.",
 	}
-}
-
-// countMessages writes the number of tokens that the prompt of a request would have.
-func (a *modelRequest) countMessages(scratch *Scratch, h Host) *openai.Error {
-	a.counting = true
-	if failure := a.prompt(translate.Messages, paramMessages, scratch, h); failure != nil {
-		return failure
-	}
-	if len(scratch.prompt) > a.context {
-		return a.tooLong(paramMessages, len(scratch.prompt))
-	}
-	scratch.body = anthropic.AppendInputTokens(scratch.body[:0], len(scratch.prompt))
-	return nil
 }

@@ -1,6 +1,10 @@
 package prefixmemory
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
 
 // blocks is memory in blocks of one size, which are handed out in chains. Blocks are numbered from 1 on. It allocates
 // chunks of them as they are needed, and keeps them.
@@ -105,31 +109,13 @@ func (c *cursor) is(data []byte) bool {
 	for len(data) > 0 && c.block != 0 {
 		from := c.blocks.at(c.block)[c.at:]
 		from = from[:min(len(data), len(from))]
-		if !same(from, data[:len(from)]) {
+		if rawjson.After(data, 0, from) < 0 {
 			return false
 		}
 		data = data[len(from):]
 		c.move(len(from))
 	}
 	return len(data) == 0
-}
-
-// same reports whether two texts of one length are equal, eight bytes at once. TinyGo compares them one by one.
-func same(a, b []byte) bool {
-	n := len(a)
-	x, y := unsafe.Pointer(unsafe.SliceData(a)), unsafe.Pointer(unsafe.SliceData(b))
-	i := 0
-	for ; i+8 <= n; i += 8 {
-		if *(*uint64)(unsafe.Add(x, i)) != *(*uint64)(unsafe.Add(y, i)) {
-			return false
-		}
-	}
-	for ; i < n; i++ {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // skip passes over n bytes.

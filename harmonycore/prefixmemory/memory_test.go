@@ -387,21 +387,3 @@ func TestDigest(t *testing.T) {
 		}
 	}
 }
-
-// TestSame compares texts of all lengths up to 40 that differ in one byte or in none.
-func TestSame(t *testing.T) {
-	a := []byte(strings.Repeat("0123456789", 4))
-	for size := range len(a) + 1 {
-		b := bytes.Clone(a[:size])
-		if !same(a[:size], b) {
-			t.Errorf("%d bytes: not the same", size)
-		}
-		for i := range b {
-			b[i] ^= 0x80
-			if same(a[:size], b) {
-				t.Errorf("%d bytes: the same, although byte %d differs", size, i)
-			}
-			b[i] ^= 0x80
-		}
-	}
-}

@@ -187,6 +187,11 @@ func messagesToolFamilies() []Family {
 			numbered(`{"type":"tool_addition","tool":`+reference+`}`)),
 		inMessages("additions that define tools", asked+`{"role":"system","content":[`, `]}`+askedEnd, ",",
 			numbered(`{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"f%d",`+schema+`}}}`)),
+		inMessages("removals and additions in turns", deferred(1000, `"input_schema":{}`)+`{"role":"system","content":[`,
+			`]}`+askedEnd, ",", numbered(`{"type":"tool_addition","tool":`+reference+`},{"type":"tool_removal","tool":`+
+				reference+`}`)),
+		inMessages("removals of one tool", wide+`{"role":"system","content":[`, `]}`+askedEnd, ",",
+			same(strings.ReplaceAll(`{"type":"tool_removal","tool":`+reference+`}`, "%d", "0"))),
 		inMessages("additions that define one tool again", asked, askedEnd, ",",
 			numbered(`{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_definition",`+
 				`"definition":{"name":"f","description":"%d"}}}]}`)),

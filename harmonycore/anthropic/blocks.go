@@ -20,6 +20,8 @@ const (
 	BlockServerResult
 	// BlockTools makes deferred tools, or one of its own, known to the model.
 	BlockTools
+	// BlockRemoval withdraws a tool.
+	BlockRemoval
 	// BlockEnd is the end of a message. No client sends one.
 	BlockEnd
 )
@@ -47,8 +49,8 @@ type Block struct {
 	ID, Name, Server string
 	// Failed reports whether the tool has failed.
 	Failed bool
-	// Found are the names of the tools that a [BlockTools] or a [BlockToolResult] refers to, and Refers reports whether
-	// there are any. Tool is a tool that comes with the block, of Size bytes of JSON.
+	// Found are the names of the tools that a [BlockTools], a [BlockRemoval] or a [BlockToolResult] refers to, and Refers
+	// reports whether there are any. Tool is a tool that comes with the block, of Size bytes of JSON.
 	Found  []string
 	Refers bool
 	Tool   *Tool
@@ -239,6 +241,12 @@ func (r *reader) read(f *fields, at place) (known bool, err *openai.Error) {
 	case "tool_addition":
 		b.begin(BlockTools)
 		return b.readAddition(f, at)
+	case "tool_removal":
+		if b.Role != openai.RoleSystem {
+			return false, nil // only the operator says which tools there are
+		}
+		b.begin(BlockRemoval)
+		return b.readRemoval(f, at)
 	case typeReference:
 		b.begin(BlockTools)
 		return true, b.refer(f, at)

@@ -195,6 +195,19 @@ func (b *Block) readAddition(f *fields, at place) (known bool, err *openai.Error
 	return true, err
 }
 
+// readRemoval reads a block that withdraws a tool. It reports whether it knows its form.
+func (b *Block) readRemoval(f *fields, at place) (known bool, err *openai.Error) {
+	at = at.in("tool")
+	var tool fields
+	if err = tool.read(&f.tool, at); err != nil {
+		return true, err
+	}
+	if rawjson.View(tool.kind) != typeReference {
+		return false, nil
+	}
+	return true, b.refer(&tool, at)
+}
+
 // unparsed is the only member of an input that Claude Code could not read as JSON. Its member raw is what the model had
 // written.
 const unparsed = "__unparsedToolInput"

@@ -59,6 +59,9 @@ func (s *messagesSession) step() {
 	case kind < 7:
 		add(`{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_reference","name":"late2"}},` +
 			`{"type":"text","text":"` + s.text() + `"}]}`)
+	case kind < 8 && s.IntN(2) == 0:
+		add(`{"role":"system","content":[{"type":"tool_removal","tool":{"type":"tool_reference","name":"` +
+			[]string{"f", "late0", "late1", "late2", "none"}[s.IntN(5)] + `"}}]}`)
 	case kind < 8 && s.IntN(3) == 0:
 		add(`{"role":"system","content":"s","output_config":{"effort":"` + []string{"low", "high"}[s.IntN(2)] + `"}}`)
 	case kind < 9:

@@ -88,7 +88,7 @@ func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
 	if streamOptions.given() && !r.Stream {
 		return nil, Invalid("stream_options", "Invalid 'stream_options': only allowed when 'stream' is true.")
 	}
-	if r.Tools, err = r.Choice.filter(r.Tools, nil); err != nil {
+	if r.Tools, err = r.Choice.filter(r.Tools, nil, nil); err != nil {
 		return nil, err
 	}
 	if err = r.Format.setGuided(&r.guided, "response_format"); err != nil {

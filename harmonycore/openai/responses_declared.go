@@ -84,12 +84,16 @@ type declaredNames struct {
 	element Lasting
 	// searches are the ids of the calls of tool_search.
 	searches map[string]bool
+	// unshown has the tools that were withdrawn from those in front, each with the number of leading ones up to there.
+	unshown map[string]int
 }
 
-// declaredTool is a tool, and which of the items with tools it is from. Those of the request itself are 0.
+// declaredTool is a tool, and which of the items with tools it is from. Those of the request itself are 0. gone reports
+// whether it was withdrawn since then.
 type declaredTool struct {
 	*Tool
 	item int
+	gone bool
 }
 
 // readAdditionalTools reads an item that declares tools.
@@ -190,12 +194,7 @@ func (r *ResponsesRequest) declare(param string, v value, before int, found bool
 // takeNew returns the tools that are not declared yet as they are. It overwrites the list.
 func (r *ResponsesRequest) takeNew(tools []Tool, found bool) []Tool {
 	d := &r.declared
-	if d.latest == nil {
-		d.latest = make(map[string]declaredTool, len(r.Tools)+len(tools))
-		for i := range r.Tools {
-			d.latest[r.Tools[i].key()] = declaredTool{&r.Tools[i], 0}
-		}
-	}
+	r.beginLatest(len(tools))
 	d.items++
 	fresh := tools[:0]
 	for i := range tools {
@@ -203,15 +202,27 @@ func (r *ResponsesRequest) takeNew(tools []Tool, found bool) []Tool {
 		t.Deferred = t.Deferred && !found
 		last, again := d.latest[t.key()]
 		switch {
-		case again && last.same(t):
+		case again && !last.gone && last.same(t):
 		case again && last.item == d.items:
 			*last.Tool = *t
 		default:
 			fresh = append(fresh, *t)
-			d.latest[t.key()] = declaredTool{&fresh[len(fresh)-1], d.items}
+			d.latest[t.key()] = declaredTool{Tool: &fresh[len(fresh)-1], item: d.items}
 		}
 	}
 	return fresh
+}
+
+// beginLatest begins the last declarations with the request's own tools. more is how many others there will be.
+func (r *ResponsesRequest) beginLatest(more int) {
+	d := &r.declared
+	if d.latest != nil {
+		return
+	}
+	d.latest = make(map[string]declaredTool, len(r.Tools)+more)
+	for i := range r.Tools {
+		d.latest[r.Tools[i].key()] = declaredTool{Tool: &r.Tools[i]}
+	}
 }
 
 // place puts tools where the model is shown them: in front, if nothing but instructions came before them, or else where
@@ -219,11 +230,9 @@ func (r *ResponsesRequest) takeNew(tools []Tool, found bool) []Tool {
 // tools in front. So are built-in tools.
 func (r *ResponsesRequest) place(tools []Tool, before int) {
 	d := &r.declared
-	if r.leads() && before == len(r.Input) || r.keepsMedia || r.Truncate {
+	if r.isFront(before) {
 		d.leading = append(d.leading, tools...)
-		if r.lasts(true); d.element.Element >= r.Leading {
-			r.turns(d.element.Element)
-		}
+		r.changesFront()
 		return
 	}
 	r.lasts(false)
@@ -237,6 +246,19 @@ func (r *ResponsesRequest) place(tools []Tool, before int) {
 		}
 	}
 	r.Declared = append(r.Declared, Declaration{before, later, d.element.Element})
+}
+
+// isFront reports whether what is said of tools before the item at this index changes the tools in front.
+func (r *ResponsesRequest) isFront(before int) bool {
+	return r.leads() && before == len(r.Input) || r.keepsMedia || r.Truncate
+}
+
+// changesFront notes that the element that is read changes the tools in front.
+func (r *ResponsesRequest) changesFront() {
+	d := &r.declared
+	if r.lasts(true); d.element.Element >= r.Leading {
+		r.turns(d.element.Element)
+	}
 }
 
 // leads reports whether there are only instructions among the items so far.
@@ -273,7 +295,7 @@ func (t *Tool) same(o *Tool) bool {
 func (r *ResponsesRequest) settleTools() *Error {
 	leading := r.declared.leading
 	own := len(r.Tools)
-	all := append(r.Tools[:own:own], leading...)
+	all := r.front()
 	if !r.searched {
 		r.turnsWithFirst(hasSearch, all)
 	}
@@ -295,10 +317,11 @@ func (r *ResponsesRequest) settleTools() *Error {
 			}
 		}
 	}
-	r.OwnTools = len(leading) == 0 && (len(all) == own || r.searched && len(all) == own-countDeferred(r.Tools))
+	r.OwnTools = len(leading)+len(r.declared.unshown) == 0 && (len(all) == own || r.searched && len(all) == own-countDeferred(r.Tools))
+	r.Withdrawn = r.declared.gone()
 	r.declared = declaredNames{}
 	var err *Error
-	r.Tools, err = r.Choice.filter(all, r.Declared)
+	r.Tools, err = r.Choice.filter(all, r.Declared, r.Withdrawn)
 	r.turnsWithFirst(hasFunctions, r.Tools)
 	return err
 }

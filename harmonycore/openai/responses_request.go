@@ -23,6 +23,8 @@ type ResponsesRequest struct {
 	// request's own tools say.
 	Declared []Declaration
 	OwnTools bool
+	// Withdrawn are the tools among them that were withdrawn in the end, by what they are known by.
+	Withdrawn map[string]bool
 	// Leading is how many elements the input begins with that are instructions or declare tools, up to the last that
 	// declares some.
 	Leading int

@@ -215,8 +215,9 @@ func (c *ToolChoice) readAllowed(param string, v value, nested bool) *Error {
 }
 
 // filter returns the tools that the model is shown, when all tools have been read, and removes the others from those
-// that stand in the input. A tool that is not shown cannot be called, whatever the server enforces.
-func (c *ToolChoice) filter(tools []Tool, declared []Declaration) ([]Tool, *Error) {
+// that stand in the input. A tool that is not shown cannot be called, whatever the server enforces. Of those that are
+// withdrawn none can be required.
+func (c *ToolChoice) filter(tools []Tool, declared []Declaration, withdrawn map[string]bool) ([]Tool, *Error) {
 	const param = "tool_choice"
 	if c.none {
 		for i := range declared {
@@ -238,16 +239,16 @@ func (c *ToolChoice) filter(tools []Tool, declared []Declaration) ([]Tool, *Erro
 	if !c.Required {
 		return tools, nil
 	}
-	if len(tools)+countTools(declared) == 0 {
+	some, named := c.callable(tools, withdrawn)
+	for i := range declared {
+		more, found := c.callable(declared[i].Tools, withdrawn)
+		some, named = some || more, named || found
+	}
+	if !some {
 		return nil, Invalid(param, "Invalid value for '"+param+"': a call can only be required when 'tools' are specified.")
 	}
-	if c.Name == "" || c.namesOneOf(tools) {
+	if c.Name == "" || named {
 		return tools, nil
-	}
-	for i := range declared {
-		if c.namesOneOf(declared[i].Tools) {
-			return tools, nil
-		}
 	}
 	kind := "function"
 	switch {
@@ -277,13 +278,14 @@ func (c *ToolChoice) allowedOf(tools []Tool, missing *int) []Tool {
 	return kept
 }
 
-func (c *ToolChoice) namesOneOf(tools []Tool) bool {
+// callable reports whether some of the tools can be called, and whether the choice names one of these.
+func (c *ToolChoice) callable(tools []Tool, withdrawn map[string]bool) (some, named bool) {
 	for i := range tools {
-		if c.isNamed(&tools[i]) {
-			return true
+		if !isWithdrawn(withdrawn, &tools[i]) {
+			some, named = true, named || c.isNamed(&tools[i])
 		}
 	}
-	return false
+	return some, named
 }
 
 // isNamed reports whether the choice names this tool as the one to call.

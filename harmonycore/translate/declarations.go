@@ -18,6 +18,8 @@ type declarations struct {
 	// head is how many of them are in front. later are the others.
 	head  int
 	later []laterTools
+	// callable reports whether a tool was not withdrawn, for each of all. It is nil if all can be called.
+	callable []bool
 }
 
 // laterTools are the tools from ≤ i < to, which stand before an item of the input, and in an element of it.
@@ -35,6 +37,12 @@ func newDeclarations(in *openai.ResponsesRequest) *declarations {
 	}
 	d.shown = newToolset(d.all[:d.head]).with(d.all[d.head:])
 	d.schemas = &schemas{declared: d.all}
+	if len(in.Withdrawn) > 0 {
+		d.callable = make([]bool, len(d.all))
+		for i := range d.all {
+			d.callable[i] = !in.IsWithdrawn(&d.all[i])
+		}
+	}
 	return d
 }
 
@@ -115,9 +123,9 @@ func (d *declarations) renamed() map[string]int {
 	return renamed
 }
 
-// inForce returns the last declaration of each tool: the tools that can be called.
+// inForce returns the last declaration of each tool that was not withdrawn: the tools that can be called.
 func (d *declarations) inForce() (toolset, *schemas) {
-	if d.head == len(d.all) {
+	if d.head == len(d.all) && d.callable == nil {
 		return d.shown, d.schemas
 	}
 	last := make(map[string]int, len(d.shown))
@@ -126,7 +134,7 @@ func (d *declarations) inForce() (toolset, *schemas) {
 	}
 	set, of := make(toolset, 0, len(last)), &schemas{of: d.schemas}
 	for i := range d.shown {
-		if last[d.shown[i].shown] == i {
+		if last[d.shown[i].shown] == i && (d.callable == nil || d.callable[i]) {
 			set, of.declared = append(set, d.shown[i]), append(of.declared, d.all[i])
 			of.places = append(of.places, i)
 		}

@@ -26,6 +26,8 @@ func FuzzMessages(f *testing.F) {
 				`"t"},` + useF + `]},{"role":"user","content":[{"type":"text","text":"u"},` + resultOf + `}]}`,
 			`{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_definition","definition":` + toolF +
 				`}},{"type":"text","text":"s"}],"output_config":{"effort":"low"}}`,
+			userQ + systemOf(change("tool_addition", "g"), change("tool_removal", "g"), change("tool_removal", "f"),
+				`{"type":"text","text":"s"}`),
 			`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"A"}},` +
 				`{"type":"document","title":"T","source":{"type":"content","content":[{"type":"text","text":"t"}]}},` +
 				`{"type":"search_result","title":"T","source":"S","content":[{"type":"text","text":"t"}]}]}`,

@@ -45,6 +45,8 @@ func (t *messagesRequest) add(b *anthropic.Block) *openai.Error {
 		t.open = false
 		_, err := t.declare(b, len(in.Input))
 		return err
+	case anthropic.BlockRemoval:
+		return t.withdraw(b, &item)
 	}
 	t.open = false
 	in.Add(&item)
@@ -56,10 +58,29 @@ func (t *messagesRequest) addKnown(b *anthropic.Block) (err *openai.Error) {
 	switch {
 	case b.Kind == anthropic.BlockTools:
 		_, err = t.declare(b, len(t.in.Input))
+	case b.Kind == anthropic.BlockRemoval:
+		err = t.withdraw(b, nil)
 	case b.Refers:
 		_, err = t.declare(b, len(t.in.Input)+1)
 	}
 	return err
+}
+
+// withdraw withdraws a tool. The model is told so in the place of the block. What declares the tool stays, so that the
+// prompt begins as the one before it did (RATIONALE.md#250).
+func (t *messagesRequest) withdraw(b *anthropic.Block, item *openai.InputItem) *openai.Error {
+	t.refers = t.refers || b.Message >= t.known
+	for _, name := range b.Found {
+		known, shown := t.in.Withdraw(name)
+		if !known {
+			t.in.Ignored[openai.IgnoredUnknown]++
+		}
+		if shown && b.Message >= t.known {
+			b.Content = append(b.Content, functions+"."+name+" is no longer available. Do not call it.")
+			return t.addText(b, item)
+		}
+	}
+	return nil
 }
 
 // addText adds text, to the item of the text directly before it in its message if there is any. Instructions in

@@ -91,7 +91,7 @@ func TestMessagesIgnored(t *testing.T) {
 			`{"role":"assistant","content":[{"type":"server_tool_use"},` +
 			`{"type":"redacted_thinking","data":"Ev9"},{"type":"thinking","thinking":"t","signature":"Ev9"},` +
 			`{"type":"text","text":"a"}]},` +
-			`{"role":"system","content":[{"type":"tool_removal","tool":{}},{"type":"tool_reference",` +
+			`{"role":"system","content":[{"type":"unheard_of","tool":{}},{"type":"tool_reference",` +
 			`"tool_name":"gone"}]}]}`,
 			openai.Ignored{openai.IgnoredUnknown: 3, openai.IgnoredReasoning: 1, openai.IgnoredSignature: 1}},
 	} {
@@ -240,6 +240,11 @@ func TestMessagesDeferredTools(t *testing.T) {
 	}
 }
 
+// askedSystem returns a body that ends with a block of the system's.
+func askedSystem(block string) string {
+	return `{"model":"m","max_tokens":1,"messages":[` + userQ + systemOf(block) + `]}`
+}
+
 // TestMessagesErrors: what is refused, and where it is.
 func TestMessagesErrors(t *testing.T) {
 	inMessage := func(block string) string {
@@ -284,6 +289,9 @@ func TestMessagesErrors(t *testing.T) {
 		{inMessage(`{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"type":"bash_20250124",` +
 			`"name":"bash"}}}`),
 			"messages.1.content.1.tool.definition", "bash_20250124"},
+		{askedSystem(`{"type":"tool_removal"}`), "messages.1.content.0.tool", "Input should be a valid object"},
+		{askedSystem(`{"type":"tool_removal","tool":{"type":"tool_reference"}}`),
+			"messages.1.content.0.tool.tool_name", "Field required"},
 		{askedWith(`"system":5,`), "system", "Input should be a valid string or array"},
 		{askedWith(`"thinking":{},`), "thinking.type", "Field required"},
 		{askedWith(`"thinking":{"type":"enabled","budget_tokens":-1},`), "thinking.budget_tokens",
@@ -346,6 +354,13 @@ func TestMessagesErrors(t *testing.T) {
 // TestLargeMessages: what costs memory or time beside its text is bounded, with an error of its own.
 func TestLargeMessages(t *testing.T) {
 	list := func(n int, element string) string { return strings.TrimSuffix(strings.Repeat(element+",", n), ",") }
+	numbered := func(n int, element string) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(element, i))
+		}
+		return strings.Join(all, ",")
+	}
 	message := func(content string) string { return `{"role":"user","content":` + content + `}` }
 	body := func(members, messages string) string {
 		return `{"model":"m","max_tokens":1,` + members + `"messages":[` + messages + `]}`
@@ -380,6 +395,11 @@ func TestLargeMessages(t *testing.T) {
 			addition(`{"type":"tool_definition","definition":`+big+`}`)+`,`+addition(`{"type":"tool_definition",`+
 			`"definition":`+big+`}`)+`]`)),
 			contract.CodeInvalidValue},
+		{"a large tool withdrawn and offered again", body(`"tools":[`+searcher+`,`+big+`],`, userQ+
+			list(3, systemOf(change("tool_addition", "g"), change("tool_removal", "g")))),
+			contract.CodeInvalidValue},
+		{"7,000 tools withdrawn and offered again", body(`"tools":[`+numbered(7_000, `{"name":"t%d"}`)+`],`, userQ+
+			systemOf(numbered(7_000, change("tool_removal", "t%d")+`,`+change("tool_addition", "t%[1]d")))), ""},
 		{"a deep input", body("", message(`"q"`)+`,{"role":"assistant","content":[{"type":"tool_use","id":"c",`+
 			`"name":"f","input":`+deep(100)+`}]}`), ""},
 		{"a deeper input", body("", `{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f",`+

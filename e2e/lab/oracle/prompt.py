@@ -571,6 +571,11 @@ def messages(body):
 def said_in(m, deferred):
     """The items of one message."""
     items, blocks = [], text_blocks(m["content"])
+    if m["role"] == "system":
+        texts = [b["text"] if b["type"] == "text" else
+                 f"functions.{b['tool']['name']} is no longer available. Do not call it."
+                 for b in blocks if b["type"] in ("text", "tool_removal")]
+        return [{"role": "system", "content": "\n\n".join(texts)}]
     calls = [i for i, b in enumerate(blocks) if b["type"] == "tool_use"]
     for i, b in enumerate(blocks):
         if b["type"] == "text":

@@ -20,6 +20,11 @@ import (
 const anthropicClient = `request.path.startsWith("` + contract.MessagesPath + `") || ` +
 	`filter_state["wasm.` + contract.LogStatePrefix + contract.ErrorsState + `"] == b"` + contract.ErrorsAnthropic + `"`
 
+// anthropicHeaders is the condition for a request of which no filter has said anything. It goes by what a filter would
+// go by.
+const anthropicHeaders = `request.path.startsWith("` + contract.MessagesPath + `") || request.path.startsWith("` +
+	contract.ModelsPath + `") && "` + anthropic.VersionHeader + `" in request.headers`
+
 // ForAnthropic reports whether a reply is for a client of Anthropic's API. path is the path of the request as it is now,
 // and errors the filter's state [contract.ErrorsState].
 func ForAnthropic(path, errors string) bool {
@@ -53,8 +58,9 @@ func (r *LocalReply) AnthropicHeaders(requestID string) [][2]string {
 	return append(slices.Clone(r.Headers), [2]string{anthropic.RequestIDHeader, requestID})
 }
 
-// anthropicMapper returns what Envoy makes of its replies to clients of Anthropic's API.
-func (b *builder) anthropicMapper(r *LocalReply) *hcmv3.ResponseMapper {
+// anthropicMapper returns what Envoy makes of its replies to which a condition in CEL applies, in the form of Anthropic's
+// API.
+func (b *builder) anthropicMapper(r *LocalReply, condition string) *hcmv3.ResponseMapper {
 	const id = "%REQ(X-REQUEST-ID)%"
 	text := func(s string) *structpb.Value { return structpb.NewStringValue(strings.ReplaceAll(s, "%", "%%")) }
 	// A client may have chosen the id: only this format writes it as JSON.
@@ -67,5 +73,5 @@ func (b *builder) anthropicMapper(r *LocalReply) *hcmv3.ResponseMapper {
 			"request_id": structpb.NewStringValue(id),
 		}},
 	}}
-	return b.mapper(r, "("+r.expression()+") && ("+anthropicClient+")", r.AnthropicHeaders(id), body)
+	return b.mapper(r, condition, r.AnthropicHeaders(id), body)
 }

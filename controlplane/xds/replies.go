@@ -238,23 +238,27 @@ func (r *LocalReply) Body() (body, contentType string) {
 func (r *LocalReply) Status(original int) int { return cmp.Or(r.status, original) }
 
 // misconfigured is the reply where the filter has refused the only configuration that it got by xDS. Envoy's own reply
-// is 500 with an empty body.
+// is 500 with an empty body. Its condition is a flag.
 var misconfigured = LocalReply{
+	status:  http.StatusServiceUnavailable,
 	message: "The gateway is misconfigured. Its operator finds the reason in its log.",
 	kind:    contract.ServerErrorType, code: contract.CodeGatewayMisconfigured,
 }
 
 func (b *builder) localReplies() *hcmv3.LocalReplyConfig {
-	config := &hcmv3.LocalReplyConfig{Mappers: []*hcmv3.ResponseMapper{{
-		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
-			ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: []string{"NFCF"}},
-		}},
-		StatusCode:         wrapperspb.UInt32(http.StatusServiceUnavailable),
-		BodyFormatOverride: misconfigured.format(),
-	}}}
+	noFilter := &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
+		ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: []string{"NFCF"}},
+	}}
+	ofAnthropic := b.anthropicMapper(&misconfigured, anthropicHeaders)
+	ofAnthropic.Filter = &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_AndFilter{
+		AndFilter: &accesslogv3.AndFilter{Filters: []*accesslogv3.AccessLogFilter{noFilter, ofAnthropic.Filter}},
+	}}
+	ofOpenAI := b.mapper(&misconfigured, "", nil, misconfigured.format())
+	ofOpenAI.Filter = noFilter
+	config := &hcmv3.LocalReplyConfig{Mappers: []*hcmv3.ResponseMapper{ofAnthropic, ofOpenAI}}
 	for _, r := range localReplies(b.config) {
 		if !r.keepsBody {
-			config.Mappers = append(config.Mappers, b.anthropicMapper(&r))
+			config.Mappers = append(config.Mappers, b.anthropicMapper(&r, "("+r.expression()+") && ("+anthropicClient+")"))
 		}
 		config.Mappers = append(config.Mappers, b.mapper(&r, r.expression(), r.Headers, r.format()))
 	}

@@ -4,9 +4,11 @@ package faults
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -104,6 +106,30 @@ func misconfigured(t *testing.T, client *http.Client, url string) {
 		a := lab.Do(client, q.method, url+q.path, internal, strings.NewReader(q.body))
 		if a.Err != nil || a.Status != http.StatusServiceUnavailable || a.Body != misconfiguredBody ||
 			a.ErrorCode() != "gateway_misconfigured" {
+			t.Errorf("%s %s: got %+v", q.method, q.path, a)
+		}
+	}
+	misconfiguredForAnthropic(t, client, url)
+}
+
+// misconfiguredForAnthropic asks for everything of Anthropic's API.
+func misconfiguredForAnthropic(t *testing.T, client *http.Client, url string) {
+	t.Helper()
+	header := http.Header{"Anthropic-Version": {"2023-06-01"}, "X-Request-Id": {"id-1"}}
+	for _, q := range []struct{ method, path string }{
+		{"POST", contract.MessagesPath}, {"POST", contract.MessagesPath + "?beta=true"}, {"POST", contract.CountTokensPath},
+		{"GET", contract.ModelsPath + "?limit=1000"}, {"GET", contract.ModelsPath + "/other"},
+	} {
+		a := lab.Do(client, q.method, url+q.path, header, strings.NewReader(`{"model":"other","max_tokens":1}`))
+		const want = `{"type":"error","error":{"type":"api_error",` +
+			`"message":"The gateway is misconfigured. Its operator finds the reason in its log."},"request_id":"id-1"}`
+		var got, wanted any
+		err := json.Unmarshal([]byte(a.Body), &got)
+		if failure := json.Unmarshal([]byte(want), &wanted); failure != nil {
+			t.Fatal(failure)
+		}
+		if a.Err != nil || a.Status != http.StatusServiceUnavailable || err != nil || !reflect.DeepEqual(got, wanted) ||
+			a.Header.Get("request-id") != "id-1" || a.Header.Get("content-type") != "application/json" {
 			t.Errorf("%s %s: got %+v", q.method, q.path, a)
 		}
 	}

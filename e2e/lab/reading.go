@@ -17,18 +17,18 @@ func SaysLastWord(body string) bool {
 		strings.HasSuffix(body, "\n\n") && strings.HasPrefix(events[len(events)-1], "event: done\n")
 }
 
-// Reading is what a client has understood of an answer, streamed or whole, of either API.
+// Reading is what a client has understood of an answer, streamed or whole, of any of the three APIs.
 type Reading struct {
 	Text, Reasoning string
 	// End is the finish reason or the status; empty if the answer says none.
 	End string
 	// Failure is the message of an error that came inside a stream.
 	Failure string
-	// Last reports whether the stream's last event came: [DONE], or an event with the whole response.
+	// Last reports whether the stream's last event came: [DONE], message_stop, or an event with the whole response.
 	Last bool
 }
 
-// Read reads the body of an answer, streamed or whole, of Chat or Responses.
+// Read reads the body of an answer, streamed or whole, of Chat, Responses or Messages.
 func Read(body string) Reading {
 	var r Reading
 	if !strings.HasPrefix(body, "data:") && !strings.HasPrefix(body, "event:") {
@@ -50,7 +50,46 @@ func Read(body string) Reading {
 	return r
 }
 
+// message reads a message of Anthropic's API, or an event of one. It reports whether it is one.
+func (r *Reading) message(data string) bool {
+	var v struct {
+		Type  string
+		Delta struct {
+			Text, Thinking string
+			StopReason     string `json:"stop_reason"`
+		}
+		Content []struct{ Text, Thinking string }
+
+		StopReason string `json:"stop_reason"`
+	}
+	err := json.Unmarshal([]byte(data), &v)
+	switch {
+	case err != nil:
+		return false // a delta that is a text is of Responses
+	case v.Type == "message_stop":
+		r.Last = true
+	case v.Type == "message_delta":
+		r.End = v.Delta.StopReason
+	case v.Type == "content_block_delta":
+		r.Text += v.Delta.Text
+		r.Reasoning += v.Delta.Thinking
+	case v.Type == "message":
+		r.End = v.StopReason
+		for _, block := range v.Content {
+			r.Text += block.Text
+			r.Reasoning += block.Thinking
+		}
+	case v.Type == "message_start", v.Type == "content_block_start", v.Type == "content_block_stop", v.Type == "ping":
+	default:
+		return false
+	}
+	return true
+}
+
 func (r *Reading) object(data string) {
+	if r.message(data) {
+		return
+	}
 	type message struct{ Content, Reasoning string }
 	type response struct {
 		Status string
@@ -114,5 +153,5 @@ func (r *Reading) object(data string) {
 
 // Finished reports whether an answer is complete and without an error.
 func (r Reading) Finished() bool {
-	return r.Last && r.Failure == "" && (r.End == "stop" || r.End == "completed")
+	return r.Last && r.Failure == "" && (r.End == "stop" || r.End == "completed" || r.End == "end_turn")
 }

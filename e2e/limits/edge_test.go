@@ -33,13 +33,15 @@ func slowClients(t *testing.T, run lab.RunProxy) {
 	c := lab.OneModel(url)
 	c.RequestTimeout = config.Duration(time.Second)
 	h := run(t, c)
-	long := make(chan lab.Answer, 1)
+	long := make(chan lab.Answer, len(generatingPaths))
 	began := time.Now()
-	go func() {
-		long <- lab.Do(lab.HTTP1(t), http.MethodPost, h.URL+lab.ChatPath, nil,
-			strings.NewReader(`{"stream":true,`+lab.ChatBody(lab.Model, "A long answer of more words than there are tokens in "+
-				"two seconds, word after word after word")[1:]))
-	}()
+	for _, path := range generatingPaths {
+		go func() {
+			long <- lab.Do(lab.HTTP1(t), http.MethodPost, h.URL+path, nil,
+				strings.NewReader(`{"stream":true,`+lab.BodyOf(path, lab.Model, "A long answer of more words than there are "+
+					"tokens in two seconds, word after word after word")[1:]))
+		}()
+	}
 	const many = 20
 	answers := make(chan lab.Answer, many)
 	for range uploading {
@@ -63,9 +65,11 @@ func slowClients(t *testing.T, run lab.RunProxy) {
 			t.Fatal("a slow client is still held")
 		}
 	}
-	a := <-long
-	if r := lab.Read(a.Body); a.Err != nil || a.Status != http.StatusOK || !r.Last || r.Failure != "" {
-		t.Errorf("the long answer: %d %s %v", a.Status, a.Body, a.Err)
+	for range generatingPaths {
+		a := <-long
+		if r := lab.Read(a.Body); a.Err != nil || a.Status != http.StatusOK || !r.Last || r.Failure != "" || r.Text == "" {
+			t.Errorf("the long answer: %d %s %v", a.Status, a.Body, a.Err)
+		}
 	}
 	if took := time.Since(began); took < 2*time.Second {
 		t.Errorf("the long answer took only %v, so it shows nothing", took)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/e2e/grammar"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/operator/config"
@@ -190,6 +191,9 @@ func (h hostileRequest) check(t *testing.T, a lab.Answer) {
 	}
 }
 
+// generatingPaths are the paths of the APIs whose answers a model writes.
+var generatingPaths = []string{lab.ChatPath, lab.ResponsesPath, lab.MessagesPath}
+
 // background keeps streams running on one Envoy worker and reads every one of them to its end.
 type background struct {
 	stop   atomic.Bool
@@ -212,11 +216,8 @@ func startBackground(t *testing.T, n int, base, model string) *background {
 			defer b.done.Done()
 			once := sync.OnceFunc(first.Done)
 			defer once()
-			path, body := lab.ChatPath, lab.ChatBody(model, "BACKGROUND")
-			if i%2 == 1 {
-				path, body = lab.ResponsesPath, lab.ResponsesBody(model, "BACKGROUND")
-			}
-			body = `{"stream":true,` + body[1:]
+			path := generatingPaths[i%len(generatingPaths)]
+			body := `{"stream":true,` + lab.BodyOf(path, model, "BACKGROUND")[1:]
 			for !b.stop.Load() {
 				response, err := clients[i/2%2].Post(base+path, "application/json", strings.NewReader(body))
 				if err != nil {
@@ -333,12 +334,12 @@ func testBodyLimit(t *testing.T, bases ...string) {
 				continue // the native host speaks HTTP/1.1 only
 			}
 			for _, framing := range []string{"with a length", "without a length"} {
-				for _, path := range []string{lab.ChatPath, lab.ResponsesPath} {
+				for _, path := range generatingPaths {
 					send := func(size int) lab.Answer {
 						text := body(size)
-						if path == lab.ResponsesPath {
-							text = strings.Replace(lab.ResponsesBody(lab.Model, "Hi"), "{",
-								"{"+strings.Repeat(" ", size-len(lab.ResponsesBody(lab.Model, "Hi"))), 1)
+						if path != lab.ChatPath {
+							short := lab.BodyOf(path, lab.Model, "Hi")
+							text = strings.Replace(short, "{", "{"+strings.Repeat(" ", size-len(short)), 1)
 						}
 						var r io.Reader = strings.NewReader(text)
 						if framing == "without a length" {
@@ -349,7 +350,14 @@ func testBodyLimit(t *testing.T, bases ...string) {
 					if a := send(hostileLimit); a.Status != 200 || !lab.Read(a.Body).Finished() {
 						t.Errorf("%s %s %s: at the limit %+v", base, name, framing, a)
 					}
-					lab.WantRefused(t, send(hostileLimit+1), 413, "request_too_large")
+					if a := send(hostileLimit + 1); path == lab.MessagesPath {
+						if err := grammar.ReadMessagesError(a.Body); err != nil || a.Status != 413 ||
+							!strings.Contains(a.Body, `"type":"request_too_large"`) {
+							t.Errorf("%s %s %s: beyond the limit %v %+v", base, name, framing, err, a)
+						}
+					} else {
+						lab.WantRefused(t, a, 413, "request_too_large")
+					}
 				}
 			}
 		}
@@ -374,7 +382,8 @@ func testLeaving(t *testing.T, base string) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		pipe, feed := io.Pipe()
-		body := io.Reader(strings.NewReader(`{"stream":true,` + lab.ChatBody("slow", "BACKGROUND")[1:]))
+		path := generatingPaths[i/6%len(generatingPaths)]
+		body := io.Reader(strings.NewReader(`{"stream":true,` + lab.BodyOf(path, "slow", "BACKGROUND")[1:]))
 		switch i % 3 {
 		case 0: // while the request is on its way
 			body = pipe
@@ -386,7 +395,7 @@ func testLeaving(t *testing.T, base string) {
 		case 1: // while it waits for the server
 			body = io.MultiReader(body, cancelAtEnd{cancel})
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+lab.ChatPath, body)
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+path, body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,18 +12,21 @@ const KeySize = 32
 type Tag struct{ a, b uint64 }
 
 // hasher makes tags. Each kilobyte is compressed to 16 bytes by NH, a universal hash of two passes, and SipHash-2-4
-// makes a tag of 128 bits of the results and the length. Who does not know the key finds two texts with one tag with a
-// probability of 2^-64 for each pair: their NH of the first kilobyte that differs is the same with that probability,
-// and SipHash is a keyed random function of it.
+// makes a tag of 128 bits of the results and the length. A client that does not know the key finds two texts with one
+// tag with a probability of 2^-64 for each pair: their NH of the first kilobyte that differs is the same with that
+// probability, and SipHash is a keyed random function of it.
+//
+// NH adds a key to each of two words of 32 bits and multiplies the sums. Here one addition of 64 bits adds both keys,
+// so the first sum carries into the second. The bound stays (RATIONALE.md#252).
 type hasher struct {
 	k0, k1 uint64
-	// nh are the keys of the first pass. Those of the second begin four words later.
-	nh [wordsPerBlock + 4]uint32
+	// nh are the keys of the first pass. Those of the second begin two later.
+	nh [keysPerBlock + 2]uint64
 }
 
 const (
-	hashBlock     = 1024
-	wordsPerBlock = hashBlock / 4
+	hashBlock    = 1024
+	keysPerBlock = hashBlock / 8
 	// stride is how many bytes are hashed at once.
 	stride = 32
 )
@@ -38,13 +41,13 @@ const (
 
 func newHasher(key *[KeySize]byte) (h hasher) {
 	h.k0, h.k1 = word(key[:], 0), word(key[:], 8)
-	for i := 0; i < len(h.nh); i += 4 {
+	for i := 0; i < len(h.nh); i += 2 {
 		s := h.sip(ofKeys)
 		s.word(word(key[:], 16))
 		s.word(word(key[:], 24))
 		s.word(uint64(i))
 		t := s.sum()
-		h.nh[i], h.nh[i+1], h.nh[i+2], h.nh[i+3] = uint32(t.a), uint32(t.a>>32), uint32(t.b), uint32(t.b>>32)
+		h.nh[i], h.nh[i+1] = t.a, t.b
 	}
 	return h
 }
@@ -78,33 +81,25 @@ func (h *hasher) compress(block []byte) (a, b uint64) {
 	whole := min(len(block), hashBlock) &^ (stride - 1)
 	text, keys := unsafe.Pointer(unsafe.SliceData(block)), unsafe.Pointer(&h.nh)
 	for at := 0; at < whole; at += stride { // every read is within the block, and within the keys, which are longer
-		m, key := (*[8]uint32)(unsafe.Add(text, at)), (*[12]uint32)(unsafe.Add(keys, at))
-		m0, m1, k4, k5 := m[0], m[1], key[4], key[5]
-		a += uint64(m0+key[0]) * uint64(m1+key[1])
-		b += uint64(m0+k4) * uint64(m1+k5)
-		m0, m1 = m[4], m[5]
-		a += uint64(m0+k4) * uint64(m1+k5)
-		b += uint64(m0+key[8]) * uint64(m1+key[9])
-		m0, m1, k4, k5 = m[2], m[3], key[6], key[7]
-		a += uint64(m0+key[2]) * uint64(m1+key[3])
-		b += uint64(m0+k4) * uint64(m1+k5)
-		m0, m1 = m[6], m[7]
-		a += uint64(m0+k4) * uint64(m1+k5)
-		b += uint64(m0+key[10]) * uint64(m1+key[11])
+		m, key := (*[4]uint64)(unsafe.Add(text, at)), (*[6]uint64)(unsafe.Add(keys, at))
+		m0, m1, m2, m3 := m[0], m[1], m[2], m[3]
+		k2, k3 := key[2], key[3]
+		a += nh(m0+key[0]) + nh(m1+key[1]) + nh(m2+k2) + nh(m3+k3)
+		b += nh(m0+k2) + nh(m1+k3) + nh(m2+key[4]) + nh(m3+key[5])
 	}
 	if rest := block[whole:]; len(rest) > 0 && whole < hashBlock {
-		var m [4]uint64
-		for i := range m {
-			m[i] = word(rest, 8*i)
+		key := (*[6]uint64)(unsafe.Add(keys, whole))
+		for i := range stride / 8 {
+			m := word(rest, 8*i)
+			a += nh(m + key[i])
+			b += nh(m + key[i+2])
 		}
-		key := (*[12]uint32)(unsafe.Add(keys, whole))
-		a += nh(m[0], key[0], key[1]) + nh(m[1], key[2], key[3]) + nh(m[2], key[4], key[5]) + nh(m[3], key[6], key[7])
-		b += nh(m[0], key[4], key[5]) + nh(m[1], key[6], key[7]) + nh(m[2], key[8], key[9]) + nh(m[3], key[10], key[11])
 	}
 	return a, b
 }
 
-func nh(m uint64, k0, k1 uint32) uint64 { return uint64(uint32(m)+k0) * uint64(uint32(m>>32)+k1) }
+// nh multiplies two words, each with its key.
+func nh(sum uint64) uint64 { return uint64(uint32(sum)) * (sum >> 32) }
 
 // texts returns the tag of a list of texts that follows another tag.
 func (h *hasher) texts(before Tag, texts []string) Tag {

@@ -1,42 +1,46 @@
 package rawjson
 
-import (
-	"math"
-	"unsafe"
-)
+import "unsafe"
 
 // AppendInt appends v in decimal.
 func AppendInt(dst []byte, v int64) []byte {
+	switch {
+	case v >= 0 && v < 1000:
+		return appendFirst(dst, uint32(v))
+	case v >= 0 && v < 1_000_000: // nearly all other numbers
+		n := uint32(v)
+		return append(appendFirst(dst, n/1000), triples[n%1000][:3]...)
+	}
 	var buf [20]byte
 	at := len(buf)
-	negative := v < 0
 	u := uint64(v)
-	if negative {
+	if v < 0 {
 		u = -u
 	}
-	for u > math.MaxUint32 {
+	for {
 		at--
 		buf[at] = byte('0' + u%10)
-		u /= 10
+		if u /= 10; u == 0 {
+			break
+		}
 	}
-	// Nearly all numbers are token ids. For them there are two digits at once, and divisions of 32 bits: divisions of 64
-	// bits would stay divisions, since WebAssembly has no products of 128 bits.
-	w := uint32(u)
-	for w >= 10 {
-		at -= 2
-		pair := 2 * (w % 100)
-		buf[at], buf[at+1] = pairs[pair], pairs[pair+1]
-		w /= 100
-	}
-	if w > 0 || at == len(buf) {
-		at--
-		buf[at] = byte('0' + w)
-	}
-	if negative {
+	if v < 0 {
 		at--
 		buf[at] = '-'
 	}
 	return append(dst, buf[at:]...)
+}
+
+// appendFirst appends the first digits of a number, which are a number n below 1,000.
+func appendFirst(dst []byte, n uint32) []byte {
+	zeros := 0
+	if n < 100 {
+		zeros = 1
+		if n < 10 {
+			zeros = 2
+		}
+	}
+	return append(dst, triples[n][zeros:3]...)
 }
 
 // pairs are the numbers of two digits.

@@ -50,7 +50,7 @@ func (g *generation) releaseServer() ResponseAction {
 	g.countWasted()
 	if g.whole() && g.x.client.state == outletHeld {
 		g.state = over
-		return g.x.client.reply(&Reply{Status: 200, Body: g.answer.Take(nil)})
+		return g.x.client.reply(&Reply{Status: 200, Body: g.outbox.Take(nil)})
 	}
 	g.state = ended
 	return g.x.client.close(g.deliver())

@@ -61,9 +61,10 @@ type generation struct {
 	strict, withheld bool
 	// byChannels reports whether the answer consists of channel events.
 	byChannels bool
-	// translated is the request. answer is the client's answer to it.
+	// translated is the request. answer is the client's answer to it, and outbox what of that is ready.
 	translated *translate.Request
 	answer     translate.Answer
+	outbox     *translate.Outbox
 	// traced collects the ids of tokens of a server that answers in text, if the client gets them. Otherwise it is nil.
 	traced  *translate.TokenIDs
 	choices []choice
@@ -288,7 +289,8 @@ func (g *generation) begins(model *Model, r *translate.Request, h Host) {
 	if g.memory = h.Scratch; g.memory == nil {
 		g.memory = &Scratch{} // not the request's, which may be large
 	}
-	g.translated, g.answer, g.effort = r, r.NewAnswer(), r.Effort()
+	g.translated, g.effort = r, r.Effort()
+	g.beginAnswer()
 	g.kind, g.reader, g.model = model.Kind, model.Kind.NewReader(), model
 	g.strict = g.isStrict(model)
 	g.withheld = g.strict
@@ -298,6 +300,12 @@ func (g *generation) begins(model *Model, r *translate.Request, h Host) {
 	g.x.report.Ignored, g.x.report.DroppedParts = r.Ignored, r.Dropped
 	g.x.report.UnenforcedGrammars = r.UnenforcedGrammars
 	g.x.report.FirstToken = -1
+}
+
+// beginAnswer makes an answer of which nothing has come yet.
+func (g *generation) beginAnswer() {
+	g.answer = g.translated.NewAnswer()
+	g.outbox = g.answer.Ready()
 }
 
 func (g *generation) headers(h ResponseHead) ResponseAction {

@@ -11,9 +11,8 @@ import (
 
 // stream takes a chunk of the server's event stream.
 func (g *generation) stream(chunk []byte, end bool) ResponseAction {
-	if len(chunk) > translate.MaxKeptBuffer && !g.withheld { // what is withheld is small, and kept
-		g.answer.Lend(g.memory.answer)
-		g.memory.answer = nil
+	if len(chunk) > translate.MaxKeptBuffer {
+		g.lend()
 	}
 	g.reader.Write(chunk)
 	for {
@@ -38,6 +37,14 @@ func (g *generation) stream(chunk []byte, end bool) ResponseAction {
 	// A server that closed after its finish reason has sent everything that counts.
 	g.atEnd = true
 	return g.complete(end)
+}
+
+// lend gives the answer the memory for large pieces, which [generation.deliver] takes back. What is withheld is small,
+// and kept.
+func (g *generation) lend() {
+	if !g.withheld && g.outbox.Lend(g.memory.answer) {
+		g.memory.answer = nil
+	}
 }
 
 // maxOvershoot is how many tokens beyond the limit a server may send, such as tokens that it had predicted ahead.
@@ -165,7 +172,7 @@ func (g *generation) deliver() ResponseAction {
 	if g.withheld {
 		return g.x.client.wait()
 	}
-	ready := g.answer.Take(nil)
+	ready := g.outbox.Take(nil)
 	if size := cap(ready); size > translate.MaxKeptBuffer && size <= maxKeptAnswer {
 		g.memory.answer = ready
 	}
@@ -237,7 +244,7 @@ func (g *generation) fail(failure *openai.Error) ResponseAction {
 		g.begin()
 		if g.withheld {
 			// Text that a strict answer withholds has not been accepted. The error stands alone.
-			g.answer = g.translated.NewAnswer()
+			g.beginAnswer()
 			g.answer.Begin()
 		}
 	}
@@ -249,7 +256,7 @@ func (g *generation) fail(failure *openai.Error) ResponseAction {
 		}
 	}
 	g.answer.Fail(failure)
-	action.Body = g.answer.Take(action.Body)
+	action.Body = g.outbox.Take(action.Body)
 	g.state = failed
 	action.ResetAfter = g.cutsFailures()
 	g.x.cutting = action.ResetAfter

@@ -79,14 +79,14 @@ func play(a Answer, c answerCase, takes func() bool) string {
 		for _, p := range m.pieces {
 			choice.Content([]byte(p), 1)
 			if takes() {
-				out = append(out, a.Take(nil)...)
+				out = append(out, a.Ready().Take(nil)...)
 			}
 		}
 		choice.Close(m.end)
 	}
 	choice.End(c.finish)
 	a.Finish(Usage{PromptTokens: 10, CachedTokens: 4, CompletionTokens: 20, CachedKnown: true}, 1700000009)
-	return string(append(out, a.Take(nil)...))
+	return string(append(out, a.Ready().Take(nil)...))
 }
 
 func never() bool { return false }
@@ -161,17 +161,17 @@ func TestNothingBeforeTheEndOfAWholeAnswer(t *testing.T) {
 		a.Begin()
 		a.Choices()[0].Open(harmony.Header{Channel: harmony.Final})
 		a.Choices()[0].Content([]byte("x"), 1)
-		if got := a.Take(nil); len(got) > 0 || a.ContentType() != "application/json" {
+		if got := a.Ready().Take(nil); len(got) > 0 || a.ContentType() != "application/json" {
 			t.Errorf("api %d: %s %s", api, a.ContentType(), got)
 		}
 		a.Fail(&openai.Error{Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerError})
-		e, ok := decode(t, string(a.Take(nil)))["error"].(map[string]any)
+		e, ok := decode(t, string(a.Ready().Take(nil)))["error"].(map[string]any)
 		if !ok || e["code"] != "server_error" && e["type"] != "api_error" {
 			t.Errorf("api %d: %v", api, e)
 		}
 		a.Choices()[0].End(Stop)
 		a.Finish(Usage{}, 0)
-		if got := a.Take(nil); len(got) > 0 {
+		if got := a.Ready().Take(nil); len(got) > 0 {
 			t.Errorf("an answer ends once: %s", got)
 		}
 	}
@@ -183,14 +183,15 @@ func TestLend(t *testing.T) {
 	stream.Begin()
 	first := len(stream.out)
 	memory := make([]byte, 1, 2*MaxKeptBuffer)
-	stream.Lend(memory)
-	if len(stream.out) != first {
-		t.Fatal("bytes that were ready are lost")
+	if !stream.Lend(memory) || len(stream.out) != first || &stream.out[0] != &memory[0] {
+		t.Fatal("bytes that were ready are lost, or not in the memory that was lent")
 	}
 	for range 2 {
 		stream.Take(nil)
 		stream.Lend(memory)
-		stream.Lend(nil)
+		if stream.Lend(nil) || stream.Lend(memory) {
+			t.Error("less memory was taken")
+		}
 		stream.Choices()[0].Content([]byte("x"), 1)
 		if got := stream.Take(nil); len(got) < 50 || &got[0] != &memory[0] || stream.out != nil {
 			t.Errorf("%q is not in the memory that was lent, or %d bytes are kept", got, cap(stream.out))

@@ -41,7 +41,7 @@ func (r *Request) ByChannelsAlone() {
 type channelStream struct {
 	turn
 	ending
-	outbox
+	Outbox
 	finish     Finish
 	failed     bool
 	env        Env

@@ -112,7 +112,7 @@ func TestChannelStreamFails(t *testing.T) {
 	a.Finish(Usage{}, 0)
 	want := []string{`analysis {"message":0,"text":"Hm"}`, `error {"error":{"message":"m","type":"server_error",` +
 		`"param":null,"code":"server_error"},"usage":null}`}
-	if got := eventsOf(string(a.Take(nil))); encode(t, got) != encode(t, want) {
+	if got := eventsOf(string(a.Ready().Take(nil))); encode(t, got) != encode(t, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -132,7 +132,7 @@ func TestChannelStreamIsBounded(t *testing.T) {
 		c.Open(harmony.Header{Recipient: "functions.f", Channel: harmony.Commentary})
 		c.Close(harmony.EndedByEnd)
 	}
-	got := string(a.Take(nil))
+	got := string(a.Ready().Take(nil))
 	if n := strings.Count(got, "event: tool_call"); n != 1000 || len(got) > carriedLimit+conversationLimit+1000*200 {
 		t.Errorf("%d calls, %d bytes", n, len(got))
 	}

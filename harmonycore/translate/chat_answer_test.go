@@ -150,7 +150,7 @@ func checkChat(t *testing.T, c answerCase) {
 func TestChatStreamFails(t *testing.T) {
 	a := answerTo(t, ChatAPI, `"stream":true,`)
 	a.Begin()
-	a.Take(nil)
+	a.Ready().Take(nil)
 	choice := a.Choices()[0]
 	choice.Open(harmony.Header{Channel: harmony.Final})
 	a.Fail(&openai.Error{Status: 502, Type: "server_error", Code: "server_error", Message: "gone"})
@@ -158,7 +158,7 @@ func TestChatStreamFails(t *testing.T) {
 	choice.End(Stop)
 	a.Finish(Usage{}, 0)
 	want := `data: {"error":{"message":"gone","type":"server_error","param":null,"code":"server_error"}}` + "\n\n"
-	if got := string(a.Take(nil)); got != want {
+	if got := string(a.Ready().Take(nil)); got != want {
 		t.Errorf("got %s", got)
 	}
 }
@@ -171,7 +171,7 @@ func TestUnknownCachedTokensAreNotCalledZero(t *testing.T) {
 	choice.Content(nil, 9)
 	choice.End(Stop)
 	a.Finish(Usage{PromptTokens: 1, CompletionTokens: 2}, 0)
-	got := string(a.Take(nil))
+	got := string(a.Ready().Take(nil))
 	if !strings.HasSuffix(got, `"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3,`+
 		`"completion_tokens_details":{"reasoning_tokens":2}}}`) {
 		t.Errorf("got %s", got)

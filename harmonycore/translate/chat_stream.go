@@ -9,7 +9,7 @@ import (
 // chatStream answers a Chat request with chunks.
 type chatStream struct {
 	ending
-	outbox
+	Outbox
 	choices []chatStreamChoice
 }
 

@@ -9,7 +9,7 @@ import (
 // chatWhole answers a Chat request with one object. It has the same content as the chunks of a stream.
 type chatWhole struct {
 	ending
-	outbox
+	Outbox
 	head      openai.ChatHead
 	reasoning openai.ReasoningFields
 	choices   []chatWholeChoice

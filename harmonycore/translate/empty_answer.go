@@ -22,5 +22,5 @@ func (r *Request) EmptyAnswer(byChannels bool, now int64) (body []byte, contentT
 		c.End(Length)
 	}
 	a.Finish(Usage{WindowFull: true}, now)
-	return a.Take(nil), a.ContentType()
+	return a.Ready().Take(nil), a.ContentType()
 }

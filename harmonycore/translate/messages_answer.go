@@ -22,7 +22,7 @@ import (
 type messagesAnswer struct {
 	turn
 	ending
-	outbox
+	Outbox
 	finish  Finish
 	env     Env
 	stream  bool

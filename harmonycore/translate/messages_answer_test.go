@@ -213,7 +213,7 @@ func TestMessagesFail(t *testing.T) {
 		a.Choices()[0].Content([]byte("x"), 1)
 		a.Choices()[0].End(Stop)
 		a.Finish(Usage{}, 0)
-		events := parseEvents(t, string(a.Take(nil)))
+		events := parseEvents(t, string(a.Ready().Take(nil)))
 		var names []string
 		for _, e := range events {
 			names = append(names, e.name)
@@ -231,7 +231,7 @@ func TestMessagesFail(t *testing.T) {
 	a := messagesTo(t, false, anthropic.ThinkingShown, Sealing{})
 	a.Begin()
 	a.Fail(&openai.Error{Status: 429, Message: "Slow."})
-	if got := string(a.Take(nil)); got != `{"type":"error","error":{"type":"rate_limit_error","message":"Slow."}}` {
+	if got := string(a.Ready().Take(nil)); got != `{"type":"error","error":{"type":"rate_limit_error","message":"Slow."}}` {
 		t.Error(got)
 	}
 }
@@ -281,7 +281,7 @@ func TestMessagesStop(t *testing.T) {
 		}
 		choice.End(tt.finish)
 		a.Finish(tt.u, 0)
-		m := buildMessage(t, string(a.Take(nil)))
+		m := buildMessage(t, string(a.Ready().Take(nil)))
 		if told, _ := m["stop_sequence"].(string); m["stop_reason"] != tt.want || told != tt.told {
 			t.Errorf("%s: %v, %q; want %s, %q", tt.name, m["stop_reason"], told, tt.want, tt.told)
 		}
@@ -306,7 +306,7 @@ func TestMessagesUsage(t *testing.T) {
 		a.Choices()[0].Close(harmony.EndedByEnd)
 		a.Choices()[0].End(Stop)
 		a.Finish(tt.u, 0)
-		u := decode(t, string(a.Take(nil)))["usage"].(map[string]any)
+		u := decode(t, string(a.Ready().Take(nil)))["usage"].(map[string]any)
 		details := u["output_tokens_details"].(map[string]any)
 		if got := fmt.Sprint(u["input_tokens"], u["cache_read_input_tokens"], u["output_tokens"],
 			details["thinking_tokens"]); got != tt.want || u["cache_creation_input_tokens"] != 0.0 {
@@ -347,7 +347,7 @@ func TestMessagesFull(t *testing.T) {
 				if many {
 					choice.Close(harmony.EndedByEnd)
 				}
-				a.Take(nil)
+				a.Ready().Take(nil)
 				full = full || a.Full()
 			}
 			if want := many && tt.fullOfMany || !many && tt.full; full != want {

@@ -33,7 +33,7 @@ func sealedTurn(t *testing.T, api API, thinking anthropic.Thinking, s Sealing, i
 	parser.Finish()
 	a.Choices()[0].End(Stop)
 	a.Finish(Usage{}, 0)
-	return decode(t, string(a.Take(nil)))
+	return decode(t, string(a.Ready().Take(nil)))
 }
 
 // sealedInside returns what is sealed in the elements of an answer: of reasoning, in the member of a name.

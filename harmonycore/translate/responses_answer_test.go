@@ -240,7 +240,7 @@ func TestResponsesAnswers(t *testing.T) {
 func TestResponsesStreamGolden(t *testing.T) {
 	a := answerTo(t, ResponsesAPI, `"stream":true,`)
 	a.Begin()
-	a.Take(nil)
+	a.Ready().Take(nil)
 	a.Choices()[0].Open(harmony.Header{Recipient: "functions.f", Channel: "commentary"})
 	a.Choices()[0].Content([]byte(`{"a":`), 2)
 	a.Choices()[0].Content([]byte("1}"), 1)
@@ -267,7 +267,7 @@ data: {"type":"response.output_item.done","sequence_number":6,"output_index":0,"
 		`","type":"function_call","status":"completed","arguments":"{\"a\":1}","call_id":"call_` + id + `","name":"f"}}
 
 `
-	if got := string(a.Take(nil)); got != want {
+	if got := string(a.Ready().Take(nil)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -275,7 +275,7 @@ data: {"type":"response.output_item.done","sequence_number":6,"output_index":0,"
 func TestResponsesCustomCallGolden(t *testing.T) {
 	a := answerTo(t, ResponsesAPI, `"stream":true,`)
 	a.Begin()
-	a.Take(nil)
+	a.Ready().Take(nil)
 	a.Choices()[0].Open(harmony.Header{Recipient: "functions.run", Channel: "commentary"})
 	a.Choices()[0].Content([]byte("print(\"1\")\n"), 3)
 	a.Choices()[0].Close(harmony.EndedByCall)
@@ -297,7 +297,7 @@ data: {"type":"response.output_item.done","sequence_number":5,"output_index":0,"
 		`","type":"custom_tool_call","status":"completed","input":"print(\"1\")\n","call_id":"call_` + id + `","name":"run"}}
 
 `
-	if got := string(a.Take(nil)); got != want {
+	if got := string(a.Ready().Take(nil)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -344,7 +344,7 @@ func TestResponsesStreamFails(t *testing.T) {
 	a.Fail(&openai.Error{Status: 502, Type: "server_error", Code: "upstream", Message: "gone"})
 	a.Choices()[0].End(Stop)
 	a.Finish(Usage{}, 0)
-	r := checkGrammar(t, parseEvents(t, string(a.Take(nil))))
+	r := checkGrammar(t, parseEvents(t, string(a.Ready().Take(nil))))
 	if encode(t, r["error"]) != `{"code":"server_error","message":"gone"}` || r["completed_at"] != nil ||
 		r["usage"] != nil {
 		t.Errorf("%v", r)
@@ -402,7 +402,7 @@ func TestHalfBuiltInCalls(t *testing.T) {
 	a.Choices()[0].Open(harmony.Header{Recipient: "container.exec"})
 	a.Choices()[0].Content([]byte("half"), 1)
 	a.Fail(&openai.Error{Status: 502, Type: "server_error", Code: "upstream", Message: "gone"})
-	if r := checkGrammar(t, parseEvents(t, string(a.Take(nil)))); len(r["output"].([]any)) != 0 ||
+	if r := checkGrammar(t, parseEvents(t, string(a.Ready().Take(nil)))); len(r["output"].([]any)) != 0 ||
 		a.Tally().IncompleteBuiltIns != 1 {
 		t.Errorf("%v", r)
 	}

@@ -200,11 +200,8 @@ type Answer interface {
 	// Fail ends an answer that cannot be completed. A stream carries the error as its last event. A whole answer is the
 	// error's body alone.
 	Fail(e *openai.Error)
-	// Take appends to dst the bytes that are ready for the client, and forgets them. If dst is empty, they are valid until
-	// the next call of a method. A whole answer has no bytes before its end.
-	Take(dst []byte) []byte
-	// Lend gives the answer memory for a large piece that comes next. Take returns it with the piece.
-	Lend(memory []byte)
+	// Ready has the bytes that are ready for the client. A whole answer has none before its end.
+	Ready() *Outbox
 	ContentType() string
 	// Full reports whether the answer holds more than is allowed.
 	Full() bool
@@ -233,15 +230,20 @@ const (
 	typeJSON   = "application/json"
 )
 
-// outbox holds the bytes of an answer that are ready for the client.
-type outbox struct{ out []byte }
+// Outbox holds the bytes of an answer that are ready for the client. It is no part of [Answer]: for each token of a
+// stream the filter would look for the answer's type (RATIONALE.md#252).
+type Outbox struct{ out []byte }
+
+// Ready implements [Answer].
+func (o *Outbox) Ready() *Outbox { return o }
 
 // MaxKeptBuffer is the largest buffer that an answer keeps for its next piece, in bytes. Only the first and last pieces
 // are larger, and pieces of a server that sends much at once.
 const MaxKeptBuffer = 4 << 10
 
-// Take implements [Answer].
-func (o *outbox) Take(dst []byte) []byte {
+// Take appends to dst the bytes that are ready, and forgets them. If dst is empty, they are valid until the next call
+// of a method of the answer.
+func (o *Outbox) Take(dst []byte) []byte {
 	if len(dst) == 0 {
 		dst = o.out // nothing is copied
 	} else {
@@ -253,9 +255,12 @@ func (o *outbox) Take(dst []byte) []byte {
 	return dst
 }
 
-// Lend implements [Answer].
-func (o *outbox) Lend(memory []byte) {
-	if len(o.out) == 0 && cap(memory) > cap(o.out) {
-		o.out = memory[:0]
+// Lend gives the answer memory for a large piece that comes next, and reports whether it is taken. Take returns it with
+// the piece.
+func (o *Outbox) Lend(memory []byte) bool {
+	if cap(memory) <= cap(o.out) {
+		return false
 	}
+	o.out = append(memory[:0], o.out...)
+	return true
 }

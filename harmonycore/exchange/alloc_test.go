@@ -77,3 +77,33 @@ func TestStreamsShareMemory(t *testing.T) {
 		t.Errorf("of %d bytes %d are kept", len(got), cap(scratch.answer))
 	}
 }
+
+// TestLargeEventsShareMemory: the first and the last events of a streamed response have its instructions. They lie in
+// the memory that streams share, however small the server's pieces are.
+func TestLargeEventsShareMemory(t *testing.T) {
+	gateway, scratch := testGateway(func(o *Options) { o.Models[0].ContextLength = 1 << 17 }), &Scratch{}
+	instructions := strings.Repeat("Be kind. ", 1000)
+	body := `{"model":"gpt-oss-120b","input":"hi","stream":true,"instructions":"` + instructions + `"}`
+	for answer := range 2 {
+		x := gateway.Begin("POST", "/v1/responses")
+		if a := x.Request([]byte(body), Host{Now: testNow, ID: testID, Scratch: scratch}); a.Forward == nil {
+			t.Fatalf("%+v", a)
+		}
+		x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"})
+		large := 0
+		for _, event := range streamOfTokens(30) {
+			shared := scratch.answer
+			got := x.ResponseBody([]byte(event), false).Body
+			if len(got) < len(instructions) {
+				continue
+			}
+			large++
+			if answer > 0 && &got[0] != &shared[:1][0] {
+				t.Errorf("%d bytes are not in the shared memory of %d", len(got), cap(shared))
+			}
+		}
+		if large != 2 {
+			t.Errorf("%d pieces have the instructions, want 2", large)
+		}
+	}
+}

@@ -158,6 +158,9 @@ func (g *generation) begin() {
 		return
 	}
 	g.started = true
+	if !g.whole() {
+		g.lend() // the first events of a response have its instructions and tools
+	}
 	g.answer.Begin()
 	for i := range g.choices {
 		g.choices[i].parser.prefill(g)
@@ -200,6 +203,7 @@ func (g *generation) complete(end bool) ResponseAction {
 	if g.promptTokens == 0 {
 		g.promptTokens = g.usage.Prompt // only the servers know the prompt
 	}
+	g.lend() // the last event of a response has them once more
 	g.answer.Finish(translate.Usage{
 		PromptTokens: g.promptTokens, CachedTokens: g.usage.Cached, CachedKnown: g.usage.HasCached,
 		CompletionTokens: g.usage.Completion, ReasoningEstimated: g.kind.Facts().EstimatesTokens(),

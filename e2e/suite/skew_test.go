@@ -25,7 +25,7 @@ func skewPlace(t *testing.T, c *cases.Case, mode string) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Mode = mode
+	cases.InMode(config, mode)
 	p.host = lab.RunEnvoyOverADS(t, config)
 	return p
 }

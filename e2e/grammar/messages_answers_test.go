@@ -64,7 +64,7 @@ func answered(t *testing.T, form string, stream, cut bool, ids []uint32) string 
 	parser.Finish()
 	a.Choices()[0].End(finish)
 	a.Finish(translate.Usage{PromptTokens: 10, CachedTokens: 4, CachedKnown: true, CompletionTokens: len(ids)}, 0)
-	return string(a.Take(nil))
+	return string(a.Ready().Take(nil))
 }
 
 // unsealed replaces what is sealed in a message, which differs each time, and parses the text of inputs that are no

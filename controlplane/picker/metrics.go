@@ -101,8 +101,9 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 func collectQueue(to chan<- prometheus.Metric, pool string, q *queueStatus) {
 	for i := range q.Classes {
 		c := &q.Classes[i]
-		for desc, n := range map[*prometheus.Desc]float64{queuedDesc: float64(c.Requests), queuedTokensDesc: float64(c.Tokens),
-			queuedBytesDesc: float64(c.Bytes), oldestDesc: float64(c.OldestMS) / 1000} {
+		for desc, n := range map[*prometheus.Desc]float64{queuedDesc: float64(c.Requests),
+			queuedTokensDesc: float64(c.Tokens),
+			queuedBytesDesc:  float64(c.Bytes), oldestDesc: float64(c.OldestMS) / 1000} {
 			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, n, pool, c.Name)
 		}
 		for result, n := range c.Ended {

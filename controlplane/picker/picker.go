@@ -254,8 +254,8 @@ func (p *Picker) pick(pool *pool, chain []uint64, allowed func(*server) bool) *c
 	return c
 }
 
-// others adds further servers for a request of a pool with a queue: if the first one cannot be reached, one without room
-// is better than none.
+// others adds further servers for a request of a pool with a queue: if the first one cannot be reached, one without
+// room is better than none.
 func (p *Picker) others(pool *pool, chain []uint64, named []netip.AddrPort) []netip.AddrPort {
 	best, _, _ := p.rank(pool, chain, nil)
 	for _, b := range best {

@@ -437,5 +437,6 @@ func (p *pool) admit(i *queue.Item, allowed func(*server) bool, of *Picker) {
 	delete(k.pending, i)
 	waited := k.since(i)
 	k.waits[i.Class].add(waited)
-	t.done <- decision{choice: of.pick(p, t.chain, allowed), ending: queue.Admitted, class: k.className(i.Class), waited: waited}
+	t.done <- decision{choice: of.pick(p, t.chain, allowed), ending: queue.Admitted, class: k.className(i.Class),
+		waited: waited}
 }

@@ -107,7 +107,8 @@ func TestMoreServers(t *testing.T) {
 	}
 }
 
-// TestOtherClasses: requests that wait stay in the queue when its classes change, in the class that their client has now.
+// TestOtherClasses: requests that wait stay in the queue when its classes change, in the class that their client has
+// now.
 func TestOtherClasses(t *testing.T) {
 	o := oneClass(1)
 	p := queuing(o, servers(1)...)
@@ -167,8 +168,8 @@ func TestDoubtfulServers(t *testing.T) {
 	}
 }
 
-// TestForeignRequests: requests that a server has from elsewhere take room. Those of a sample that have ended since then
-// do not.
+// TestForeignRequests: requests that a server has from elsewhere take room. Those of a sample that have ended since
+// then do not.
 func TestForeignRequests(t *testing.T) {
 	sample := func(p *picking, working, waiting float64) {
 		s := servers(1)
@@ -323,8 +324,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestNoHold: without a hold, requests to a pool without servers are as without a queue, and those that wait when the last
-// one goes are refused.
+// TestNoHold: without a hold, requests to a pool without servers are as without a queue, and those that wait when the
+// last one goes are refused.
 func TestNoHold(t *testing.T) {
 	p := queuing(oneClass(1))
 	if d := decided(p.ask("a", 1)); d == nil || d.choice != nil || d.ending != queue.Admitted {

@@ -59,8 +59,8 @@ func (r *receiver) await() *message {
 	return m
 }
 
-// wait waits for the decision about a request. Envoy ends the stream when the client leaves, and sends no message before
-// it has its answer. An error ends the stream.
+// wait waits for the decision about a request. Envoy ends the stream when the client leaves, and sends no message
+// before it has its answer. An error ends the stream.
 func (s *processor) wait(in *receiver, pool *pool, t *ticket) (decision, error) {
 	select {
 	case d := <-t.done:

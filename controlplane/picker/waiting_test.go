@@ -42,7 +42,8 @@ func TestWaits(t *testing.T) {
 		t.Fatalf("got %v", a)
 	}
 	second := s.open(t, "p")
-	if a := exchange(t, second, costly("a")); a.GetResponse() != nil || a.GetOverrideMessageTimeout().AsDuration() != 12*time.Second {
+	if a := exchange(t, second, costly("a")); a.GetResponse() != nil ||
+		a.GetOverrideMessageTimeout().AsDuration() != 12*time.Second {
 		t.Fatalf("got %v", a)
 	}
 	if s.queued() != 1 {
@@ -68,7 +69,8 @@ func (s *running) stopOthers(t *testing.T, waiting procv3.ExternalProcessor_Proc
 		t.Fatalf("got %v, %v", a, err)
 	}
 	own := a.GetDynamicMetadata().GetFields()[protocol.OwnNamespace].GetStructValue().GetFields()
-	if own[protocol.ClassKey].GetStringValue() != "all" || own[protocol.QueuedKey] == nil || own[protocol.ReasonKey] == nil {
+	if own[protocol.ClassKey].GetStringValue() != "all" || own[protocol.QueuedKey] == nil ||
+		own[protocol.ReasonKey] == nil {
 		t.Errorf("the metadata has %v", own)
 	}
 	// It goes on as any other.

@@ -14,8 +14,8 @@ import (
 // again comes back before that, so that its absence changes nothing.
 const contextHold = 10 * time.Minute
 
-// contexts are the smallest contexts of models' servers, by [config.Model.Place], as Envoys get them. They count for models whose
-// context the operator has not set. A value never changes: a new one replaces it.
+// contexts are the smallest contexts of models' servers, by [config.Model.Place], as Envoys get them. They count for
+// models whose context the operator has not set. A value never changes: a new one replaces it.
 type contexts map[string]heldContext
 
 // heldContext is the smallest context of a model's servers.
@@ -49,8 +49,8 @@ func (c contexts) update(smallest map[string]int, now time.Time, hold time.Durat
 	return next
 }
 
-// SmallestContexts returns the smallest context of the servers of each [config.Model.Place] whose context the operator has not set.
-// Models without a server that tells one are missing. states come from a [pools.Watcher].
+// SmallestContexts returns the smallest context of the servers of each [config.Model.Place] whose context the operator
+// has not set. Models without a server that tells one are missing. states come from a [pools.Watcher].
 func SmallestContexts(c *config.Resolved, states map[string]pools.PoolState) map[string]int {
 	all := map[string]int{}
 	for i := range c.Pools {

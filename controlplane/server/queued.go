@@ -16,8 +16,8 @@ import (
 // onlyClass is the class of all clients where the configuration has none.
 const onlyClass = "default"
 
-// PickersClients reports whether a program with a [Feed] needs the keys file: for the clients' classes and weights, where
-// a pool has a queue.
+// PickersClients reports whether a program with a [Feed] needs the keys file: for the clients' classes and weights,
+// where a pool has a queue.
 func PickersClients(c *config.Config) bool {
 	for i := range c.Pools {
 		if c.Pools[i].Queue.On() {
@@ -41,8 +41,9 @@ func (f *Feed) queues(v *follow.Version) map[string]picker.QueueOptions {
 func (f *Feed) queueOf(v *follow.Version, p *config.ResolvedPool) picker.QueueOptions {
 	q, of := &p.Queue, &v.Config.Clients
 	o := picker.QueueOptions{
-		Capacity: p.PerServer(), BlockSize: cmp.Or(p.Affinity.BlockSize, contract.DefaultBlockSize), Hold: time.Duration(q.Hold),
-		All: queue.Limits{Requests: q.MaxRequests, Tokens: int64(q.MaxTokens), Bytes: int64(q.MaxBytes)},
+		Capacity: p.PerServer(), BlockSize: cmp.Or(p.Affinity.BlockSize, contract.DefaultBlockSize),
+		Hold: time.Duration(q.Hold),
+		All:  queue.Limits{Requests: q.MaxRequests, Tokens: int64(q.MaxTokens), Bytes: int64(q.MaxBytes)},
 		Client: queue.Limits{Requests: q.PerClient.MaxRequests, Tokens: int64(q.PerClient.MaxTokens),
 			Bytes: int64(q.PerClient.MaxBytes)},
 		ClassOf: func(client string) (class, weight int) { return classOf(of, v.Clients, client) },

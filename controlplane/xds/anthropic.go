@@ -58,8 +58,8 @@ func (r *LocalReply) AnthropicHeaders(requestID string) [][2]string {
 	return append(slices.Clone(r.Headers), [2]string{anthropic.RequestIDHeader, requestID})
 }
 
-// anthropicMapper returns what Envoy makes of its replies to which a condition in CEL applies, in the form of Anthropic's
-// API.
+// anthropicMapper returns what Envoy makes of its replies to which a condition in CEL applies, in the form of
+// Anthropic's API.
 func (b *builder) anthropicMapper(r *LocalReply, condition string) *hcmv3.ResponseMapper {
 	const id = "%REQ(X-REQUEST-ID)%"
 	text := func(s string) *structpb.Value { return structpb.NewStringValue(strings.ReplaceAll(s, "%", "%%")) }

@@ -72,11 +72,12 @@ func TestBusyAndTries(t *testing.T) {
 		retries uint32
 		each    int32
 	}{
-		"nothing said":  {func(*config.Pool, *config.Model) {}, false, 9, 5},
-		"busy":          {func(p *config.Pool, _ *config.Model) { p.RetryBusy = true }, true, 9, 5},
-		"two tries":     {func(p *config.Pool, _ *config.Model) { p.Tries = 2 }, false, 3, 2},
-		"one try":       {func(p *config.Pool, _ *config.Model) { p.Tries = 1 }, false, 1, 1},
-		"clients' keys": {func(p *config.Pool, m *config.Model) { p.RetryBusy, m.ForwardAuthorization = true, true }, false, 9, 5},
+		"nothing said": {func(*config.Pool, *config.Model) {}, false, 9, 5},
+		"busy":         {func(p *config.Pool, _ *config.Model) { p.RetryBusy = true }, true, 9, 5},
+		"two tries":    {func(p *config.Pool, _ *config.Model) { p.Tries = 2 }, false, 3, 2},
+		"one try":      {func(p *config.Pool, _ *config.Model) { p.Tries = 1 }, false, 1, 1},
+		"clients' keys": {func(p *config.Pool, m *config.Model) { p.RetryBusy, m.ForwardAuthorization = true, true }, false,
+			9, 5},
 	} {
 		c := config.Default()
 		m := config.DefaultModel("m")

@@ -12,8 +12,8 @@ import (
 )
 
 // setRoute gives the model further pools, all at the case's server, and the rules of its route. value is such as
-// "near:max_prompt=70 middle:min_answer=10,context_length=90", the names of the pools with their rules. Servers that take
-// conversations have no route.
+// "near:max_prompt=70 middle:min_answer=10,context_length=90", the names of the pools with their rules. Servers that
+// take conversations have no route.
 func (c *Case) setRoute(out *config.Config, m *config.Model, server, value string) error {
 	if c.ServerKind().Conversations {
 		return nil

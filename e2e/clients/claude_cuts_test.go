@@ -63,21 +63,24 @@ func cutWithin(call string) string { return strings.Replace(call, "ran.txt", "ra
 var claudeCuts = []*claudeCut{
 	{title: "before its headers", long: true},
 	{title: "before its first token", says: "CUT" + saying(done), long: true},
-	{title: "in thinking", says: "<|channel|>analysis<|message|>One step, and anCUTother." + nextMessage + firstRun + "<|call|>",
+	{title: "in thinking", says: "<|channel|>analysis<|message|>One step, and anCUTother." + nextMessage + firstRun +
+		"<|call|>",
 		commands: one, long: true},
 	{title: "behind thinking", says: thought + "<|channel|>commentary to=CUT" +
 		strings.TrimPrefix(firstRun, "<|channel|>commentary to=") + "<|call|>", commands: one, long: true},
 	{title: "in a text", says: thought + "<|channel|>final<|message|>That isCUT done.<|return|>", long: true},
 	{title: "behind a text, before a call", says: thought + "<|channel|>commentary<|message|>I look." + nextMessage +
-		"<|channel|>commentary to=CUT" + strings.TrimPrefix(firstRun, "<|channel|>commentary to=") + "<|call|>", commands: one,
-		long: true},
+		"<|channel|>commentary to=CUT" + strings.TrimPrefix(firstRun, "<|channel|>commentary to=") + "<|call|>",
+		commands: one,
+		long:     true},
 	{title: "in a call's arguments", says: thought + cutWithin(firstRun) + "<|call|>", commands: one},
 	{title: "behind a call, before another", says: thought + firstRun + nextMessage + "<|channel|>commentary to=CUT" +
 		strings.TrimPrefix(nextRun, "<|channel|>commentary to=") + "<|call|>", commands: both, whole: one, long: true},
 	{title: "in the second call's arguments", says: thought + firstRun + nextMessage + cutWithin(nextRun) + "<|call|>",
 		commands: both, whole: one, long: true},
-	{title: "behind a call's last token", says: thought + firstRun + "<|call|>CUT", silent: true, commands: one, whole: one,
-		long: true},
+	{title: "behind a call's last token", says: thought + firstRun + "<|call|>CUT", silent: true, commands: one,
+		whole: one,
+		long:  true},
 	{title: "behind the answer's last token", says: saying(done) + "CUT", silent: true, long: true},
 }
 
@@ -102,8 +105,8 @@ func (c *claudeCut) line(tag string) sim.Line {
 	return sim.Line{Match: tag + " Please do the task.", Tokens: lab.Tokens(before + after), Fault: &fault}
 }
 
-// cutFront is what the gateway takes for its server. The first request of each row finds one that ends within its answer,
-// and all requests in rows of servers that end always. The others find one that works.
+// cutFront is what the gateway takes for its server. The first request of each row finds one that ends within its
+// answer, and all requests in rows of servers that end always. The others find one that works.
 type cutFront struct {
 	dying, fast *httputil.ReverseProxy
 	mu          sync.Mutex
@@ -160,7 +163,8 @@ func (f *cutFront) choose(tag string) *httputil.ReverseProxy {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked[tag]++
-	if always := strings.HasPrefix(tag, cellTag(endsAlways, 0)[:len("Task 1")]); tag != "" && (always || f.asked[tag] == 1) {
+	if always := strings.HasPrefix(tag, cellTag(endsAlways, 0)[:len("Task 1")]); tag != "" && (always ||
+		f.asked[tag] == 1) {
 		return f.dying
 	}
 	return f.fast
@@ -172,10 +176,10 @@ stall_timeout: 5s
 models: [{ name: ` + lab.Model + `, servers: ['vllm=%s'] }]
 `
 
-// TestClaudeCuts lets the server of Claude Code's model end within its answers, once and each time, and looks at what the
-// user sees and at which commands were run. If it ends once, the work is done. No command is run twice, or before it is
-// whole. An answer that was lost is never a success. Without HARMONY_CLAUDE it takes one place, on one host. -update
-// writes the page's table.
+// TestClaudeCuts lets the server of Claude Code's model end within its answers, once and each time, and looks at what
+// the user sees and at which commands were run. If it ends once, the work is done. No command is run twice, or before
+// it is whole. An answer that was lost is never a success. Without HARMONY_CLAUDE it takes one place, on one host.
+// -update writes the page's table.
 func TestClaudeCuts(t *testing.T) {
 	rows := make([][]string, len(claudeCuts))
 	for i := range rows {
@@ -222,8 +226,8 @@ func (c *claudeCut) play(t *testing.T, gateway string, row int) string {
 		t.Errorf("once: %s, and the commands %q were run", wrong, ran)
 	}
 	_, turn, commands = c.run(t, gateway, cellTag(endsAlways, row))
-	// With the results of its commands Claude Code asks another question, whose answer is whole. In which of its many tries
-	// it gives up, and with which words, depends on how far it had read.
+	// With the results of its commands Claude Code asks another question, whose answer is whole. In which of its many
+	// tries it gives up, and with which words, depends on how far it had read.
 	seen := "an error"
 	if len(c.whole) > 0 {
 		seen = done
@@ -235,7 +239,8 @@ func (c *claudeCut) play(t *testing.T, gateway string, row int) string {
 	return fmt.Sprintf("%d | %s | %s | %s", once, cell(ran), seen, cell(commands))
 }
 
-// run lets Claude Code do the task, and returns how many requests it made, what the user sees, and which commands were run.
+// run lets Claude Code do the task, and returns how many requests it made, what the user sees, and which commands were
+// run.
 func (c *claudeCut) run(t *testing.T, gateway, tag string) (asked int32, turn claudeTurn, commands []string) {
 	var requests atomic.Int32
 	cell := &claudeCell{tag: tag, claude: newClaude(t, countRequests(t, gateway, &requests), lab.Model)}

@@ -190,7 +190,8 @@ func (f *claudeFailure) play(t *testing.T, row int, gateway string) string {
 	turn := c.claude.run(t, c.task())
 	c.log(t, turn)
 	n, seen := requests.Load(), cmp.Or(turn.result, nothing)
-	if works := f.says == done || f.says == nothing; works == turn.failed || !strings.HasPrefix(seen, f.says) || n > f.asks {
+	if works := f.says == done || f.says == nothing; works == turn.failed || !strings.HasPrefix(seen, f.says) ||
+		n > f.asks {
 		t.Errorf("%d requests, failed: %v, and the user sees %q", n, turn.failed, seen)
 	}
 	return fmt.Sprintf("%d | %s", n, seenText(seen))

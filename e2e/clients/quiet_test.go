@@ -69,7 +69,8 @@ func asksQuietly(t *testing.T, programs, url, model string) {
 			if c.program == "quiet.mjs" {
 				interpreter = filepath.Join(interpreter, "node")
 			}
-			cmd := exec.CommandContext(t.Context(), interpreter, filepath.Join(programs, c.program), url+"/v1", model, quietLimit)
+			cmd := exec.CommandContext(t.Context(), interpreter, filepath.Join(programs, c.program), url+"/v1", model,
+				quietLimit)
 			cmd.Env = clientEnvironment(programs)
 			said, err := cmd.CombinedOutput()
 			lines := strings.Split(strings.TrimSpace(string(said)), "\n")
@@ -90,7 +91,8 @@ func asksQuietly(t *testing.T, programs, url, model string) {
 		cmd := c.command(t, "-c", gateway+"supports_websockets=true", "-c", gateway+"stream_idle_timeout_ms=3500", "Hi")
 		said, err := cmd.CombinedOutput()
 		// Codex asks again by HTTP then, where it waits for the headers however long they take.
-		if gave := strings.Contains(string(said), "idle timeout"); gave != gives || !strings.Contains(string(said), quietAnswer) {
+		if gave := strings.Contains(string(said), "idle timeout"); gave != gives || !strings.Contains(string(said),
+			quietAnswer) {
 			t.Errorf("gave up: %v, %v\n%s", gave, err, said)
 		}
 	})

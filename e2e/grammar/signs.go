@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// WithoutSigns returns a Responses stream as it would be if it had never been quiet: without the events in_progress that
-// follow the first one, and with the numbers that the others have then. It returns how many there were. Its error says
-// that one is not the first one again, or that a number is not the next.
+// WithoutSigns returns a Responses stream as it would be if it had never been quiet: without the events in_progress
+// that follow the first one, and with the numbers that the others have then. It returns how many there were. Its error
+// says that one is not the first one again, or that a number is not the next.
 func WithoutSigns(body string) (rest string, signs int, err error) {
 	var b strings.Builder
 	var begun string

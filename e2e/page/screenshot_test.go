@@ -93,7 +93,8 @@ func addRequests(t *testing.T, r *fake.Recorder, now time.Time) {
 	}
 	for i := range 14 {
 		add(fake.Request{
-			ID: fmt.Sprintf("0198f3a0-%04d", i), Model: lab.Model, API: []string{"chat", "responses", "messages"}[i%3], Pool: "h200",
+			ID: fmt.Sprintf("0198f3a0-%04d", i), Model: lab.Model, API: []string{"chat", "responses", "messages"}[i%3],
+			Pool:   "h200",
 			Prompt: "Explain mutexes and channels.", Began: now.Add(-time.Duration(15*60-i*53) * time.Second),
 			First: time.Duration(210+37*i%90) * time.Millisecond, Each: time.Duration(9+i%5) * time.Millisecond,
 			Output: comparison, TokensPerPiece: 1,

@@ -98,8 +98,8 @@ func (q *quietly) ask(g *gateway) lab.Answer {
 		strings.NewReader(`{"model":"`+lab.Model+`",`+q.members+`}`))
 }
 
-// TestQuietPrefill: a stream has signs of life while the model's server reads the prompt, and is what it would have been
-// without.
+// TestQuietPrefill: a stream has signs of life while the model's server reads the prompt, and is what it would have
+// been without.
 func TestQuietPrefill(t *testing.T) {
 	for _, host := range []string{"envoy", "wazero"} {
 		t.Run(host, func(t *testing.T) {

@@ -95,7 +95,8 @@ func observeRude(t *testing.T, run lab.RunProxy) {
 		a := lab.Do(client, http.MethodPost, h.URL+path, header, strings.NewReader(body))
 		want := strings.Replace(body, `"`+name+`"`, `"`+lab.Model+`"`, 1)
 		if a.Err != nil || a.Status != 200 || got != want || a.Body != answers[answer][1] {
-			t.Errorf("%s, %.30s, %s: %d, %v; %d bytes of %d were sent, and %d of %d came back", path, request, answer, a.Status, a.Err,
+			t.Errorf("%s, %.30s, %s: %d, %v; %d bytes of %d were sent, and %d of %d came back", path, request, answer, a.Status,
+				a.Err,
 				len(got), len(want), len(a.Body), len(answers[answer][1]))
 		}
 	}

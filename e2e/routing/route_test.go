@@ -20,7 +20,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// twoPools returns a configuration with a model of two pools: near gets prompts of at most 70 tokens, and far all others.
+// twoPools returns a configuration with a model of two pools: near gets prompts of at most 70 tokens, and far all
+// others.
 func twoPools(near, far string) *config.Config {
 	c := lab.OneModel("http://127.0.0.1:1")
 	m := &c.Models[0]
@@ -75,8 +76,8 @@ func logged(t *testing.T, file string, lines int) []map[string]any {
 	return nil
 }
 
-// TestChoiceByLength: each prompt comes to the servers of its pool, on Envoy and under wazero, and nothing that a client
-// sends changes that. The log says which pool it was, and why.
+// TestChoiceByLength: each prompt comes to the servers of its pool, on Envoy and under wazero, and nothing that a
+// client sends changes that. The log says which pool it was, and why.
 func TestChoiceByLength(t *testing.T) {
 	for name, start := range map[string]func(*testing.T, *config.Config, ...lab.Change) *hosts.Host{
 		"envoy":  lab.RunEnvoy,

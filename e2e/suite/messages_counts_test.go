@@ -78,8 +78,8 @@ func countsAsUsed(t *testing.T, c *cases.Case, place *cases.Place, host *hosts.H
 	return true
 }
 
-// usagesIn returns how many tokens the prompt of an answer had, as each usage in it says. An answer that was refused has
-// none.
+// usagesIn returns how many tokens the prompt of an answer had, as each usage in it says. An answer that was refused
+// has none.
 func usagesIn(view string) (used []int) {
 	type usage struct {
 		Input     int `json:"input_tokens"`

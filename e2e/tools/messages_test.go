@@ -15,8 +15,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// message sends a request to Messages, streamed and whole, and returns what a client builds of the stream. Both are read
-// by the API's grammar.
+// message sends a request to Messages, streamed and whole, and returns what a client builds of the stream. Both are
+// read by the API's grammar.
 func message(g *gateway, members string) grammar.Object {
 	g.T.Helper()
 	body := func(more string) string {
@@ -171,7 +171,8 @@ func TestMessagesTools(t *testing.T) {
 	// What nothing runs is refused, with the words that say what to set.
 	a := g.Do("POST", "messages", `{"model":"`+lab.Model+`","max_tokens":9,"messages":[{"role":"user","content":"q"}],`+
 		`"tools":[{"type":"web_search_20250305","name":"web_search"}]}`, 400)
-	if err := grammar.ReadMessagesError(a.Body); err != nil || !strings.Contains(a.Body, "responses_service.tools.browser") {
+	if err := grammar.ReadMessagesError(a.Body); err != nil || !strings.Contains(a.Body,
+		"responses_service.tools.browser") {
 		t.Errorf("%v: %s", err, a.Body)
 	}
 }

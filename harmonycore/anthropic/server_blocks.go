@@ -18,8 +18,8 @@ const (
 // WebSearch is the name of the tool with which a server searches the web.
 const WebSearch = "web_search"
 
-// readServer reads a block of a tool that a server has run. It reports whether it knows its form. Only wrong parts inside
-// a result are errors: the client has not written these blocks, and could not mend them (RATIONALE.md#245).
+// readServer reads a block of a tool that a server has run. It reports whether it knows its form. Only wrong parts
+// inside a result are errors: the client has not written these blocks, and could not mend them (RATIONALE.md#245).
 func (r *reader) readServer(f *fields, at place) (known bool, err *openai.Error) {
 	b := &r.block
 	switch kind := rawjson.View(f.kind); kind {

@@ -5,8 +5,8 @@ import "strings"
 // MaxRoute is how many rules a model's route may have. Every request for the model is compared with each.
 const MaxRoute = 16
 
-// Branch is one rule of a model's route: a further pool of the model, and the requests that go there. The first rule that
-// fits a request counts. Requests that no rule fits go to the model's own pool.
+// Branch is one rule of a model's route: a further pool of the model, and the requests that go there. The first rule
+// that fits a request counts. Requests that no rule fits go to the model's own pool.
 type Branch struct {
 	// Class is the class of the clients whose requests the pool gets. Empty: all clients.
 	Class string
@@ -67,7 +67,8 @@ func CannotRoute(kind *Kind, mode string) string {
 	case mode == ModeReduced:
 		return "cannot be used in mode reduced, where a server is chosen before the length of the prompt is known"
 	case kind.Conversations:
-		return "is for servers that take prompts: those of the kind " + kind.Name + " count the tokens of a conversation themselves"
+		return "is for servers that take prompts: those of the kind " + kind.Name +
+			" count the tokens of a conversation themselves"
 	}
 	return ""
 }

@@ -79,7 +79,8 @@ func TestChoosePool(t *testing.T) {
 	}
 	for _, tt := range tests {
 		o := Options{Config: contract.Config{BodyLimit: 1 << 20, Models: []contract.Model{routed(tt.rules...)},
-			Clients: contract.Clients{By: contract.ClientsByHeader, Header: "x-client", Classes: []string{"a batch", "b other"}}}}
+			Clients: contract.Clients{By: contract.ClientsByHeader, Header: "x-client", Classes: []string{"a batch",
+				"b other"}}}}
 		pool, route, x := chosen(t, o, tt.client, tt.tokens, tt.more)
 		wantPool, want := contract.BranchRoute("m", tt.pool), contract.RouteValue(tt.pool, tt.why)
 		if tt.pool == "far" {
@@ -98,7 +99,8 @@ func TestChoosePool(t *testing.T) {
 func TestChoosePoolAnswer(t *testing.T) {
 	o := Options{Config: contract.Config{BodyLimit: 1 << 20,
 		Models: []contract.Model{routed(contract.Branch{MinAnswer: 10, ContextLength: 90})}}, Tokenizer: o200k.Tokenizer()}
-	for content, want := range map[string]string{"Hi": `"max_tokens":22,`, "Hi" + strings.Repeat(" one", 13): `"max_tokens":39,`} {
+	for content, want := range map[string]string{"Hi": `"max_tokens":22,`, "Hi" + strings.Repeat(" one",
+		13): `"max_tokens":39,`} {
 		x := New(o).Begin("POST", contract.ChatPath)
 		body := `{"model":"m","messages":[{"role":"user","content":"` + content + `"}]}`
 		action := x.Request([]byte(body), Host{ID: "0123456789abcdef01234567"})

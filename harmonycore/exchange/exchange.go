@@ -230,7 +230,8 @@ func (e *Exchange) Overdue(now int64) bool {
 	if e.attempt.SilentMS > 0 {
 		limit = contract.MaxLost*(limit+contract.AttemptSlackMS) + contract.AttemptSlackMS // the attempts end before it
 	}
-	return limit > 0 && now-e.lastActivity >= limit+e.queuedMS && e.response != nil && !e.PassesThrough() && !e.isAwaitingPrefill()
+	return limit > 0 && now-e.lastActivity >= limit+e.queuedMS && e.response != nil && !e.PassesThrough() &&
+		!e.isAwaitingPrefill()
 }
 
 // Stalled decides what to do about a server that is [Exchange.Overdue] at now. The zero action does nothing.

@@ -80,8 +80,8 @@ func TestLocalRepliesByForm(t *testing.T) {
 	}
 }
 
-// TestCurableAtServers: what a server does not take is said in words by which Anthropic's clients leave it out. Others get
-// the server's own.
+// TestCurableAtServers: what a server does not take is said in words by which Anthropic's clients leave it out. Others
+// get the server's own.
 func TestCurableAtServers(t *testing.T) {
 	const request = `{"model":"qwen","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`
 	for _, tt := range []struct {

@@ -27,8 +27,8 @@ func (a *modelRequest) keep(body []byte, scratch *Scratch) []byte {
 	return scratch.kept
 }
 
-// toOverflow sends a request whose prompt does not fit its model's context to the model that gets such requests. body is
-// the client's. Nothing of what was read of it before is used.
+// toOverflow sends a request whose prompt does not fit its model's context to the model that gets such requests. body
+// is the client's. Nothing of what was read of it before is used.
 func (g *generation) toOverflow(a *modelRequest, body []byte, h Host) RequestAction {
 	e, model := g.x, a.model.overflow
 	request, failure := openai.OpenUnnamed(body, e.gateway.maxValues(body, reading{}))

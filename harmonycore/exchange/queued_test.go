@@ -54,7 +54,8 @@ func TestCost(t *testing.T) {
 	}
 	x := testGateway(keyed).Begin("POST", contract.ChatPath)
 	x.Header("authorization", "Bearer key-b")
-	a := x.Request([]byte(`{"model":"`+testModel+`","messages":[{"role":"user","content":"x"}]}`), Host{Now: testNow, ID: testID})
+	a := x.Request([]byte(`{"model":"`+testModel+`","messages":[{"role":"user","content":"x"}]}`), Host{Now: testNow,
+		ID: testID})
 	if got := internalOf(a.Forward.Internal, contract.CostHeader); got != "" {
 		t.Errorf("without a queue a request has the cost %q", got)
 	}
@@ -68,7 +69,8 @@ func TestUnknownAnswer(t *testing.T) {
 		o.Models[0].Translate, o.Models[0].ContextLength = "0%", 100_000
 	}).Begin("POST", contract.ChatPath)
 	x.Header("authorization", "Bearer key-b")
-	a := x.Request([]byte(`{"model":"`+testModel+`","messages":[{"role":"user","content":"x"}]}`), Host{Now: testNow, ID: testID})
+	a := x.Request([]byte(`{"model":"`+testModel+`","messages":[{"role":"user","content":"x"}]}`), Host{Now: testNow,
+		ID: testID})
 	cost := strings.Fields(internalOf(a.Forward.Internal, contract.CostHeader))
 	if len(cost) != 4 || cost[1] != fmt.Sprint(contract.DefaultExpectedAnswer) ||
 		internalOf(a.Forward.Internal, contract.ReserveHeader) != "100000" {

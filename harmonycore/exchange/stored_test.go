@@ -128,8 +128,9 @@ func TestRelay(t *testing.T) {
 		})
 		none := testGateway(func(o *Options) { o.Models[0].Relay = tt.relay })
 		for path, members := range map[string]string{
-			contract.ResponsesPath: `"input":"hi","store":false,`, contract.ChatPath: `"messages":[{"role":"user","content":"hi"}],`,
-			contract.MessagesPath: `"max_tokens":9,"messages":[{"role":"user","content":"hi"}],`,
+			contract.ResponsesPath: `"input":"hi","store":false,`,
+			contract.ChatPath:      `"messages":[{"role":"user","content":"hi"}],`,
+			contract.MessagesPath:  `"max_tokens":9,"messages":[{"role":"user","content":"hi"}],`,
 		} {
 			body := `{"model":"gpt-oss-120b",` + members + tt.members + `}`
 			if got := destination(t, g, path, body); got != tt.want {

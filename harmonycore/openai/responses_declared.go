@@ -317,7 +317,8 @@ func (r *ResponsesRequest) settleTools() *Error {
 			}
 		}
 	}
-	r.OwnTools = len(leading)+len(r.declared.unshown) == 0 && (len(all) == own || r.searched && len(all) == own-countDeferred(r.Tools))
+	r.OwnTools = len(leading)+len(r.declared.unshown) == 0 && (len(all) == own || r.searched &&
+		len(all) == own-countDeferred(r.Tools))
 	r.Withdrawn = r.declared.gone()
 	r.declared = declaredNames{}
 	var err *Error

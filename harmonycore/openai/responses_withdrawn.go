@@ -1,8 +1,8 @@
 package openai
 
 // Withdraw withdraws the tool of this name from the place that is read on. The request's own tools must be there
-// already. known reports whether there was such a tool, and shown whether the model has been shown it before this place:
-// then it has to be told.
+// already. known reports whether there was such a tool, and shown whether the model has been shown it before this
+// place: then it has to be told.
 func (r *ResponsesRequest) Withdraw(name string) (known, shown bool) {
 	d := &r.declared
 	r.beginLatest(0)

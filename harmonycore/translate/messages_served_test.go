@@ -52,7 +52,8 @@ func TestMessagesServedLikeResponses(t *testing.T) {
 			`{"type":"web_search_tool_result_error","error_code":"max_uses_exceeded"}`), browser,
 			pairItems("s1", `"browser.search"`, `{"query":"tea"}`, "Error: max_uses_exceeded")},
 		"opened elsewhere": {searchBlocks("s1", `{"cursor":1}`, `[]`) + `,` +
-			searchBlocks("s2", `{"pattern":"x","cursor":1}`, `[]`), browser, pairItems("s1", `"browser.open"`, `{"cursor":1}`, "") + `,` +
+			searchBlocks("s2", `{"pattern":"x","cursor":1}`, `[]`), browser, pairItems("s1", `"browser.open"`, `{"cursor":1}`,
+			"") + `,` +
 			pairItems("s2", `"browser.find"`, `{"pattern":"x","cursor":1}`, "")},
 		"an MCP server's": {`{"type":"mcp_tool_use","id":"m","name":"a b","server_name":"9 s","input":{"x": 1}},` +
 			`{"type":"mcp_tool_result","tool_use_id":"m","is_error":true,"content":[{"type":"text","text":"one"},` +

@@ -20,8 +20,8 @@ func systemOf(blocks ...string) string {
 	return `{"role":"system","content":[` + strings.Join(blocks, ",") + `]}`
 }
 
-// TestMessagesWithdrawnTools: a tool that is withdrawn stays where it was declared. The model is told in that place, and
-// the tool cannot be called from there on.
+// TestMessagesWithdrawnTools: a tool that is withdrawn stays where it was declared. The model is told in that place,
+// and the tool cannot be called from there on.
 func TestMessagesWithdrawnTools(t *testing.T) {
 	const noF, noG = "functions.f is no longer available. Do not call it.",
 		"functions.g is no longer available. Do not call it."
@@ -36,10 +36,12 @@ func TestMessagesWithdrawnTools(t *testing.T) {
 		ignored               int
 	}{
 		{"in front", toolF + `,` + searcher, userQ + systemOf(change("tool_removal", "f")) + `,` + last(userQ),
-			toolsRF(toolRF, searchToolR), userQ + said(noF) + `,` + last(userQ), "ToolSearch", searchToolR, userQ + last(userQ), 0},
+			toolsRF(toolRF, searchToolR), userQ + said(noF) + `,` + last(userQ), "ToolSearch", searchToolR, userQ + last(userQ),
+			0},
 		{"with a text", toolF + `,` + searcher, userQ +
 			systemOf(`{"type":"text","text":"s"}`, change("tool_removal", "f"), `{"type":"text","text":"t"}`),
-			toolsRF(toolRF, searchToolR), userQ + said("s\n\n"+noF+"\n\nt"), "ToolSearch", searchToolR, userQ + said("s\n\nt"), 0},
+			toolsRF(toolRF, searchToolR), userQ + said("s\n\n"+noF+"\n\nt"), "ToolSearch", searchToolR, userQ + said("s\n\nt"),
+			0},
 		{"two", toolF + `,` + searcher, userQ + systemOf(change("tool_removal", "f"), change("tool_removal", "ToolSearch")),
 			toolsRF(toolRF, searchToolR), userQ + said(noF+"\n\n"+strings.Replace(noF, ".f", ".ToolSearch", 1)), "", "",
 			last(userQ), 0},
@@ -64,7 +66,8 @@ func TestMessagesWithdrawnTools(t *testing.T) {
 			userQ + systemOf(change("tool_addition", "g")),
 			searchToolR, userQ + userQ + added, "ToolSearch g", toolsRF(searchToolR, deferredRG),
 			userQ + last(userQ), 0},
-		{"not a tool", toolF, userQ + systemOf(change("tool_removal", "h")), toolRF, last(userQ), "f", toolRF, last(userQ), 1},
+		{"not a tool", toolF, userQ + systemOf(change("tool_removal", "h")), toolRF, last(userQ), "f", toolRF, last(userQ),
+			1},
 		{"a tool of a server", toolF, userQ +
 			systemOf(`{"type":"tool_removal","tool":{"type":"mcp_toolset_reference","server_name":"f"}}`),
 			toolRF, last(userQ), "f", toolRF, last(userQ), 1},
@@ -143,8 +146,8 @@ func mustRead(t *testing.T, api func(*openai.Body, *contract.Model, Env) (*Reque
 	return r
 }
 
-// TestWithdrawnToolsKeepPrompts: the prompt of each turn begins with all of the one before it, whatever is withdrawn and
-// offered again.
+// TestWithdrawnToolsKeepPrompts: the prompt of each turn begins with all of the one before it, whatever is withdrawn
+// and offered again.
 func TestWithdrawnToolsKeepPrompts(t *testing.T) {
 	messages := []string{last(userQ)}
 	var before []uint32

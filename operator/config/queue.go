@@ -138,7 +138,8 @@ func (q *Queue) check(p *Pool, mode string, classes []Class) (field, reason stri
 
 // wakeReason returns what is wrong with the URL that is asked to start a server. Unlike a server's it has a path.
 func wakeReason(text string) string {
-	if u, err := url.Parse(text); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+	if u, err := url.Parse(text); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+		u.User != nil {
 		return fmt.Sprintf("%q is not a URL to ask; write such as https://scaler.example.com/wake/h100", text)
 	}
 	return ""

@@ -172,7 +172,8 @@ func (c *Config) checkOverflow(i int, p *problems) {
 }
 
 func (c *Config) overflowOf(m *Model) contract.Overflow {
-	return contract.Overflow{ModelSettings: &m.ModelSettings, Name: m.Name, Kind: c.ServerKind(m), Routed: len(m.Rules) > 0}
+	return contract.Overflow{ModelSettings: &m.ModelSettings, Name: m.Name, Kind: c.ServerKind(m),
+		Routed: len(m.Rules) > 0}
 }
 
 // refuseRule returns the setting of a rule that is wrong, and why, or "". keys reports whether there is a file that may
@@ -202,7 +203,8 @@ func (m *Model) refuseRule(rule *Rule, r *Resolved, keys bool) (field, reason st
 			"context_length"
 	case own == nil || own.wrong || pool.wrong: // the two cannot be compared
 	case pool.Kind != own.Kind:
-		return "pool", rule.Pool + " has servers of the kind " + pool.Kind + ", and " + own.Name + " of the kind " + own.Kind +
+		return "pool", rule.Pool + " has servers of the kind " + pool.Kind + ", and " + own.Name + " of the kind " +
+			own.Kind +
 			"; name a pool of the same kind, because a request is written for one kind"
 	case pool.APIPath != own.APIPath:
 		return "pool", rule.Pool + " has servers with the path " + pool.APIPath + ", and those of " + own.Name + " have " +

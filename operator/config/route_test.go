@@ -121,7 +121,8 @@ func TestRouteOfFilter(t *testing.T) {
 func TestRouteClasses(t *testing.T) {
 	for in, want := range map[string]string{
 		routedFile: "[a x]",
-		strings.Replace(routedFile, "keys.yaml }", "keys.yaml, classes: [{ name: other }, { name: batch }] }", 1): "other [a x]",
+		strings.Replace(routedFile, "keys.yaml }", "keys.yaml, classes: [{ name: other }, { name: batch }] }",
+			1): "other [a x]",
 		strings.NewReplacer("class: batch", "max_prompt: 9", "class: other", "max_prompt: 9", "keys.yaml }",
 			"keys.yaml, classes: [{ name: other }] }").Replace(routedFile): "[]",
 	} {
@@ -133,7 +134,8 @@ func TestRouteClasses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := filterconfig.Parse(r.FilterJSONWith(nil, func(c *contract.Clients) { c.Classes = []string{"a x"} }, nil, nil))
+		f, err := filterconfig.Parse(r.FilterJSONWith(nil, func(c *contract.Clients) { c.Classes = []string{"a x"} }, nil,
+			nil))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,8 @@ type Needs struct {
 	Secret func(r *config.Resolved, name string) bool
 	// RefuseSecrets is why a configuration that has a secret of Secret is refused, or "": it is not refused.
 	RefuseSecrets string
-	// Clients reports whether the program needs the keys file. ClientsFor reports it for a configuration, if it is not nil.
+	// Clients reports whether the program needs the keys file. ClientsFor reports it for a configuration, if it is not
+	// nil.
 	Clients    bool
 	ClientsFor func(c *config.Config) bool
 	// Files returns further files that parts read when they take a version. Nil: there are none.

@@ -273,7 +273,8 @@ func TestRelayed(t *testing.T) {
 	if status, got := f.do("POST", "/v1/messages?beta=true", body); status != 200 || got != `{"a": 1}` {
 		t.Errorf("%d %s", status, got)
 	}
-	if got := <-gets; got.target != "/v1/messages?beta=true" || got.body != body || got.declined != contract.ServiceDeclined {
+	if got := <-gets; got.target != "/v1/messages?beta=true" || got.body != body ||
+		got.declined != contract.ServiceDeclined {
 		t.Errorf("the gateway is asked %+v", got)
 	}
 	if status, got := f.do("POST", "/v1/chat/completions", body); status != 200 || got != `{"a": 1}` {

@@ -46,8 +46,8 @@ func (s *Service) passOn(api *relay.API, w http.ResponseWriter, r *http.Request,
 	})
 }
 
-// spender returns what gives the memory of a body back, unless the request has ended by then, and what ends the request.
-// The connection to the gateway may send a body until then, and beyond.
+// spender returns what gives the memory of a body back, unless the request has ended by then, and what ends the
+// request. The connection to the gateway may send a body until then, and beyond.
 func spender(c *input.Caller, size int64) (sent, returned func()) {
 	var mu sync.Mutex
 	ended := false

@@ -90,7 +90,8 @@ func TestGatewayHeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{
-		"authorization": "Bearer k", "content-type": "application/json", "anthropic-version": "2023-06-01", "cookie": "c=d", "x-harmony-tap": "browser's",
+		"authorization": "Bearer k", "content-type": "application/json", "anthropic-version": "2023-06-01", "cookie": "c=d",
+		"x-harmony-tap":               "browser's",
 		"x-harmony-responses-service": "decline", "x-request-id": "no id/..", "connection": "upgrade", "upgrade": "websocket",
 	} {
 		r.Header.Set(name, value)
@@ -103,7 +104,8 @@ func TestGatewayHeaders(t *testing.T) {
 		t.Errorf("the gateway got %s %s", got.URL, body)
 	}
 	for name, want := range map[string]string{"authorization": "Bearer k", "content-type": "application/json",
-		"anthropic-version": "2023-06-01", tap.KeyHeader: s.TapKey, "cookie": "", "x-harmony-responses-service": "", "x-request-id": "", "upgrade": "",
+		"anthropic-version": "2023-06-01", tap.KeyHeader: s.TapKey, "cookie": "", "x-harmony-responses-service": "",
+		"x-request-id": "", "upgrade": "",
 		"x-forwarded-for": ""} {
 		if value := got.Header.Get(name); value != want {
 			t.Errorf("the gateway got %s: %q", name, value)

@@ -99,7 +99,8 @@ func (f *pickerFlags) run(cmd *cobra.Command) error {
 	ready := make(chan struct{})
 	defer cli.ServeStatus(status, pickerStatus(s, ready), log).Close()
 	program := follow.Program{
-		Follower: follow.Open(follow.Options{File: f.file, Needs: follow.Needs{Secret: server.PickersSecret, ClientsFor: server.PickersClients}, Log: log}),
+		Follower: follow.Open(follow.Options{File: f.file, Needs: follow.Needs{Secret: server.PickersSecret,
+			ClientsFor: server.PickersClients}, Log: log}),
 		// Envoys may come only when there are servers: without them they would choose by themselves.
 		Parts: []follow.Part{
 			follow.NewServed(func(ctx context.Context) error { return s.Serve(ctx, l) }),

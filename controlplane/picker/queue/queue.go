@@ -223,7 +223,8 @@ func (q *Queue) Push(r Request) (*Item, Ending) {
 	return i, Waiting
 }
 
-// makeRoom displaces others until the request fits. It reports whether it does. own is what waits of its client with it.
+// makeRoom displaces others until the request fits. It reports whether it does. own is what waits of its client with
+// it.
 func (q *Queue) makeRoom(r *Request, c *class, own Amount) bool {
 	for {
 		all := q.waiting

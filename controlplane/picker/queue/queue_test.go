@@ -114,7 +114,10 @@ func TestDeadlines(t *testing.T) {
 	c := newClock()
 	q := New(Options{Now: c.now})
 	var told []Ending
-	late := mustPush(t, q, Request{Client: "a", Cost: 1, Deadline: c.in(1), Dropped: func(e Ending) { told = append(told, e) }})
+	late := mustPush(t, q, Request{Client: "a", Cost: 1, Deadline: c.in(1), Dropped: func(e Ending) {
+		told = append(told,
+			e)
+	}})
 	mustPush(t, q, Request{Client: "a", Cost: 1, Deadline: c.in(3)})
 	if i, why := q.Push(Request{Client: "a", Cost: 1, Deadline: c.at}); i != nil || why != Late {
 		t.Errorf("a request without time waits: %s", why)
@@ -176,15 +179,19 @@ func TestBounds(t *testing.T) {
 	}{
 		"requests": {all: Limits{Requests: 2}, pushes: []Request{{Client: "a"}, {Client: "a"}, {Client: "a"}},
 			want: []Ending{Waiting, Waiting, Full}},
-		"tokens": {all: Limits{Tokens: 10}, pushes: []Request{{Client: "a", Cost: 11}, {Client: "a", Cost: 10}, {Client: "a", Cost: 1}},
+		"tokens": {all: Limits{Tokens: 10}, pushes: []Request{{Client: "a", Cost: 11}, {Client: "a", Cost: 10}, {Client: "a",
+			Cost: 1}},
 			want: []Ending{Full, Waiting, Full}},
-		"bytes": {all: Limits{Bytes: 10}, pushes: []Request{{Client: "a", Bytes: 4}, {Client: "a", Bytes: 6}, {Client: "a", Bytes: 1}},
+		"bytes": {all: Limits{Bytes: 10}, pushes: []Request{{Client: "a", Bytes: 4}, {Client: "a", Bytes: 6}, {Client: "a",
+			Bytes: 1}},
 			want: []Ending{Waiting, Waiting, Full}},
-		"of a client": {client: Limits{Requests: 1, Tokens: 5}, pushes: []Request{{Client: "a"}, {Client: "a"}, {Client: "b", Cost: 6}, {Client: "b", Cost: 5}},
+		"of a client": {client: Limits{Requests: 1, Tokens: 5}, pushes: []Request{{Client: "a"}, {Client: "a"}, {Client: "b",
+			Cost: 6}, {Client: "b", Cost: 5}},
 			want: []Ending{Waiting, Share, Share, Waiting}},
 		"none": {pushes: []Request{{Client: "a", Cost: math.MaxInt32, Bytes: math.MaxInt32}, {Client: "a"}},
 			want: []Ending{Waiting, Waiting}},
-		"less than nothing": {all: Limits{Tokens: 1}, pushes: []Request{{Client: "a", Cost: -9, Bytes: -9}, {Client: "a", Cost: -9}},
+		"less than nothing": {all: Limits{Tokens: 1}, pushes: []Request{{Client: "a", Cost: -9, Bytes: -9}, {Client: "a",
+			Cost: -9}},
 			want: []Ending{Waiting, Full}},
 	} {
 		q := New(Options{All: tt.all, Client: tt.client})
@@ -225,7 +232,8 @@ func TestDisplaced(t *testing.T) {
 	if e := push("quiet", 1, 5); e != Full {
 		t.Errorf("a worse class is %s", e)
 	}
-	want := []string{"noisy 30 displaced", "noisy 20 displaced", "noisy 10 displaced", "quiet 5 displaced", "quiet 5 displaced"}
+	want := []string{"noisy 30 displaced", "noisy 20 displaced", "noisy 10 displaced", "quiet 5 displaced",
+		"quiet 5 displaced"}
 	slices.Sort(gone[1:3]) // which of the two clients has most changes with each
 	slices.Sort(want[1:3])
 	if len(gone) != 5 || gone[0] != want[0] || count(gone, "quiet 5 displaced") != 2 {

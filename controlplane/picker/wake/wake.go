@@ -50,8 +50,8 @@ func New(log *slog.Logger) *Caller {
 	}}
 }
 
-// Go makes a call, unless one for the pool is under way. It does not block. A call that fails is made again, with longer
-// and longer pauses, until ctx ends.
+// Go makes a call, unless one for the pool is under way. It does not block. A call that fails is made again, with
+// longer and longer pauses, until ctx ends.
 func (c *Caller) Go(ctx context.Context, call Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,8 +20,9 @@ func TestPagesOf(t *testing.T) {
 			"L2:   * 【0†Tea (drink)†tea.example】 a\n" +
 			"L3:   * 【1†A long\nL4: title†of it†b.example:8080】", "",
 			[]Found{{"https://tea.example", "Tea (drink)"}, {"https://b.example:8080", "A long title†of it"}}},
-		"no links of pages": {search, "[0] tea" + view + "L0: 【a†b†c.example】【1†no site】【2††c.example】【3†x†no host】【4†open", "", nil},
-		"no page":           {search, "Error during search: 【0†a†b.example】", "", nil},
+		"no links of pages": {search, "[0] tea" + view + "L0: 【a†b†c.example】【1†no site】【2††c.example】【3†x†no host】【4†open",
+			"", nil},
+		"no page": {search, "Error during search: 【0†a†b.example】", "", nil},
 		"an opened page": {open, "[1] Tea (https://tea.example/a)" + view + "L0: 【0†a†b.example】", "https://tea.example/a",
 			[]Found{{"https://tea.example/a", "Tea"}}},
 		"an opened page without a title": {open, "[1] x" + view, "https://tea.example/a",

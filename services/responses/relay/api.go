@@ -44,7 +44,8 @@ const (
 	failed
 )
 
-// Chat is Chat Completions. Its clients skip comments: a chunk before the first would have an id and a model of its own.
+// Chat is Chat Completions. Its clients skip comments: a chunk before the first would have an id and a model of its
+// own.
 var Chat = &API{
 	Name: "chat", Path: contract.ChatPath,
 	AppendError: func(dst []byte, e *openai.Error) []byte { return e.AppendJSON(dst) },

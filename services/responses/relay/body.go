@@ -23,6 +23,6 @@ func (o *once) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// minSpent is the size from which a body is forgotten. Go's client sends a smaller one again by itself where it turns out
-// that an idle connection was closed. Of a larger one some has been written by then.
+// minSpent is the size from which a body is forgotten. Go's client sends a smaller one again by itself where it turns
+// out that an idle connection was closed. Of a larger one some has been written by then.
 const minSpent = 64 << 10

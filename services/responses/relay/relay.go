@@ -55,8 +55,8 @@ type Request struct {
 	Headers http.Header
 	Body    []byte
 	Model   string
-	// Stream reports whether the client wants a stream, and Retry whether an answer that is lost before its client has seen
-	// any of it is asked for once more.
+	// Stream reports whether the client wants a stream, and Retry whether an answer that is lost before its client has
+	// seen any of it is asked for once more.
 	Stream, Retry bool
 	// KeepAlive is how long a stream may be quiet before its client gets a sign of life, or 0.
 	KeepAlive time.Duration
@@ -74,8 +74,8 @@ type exchange struct {
 	attempts int
 }
 
-// Answer answers a request. An error means that nothing has been written. It panics with [http.ErrAbortHandler] to cut an
-// answer.
+// Answer answers a request. An error means that nothing has been written. It panics with [http.ErrAbortHandler] to cut
+// an answer.
 func (e *Env) Answer(ctx context.Context, w http.ResponseWriter, r *Request) *openai.Error {
 	x := &exchange{Env: e, Request: r, outcome: Completed,
 		client: &client{w: w, sign: r.API.sign, signed: func() { e.Metrics.KeptAlive(r.API.Name) }}}

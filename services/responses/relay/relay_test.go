@@ -60,7 +60,8 @@ type answer struct {
 
 // streamed is an answer with these events.
 func streamed(pieces ...piece) answer {
-	return answer{status: 200, header: http.Header{"Content-Type": {"text/event-stream"}, "X-A": {"b"}, "Server": {"envoy"}},
+	return answer{status: 200, header: http.Header{"Content-Type": {"text/event-stream"}, "X-A": {"b"},
+		"Server": {"envoy"}},
 		pieces: pieces}
 }
 
@@ -93,11 +94,13 @@ func (g *gateway) Open(ctx context.Context, q *upstream.Question) (*http.Respons
 	if a.status == 0 {
 		return nil, errReset
 	}
-	return &http.Response{StatusCode: a.status, Header: a.header, Body: &answerBody{g: g, left: slices.Clone(a.pieces)}}, nil
+	return &http.Response{StatusCode: a.status, Header: a.header, Body: &answerBody{g: g, left: slices.Clone(a.pieces)}},
+		nil
 }
 
 func (g *gateway) Unreachable(error) *openai.Error {
-	return &openai.Error{Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerUnavailable, Message: "away"}
+	return &openai.Error{Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerUnavailable,
+		Message: "away"}
 }
 
 type answerBody struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
-// pulse sends a client the events of a turn, and the event response.in_progress again whenever there has been none for a
-// while. It numbers the turn's events, which know nothing of its own.
+// pulse sends a client the events of a turn, and the event response.in_progress again whenever there has been none for
+// a while. It numbers the turn's events, which know nothing of its own.
 type pulse struct {
 	every time.Duration
 	send  func(*upstream.Event) error

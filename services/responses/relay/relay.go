@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -134,7 +135,7 @@ func (x *exchange) passStream(ctx context.Context, answer *http.Response) (again
 	p := &passing{api: x.API, client: x.client, holds: x.Retry && x.attempts == 1}
 	err := p.pass(ctx, answer.Body)
 	switch {
-	case err == errLeft:
+	case errors.Is(err, errLeft):
 		x.outcome = Left
 		return false, nil
 	case p.end == whole: // what comes after the end, a reset too, means nothing

@@ -177,7 +177,8 @@ func relay(ctx context.Context, g *gateway, r *Request, leaves int) *result {
 	func() {
 		defer func() {
 			if fault := recover(); fault != nil {
-				if got.aborted = fault == http.ErrAbortHandler; !got.aborted {
+				err, _ := fault.(error)
+				if got.aborted = errors.Is(err, http.ErrAbortHandler); !got.aborted {
 					panic(fault)
 				}
 			}

@@ -196,7 +196,7 @@ func (t *Turn) post(ctx context.Context, path string, body []byte) (*http.Respon
 	}
 	q := t.question(path, body)
 	r := awaited(t, func() (r reply) {
-		r.answer, r.failure = t.env.Gateway.Post(ctx, q)
+		r.answer, r.failure = t.env.Gateway.Post(ctx, q) //nolint:bodyclose // the caller's to close
 		return r
 	})
 	return r.answer, r.failure

@@ -70,18 +70,18 @@ const vercel = (of) => async () => {
 
 const gave = (e) => e === quiet || e?.cause === quiet || String(e?.message).includes(quiet.message);
 
-for (const [name, ask] of Object.entries({
+await Promise.all(Object.entries({
   "openai chat": openaiChat,
   "openai responses": openaiResponses,
   "anthropic messages": anthropicMessages,
   "vercel chat": vercel(createOpenAICompatible({ name: "gateway", baseURL: url, fetch: impatient })(model)),
   "vercel responses": vercel(createOpenAI({ baseURL: url, apiKey: "none", fetch: impatient }).responses(model)),
   "vercel messages": vercel(createAnthropic({ baseURL: url, authToken: "none", fetch: impatient })(model)),
-})) {
+}).map(async ([name, ask]) => {
   try {
     console.log(`${name}: ${await ask()}`);
   } catch (e) {
     console.log(`${name}: ${gave(e) ? "gave up" : e}`);
   }
-}
+}));
 process.exit(0); // connections that were left keep Node alive

@@ -38,7 +38,7 @@ const (
 // signs of life.
 func TestQuietClients(t *testing.T) {
 	_, serverURL := lab.RunSim(t, sim.Options{TimeToFirstToken: quietPrefill, Script: sim.NewScript(sim.Line{
-		Tokens: lab.Tokens("<|channel|>analysis<|message|>A greeting.<|end|><|start|>assistant<|channel|>final<|message|>" +
+		Match: "Hi", Tokens: lab.Tokens("<|channel|>analysis<|message|>A greeting.<|end|><|start|>assistant<|channel|>final<|message|>" +
 			quietAnswer + "<|return|>")})})
 	programs := clientFolder(t)
 	for _, host := range clientHosts {
@@ -46,7 +46,11 @@ func TestQuietClients(t *testing.T) {
 			config := lab.WriteConfig(t, fmt.Sprintf(quietConfig, filepath.Join(t.TempDir(), "responses.db"),
 				lab.FreeAddress(t), serverURL))
 			_, url := lab.StartUp(t, "--host", host, "--config", config)
-			for _, model := range []string{aliveModel, stillModel} {
+			models := []string{aliveModel}
+			if host == clientHosts[0] { // that clients give up does not depend on the host
+				models = append(models, stillModel)
+			}
+			for _, model := range models {
 				t.Run(model, func(t *testing.T) {
 					t.Parallel()
 					asksQuietly(t, programs, url, model)

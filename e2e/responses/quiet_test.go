@@ -3,6 +3,7 @@
 package responses
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -22,7 +23,8 @@ type quietly struct{ path, members string }
 var quietAPIs = map[string]quietly{
 	"responses": {"responses", `"input":"hi","store":false,"stream":true`},
 	"chat":      {"chat/completions", `"messages":[{"role":"user","content":"hi"}],"stream":true`},
-	"messages":  {"messages", `"max_tokens":1000,"messages":[{"role":"user","content":"hi"}],"stream":true`},
+	"messages": {"messages", `"max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":1024},` +
+		`"messages":[{"role":"user","content":"hi"}],"stream":true`},
 }
 
 // signOf is in the last line of each API's sign of life.
@@ -33,6 +35,12 @@ var signOf = map[string]string{"responses": `"type":"response.in_progress"`, "ch
 func answerTokens() []uint32 {
 	return lab.Tokens("<|channel|>analysis<|message|>a thought<|end|><|start|>assistant<|channel|>final<|message|>" +
 		"the answer<|return|>")
+}
+
+// answerEach is a script with an answer for each API: a line is used once.
+func answerEach() *sim.Script {
+	line := sim.Line{Tokens: answerTokens()}
+	return sim.NewScript(line, line, line)
 }
 
 // readQuiet checks a stream of an API by its grammar, and returns its text, how many signs of life it had, and the kind
@@ -105,7 +113,7 @@ func TestQuietPrefill(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			g := start(t, host, "", "", sim.Options{Keep: 100, TimeToFirstToken: 3500 * time.Millisecond,
-				Script: sim.NewScript(sim.Line{Tokens: answerTokens()})}, "relay: retry", "keep_alive: 1s")
+				Script: answerEach()}, "relay: retry", "keep_alive: 1s")
 			for api, q := range quietAPIs {
 				t.Run(api, func(t *testing.T) {
 					t.Parallel()
@@ -126,7 +134,7 @@ func TestQuietPause(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			g := start(t, host, "", "", sim.Options{Keep: 100, HoldAfter: 5,
-				Script: sim.NewScript(sim.Line{Tokens: answerTokens()})}, "relay: finish", "keep_alive: 1s")
+				Script: answerEach()}, "relay: finish", "keep_alive: 1s")
 			open := map[string]*service.Reading{}
 			for api, q := range quietAPIs {
 				open[api] = g.Open("POST", q.path, `{"model":"`+lab.Model+`",`+q.members+`}`)
@@ -196,18 +204,29 @@ func TestQuietClientLeaves(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			g := start(t, host, "", "", sim.Options{Keep: 100, TimeToFirstToken: time.Hour,
-				Script: sim.NewScript(sim.Line{Tokens: answerTokens()})}, "relay: finish", "keep_alive: 1s")
+				Script: answerEach()}, "relay: finish", "keep_alive: 1s")
 			for api, q := range quietAPIs {
-				before := len(g.Sim.Requests())
+				before := aborted(g.Sim.Requests())
 				r := g.Open("POST", q.path, `{"model":"`+lab.Model+`",`+q.members+`}`)
 				r.Until(signOf[api])
 				r.Leave()
-				if _, err := g.Sim.Await(t.Context(), func(all []sim.Request) bool {
-					return len(all) > before && all[len(all)-1].Aborted
-				}); err != nil {
+				ctx, cancel := context.WithTimeout(t.Context(), lab.Patience)
+				_, err := g.Sim.Await(ctx, func(all []sim.Request) bool { return aborted(all) > before })
+				cancel()
+				if err != nil {
 					t.Errorf("%s: %v", api, err)
 				}
 			}
 		})
 	}
+}
+
+// aborted counts the requests whose clients have left.
+func aborted(all []sim.Request) (n int) {
+	for i := range all {
+		if all[i].Aborted {
+			n++
+		}
+	}
+	return n
 }

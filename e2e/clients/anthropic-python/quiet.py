@@ -3,6 +3,7 @@
 It prints a line for each way to ask: its answer, or that it gave up."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import anthropic
 
@@ -24,10 +25,15 @@ def helper():
         return stream.get_final_text()
 
 
-for call in (events, helper):
+def said(call):
     try:
-        print(f"{call.__name__}: {call()}")
+        return f"{call.__name__}: {call()}"
     except Exception as e:  # by its name: the majors have httpx from packages of different names
         if type(e).__name__ not in ("APITimeoutError", "ReadTimeout"):  # before the headers, and within the stream
             raise
-        print(f"{call.__name__}: gave up")
+        return f"{call.__name__}: gave up"
+
+
+with ThreadPoolExecutor() as all_at_once:
+    for line in all_at_once.map(said, (events, helper)):
+        print(line)

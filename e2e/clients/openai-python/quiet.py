@@ -3,6 +3,7 @@
 It prints a line for each API: its answer, or that it gave up."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import openai
@@ -30,8 +31,13 @@ def responses():
         return stream.get_final_response().output_text
 
 
-for call in (chat, helper, responses):
+def said(call):
     try:
-        print(f"{call.__name__}: {call()}")
+        return f"{call.__name__}: {call()}"
     except (openai.APITimeoutError, httpx.ReadTimeout):  # before the headers, and within the stream
-        print(f"{call.__name__}: gave up")
+        return f"{call.__name__}: gave up"
+
+
+with ThreadPoolExecutor() as all_at_once:
+    for line in all_at_once.map(said, (chat, helper, responses)):
+        print(line)

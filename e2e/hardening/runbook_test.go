@@ -81,8 +81,8 @@ func TestRunbookAlerts(t *testing.T) {
 	}
 }
 
-// startMachine starts a server, a control plane and an Envoy that has answered once, and returns the folder with the
-// configuration and where what the page names is found.
+// startMachine starts a server, a picker, a control plane and an Envoy that has answered once, and returns the folder
+// with the configuration and where what the page names is found.
 func startMachine(t *testing.T) (folder string, places map[string]string) {
 	t.Helper()
 	_, server := lab.RunSim(t, sim.Options{})
@@ -121,5 +121,14 @@ func startMachine(t *testing.T) (folder string, places map[string]string) {
 		time.Sleep(lab.Pause)
 	}
 	return folder, map[string]string{"127.0.0.1:9901": edge.Admin(), "127.0.0.1:18001": status, "127.0.0.1:8080": gateway,
-		"http://10.0.0.7:8000": server}
+		"http://10.0.0.7:8000": server, "127.0.0.1:18005": startPicker(t, server)}
+}
+
+// startPicker starts a picker for a pool of the server, and returns where its status is.
+func startPicker(t *testing.T, server string) string {
+	t.Helper()
+	config := lab.WriteConfig(t, fmt.Sprintf("listen: 127.0.0.1:0\nmodels: [{name: %s, pool: p}]\n"+
+		"pools: [{name: p, servers: [%q], policy: picker, picker: {url: 'http://127.0.0.1:9'}}]\n", lab.Model, server))
+	return lab.RunHarmony(t, nil, "picker", "--config", config, "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0").
+		Announced(t, `status: http://(\S+)/status\n`)
 }

@@ -4,6 +4,8 @@ package clients
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,14 +38,11 @@ func claudeDay(commands int) (acts []act) {
 	return append(acts, summarized()[1])
 }
 
-// TestClaudeKept lets Claude Code work for a day under each name, and compares each prompt with the next: what the server
-// can have in its cache. Without HARMONY_CLAUDE it is a short day under one name. -update writes the page's table.
-func TestClaudeKept(t *testing.T) {
+// claudeDays are the days of all names, or without HARMONY_CLAUDE a short day of one.
+func claudeDays(t *testing.T) (days []playedDay) {
 	names, commands := claudeNames, 9
 	if !wholeClaudeTable() {
 		names, commands = claudeNames[:1], 1
-	} else {
-		t.Parallel()
 	}
 	room := startClaudeRoom(t, "wazero", func() *sim.Script {
 		var lines []sim.Line
@@ -52,16 +51,60 @@ func TestClaudeKept(t *testing.T) {
 		}
 		return sim.NewScript(lines...)
 	})
-	table := "| name | prompts | tokens | kept | reasoning | compaction |\n|---|---|---|---|---|---|\n"
 	for n, name := range names {
-		c := &claudeCell{n: n, tag: dayTag(n), room: room, claude: newClaude(t, room.url, name)}
-		kept := comparePrompts(c.day(t))
-		t.Logf("%s: %+v", name, kept)
-		if kept.times[lostOther] > 0 || kept.times[lostTools] > 0 || kept.times[lostReasoning] > questions ||
-			kept.times[lostCompaction] != 1 || wholeClaudeTable() && kept.prompts < wholeDay {
-			t.Errorf("%s: %+v", name, kept)
+		asked := record(t, room.url, "/v1/messages")
+		c := &claudeCell{n: n, tag: dayTag(n), room: room, claude: newClaude(t, asked.url, name)}
+		day := playedDay{name: name, requests: c.day(t)}
+		day.bodies = asked.with(c.tag)
+		day.write(t)
+		if wholeClaudeTable() && len(day.requests) < wholeDay {
+			t.Errorf("%s: %d prompts, want %d", name, len(day.requests), wholeDay)
 		}
-		table += kept.row(name, lostReasoning, lostCompaction)
+		days = append(days, day)
+	}
+	return days
+}
+
+// playedDay is a day under a name: what Claude Code asked, and what of that has reached the server.
+type playedDay struct {
+	name     string
+	bodies   [][]byte
+	requests []sim.Request
+}
+
+// write writes what Claude Code asked into files of the folder HARMONY_CLAUDE_BODIES, if that is set.
+func (d *playedDay) write(t *testing.T) {
+	t.Helper()
+	folder := os.Getenv("HARMONY_CLAUDE_BODIES")
+	if folder == "" {
+		return
+	}
+	folder = filepath.Join(folder, d.name)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i, body := range d.bodies {
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%03d.json", i+1)), body, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestClaudeKept lets Claude Code work for a day under each name, and compares each prompt with the next: what the server
+// can have in its cache. Without HARMONY_CLAUDE it is a short day under one name. -update writes the page's table.
+func TestClaudeKept(t *testing.T) {
+	if wholeClaudeTable() {
+		t.Parallel()
+	}
+	table := "| name | prompts | tokens | kept | reasoning | compaction |\n|---|---|---|---|---|---|\n"
+	for _, day := range claudeDays(t) {
+		kept := comparePrompts(day.requests, whyLost)
+		t.Logf("%s: %+v", day.name, kept)
+		if kept.times[lostOther] > 0 || kept.times[lostTools] > 0 || kept.times[lostReasoning] > questions ||
+			kept.times[lostCompaction] != 1 {
+			t.Errorf("%s: %+v", day.name, kept)
+		}
+		table += kept.row(day.name, lostReasoning, lostCompaction)
 	}
 	if *lab.Update && wholeClaudeTable() {
 		claudeTable().compareTable(t, "kept", table)

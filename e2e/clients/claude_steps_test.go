@@ -189,9 +189,11 @@ func playCommands(t *testing.T, c *claudeCell) string {
 	return either(wrong, c.file("note.txt", "two words"), c.thoughts(2))
 }
 
-// thoughts says what is wrong unless prompts of the cell have 0, 1, … so many messages of reasoning.
-func (c *claudeCell) thoughts(most int) string {
-	prompts := c.prompts()
+// thoughts says what is wrong unless the cell's prompts have 0, 1, … so many messages of reasoning.
+func (c *claudeCell) thoughts(most int) string { return thoughtsIn(c.prompts(), most) }
+
+// thoughtsIn says what is wrong unless prompts have 0, 1, … so many messages of reasoning.
+func thoughtsIn(prompts []string, most int) string {
 	if len(prompts) != most+1 {
 		return fmt.Sprintf("%d prompts", len(prompts))
 	}

@@ -41,7 +41,7 @@ func newClaude(t *testing.T, url, model string) *claude {
 }
 
 // allowed are the tools that Claude Code runs without asking the user.
-const allowed = "Bash,Read,Edit,Write,Agent,WebSearch,mcp__time"
+const allowed = "Bash,Read,Edit,Write,Agent,WebSearch,mcp__time,mcp__hand"
 
 // command is claude -p, which the test's end or its limit ends. What the user says is the last argument.
 func (c *claude) command(t *testing.T, args ...string) *exec.Cmd {

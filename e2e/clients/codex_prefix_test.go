@@ -72,7 +72,7 @@ func TestCodexKept(t *testing.T) {
 	for n, name := range names {
 		c := &codexCell{name: name, tag: dayTag(n), room: room, url: room.url, codex: newCodex(t, room.url, name.model)}
 		name.configure(t, c.codex, c.url)
-		kept := comparePrompts(c.day(t))
+		kept := comparePrompts(c.day(t), whyLost)
 		t.Logf("%s: %+v", name.title, kept)
 		// Each start of Codex may find an MCP server that is not there yet.
 		if kept.times[lostOther] > 0 || kept.times[lostReasoning] > questions-1 || kept.times[lostCompaction] == 0 ||
@@ -136,8 +136,8 @@ const (
 	lostOther      = "other"
 )
 
-// comparePrompts compares each prompt of a session with the next.
-func comparePrompts(requests []sim.Request) keptTokens {
+// comparePrompts compares each prompt of a session with the next. why says why a prompt goes on otherwise from a token on.
+func comparePrompts(requests []sim.Request, why func(prompt, next []uint32, at int) string) keptTokens {
 	k := keptTokens{prompts: len(requests), lost: map[string]int{}, times: map[string]int{}}
 	for i := 1; i < len(requests); i++ {
 		before, next := requests[i-1].PromptIDs, requests[i].PromptIDs
@@ -147,9 +147,9 @@ func comparePrompts(requests []sim.Request) keptTokens {
 			same++
 		}
 		if lost := len(before) - same; lost > begunTokens {
-			why := whyLost(before, next, same)
-			k.lost[why] += lost
-			k.times[why]++
+			reason := why(before, next, same)
+			k.lost[reason] += lost
+			k.times[reason]++
 		}
 	}
 	return k

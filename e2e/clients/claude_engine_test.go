@@ -74,6 +74,7 @@ const shownThought = `"type":"thinking","thinking":"One step."`
 func scripted(t *testing.T, url, first string, files map[string]string) *claude {
 	t.Helper()
 	c := newClaude(t, url, lab.Model)
+	c.limit = 3 * lab.ProgramLimit // the engine reads prompts of 10,000 tokens on a busy processor
 	put := func(name, text string) {
 		t.Helper()
 		(&claudeCell{claude: c}).put(t, name, []byte(text))

@@ -205,7 +205,7 @@ func (p *pool) release(of *Picker) {
 	}
 }
 
-// ask asks for a server for a request. A request that waits must be left by leave when nobody waits for it any more.
+// ask asks for a server for a request. If the request waits and its stream ends, the caller must call leave.
 // timeout is how long the client wants to wait at most, or negative.
 func (p *Picker) ask(pool *pool, chain []uint64, c cost, timeout time.Duration) *ticket {
 	pool.mu.Lock()
@@ -371,8 +371,8 @@ func (k *queued) wake(now time.Time) {
 	k.o.Wake(k.q.Waiting())
 }
 
-// room notes which servers have room for a request, and reports whether one has. Those that are the last choice count
-// only if there is no other.
+// room notes which servers have room for a request, and reports whether one has. A server that is the last
+// choice counts only if all servers are.
 func (p *pool) room(of *Picker) bool {
 	now, well := of.now(), false
 	for _, s := range p.servers {
@@ -386,7 +386,7 @@ func (p *pool) room(of *Picker) bool {
 	return some
 }
 
-// last reports whether the server is chosen only if there is no other.
+// last reports whether the server is the last choice: it may be gone, or has just failed to take a request.
 func (s *server) last(now time.Time) bool { return s.Doubtful || now.Sub(s.suspected) < suspicion }
 
 // withRoom reports whether a server has room, as [pool.room] has noted it.

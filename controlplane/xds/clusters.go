@@ -170,7 +170,7 @@ func assignment(cluster string, groups []group) *endpointv3.ClusterLoadAssignmen
 	return a
 }
 
-// spareMetadata is what the access log and the filter are told about a server of a spare.
+// spareMetadata returns the metadata from which the access log and the filter know that a server is a spare's.
 func spareMetadata(pool string) *corev3.Metadata {
 	if pool == "" {
 		return nil

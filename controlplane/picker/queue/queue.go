@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Limits are the most that may wait. 0 is no limit.
+// Limits bound what waits. 0 means no limit.
 type Limits struct {
 	Requests      int
 	Tokens, Bytes int64

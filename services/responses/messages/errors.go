@@ -6,6 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/anthropic"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/settings"
 )
 
@@ -49,11 +50,8 @@ func statusOf(code string) int {
 	switch code {
 	case contract.CodeRateLimitExceeded, contract.CodeServiceOverloaded:
 		return 429
-	case codeInvalidPrompt, contract.CodeContextLengthExceeded:
+	case refusal.CodeInvalidPrompt, contract.CodeContextLengthExceeded:
 		return 400
 	}
 	return 500
 }
-
-// codeInvalidPrompt is the code of a response of which a later part was refused.
-const codeInvalidPrompt = "invalid_prompt"

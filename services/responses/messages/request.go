@@ -12,6 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/store"
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 // Request is a request to Messages, as the service makes a response for it.
@@ -72,9 +73,6 @@ func Read(body []byte, c *input.Caller, counting bool) (*Request, *openai.Error)
 	return r, nil
 }
 
-// minTokens is the least that the gateway accepts as max_output_tokens.
-const minTokens = 16
-
 // fields returns the members of the request that have the same meaning in Responses.
 func (r *Request) fields(read *translate.ServedMessages) map[string]json.RawMessage {
 	f := map[string]json.RawMessage{"model": items.JSON(read.Model), "tools": items.JSON(r.tools.list)}
@@ -82,7 +80,7 @@ func (r *Request) fields(read *translate.ServedMessages) map[string]json.RawMess
 		f["instructions"] = items.JSON(text)
 	}
 	if read.MaxTokens > 0 {
-		f["max_output_tokens"] = items.JSON(max(read.MaxTokens, minTokens))
+		f["max_output_tokens"] = items.JSON(max(read.MaxTokens, upstream.MinTokens))
 	}
 	if effort := read.Items.Effort; effort != "" {
 		f["reasoning"] = items.JSON(map[string]string{"effort": effort})

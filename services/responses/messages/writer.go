@@ -34,7 +34,7 @@ type Writer struct {
 	// hidden are the seals of reasoning that the client is not shown, which wait for a call. held are the client's calls.
 	hidden [][]byte
 	held   []calledItem
-	// searched counts the searches of the web, and served reports whether a tool was run.
+	// searched counts the searches of the web.
 	searched int
 	failure  *openai.Error
 }
@@ -264,9 +264,10 @@ func (w *Writer) finish(body *eventBody) {
 		w.useTool(&w.held[i])
 		cut = cut || w.held[i].Status == items.Incomplete
 	}
-	u := usageOf(body.Response.Usage)
-	w.message.Usage = anthropic.Usage{Prompt: u.Input, Cached: u.InputDetails.Cached, Output: u.Output,
-		Thinking: u.OutputDetails.Reasoning, Served: true, Searches: w.searched}
+	var u upstream.Usage
+	_ = json.Unmarshal(items.OrNull(body.Response.Usage), &u) // without one, nothing was counted
+	w.message.Usage = anthropic.Usage{Prompt: int(u.Input), Cached: int(u.InputDetails.Cached),
+		Output: int(u.Output), Thinking: int(u.OutputDetails.Reasoning), Served: true, Searches: w.searched}
 	w.message.StopReason = w.stopReason(body, &u, cut)
 	if w.send != nil {
 		w.out = w.events.AppendEnd(w.out, &w.message)
@@ -285,7 +286,7 @@ func (w *Writer) useTool(item *calledItem) {
 }
 
 // stopReason returns why the message has ended. cut reports whether one of the client's calls is not whole.
-func (w *Writer) stopReason(body *eventBody, u *usage, cut bool) string {
+func (w *Writer) stopReason(body *eventBody, u *upstream.Usage, cut bool) string {
 	reason := body.Response.Incomplete.Reason
 	switch {
 	case reason == openai.ReasonContentFilter:
@@ -294,7 +295,7 @@ func (w *Writer) stopReason(body *eventBody, u *usage, cut bool) string {
 		return anthropic.StopToolUse
 	case reason == "":
 		return anthropic.StopEndTurn
-	case w.request.maxTokens == 0 || int64(u.Output)+minTokens < w.request.maxTokens:
+	case w.request.maxTokens == 0 || u.Output+upstream.MinTokens < w.request.maxTokens:
 		return anthropic.StopWindow // nothing else has cut it
 	}
 	return anthropic.StopMaxTokens
@@ -312,20 +313,3 @@ func (w *Writer) fail() {
 
 // Message returns the whole message.
 func (w *Writer) Message() []byte { return w.message.AppendJSON(nil) }
-
-// usage is the usage of a response.
-type usage struct {
-	Input        int `json:"input_tokens"`
-	Output       int `json:"output_tokens"`
-	InputDetails struct {
-		Cached int `json:"cached_tokens"`
-	} `json:"input_tokens_details"`
-	OutputDetails struct {
-		Reasoning int `json:"reasoning_tokens"`
-	} `json:"output_tokens_details"`
-}
-
-func usageOf(raw json.RawMessage) (u usage) {
-	_ = json.Unmarshal(items.OrNull(raw), &u) // without one, nothing was counted
-	return u
-}

@@ -82,6 +82,12 @@ func TooLong(size int) *openai.Error {
 		"a new one.", size))
 }
 
+// AnswerCut returns the error of an answer whose stream the model's server has cut.
+func AnswerCut() *openai.Error {
+	return &openai.Error{Status: http.StatusBadGateway, Type: contract.ServerErrorType, Code: contract.CodeServerError,
+		Message: "The model's server ended the stream before the answer was complete. Try again."}
+}
+
 // StoreAway returns the error of a store that does not answer.
 func StoreAway() *openai.Error {
 	return &openai.Error{Status: http.StatusServiceUnavailable, Type: contract.ServerErrorType,

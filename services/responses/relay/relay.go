@@ -169,14 +169,14 @@ func (x *exchange) cut(p *passing, err error) *openai.Error {
 		x.Log.Warn("a stream was cut", "api", x.API.Name, "model", openai.Clip(x.Model, refusal.MaxLogged), "error", err)
 	}
 	if !p.shown && !x.client.rest() { // nothing has been sent, so it can still be a status
-		return errCut()
+		return refusal.AnswerCut()
 	}
 	if p.partial { // an event would become a part of the one that was cut
 		panic(http.ErrAbortHandler)
 	}
 	last := []byte(nil)
 	if p.end != failed {
-		last = x.API.appendFailure(nil, errCut())
+		last = x.API.appendFailure(nil, refusal.AnswerCut())
 	}
 	if p.show(last) != nil {
 		return x.leave(errLeft)
@@ -185,12 +185,6 @@ func (x *exchange) cut(p *passing, err error) *openai.Error {
 		panic(http.ErrAbortHandler)
 	}
 	return nil
-}
-
-// errCut is the error of a stream that the model's server has cut.
-func errCut() *openai.Error {
-	return &openai.Error{Status: http.StatusBadGateway, Type: contract.ServerErrorType, Code: contract.CodeServerError,
-		Message: "The model's server ended the stream before the answer was complete. Try again."}
 }
 
 // maxErrorSize is how much is read of an error.
@@ -238,7 +232,7 @@ func (x *exchange) refuse(ctx context.Context, failure *openai.Error, event []by
 // passWhole passes an answer on that is no stream.
 func (x *exchange) passWhole(answer *http.Response) (again bool, failure *openai.Error) {
 	if begun := x.client.rest(); begun { // a stream was asked for, and the client has its headers
-		return false, x.refuse(context.Background(), errCut(), nil)
+		return false, x.refuse(context.Background(), refusal.AnswerCut(), nil)
 	}
 	passHeaders(x.client.w.Header(), answer.Header)
 	x.client.w.WriteHeader(answer.StatusCode)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
@@ -342,7 +343,7 @@ func TestPieces(t *testing.T) {
 					continue
 				}
 				shown := text[:whole+2]
-				if want := shown + string(api.appendFailure(nil, errCut())); got.text.String() != want {
+				if want := shown + string(api.appendFailure(nil, refusal.AnswerCut())); got.text.String() != want {
 					t.Fatalf("reset at %d: %q, want %q", at, got.text.String(), want)
 				}
 			}

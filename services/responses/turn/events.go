@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/services/responses/items"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
@@ -194,8 +193,7 @@ func (t *Turn) broken(ctx context.Context, err error, emit func(*upstream.Event)
 		return t.refused(refusal.Overloaded("no memory for the rest of the answer")), nil
 	}
 	t.env.Log.Warn("the stream of a response was cut", "response", t.ID, "error", err)
-	return t.synthesize(items.Failed, &openai.Error{Code: contract.CodeServerError,
-		Message: "The model's server ended the stream before the answer was complete. Try again."}), nil
+	return t.synthesize(items.Failed, refusal.AnswerCut()), nil
 }
 
 // refused ends a turn of which a later part was refused.

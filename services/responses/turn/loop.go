@@ -84,9 +84,6 @@ func (l *loop) callsLeft() int64 {
 // maxCallsOfRound is how many calls of one answer are run.
 const maxCallsOfRound = 128
 
-// minTokens is the least that the gateway accepts as max_output_tokens.
-const minTokens = 16
-
 // tokensLeft returns how many tokens the model may still write, if the request limits them.
 func (l *loop) tokensLeft(fields map[string]json.RawMessage) (left int64, limited bool) {
 	var most *int64
@@ -143,7 +140,7 @@ func (t *Turn) runCalls(ctx context.Context, end *ending, emit func(*upstream.Ev
 	if t.round.waits {
 		return false, nil
 	}
-	if left, limited := t.tokensLeft(t.Request.Fields); limited && left < minTokens {
+	if left, limited := t.tokensLeft(t.Request.Fields); limited && left < upstream.MinTokens {
 		end.kind = "response.incomplete"
 		end.object["status"] = items.JSON(items.Incomplete)
 		end.object["incomplete_details"] = items.JSON(map[string]string{"reason": openai.ReasonMaxOutputTokens})

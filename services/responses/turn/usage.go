@@ -18,17 +18,7 @@ type usage struct {
 // add adds the usage of a round. The tokens that its prompt has more than the last one's and that the model has not
 // written are tools' tokens.
 func (u *usage) add(raw json.RawMessage) {
-	var one struct {
-		Input        int64 `json:"input_tokens"`
-		Output       int64 `json:"output_tokens"`
-		InputDetails struct {
-			Cached int64 `json:"cached_tokens"`
-			Writes int64 `json:"cache_write_tokens"`
-		} `json:"input_tokens_details"`
-		OutputDetails struct {
-			Reasoning int64 `json:"reasoning_tokens"`
-		} `json:"output_tokens_details"`
-	}
+	var one upstream.Usage
 	if !items.Given(raw) || json.Unmarshal(raw, &one) != nil {
 		return
 	}

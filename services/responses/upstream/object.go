@@ -96,6 +96,22 @@ func deref(s *string) string {
 	return *s
 }
 
+// MinTokens is the least that the gateway accepts as max_output_tokens.
+const MinTokens = 16
+
+// Usage is the usage of a response.
+type Usage struct {
+	Input        int64 `json:"input_tokens"`
+	Output       int64 `json:"output_tokens"`
+	InputDetails struct {
+		Cached int64 `json:"cached_tokens"`
+		Writes int64 `json:"cache_write_tokens"`
+	} `json:"input_tokens_details"`
+	OutputDetails struct {
+		Reasoning int64 `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+}
+
 // FailedError returns the error of a response that failed, for a client that gets no stream: as from the gateway, it
 // gets a status, and nothing is stored unless tools have run.
 func FailedError(body []byte) *openai.Error {

@@ -19,6 +19,9 @@ const (
 	RequestsTotal Metric = iota
 	// PoolRequestsTotal counts requests that were sent to the servers of a pool, at their end.
 	PoolRequestsTotal
+	// RouteRequestsTotal counts requests of models with several pools ([Model.Route]), by the pool that was chosen and by
+	// why, at their end.
+	RouteRequestsTotal
 	// FailedAttemptsTotal counts attempts at a pool's servers that have failed before their first token although the
 	// answer had begun with 200, or that were lost. Each is followed by another attempt, or by an error for the client.
 	FailedAttemptsTotal
@@ -123,6 +126,7 @@ type MetricInfo struct {
 var metricInfos = [MetricCount]MetricInfo{
 	RequestsTotal:             {"harmony_requests_total", Counter, []string{"model", "api", "status"}},
 	PoolRequestsTotal:         {"harmony_pool_requests_total", Counter, []string{"pool", "policy", "class"}},
+	RouteRequestsTotal:        {"harmony_route_requests_total", Counter, []string{"model", "pool", "reason"}},
 	FailedAttemptsTotal:       {"harmony_failed_attempts_total", Counter, []string{"pool"}},
 	AffinityTotal:             {"harmony_affinity_requests_total", Counter, []string{"kind"}},
 	PrefillTotal:              {"harmony_prefill_total", Counter, []string{"pool", "result"}},
@@ -203,11 +207,13 @@ type LabelPattern struct{ Label, Regex string }
 // Envoy tries a pattern only on names with its literal prefix, so other filters' metrics cost nothing.
 func LabelPatterns() []LabelPattern {
 	return []LabelPattern{
-		{"model", `^wasmcustom\.harmony_(?:requests|tokens|wasted_tokens)_total(\.model\.(.+))\.(?:api|kind)\.[a-z_]+`},
+		{"model", `^wasmcustom\.harmony_(?:requests|tokens|wasted_tokens|route_requests)_total(\.model\.(.+))` +
+			`\.(?:(?:api|kind)\.[a-z_]+|pool\..+\.reason\.)`},
 		{"api", `^wasmcustom\.harmony_requests_total\.model\..+(\.api\.([a-z]+))\.status\.[a-z0-9]+$`},
 		{"status", `^wasmcustom\.harmony_requests_total\.model\..+(\.status\.([a-z0-9]+))$`},
-		{"pool", `^wasmcustom\.harmony_(?:pool_requests|prefill|failed_attempts)_total(\.pool\.(.+?))` +
-			`(?:\.policy\.[a-z_]+\.class\.[a-z0-9]+|\.result\.[a-z]+)?$`},
+		{"pool", `^wasmcustom\.harmony_(?:pool_requests|prefill|failed_attempts|route_requests)_total(?:\.model\..+)?` +
+			`(\.pool\.(.+?))(?:\.policy\.[a-z_]+\.class\.[a-z0-9]+|\.result\.[a-z]+|\.reason\.[a-z]+)?$`},
+		{"reason", `^wasmcustom\.harmony_route_requests_total\..+(\.reason\.([a-z]+))$`},
 		{"result", `^wasmcustom\.harmony_prefill_total\.pool\..+(\.result\.([a-z]+))$`},
 		{"policy", `^wasmcustom\.harmony_pool_requests_total\.pool\..+(\.policy\.([a-z_]+))\.class\.[a-z0-9]+$`},
 		{"class", `^wasmcustom\.harmony_(?:pool|client)_requests_total\..+(\.class\.([a-z0-9]+))$`},

@@ -11,7 +11,7 @@ import (
 func TestLabelPatterns(t *testing.T) {
 	values := map[string]string{
 		"model": "openai/gpt-oss-20b:v1.5", "api": "chat", "status": "200", "kind": "tool_call", "channel": "final",
-		"cause": "server", "pool": "gpu.policy.a", "policy": "session", "class": "2xx", "result": "done",
+		"cause": "server", "pool": "gpu.policy.a", "policy": "session", "class": "2xx", "result": "done", "reason": "length",
 		"version": "v1.2", "config": "0a0b0c0d", "client": "team.search",
 	}
 	seen := map[string]bool{}

@@ -87,6 +87,13 @@ const (
 // RouteValue returns the value of [RouteHeader].
 func RouteValue(pool, why string) string { return pool + ";why=" + why }
 
+// ParseRoute returns the pool and the reason of a value of [RouteHeader].
+func ParseRoute(value string) (pool, why string) {
+	pool, rest, _ := strings.Cut(value, ";why=")
+	why, _, _ = strings.Cut(rest, ";")
+	return pool, why
+}
+
 // SpareValue returns the value of [RouteHeader] where a server of another pool has answered, one of the spares of the
 // pool in the value.
 func SpareValue(value, spare string) string { return value + ";spare=" + spare }

@@ -41,6 +41,15 @@ type prefill struct {
 var prefillResults = [...]string{exchange.PrefillDone, exchange.PrefillShort, exchange.PrefillFellBack,
 	exchange.PrefillFailed, exchange.PrefillLeft}
 
+// route holds the series of a model and one of its several pools.
+type route struct {
+	model, pool string
+	reasons     [len(routeReasons)]metric
+}
+
+// routeReasons are why a pool was chosen.
+var routeReasons = [...]string{contract.RouteClass, contract.RouteLength, contract.RouteContext, contract.RouteDefault}
+
 // client holds the series of one client.
 type client struct {
 	name     string
@@ -99,6 +108,9 @@ func (s *Set) Count(r *exchange.Report, status int) {
 		if FailedEarly(r, status) {
 			s.AttemptFailed(r.Pool)
 		}
+	}
+	if r.Route != "" {
+		s.countRoute(r)
 	}
 	if r.Client != "" {
 		s.countClient(r, status)
@@ -197,6 +209,26 @@ func (s *Set) countPrefill(r *exchange.PrefillReport) {
 	if r.Result == exchange.PrefillDone {
 		s.count(contract.PrefillTimeTotal, int(max(r.Time, 0)))
 	}
+}
+
+// countRoute counts a request whose pool was chosen among several of its model's.
+func (s *Set) countRoute(r *exchange.Report) {
+	pool, why := contract.ParseRoute(r.Route)
+	to := s.route(r.Model, pool)
+	for i, reason := range routeReasons {
+		if reason == why {
+			s.add(&to.reasons[i], 1, contract.RouteRequestsTotal, to.model, to.pool, reason)
+		}
+	}
+}
+
+func (s *Set) route(model, pool string) *route {
+	for i := range s.routes {
+		if s.routes[i].model == model && s.routes[i].pool == pool {
+			return &s.routes[i]
+		}
+	}
+	return &s.otherRoute
 }
 
 // countClient counts a request of a known client.

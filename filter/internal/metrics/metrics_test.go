@@ -58,7 +58,8 @@ func modelsNamed(names ...string) []contract.Model {
 	models := make([]contract.Model, len(names))
 	for i, name := range names {
 		models[i] = contract.Model{Name: name, PoolName: "pool of " + name, Policy: contract.PolicySession,
-			Prefill: contract.Prefill{Cluster: "c", Pool: "readers of " + name}}
+			Prefill: contract.Prefill{Cluster: "c", Pool: "readers of " + name},
+			Route:   []contract.Branch{{PoolName: "short of " + name, Policy: contract.PolicySession}}}
 	}
 	return models
 }
@@ -122,6 +123,13 @@ func TestCounts(t *testing.T) {
 		s.Count(&exchange.Report{API: "tokens", Pool: "pool of gpt-oss-120b", Policy: contract.PolicySession,
 			FailedEarly: true}, status)
 	}
+	// Of a model's several pools each has series of its own.
+	for _, route := range []string{"short of gpt-oss-120b;why=class", "short of gpt-oss-120b;why=length;spare=x",
+		"pool of gpt-oss-120b;why=default", "pool of gpt-oss-120b;why=context;model=gpt-oss-120b", "gone;why=length"} {
+		pool, _ := contract.ParseRoute(route)
+		s.Count(&exchange.Report{API: "tokens", Model: "gpt-oss-120b", Pool: pool, Policy: contract.PolicySession,
+			Route: route}, 200)
+	}
 	// Nothing came: nothing is recorded that would be a lie.
 	s.Count(&exchange.Report{API: "chat", Model: "gpt-oss-120b", Translated: true, FirstToken: -1}, 503)
 	s.ResponseChunk()
@@ -178,6 +186,7 @@ func TestBounded(t *testing.T) {
 					r.API, r.Refused, r.EarlyEnd = api, harmony.ParseErrorKind(i%harmony.ParseErrorKinds), earlyEnds[i%len(earlyEnds)]
 					r.Cut, r.RoutedBy = cuts[i%len(cuts)], affinities[i%len(affinities)]
 					r.Prefill.Result, r.Recall = prefillResults[i%len(prefillResults)], recalls[i%len(recalls)]
+					r.Route = contract.RouteValue([]string{"short", "pool"}[i%2]+" of "+m, routeReasons[i/2%len(routeReasons)])
 					r.Untranslated, r.ObservedPrompt, r.ServersPrompt = true, 1, 1
 					for kind := range r.Observed {
 						r.Observed[kind] = 1

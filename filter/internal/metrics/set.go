@@ -13,6 +13,9 @@ const MaxModels = 28
 // MaxPrefills is how many pools have series of their own whose servers read prompts.
 const MaxPrefills = 4
 
+// MaxRoutes is how many pairs of a model and one of its several pools have series of their own.
+const MaxRoutes = 16
+
 // maxBuilds is how many configurations have series of their own.
 const maxBuilds = 32
 
@@ -27,6 +30,9 @@ type Set struct {
 	other     model
 	pools     []pool
 	otherPool pool
+	// routes are the models' several pools.
+	routes     []route
+	otherRoute route
 	// clients are those with series of their own.
 	clients     []client
 	otherClient client
@@ -61,7 +67,7 @@ type build struct {
 func NewSet(h Host) *Set {
 	s := &Set{host: h, other: model{name: Other}, otherPool: pool{name: Other, policy: Other},
 		otherClient:  client{name: Other},
-		otherPrefill: prefill{pool: Other}}
+		otherPrefill: prefill{pool: Other}, otherRoute: route{model: Other, pool: Other}}
 	for of := range contract.MetricCount {
 		if of.Info().Labels == nil {
 			s.plain[of] = s.define(of, nil)
@@ -87,14 +93,43 @@ func (s *Set) Configured(version, config string, models []contract.Model) {
 		if s.model(m.Name) == &s.other && len(s.models) < MaxModels {
 			s.models = append(s.models, model{name: m.Name})
 		}
-		if s.pool(m.PoolName, m.Policy) == &s.otherPool && len(s.pools) < MaxModels {
-			s.pools = append(s.pools, pool{name: m.PoolName, policy: m.Policy})
+		s.knowPool(m.PoolName, m.Policy, m.Prefill.Pool)
+	}
+	// The pools of all models come first: a configuration may have more pools than have series.
+	for i := range models {
+		m := &models[i]
+		for j := range m.Route {
+			b := &m.Route[j]
+			s.knowPool(b.PoolName, b.Policy, b.Prefill.Pool)
+			s.knowRoute(m.Name, b.PoolName)
 		}
-		if p := m.Prefill.Pool; p != "" && s.prefill(p) == &s.otherPrefill && len(s.prefills) < MaxPrefills {
-			s.prefills = append(s.prefills, prefill{pool: p})
+		if len(m.Route) > 0 {
+			s.knowRoute(m.Name, m.PoolName)
+		}
+		for j := range models {
+			if to := &models[j]; m.OverflowModel != "" && to.Name == m.OverflowModel {
+				s.knowRoute(to.Name, to.PoolName)
+			}
 		}
 	}
 	s.use(version, config, 1)
+}
+
+// knowPool gives a pool series of its own, and the pool that reads prompts for it, if there is room.
+func (s *Set) knowPool(name, policy, reader string) {
+	if s.pool(name, policy) == &s.otherPool && len(s.pools) < MaxModels {
+		s.pools = append(s.pools, pool{name: name, policy: policy})
+	}
+	if reader != "" && s.prefill(reader) == &s.otherPrefill && len(s.prefills) < MaxPrefills {
+		s.prefills = append(s.prefills, prefill{pool: reader})
+	}
+}
+
+// knowRoute gives a model and one of its pools series of their own, if there is room.
+func (s *Set) knowRoute(model, pool string) {
+	if s.route(model, pool) == &s.otherRoute && len(s.routes) < MaxRoutes {
+		s.routes = append(s.routes, route{model: model, pool: pool})
+	}
 }
 
 // Dropped records that a configuration is no longer in force.

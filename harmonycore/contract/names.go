@@ -66,6 +66,14 @@ const (
 // RouteHeader is a header of answers of models with a route: the pool to which the request was sent, and why.
 const RouteHeader = "x-harmony-route"
 
+// PickerNamespace is the namespace of a stream's metadata in which a picker says how many milliseconds the request has
+// waited in the pool's queue, and in which class.
+const (
+	PickerNamespace = "harmony.picker"
+	QueuedKey       = "queued_ms"
+	ClassKey        = "class"
+)
+
 // The paths of the API. Those that begin with [APIPrefix] are the gateway's own in every configuration.
 const (
 	APIPrefix         = "/v1/"

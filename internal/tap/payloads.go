@@ -40,13 +40,27 @@ type ResponseHead struct {
 	Local bool `json:"local,omitempty"`
 }
 
+// Around is what a proxy knows of a request beside the gateway.
+type Around struct {
+	// Upstream is the address of the server that was asked last.
+	Upstream string `json:"upstream,omitempty"`
+	// Class is the request's class in the queue of a pool, and QueuedMS how many milliseconds it has waited there. A
+	// request that was in no queue has no class.
+	Class    string `json:"class,omitempty"`
+	QueuedMS int64  `json:"queued_ms,omitempty"`
+}
+
 // EndReport is the payload of an [End] frame: the fields of the access log, and what the sender had no room for.
 type EndReport struct {
-	API             string `json:"api,omitempty"`
-	Model           string `json:"model,omitempty"`
-	Server          string `json:"server,omitempty"`
-	Pool            string `json:"pool,omitempty"`
-	Policy          string `json:"policy,omitempty"`
+	API    string `json:"api,omitempty"`
+	Model  string `json:"model,omitempty"`
+	Server string `json:"server,omitempty"`
+	Pool   string `json:"pool,omitempty"`
+	Policy string `json:"policy,omitempty"`
+	// Route is the pool that was chosen among several of the model's, and why. Client is the client's name.
+	Route  string `json:"route,omitempty"`
+	Client string `json:"client,omitempty"`
+	Around
 	Status          int    `json:"status,omitempty"`
 	Finish          string `json:"finish,omitempty"`
 	Cut             string `json:"cut,omitempty"`

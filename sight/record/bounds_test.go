@@ -265,7 +265,8 @@ func TestLongTexts(t *testing.T) {
 	b.add(tap.Request, 1, 0, tap.RequestHead{Method: "POST", Path: long, RequestID: "a"})
 	b.post(t, r, "1")
 	b.add(tap.Sent, 1, 0, tap.SentHead{Path: long, Pool: long}).post(t, r, "1")
-	b.add(tap.End, 1, 0, tap.EndReport{Model: long, Pool: long, Recoveries: counts}).post(t, r, "1")
+	b.add(tap.End, 1, 0, tap.EndReport{Model: long, Pool: long, Route: long, Client: long,
+		Around: tap.Around{Upstream: long, Class: long, QueuedMS: -1}, Recoveries: counts}).post(t, r, "1")
 	s, _ := json.Marshal(r.Summaries())
 	lines, _ := r.Lines("a")
 	if len(s) > 4<<10 || !bytes.Contains(s, []byte(`"recoveries":{"missing_end":1}`)) {

@@ -226,13 +226,15 @@ func (s *stream) takeEnd(payload []byte) {
 	}
 	for to, value := range map[*string]string{
 		&sum.API: l.API, &sum.Model: l.Model, &sum.Server: l.Server, &sum.Pool: l.Pool, &sum.Policy: l.Policy,
-		&sum.Finish: l.Finish, &sum.Cut: l.Cut, &sum.EarlyEnd: l.EarlyEnd,
+		&sum.Finish: l.Finish, &sum.Cut: l.Cut, &sum.EarlyEnd: l.EarlyEnd, &sum.Route: l.Route, &sum.Client: l.Client,
+		&sum.Upstream: l.Upstream, &sum.Class: l.Class,
 	} {
 		if value != "" {
 			*to = short(value)
 		}
 	}
 	sum.PromptTokens, sum.CompletionTokens = l.PromptTokens, l.CompletionTokens
+	sum.QueuedMS = max(l.QueuedMS, 0)
 	l.Recoveries = known(l.Recoveries)
 	sum.FirstTokenMS, sum.Recoveries = l.FirstTokenMS, l.Recoveries
 	sum.setRate()

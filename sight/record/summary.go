@@ -16,6 +16,14 @@ type Summary struct {
 	Server string `json:"server,omitempty"`
 	Pool   string `json:"pool,omitempty"`
 	Policy string `json:"policy,omitempty"`
+	// Route is the pool that was chosen among several of the model's, and why. Client is the client's name, and Upstream
+	// the address of the server.
+	Route    string `json:"route,omitempty"`
+	Client   string `json:"client,omitempty"`
+	Upstream string `json:"upstream,omitempty"`
+	// Class is the request's class in the pool's queue, and QueuedMS how long it has waited there, in milliseconds.
+	Class    string `json:"class,omitempty"`
+	QueuedMS int64  `json:"queued_ms,omitempty"`
 	// Status is what the client got, or 0 as long as it got nothing.
 	Status           int `json:"status,omitempty"`
 	PromptTokens     int `json:"prompt_tokens,omitempty"`

@@ -4,6 +4,8 @@
 // It knows names. It does not know who sends them.
 package protocol
 
+import "github.com/harmonyedge/harmonyedge/harmonycore/contract"
+
 // The metadata of Envoy by which a picker and Envoy speak, beside the header
 // [github.com/harmonyedge/harmonyedge/harmonycore/contract.DestinationHeader].
 const (
@@ -21,9 +23,9 @@ const (
 	// PoolKey is the metadata of the gRPC call with the name of the pool whose servers may be chosen.
 	PoolKey = "x-harmony-pool"
 	// OwnNamespace is the namespace of Envoy's metadata in which ReasonKey says why the first server was chosen.
-	OwnNamespace = "harmony.picker"
+	OwnNamespace = contract.PickerNamespace
 	ReasonKey    = "reason"
 	// QueuedKey says how many milliseconds a request has waited in the pool's queue, and ClassKey in which class.
-	QueuedKey = "queued_ms"
-	ClassKey  = "class"
+	QueuedKey = contract.QueuedKey
+	ClassKey  = contract.ClassKey
 )

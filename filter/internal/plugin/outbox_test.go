@@ -92,7 +92,7 @@ func TestLostBehindEnd(t *testing.T) {
 	o := &outbox{blocks: &blocks{heap: &heap{}}, limit: noLimit}
 	for stream := range uint32(4) {
 		o.add(&tap.Frame{Kind: tap.Body, Stream: stream, Payload: make([]byte, pieceSize)})
-		o.add(&tap.Frame{Kind: tap.End, Stream: stream, Payload: tapjson.AppendEndReport(nil, &exchange.Report{}, 200, 1)})
+		o.add(&tap.Frame{Kind: tap.End, Stream: stream, Payload: tapjson.AppendEndReport(nil, &exchange.Report{}, &tap.Around{}, 200, 1)})
 	}
 	o.addLost(map[uint32]int{1: 41, 3: 9, 9: 1})
 	var got []string

@@ -52,6 +52,9 @@ const (
 	sparePool   = "xds\x00upstream_host_metadata\x00filter_metadata\x00" + contract.MetadataNamespace + "\x00" +
 		contract.SpareKey
 	responseCode = "response\x00code"
+	ownMetadata  = "metadata\x00filter_metadata\x00" + contract.PickerNamespace + "\x00"
+	queueClass   = ownMetadata + contract.ClassKey
+	queuedTime   = ownMetadata + contract.QueuedKey
 )
 
 // send answers the client without a server.

@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"encoding/binary"
+	"math"
 	"strconv"
 	"strings"
 
@@ -167,6 +169,24 @@ func (s *stream) showReply(r *exchange.Reply) {
 
 // endTap shows how the stream has ended.
 func (s *stream) endTap(r *exchange.Report, status int) {
-	s.show(tap.End, tapjson.AppendEndReport(s.json(), r, status, s.tapped.lost))
+	a := aroundOf()
+	s.show(tap.End, tapjson.AppendEndReport(s.json(), r, &a, status, s.tapped.lost))
 	s.tapped = nil
+}
+
+// aroundOf returns what the proxy knows of the stream that has ended. A picker has written the stay in its queue into
+// the stream's metadata.
+func aroundOf() (a tap.Around) {
+	if server, err := readProperty(upstream); err == nil {
+		a.Upstream = string(server)
+	}
+	if class, err := readProperty(queueClass); err == nil {
+		a.Class = string(class)
+	}
+	if ms, err := readProperty(queuedTime); err == nil && len(ms) == 8 {
+		if n := math.Float64frombits(binary.LittleEndian.Uint64(ms)); n > 0 && n < 1e9 { // false for NaN
+			a.QueuedMS = int64(n)
+		}
+	}
+	return a
 }

@@ -69,9 +69,11 @@ func AppendResponseHead(dst []byte, h *tap.ResponseHead) []byte {
 
 // AppendEndReport appends the payload of a [tap.End]. status is what the client got, and lost is how many frames were
 // lost.
-func AppendEndReport(dst []byte, r *exchange.Report, status, lost int) []byte {
+func AppendEndReport(dst []byte, r *exchange.Report, around *tap.Around, status, lost int) []byte {
 	m := append(members(dst), '{').text("api", r.API).text("model", r.Model).text("server", r.Server).
-		text("pool", r.Pool).text("policy", r.Policy).number("status", int64(status))
+		text("pool", r.Pool).text("policy", r.Policy).text("route", r.Route).text("client", r.Client).
+		text("upstream", around.Upstream).text("class", around.Class).number("queued_ms", around.QueuedMS).
+		number("status", int64(status))
 	first := int64(-1)
 	if r.Translated {
 		m = m.text("finish", r.Finish).text("cut", r.Cut).text("early_end", r.EarlyEnd).

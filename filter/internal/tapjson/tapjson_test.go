@@ -68,23 +68,25 @@ func TestClientsTexts(t *testing.T) {
 func TestEnd(t *testing.T) {
 	full := exchange.Report{API: "responses", Model: "m", Server: "vllm", Translated: true, Finish: "stop", Cut: "client",
 		EarlyEnd: "call", PromptTokens: 1, CachedTokens: 2, CompletionTokens: 3, FirstToken: 4,
-		Tally: translate.Tally{Reasoning: 5, Final: 6, ToolCall: 7, Preamble: 11}, Pool: "p", Policy: "session"}
+		Tally: translate.Tally{Reasoning: 5, Final: 6, ToolCall: 7, Preamble: 11}, Pool: "p", Policy: "session",
+		Route: "p;why=length", Client: "team"}
+	around := tap.Around{Upstream: "10.0.0.7:8000", Class: "batch", QueuedMS: 12}
 	full.Recoveries[harmony.MissingStart], full.Recoveries[harmony.ImplicitSplit] = 8, 9
-	same(t, AppendEndReport(nil, &full, 200, 10), tap.EndReport{API: "responses", Model: "m", Server: "vllm", Status: 200,
+	same(t, AppendEndReport(nil, &full, &around, 200, 10), tap.EndReport{API: "responses", Model: "m", Server: "vllm", Status: 200,
 		Finish: "stop", Cut: "client", EarlyEnd: "call", PromptTokens: 1, CachedTokens: 2, CompletionTokens: 3,
 		FirstTokenMS: 4, ReasoningTokens: 5, FinalTokens: 6, ToolCallTokens: 7,
-		PreambleTokens: 11, Pool: "p", Policy: "session",
+		PreambleTokens: 11, Pool: "p", Policy: "session", Route: "p;why=length", Client: "team", Around: around,
 		Recoveries: map[string]uint64{"missing_start": 8, "implicit_split": 9}, LostFrames: 10})
 	full.Translated = false
-	same(t, AppendEndReport(nil, &full, 0, 0), tap.EndReport{API: "responses", Model: "m", Server: "vllm", Pool: "p",
-		Policy: "session", FirstTokenMS: -1})
+	same(t, AppendEndReport(nil, &full, &around, 0, 0), tap.EndReport{API: "responses", Model: "m", Server: "vllm", Pool: "p",
+		Policy: "session", Route: "p;why=length", Client: "team", Around: around, FirstTokenMS: -1})
 	immediate := exchange.Report{Translated: true}
-	same(t, AppendEndReport(nil, &immediate, 0, 0), tap.EndReport{})
+	same(t, AppendEndReport(nil, &immediate, &tap.Around{}, 0, 0), tap.EndReport{})
 }
 
 // TestAddLost: an end can be told of more losses while it waits.
 func TestAddLost(t *testing.T) {
-	end := AppendEndReport(nil, &exchange.Report{}, 200, 7)
+	end := AppendEndReport(nil, &exchange.Report{}, &tap.Around{}, 200, 7)
 	for _, want := range []int{7, 8, 10, 1_000_010, 9_999_999_999} {
 		var got tap.EndReport
 		if err := json.Unmarshal(end, &got); err != nil || got.LostFrames > want {

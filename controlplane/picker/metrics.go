@@ -41,6 +41,10 @@ var (
 		[]string{"pool", "class"}, nil)
 	oldestDesc = prometheus.NewDesc("harmony_queue_oldest_seconds", "How long the oldest waiting request has waited.",
 		[]string{"pool", "class"}, nil)
+	deadlineDesc = prometheus.NewDesc("harmony_queue_deadline_seconds",
+		"How long a request waits at most while there is a server.", []string{"pool", "class"}, nil)
+	heldDesc = prometheus.NewDesc("harmony_queue_held", "1 while the pool has no server that is ready, else 0.",
+		[]string{"pool"}, nil)
 	queuedBytesDesc = prometheus.NewDesc("harmony_queue_bytes", "Bytes of the waiting requests' bodies.",
 		[]string{"pool", "class"}, nil)
 	endedDesc = prometheus.NewDesc("harmony_queue_requests_total",
@@ -98,12 +102,18 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-func collectQueue(to chan<- prometheus.Metric, pool string, q *queueStatus) {
+func collectQueue(to chan<- prometheus.Metric, pool string, q *QueueStatus) {
+	held := 0.0
+	if q.Held {
+		held = 1
+	}
+	to <- prometheus.MustNewConstMetric(heldDesc, prometheus.GaugeValue, held, pool)
 	for i := range q.Classes {
 		c := &q.Classes[i]
 		for desc, n := range map[*prometheus.Desc]float64{queuedDesc: float64(c.Requests),
 			queuedTokensDesc: float64(c.Tokens),
-			queuedBytesDesc:  float64(c.Bytes), oldestDesc: float64(c.OldestMS) / 1000} {
+			queuedBytesDesc:  float64(c.Bytes), oldestDesc: float64(c.OldestMS) / 1000,
+			deadlineDesc: float64(c.DeadlineMS) / 1000} {
 			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, n, pool, c.Name)
 		}
 		for result, n := range c.Ended {

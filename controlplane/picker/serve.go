@@ -62,6 +62,7 @@ func (s *Service) Serve(ctx context.Context, l net.Listener) error {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 	)
 	procv3.RegisterExternalProcessorServer(g, &processor{picker: s.picker, metrics: s.metrics, log: s.log, ctx: ctx})
+	g.RegisterService(&statusDesc, s.picker)
 	healthv1.RegisterHealthServer(g, health.NewServer())
 	failed := make(chan error, 1)
 	go func() { failed <- g.Serve(netutil.LimitListener(l, maxConnections)) }()

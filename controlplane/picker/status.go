@@ -14,20 +14,20 @@ import (
 type poolStatus struct {
 	counts  counts
 	servers []serverStatus
-	queue   *queueStatus // nil without a queue
+	queue   *QueueStatus // nil without a queue
 }
 
-// queueStatus is what is known of a pool's queue.
-type queueStatus struct {
-	Classes []classStatus `json:"classes"`
+// QueueStatus is what is known of a pool's queue at one moment.
+type QueueStatus struct {
+	Classes []ClassStatus `json:"classes"`
 	// TokensPerSecond is how many tokens were admitted in a second of late, by what requests cost.
 	TokensPerSecond float64 `json:"tokens_per_second"`
 	// Held reports whether the pool has no server that is ready.
 	Held bool `json:"held,omitempty"`
 }
 
-// classStatus is what is known of a class in a queue.
-type classStatus struct {
+// ClassStatus is what is known of a class in a queue.
+type ClassStatus struct {
 	Name     string `json:"name"`
 	Requests int    `json:"requests"`
 	Tokens   int64  `json:"tokens"`
@@ -35,17 +35,20 @@ type classStatus struct {
 	Clients  int    `json:"clients"`
 	// OldestMS is how long the oldest request has waited, in milliseconds.
 	OldestMS int64 `json:"oldest_ms"`
+	// DeadlineMS is how long its requests wait at most while there is a server, in milliseconds.
+	DeadlineMS int64 `json:"deadline_ms"`
 	// Ended are how many requests have ended how.
 	Ended map[string]uint64 `json:"ended"`
 
 	waits waits
 }
 
-func (k *queued) status() *queueStatus {
-	s := &queueStatus{TokensPerSecond: math.Round(k.q.Rate()), Held: !k.emptySince.IsZero()}
+func (k *queued) status() *QueueStatus {
+	s := &QueueStatus{TokensPerSecond: math.Round(k.q.Rate()), Held: !k.emptySince.IsZero()}
 	for i, one := range k.q.Stats() {
-		c := classStatus{Name: k.className(i), Requests: one.Waiting.Requests, Tokens: one.Waiting.Tokens,
-			Bytes: one.Waiting.Bytes, Clients: one.Clients, OldestMS: one.Oldest.Milliseconds(), Ended: map[string]uint64{},
+		c := ClassStatus{Name: k.className(i), Requests: one.Waiting.Requests, Tokens: one.Waiting.Tokens,
+			Bytes: one.Waiting.Bytes, Clients: one.Clients, OldestMS: one.Oldest.Milliseconds(),
+			DeadlineMS: k.o.Deadlines[min(i, len(k.o.Deadlines)-1)].Milliseconds(), Ended: map[string]uint64{},
 			waits: waits{buckets: slices.Clone(k.waits[i].buckets), sum: k.waits[i].sum, count: k.waits[i].count}}
 		for _, e := range queue.Endings {
 			c.Ended[e.String()] = one.Counts[e]
@@ -101,7 +104,7 @@ func (p *Picker) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	type pool struct {
 		Name    string         `json:"name"`
 		Servers []serverStatus `json:"servers"`
-		Queue   *queueStatus   `json:"queue,omitempty"`
+		Queue   *QueueStatus   `json:"queue,omitempty"`
 	}
 	all := p.status()
 	out := struct {

@@ -31,6 +31,7 @@ func (s *Server) observe(at time.Time) {
 	h.Set(at, history.Envoys, nil, float64(len(status.Envoys)))
 	h.Set(at, history.EnvoysCurrent, nil, float64(current))
 	ObservePools(h, at, status.Pools)
+	observeQueues(h, at, status.Pools)
 	refused := uint64(0)
 	for _, c := range s.ads.Counts() {
 		refused += c.Refused

@@ -114,6 +114,7 @@ type Server struct {
 	metrics  *metrics
 	traces   traces
 	beside   services // beside the inference servers
+	queues   queues
 	// moduleFiles watches the filter's file alone, so that a change of it does not read the configuration again.
 	moduleFiles *watch.Files
 
@@ -233,6 +234,7 @@ func (s *Server) Run(ctx context.Context) error {
 	part(s.serveControl)
 	part(s.measureEnvoys)
 	part(s.followServices)
+	part(s.followQueues)
 	part(s.warnOfCertificates)
 	if s.options.History != nil {
 		part(s.recordHistory)

@@ -87,6 +87,8 @@ type Pool struct {
 	// shortContexts are how many servers have a smaller context than the operator has set, by model.
 	shortContexts map[string]int
 	Servers       []PoolServer `json:"servers"`
+	// Queue is what waits for the servers. It is nil if the pool has no queue.
+	Queue *Queue `json:"queue,omitempty"`
 	// FailedAttempts is how many answers of the pool's servers have failed before their first token within
 	// [history.FailedFor].
 	FailedAttempts int `json:"failed_attempts,omitempty"`
@@ -196,7 +198,7 @@ func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weigh
 		one.Warnings = warningsOf(c.Resolved, p, fit)
 		one.setFailed(failed[p.Name], envoysLog)
 		one.Contexts, one.shortContexts = contexts.limitsOf(c.Config, p), shortContexts(c.Resolved, p, fit)
-		one.StructuredOutputs = structures.inForce(p)
+		one.StructuredOutputs, one.Queue = structures.inForce(p), s.queues.of(p, now)
 		for j := range fit {
 			server := &fit[j]
 			// Derived again, because a reason may change without a change of state.

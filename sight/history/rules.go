@@ -15,6 +15,9 @@ const (
 	Refused    = "refused"
 )
 
+// QueueFamily is the pickers' counter of requests that have left a queue, by how.
+const QueueFamily = "harmony_queue_requests_total"
+
 const (
 	// streamsFamily is Envoy's own gauge of running requests, by the connection manager, which is named by
 	// managerLabel.
@@ -36,6 +39,7 @@ var (
 	statuses   = setOf("1xx", "2xx", "3xx", "4xx", "5xx", "none")
 	recoveries = recoveryKinds()
 	bounds     = bucketBounds()
+	queueEnds  = setOf("deadline", "no_server", "full", "client_full", "displaced")
 )
 
 func setOf(values ...string) map[string]bool {
@@ -116,6 +120,10 @@ func read(all Families, pools map[string]bool) (r reading, dropped int) {
 			case NACKFamily:
 				if s.Labels["result"] == Refused {
 					count(NACKsPerMinute, nil, s.Value)
+				}
+			case QueueFamily:
+				if reason := s.Labels["result"]; queueEnds[reason] {
+					count(QueueRefusals, map[string]string{"reason": reason}, s.Value)
 				}
 			case streamsFamily:
 				if !notClients[s.Labels[managerLabel]] && s.Value >= 0 && s.Value <= most {

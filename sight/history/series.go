@@ -18,6 +18,8 @@ const (
 	Streams             = "streams"
 	FirstToken          = "first_token_ms"
 	Servers             = "servers"
+	Queued              = "queued_requests"
+	QueueRefusals       = "queue_refusals_per_minute"
 	Envoys              = "envoys"
 	EnvoysCurrent       = "envoys_current"
 	// buckets are the buckets from which the quantiles of FirstToken come.
@@ -34,6 +36,7 @@ type kind struct {
 var kinds = map[string]kind{
 	TokensPerSecond: {"tokens/s", 1}, RequestsPerSecond: {"requests/s", 1}, RecoveriesPerMinute: {"1/min", 60},
 	ChunksPerSecond: {"chunks/s", 1}, NACKsPerMinute: {"1/min", 60}, Streams: {"streams", 0}, FirstToken: {"ms", 0},
+	Queued: {"requests", 0}, QueueRefusals: {"1/min", 60},
 	Servers: {"servers", 0}, Envoys: {"Envoys", 0}, EnvoysCurrent: {"Envoys", 0},
 }
 

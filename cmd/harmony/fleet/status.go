@@ -123,6 +123,7 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		outdated = printEnvoys(t, s, ago)
 	}
 	down, warned := printPools(t, s.Pools, ago)
+	warned = append(warned, printQueues(t, s.Pools)...)
 	away := printServices(t, s.Services, ago)
 	warned = append(warned, printCertificates(t, s.Certificates, now)...)
 	if err := t.Flush(); err != nil {

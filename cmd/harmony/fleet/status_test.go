@@ -12,6 +12,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/picker"
 	"github.com/harmonyedge/harmonyedge/controlplane/rollout"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 )
@@ -107,6 +108,18 @@ func TestStatus(t *testing.T) {
 				"middle of the pool 8)",
 			shared + "0 running, of before: no answer in time, weight: 100", shared + "unknown: answers 404 to GET /metrics",
 		}},
+		"a queue": {func(s *server.Status) {
+			s.Pools[0].Queue = &server.Queue{QueueStatus: picker.QueueStatus{Held: true, Classes: []picker.ClassStatus{
+				{Name: "agents", Requests: 3, Tokens: 12345, OldestMS: 2549,
+					Ended: map[string]uint64{"admitted": 1000, "left": 4, "full": 2, "deadline": 1}},
+				{Name: "batch", Ended: map[string]uint64{}}}}}
+		}, 0, []string{"QUEUE CLASS WAITING TOKENS OLDEST ADMITTED LEFT REFUSED",
+			"h200 agents 3 12345 2.5s 1000 4 deadline 1, full 2", "batch 0 0 - 0 0 -",
+			"HELD: no server is ready; requests wait for one"}},
+		"a queue without its picker": {func(s *server.Status) {
+			s.Pools[0].Queue = &server.Queue{Picker: "http://e:2", Problem: "the picker does not answer in time"}
+		}, cli.ExitFailed, []string{"h200 - unknown",
+			"WARNING: pool h200: the picker does not answer in time (http://e:2)"}},
 		"nobody": {func(s *server.Status) { s.Envoys, s.Configuration.File = nil, "" }, 0,
 			[]string{"none has connected yet", "configuration from flags, in force for 0s"}},
 		"nothing yet": {func(s *server.Status) { s.Configuration.Loaded = time.Time{} }, 1,

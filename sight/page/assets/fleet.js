@@ -1,7 +1,7 @@
 // The fleet: what needs attention, the pools and their servers, the Envoys, the configuration and the filter.
 
 import { el, nextFrame, setText, show, sync } from "./dom.js";
-import { ago, count, moment, plural, quantity, visible } from "./format.js";
+import { ago, count, milliseconds, moment, plural, quantity, visible } from "./format.js";
 import { changes, latest, store } from "./store.js";
 import { resourceOf, stateOf } from "./words.js";
 
@@ -110,7 +110,7 @@ export class Fleet {
     sync(
       this.attention,
       list,
-      (item) => item.title,
+      (item) => item.key ?? item.title,
       () => el("div", { class: "item" }, el("strong"), el("p", { dir: "auto" })),
       (element, item) => {
         element.dataset.tone = item.tone;
@@ -126,6 +126,7 @@ export class Fleet {
       { class: "card pool" },
       el("header", {}, el("h3"), el("span", { class: "chip" }), el("p", { class: "facts" })),
       el("p", { class: "problem" }),
+      el("div", { class: "queue" }),
       el("ul", { class: "servers" }),
       el("button", { type: "button", class: "quiet more" }),
     );
@@ -134,7 +135,7 @@ export class Fleet {
   updatePool(card, pool) {
     const servers = sorted(pool.servers ?? []);
     const ready = servers.filter((server) => server.state === "ready").length;
-    const [header, problem, list, more] = card.children;
+    const [header, problem, queue, list, more] = card.children;
     setText(header.children[0], visible(pool.name));
     chip(
       header.children[1],
@@ -153,6 +154,7 @@ export class Fleet {
     );
     setText(problem, visible(pool.problem ?? ""));
     show(problem, Boolean(pool.problem));
+    updateQueue(queue, pool.queue);
     sync(
       list,
       this.part(`pool ${pool.name}`, servers, more),
@@ -262,7 +264,9 @@ function attentionOf(status) {
           `For ${ago(pool.down)}. ` +
           (pool.spares?.length
             ? `Its spares answer: ${pool.spares.map(visible).join(", ")}.`
-            : "Clients of its models get 503."),
+            : pool.queue
+              ? "Its queue holds requests as long as hold says; then clients get 503."
+              : "Clients of its models get 503."),
       });
     }
     for (const server of pool.servers ?? []) {
@@ -271,18 +275,117 @@ function attentionOf(status) {
         tone: pool.down ? "bad" : "warn",
         title: `${visible(server.url)} in pool ${visible(pool.name)} is ` + stateOf(server.state)[1],
         text: sentence(server),
+        key: `server ${pool.name} ${server.url} ${server.address}`, // several may stand behind one name
       });
     }
+    attentionOfQueue(pool, all);
     const texts = [pool.problem, ...(pool.warnings ?? [])].filter(Boolean);
-    for (const text of texts) all.push({ tone: "warn", title: `Pool ${visible(pool.name)}`, text: visible(text) });
+    for (const text of texts) {
+      const key = `pool ${pool.name} ${text}`;
+      all.push({ tone: "warn", title: `Pool ${visible(pool.name)}`, text: visible(text), key });
+    }
   }
   return all;
 }
 
+// LATE is which part of their time requests may have waited before that needs attention.
+const LATE = 0.8;
+
+function attentionOfQueue(pool, all) {
+  const queue = pool.queue;
+  if (!queue) return;
+  const name = visible(pool.name);
+  if (queue.problem)
+    all.push({
+      tone: "warn",
+      title: `The queue of pool ${name} is not known`,
+      text: `${visible(queue.problem)} (${visible(queue.picker)}).`,
+    });
+  for (const c of queue.classes ?? []) {
+    if (queue.held || !(c.requests > 0) || !(c.oldest_ms > LATE * c.deadline_ms)) continue;
+    all.push({
+      tone: "warn",
+      key: `queue ${pool.name} ${c.name}`,
+      title: `Requests of the class ${visible(c.name)} wait too long for pool ${name}`,
+      text:
+        `${plural(c.requests, "request")} of ${count(c.tokens)} tokens wait, the oldest for ` +
+        `${milliseconds(c.oldest_ms)}. After ${milliseconds(c.deadline_ms)} they get 429.`,
+    });
+  }
+}
+
 function sentence(server) {
   const reason = visible(server.reason || "no reason is known").replace(/[.;\s]+$/, "");
+  const at = server.address && !server.url.endsWith(server.address) ? ` Its address is ${visible(server.address)}.` : "";
   const since = server.since ? ` It has been so for ${ago(server.since)}.` : "";
-  return `${reason.slice(0, 1).toUpperCase()}${reason.slice(1)}.${since}`;
+  return `${reason.slice(0, 1).toUpperCase()}${reason.slice(1)}.${since}${at}`;
+}
+
+// ENDINGS are why a queue refuses requests, in words.
+const ENDINGS = {
+  deadline: "waited too long",
+  no_server: "no server came",
+  full: "the queue was full",
+  client_full: "the client's share was full",
+  displaced: "gave their place to others",
+};
+
+const QUEUE_HEADS = ["Class", "Waiting", "Tokens", "Oldest", "Admitted", "Left", "Refused"];
+
+// updateQueue shows what waits for the servers of a pool.
+function updateQueue(element, queue) {
+  show(element, Boolean(queue));
+  if (!queue) return;
+  if (!element.firstChild) {
+    element.append(
+      el("p", { class: "facts" }),
+      el(
+        "table",
+        {},
+        el("thead", {}, el("tr", {}, ...QUEUE_HEADS.map((name) => el("th", { scope: "col" }, name)))),
+        el("tbody"),
+      ),
+    );
+  }
+  const [facts, table] = element.children;
+  const classes = queue.classes ?? [];
+  const waiting = classes.reduce((sum, c) => sum + c.requests, 0);
+  element.dataset.tone = queue.problem ? "warn" : queue.held && waiting > 0 ? "bad" : "";
+  setText(
+    facts,
+    [
+      queue.held && waiting > 0
+        ? `Queue: ${plural(waiting, "request")} held, since no server is ready`
+        : `Queue: ${waiting > 0 ? plural(waiting, "request") : "no request"} ${waiting > 1 ? "wait" : "waits"}`,
+      queue.tokens_per_second > 0 ? `${quantity(queue.tokens_per_second)} tokens a second admitted of late` : "",
+      queue.problem ? visible(queue.problem) : "",
+    ]
+      .filter(Boolean)
+      .join(" · "),
+  );
+  show(table, classes.length > 0);
+  sync(
+    table.lastChild,
+    classes,
+    (c) => c.name,
+    () => el("tr", {}, ...QUEUE_HEADS.map((name) => el("td", { "data-head": name }, el("bdi")))),
+    (row, c) => {
+      const ended = c.ended ?? {};
+      const refused = Object.entries(ENDINGS).filter(([reason]) => ended[reason] > 0);
+      const values = [
+        visible(c.name),
+        count(c.requests),
+        count(c.tokens),
+        c.requests > 0 ? milliseconds(c.oldest_ms) : "–",
+        count(ended.admitted ?? 0),
+        count(ended.left ?? 0),
+        refused.map(([reason]) => `${count(ended[reason])} ${reason}`).join(", ") || "–",
+      ];
+      for (const [i, value] of values.entries()) setText(row.children[i].firstChild, value);
+      row.title = refused.map(([reason, words]) => `${reason}: ${words}`).join("\n");
+      row.dataset.tone = !queue.held && c.requests > 0 && c.oldest_ms > LATE * c.deadline_ms ? "warn" : "";
+    },
+  );
 }
 
 // rankOf puts pools first that need attention.

@@ -58,6 +58,30 @@ const PLOTS = [
   },
   { title: "Streams", unit: "running", name: "streams", named: [["", "streams", "answer"]] },
   {
+    title: "Requests that wait",
+    unit: "in queues",
+    name: "queued_requests",
+    label: "class",
+    stacked: true,
+    named: [],
+    optional: true, // most fleets have no queue
+  },
+  {
+    title: "Refusals of queues",
+    unit: "per minute",
+    name: "queue_refusals_per_minute",
+    label: "reason",
+    stacked: true,
+    named: [
+      ["deadline", "waited too long", "warn"],
+      ["full", "queue full", "bad"],
+      ["client_full", "client's share full", "calls"],
+      ["displaced", "displaced", "commentary"],
+      ["no_server", "no server", "unknown"],
+    ],
+    optional: true,
+  },
+  {
     title: "Recoveries",
     unit: "per minute",
     name: "recoveries_per_minute",
@@ -125,8 +149,12 @@ export class Load {
     if (this.root.hidden) return;
     const { times } = store.history;
     for (const { spec, plot } of this.plots) {
-      show(plot.element, !spec.envoys || store.about?.host !== "wazero");
-      plot.set(times, linesOf(spec, times.length));
+      const lines = linesOf(spec, times.length);
+      show(
+        plot.element,
+        (!spec.envoys || store.about?.host !== "wazero") && (!spec.optional || lines.length > 0),
+      );
+      plot.set(times, lines);
     }
   }
 }

@@ -6,7 +6,7 @@ import { count, milliseconds, moment, plural, quantity, visible } from "./format
 import { Lanes } from "./lanes.js";
 import { Reader } from "./record.js";
 import { Tokens } from "./tokens.js";
-import { cutOf, finishOf, meaningOf, recoveryOf } from "./words.js";
+import { cutOf, finishOf, meaningOf, recoveryOf, routeOf } from "./words.js";
 
 const SPEEDS = [
   ["1", "1×"],
@@ -162,8 +162,12 @@ export class Replay {
       ["Asked", `${request?.method ?? ""} ${request?.path ?? ""}`],
       ["Model", end.model ?? sent?.model],
       ["Pool", end.pool ?? sent?.pool],
+      ["Chosen", routeOf(end.route)],
       ["Policy", end.policy],
-      ["Server", end.server ?? sent?.server],
+      ["Server", [end.upstream, end.server ?? sent?.server].filter(Boolean).join(", ")],
+      ["Client", end.client],
+      ["Class", end.class],
+      ["Queued", end.class ? milliseconds(end.queued_ms ?? 0) : null],
       ["Status", end.status ?? head?.status],
       ["Prompt", tokens(end.prompt_tokens, end.cached_tokens ? ` (${count(end.cached_tokens)} cached)` : "")],
       ["Generated", tokens(end.completion_tokens)],

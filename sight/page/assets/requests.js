@@ -92,7 +92,9 @@ export class Requests {
 const isBad = (s) => s.status >= 400 || Boolean(s.cut) || s.finish === "error" || repaired(s) > 0 || Boolean(s.broken);
 const repaired = (s) => Object.values(s.recoveries ?? {}).reduce((sum, n) => sum + n, 0);
 const textOf = (s) =>
-  [s.id, s.model, s.api, s.pool, s.policy, s.server, s.status, s.finish, s.cut, s.path].join(" ").toLowerCase();
+  [s.id, s.model, s.api, s.pool, s.policy, s.server, s.status, s.finish, s.cut, s.path, s.client, s.upstream, s.class]
+    .join(" ")
+    .toLowerCase();
 
 function stateOf(s) {
   if (s.running) return ["running", "running"];
@@ -109,7 +111,9 @@ const HEADS = [
   [null, "Result", ""],
   [(s) => visible(s.model ?? s.path ?? "–"), "Model", ""],
   [(s) => s.api ?? "–", "API", "small"],
-  [(s) => [s.pool, s.policy].filter(Boolean).map(visible).join(", ") || "–", "Pool", "small"],
+  [(s) => visible(s.pool ?? "–"), "Pool", "small"],
+  [(s) => visible(s.upstream ?? "–"), "Server", "small"],
+  [(s) => visible(s.client ?? "–"), "Client", "small"],
   [(s) => (s.prompt_tokens ? count(s.prompt_tokens) : "–"), "Tokens in", "number"],
   [(s) => (s.completion_tokens ? count(s.completion_tokens) : "–"), "out", "number"],
   [(s) => milliseconds(s.first_token_ms), "First token", "number small"],

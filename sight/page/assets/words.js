@@ -122,6 +122,25 @@ const cuts = {
 // cutOf says who cut an answer.
 export const cutOf = (cut) => cuts[cut] ?? cut;
 
+const routes = {
+  class: "by the client's class",
+  length: "by the prompt's length",
+  context: "because the context of others has no room",
+  default: "because no rule fits",
+};
+
+// routeOf says which of a model's pools was chosen, and why. It is null for a model with one pool.
+export function routeOf(route) {
+  if (!route) return null;
+  const [pool, ...rest] = String(route).split(";");
+  const facts = Object.fromEntries(rest.map((pair) => pair.split("=")));
+  return (
+    `${pool}, ${routes[facts.why] ?? facts.why ?? ""}` +
+    (facts.model ? `; by the model ${facts.model}` : "") +
+    (facts.spare ? `; a server of the spare ${facts.spare} answered` : "")
+  );
+}
+
 const resources = {
   listeners: "listeners",
   routes: "routes",

@@ -24,8 +24,11 @@ const capacity = 2
 // lost is a model whose pool has no server that can be reached. Its name has all that a label's value must escape.
 const lost = `gpt-"oss"\20b,{x}`
 
-// fleet is a gateway that a control plane programs, with a pool that is well and one that is down, a responses service
-// with a tool, and two gateways by harmony up, of which one is without Envoy.
+// divided is a model with two pools, of which one has a picker with a queue.
+const divided = "divided"
+
+// fleet is a gateway that a control plane programs, with two pools that are well and one that is down, a picker, a
+// responses service with a tool, and two gateways by harmony up, of which one is without Envoy.
 type fleet struct {
 	t       *testing.T
 	edge    *envoy.Process
@@ -44,6 +47,7 @@ func startFleet(t *testing.T) *fleet {
 	_, server := lab.RunSim(t, sim.Options{PromptTokensDetails: true, Script: sim.NewScript(script()...)})
 	tool := toolservers.Plain(t, toolservers.Tool{Name: "step"})
 	listen, service, stats := lab.FreeAddress(t), lab.FreeAddress(t), lab.FreeAddress(t)
+	choose := lab.FreeAddress(t)
 	f := &fleet{t: t, gateway: "http://" + listen}
 	f.configuration = fmt.Sprintf(`listen: %s
 responses_service:
@@ -55,14 +59,23 @@ responses_service:
 models:
   - { name: %[5]s, pool: gpus }
   - { name: %[6]q, pool: gone }
+  - { name: %[11]s, server_model: %[5]s, pool: gpus, route: [{ pool: waits, max_prompt: 1000 }] }
 pools:
+  - name: waits
+    servers: [%[7]q]
+    policy: picker
+    picker: { url: "http://%[12]s", timeout: 2s }
+    capacity: 64
+    queue: { max_requests: 100 }
   - { name: gpus, servers: [%[7]q], capacity: %[9]d }
   - { name: gone, servers: ["http://%[8]s"] }
 ca_file: %[10]q
 `, listen, service, filepath.Join(t.TempDir(), "responses.db"), tool.Streamable(), lab.Model, lost, server,
-		lab.FreeAddress(t), capacity, lab.NewAuthority(t).Path("ca.pem"))
+		lab.FreeAddress(t), capacity, lab.NewAuthority(t).Path("ca.pem"), divided, choose)
 	f.file = lab.WriteConfig(t, f.configuration)
 
+	queues := lab.RunHarmony(t, nil, "picker", "--config", f.file, "--listen", choose, "--status", "127.0.0.1:0").
+		Announced(t, `status: http://(\S+)/status\n`)
 	plane := lab.RunHarmony(t, nil, "controlplane", "--config", f.file, "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0",
 		"--state", "none", "--wasm", lab.Tool(t, "HARMONY_WASM"))
 	xds, status := plane.Announced(t, `serving Envoys on (\S+)\n`), plane.Announced(t, `status: http://(\S+)/status\n`)
@@ -88,6 +101,7 @@ ca_file: %[10]q
 		f.ups = append(f.ups, up)
 	}
 	f.targets = map[string]string{"10.0.0.7:9902": stats, "10.0.0.8:9902": upStats + `", "` + wazero, "10.0.0.5:18001": status,
+		"10.0.0.5:18005":  queues,
 		"10.0.0.11:18092": metrics, "10.0.0.12:18092": metrics}
 	return f
 }
@@ -174,6 +188,9 @@ func (f *fleet) ask() {
 				f.t.Fatalf("%s of %s: %+v", q.text, gateway, a)
 			}
 		}
+	}
+	if a := lab.Ask(client, f.gateway+lab.ChatPath, lab.ChatBody(divided, "whole")); a.Status != http.StatusOK {
+		f.t.Fatalf("the pool with a queue: %+v", a)
 	}
 	body := lab.ChatBody(lost, "nobody answers")
 	if a := lab.Ask(client, f.gateway+lab.ChatPath, body); a.Status != http.StatusServiceUnavailable {

@@ -127,7 +127,8 @@ var (
 	silent = []string{"HarmonyServerWithoutModel", "HarmonyStructuralTagsLost",
 		"HarmonyContextTooLarge", "HarmonyConfigurationNotInForce",
 		"HarmonyFilterNotInForce", "HarmonyEnvoyRefuses", "HarmonyRolloutTakenBack", "HarmonyNoEnvoy", "HarmonyVMReloads",
-		"HarmonyVMHeapFull", "HarmonyEnvoyHeapFull", "HarmonyConnectionsFull", "HarmonyNotScraped",
+		"HarmonyVMHeapFull", "HarmonyQueueLate", "HarmonyQueueRefuses", "HarmonyQueueHeld",
+		"HarmonyEnvoyHeapFull", "HarmonyConnectionsFull", "HarmonyNotScraped",
 		"HarmonyResponsesStoreDown"}
 )
 

@@ -62,7 +62,7 @@ func plain(title, help, unit, metric, selector, by string) panel {
 
 // rows returns the whole dashboard.
 func rows() []row {
-	return []row{now(), traffic(), times(), answers(), pools(), envoys(), controlPlane(), service()}
+	return []row{now(), traffic(), times(), answers(), pools(), queues(), envoys(), controlPlane(), service()}
 }
 
 func now() row {
@@ -179,6 +179,31 @@ func pools() row {
 		{title: "Failed connections and health checks", unit: "cps", queries: []query{
 			{byPool(each("envoy_cluster_upstream_cx_connect_fail")), "{{pool}}: connections"},
 			{byPool(each("envoy_cluster_health_check_failure")), "{{pool}}: health checks"}}},
+	}}
+}
+
+func queues() row {
+	inClass := "sum by (pool, class) (%" + ofPool + ")"
+	waiting := func(metric string) string { return strings.Replace(inClass, "%", metric, 1) }
+	return row{"Queues", []panel{
+		{title: "Requests that wait", unit: "short", form: stack, help: "In the pickers' queues: docs/overload.md.",
+			queries: []query{{waiting("harmony_queue_requests"), "{{pool}}: {{class}}"}}},
+		{title: "Tokens that wait", unit: "short", form: stack, help: "What the waiting requests cost.",
+			queries: []query{{waiting("harmony_queue_tokens"), "{{pool}}: {{class}}"}}},
+		{title: "How long the oldest has waited", unit: "s", queries: []query{
+			{"max by (pool, class) (harmony_queue_oldest_seconds" + ofPool + ")", "{{pool}}: {{class}}"}}},
+		{title: "Wait of the admitted, 95 of 100", unit: "s",
+			queries: []query{{quantile("0.95", "harmony_queue_wait_seconds", ofPool, "pool, class"), "{{pool}}: {{class}}"}}},
+		{title: "Refused by a queue", unit: "reqps", form: stack, help: "By reason: docs/overload.md#what-is-seen.",
+			queries: []query{{rate("harmony_queue_requests_total", with(ofPool, `result!~"admitted|left"`),
+				"pool, class, result"), "{{pool}}: {{class}}: {{result}}"}}},
+		{title: "Held, since no server is ready", form: states,
+			queries: []query{{"1 - max by (pool) (harmony_queue_held" + ofPool + ")", "{{pool}}"}}},
+		{title: "Pools chosen by length or class", unit: "reqps", form: stack, help: "docs/pools.md#choice-by-length",
+			queries: []query{{rate("harmony_route_requests_total", `{pool=~"$pool",model=~"$model",instance=~"$envoy"}`,
+				"model, pool, reason"), "{{model}} to {{pool}}: {{reason}}"}}},
+		{title: "Servers chosen by a picker", unit: "reqps", form: stack, help: "By why it chose them.",
+			queries: []query{{rate("harmony_picker_requests_total", ofPool, "pool, reason"), "{{pool}}: {{reason}}"}}},
 	}}
 }
 

@@ -128,7 +128,8 @@ func startMachine(t *testing.T) (folder string, places map[string]string) {
 func startPicker(t *testing.T, server string) string {
 	t.Helper()
 	config := lab.WriteConfig(t, fmt.Sprintf("listen: 127.0.0.1:0\nmodels: [{name: %s, pool: p}]\n"+
-		"pools: [{name: p, servers: [%q], policy: picker, picker: {url: 'http://127.0.0.1:9'}}]\n", lab.Model, server))
+		"pools: [{name: p, servers: [%q], policy: picker, picker: {url: 'http://127.0.0.1:9'}, "+
+		"capacity: 8, queue: {max_requests: 9}}]\n", lab.Model, server))
 	return lab.RunHarmony(t, nil, "picker", "--config", config, "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0").
 		Announced(t, `status: http://(\S+)/status\n`)
 }

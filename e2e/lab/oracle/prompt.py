@@ -448,7 +448,7 @@ def updated(body):
 
 def responses(body):
     body = updated(body)
-    own = {recipient for name in built_ins(body) for recipient in BUILT_INS[name]}
+    own = {recipient for name in built_ins(body) + body.get("own", []) for recipient in BUILT_INS[name]}
     form = response_format((body.get("text") or {}).get("format") or guided(body))
     items = body["input"]
     if isinstance(items, str):
@@ -564,8 +564,9 @@ def messages(body):
         effort = "none"
     choice = body.get("tool_choice") or {"type": "auto"}
     choice = {"type": "function", "name": choice["name"]} if choice["type"] == "tool" else choice["type"]
+    # A search that a server has run is a call of the model's browser, declared or not.
     return {"instructions": "\n\n".join(system), "input": items, "tools": tools, "tool_choice": choice,
-            "reasoning": {"effort": effort}}
+            "reasoning": {"effort": effort}, "own": ["browser"]}
 
 
 def said_in(m, deferred):
@@ -576,15 +577,23 @@ def said_in(m, deferred):
                  f"functions.{b['tool']['name']} is no longer available. Do not call it."
                  for b in blocks if b["type"] in ("text", "tool_removal")]
         return [{"role": "system", "content": "\n\n".join(texts)}]
-    calls = [i for i, b in enumerate(blocks) if b["type"] == "tool_use"]
+    calls = [i for i, b in enumerate(blocks) if b["type"] in ("tool_use", "server_tool_use", "mcp_tool_use")]
     for i, b in enumerate(blocks):
         if b["type"] == "text":
             phase = {"phase": "commentary" if calls and i < calls[-1] else "final_answer"}
             items.append({"role": m["role"], "content": b["text"], **(phase if m["role"] == "assistant" else {})})
         elif b["type"] == "thinking":
             items.append({"type": "reasoning", "content": [{"text": b["thinking"]}]})
-        elif b["type"] == "tool_use":
-            items.append({"type": "function_call", "call_id": b["id"], "name": b["name"], "arguments": packed(b["input"])})
+        elif b["type"] in ("tool_use", "server_tool_use", "mcp_tool_use"):
+            name = "browser.search" if b["type"] == "server_tool_use" else b["name"]
+            items.append({"type": "function_call", "call_id": b["id"], "name": name, "arguments": packed(b["input"])})
+        elif b["type"] in ("web_search_tool_result", "mcp_tool_result"):
+            found = b["content"]
+            if isinstance(found, dict):
+                text = "Error: " + found["error_code"]
+            else:
+                text = "".join(c["text"] if c["type"] == "text" else f"{c['title']}\n{c['url']}\n" for c in found)
+            items.append({"type": "function_call_output", "call_id": b["tool_use_id"], "output": text})
         elif b["type"] == "tool_result":
             found = [c["tool_name"] for c in b.get("content") or [] if isinstance(c, dict) and c["type"] == "tool_reference"]
             text = "".join(c.get("text", "") for c in text_blocks(b.get("content")))

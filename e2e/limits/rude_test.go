@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/e2e/grammar"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
@@ -44,14 +45,11 @@ func runRude(t *testing.T) string {
 
 func (r rudeAnswer) run(t *testing.T, client *http.Client, base string) {
 	t.Helper()
-	for _, path := range []string{lab.ChatPath, lab.ResponsesPath} {
+	for _, path := range generatingPaths {
 		for _, stream := range []string{"true", "false"} {
-			body := lab.ChatBody("rude", "Hi")
-			if path == lab.ResponsesPath {
-				body = lab.ResponsesBody("rude", "Hi")
-			}
 			header := http.Header{"X-Rude": {r.name}, "Content-Type": {"application/json"}}
-			a := lab.Do(client, http.MethodPost, base+path, header, strings.NewReader(`{"stream":`+stream+`,`+body[1:]))
+			a := lab.Do(client, http.MethodPost, base+path, header,
+				strings.NewReader(`{"stream":`+stream+`,`+lab.BodyOf(path, "rude", "Hi")[1:]))
 			if model := a.Header.Get("openai-model"); model != "" {
 				t.Errorf("the client is told that %s has answered", model)
 			}
@@ -60,25 +58,44 @@ func (r rudeAnswer) run(t *testing.T, client *http.Client, base string) {
 				status = r.failed
 			}
 			if status != 200 {
-				lab.WantRefused(t, a, status, r.code)
-				if got := a.Header.Get("retry-after"); got != r.retry {
-					t.Errorf("retry-after %q, want %q", got, r.retry)
-				}
+				r.wantRefused(t, a, path, status)
 				continue
 			}
-			got := lab.Read(a.Body)
-			// A Chat stream is reset behind its error. Of a server that has ended, the filter learns when it can send nothing
-			// more. A server that goes on behind response.failed is cut off, once the client has that.
-			reset := r.failed != 0 && lab.IsReset(a.Err, "h1")
-			failed := got.End == "failed" && got.Failure != ""
-			if path == lab.ChatPath {
-				failed = reset && (got.Failure == "") == (r.name == "half an event")
-			}
-			if (a.Err != nil && !reset) || a.Status != 200 || got.Text != r.text || r.failed != 0 && !failed ||
-				r.failed == 0 && !got.Finished() {
-				t.Errorf("%s stream:%s: got %d %v %+v of\n%.2000s", path, stream, a.Status, a.Err, got, a.Body)
-			}
+			r.wantAnswer(t, a, path)
 		}
+	}
+}
+
+// wantRefused fails the test unless the answer is an error of its API.
+func (r rudeAnswer) wantRefused(t *testing.T, a lab.Answer, path string, status int) {
+	t.Helper()
+	if path != lab.MessagesPath {
+		lab.WantRefused(t, a, status, r.code)
+	} else if err := grammar.ReadMessagesError(a.Body); a.Err != nil || a.Status != status || err != nil {
+		t.Errorf("%s: got %d %s (%v), want %d: %v", path, a.Status, a.Body, a.Err, status, err)
+	}
+	if got := a.Header.Get("retry-after"); got != r.retry {
+		t.Errorf("retry-after %q, want %q", got, r.retry)
+	}
+}
+
+// wantAnswer fails the test unless the answer has the text, and says that it failed if it did.
+func (r rudeAnswer) wantAnswer(t *testing.T, a lab.Answer, path string) {
+	t.Helper()
+	got := lab.Read(a.Body)
+	// A Chat stream is reset behind its error. Of a server that has ended, the filter learns when it can send nothing
+	// more. A server that goes on behind response.failed, or an error of Messages, is cut off, once the client has that.
+	reset := r.failed != 0 && lab.IsReset(a.Err, "h1")
+	failed := got.End == "failed" && got.Failure != ""
+	switch path {
+	case lab.ChatPath:
+		failed = reset && (got.Failure == "") == (r.name == "half an event")
+	case lab.MessagesPath:
+		failed = got.Failure != "" && got.End == "" && !got.Last
+	}
+	if (a.Err != nil && !reset) || a.Status != 200 || got.Text != r.text || r.failed != 0 && !failed ||
+		r.failed == 0 && !got.Finished() {
+		t.Errorf("%s: got %d %v %+v of\n%.2000s", path, a.Status, a.Err, got, a.Body)
 	}
 }
 

@@ -4,6 +4,7 @@ package soak
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -75,20 +76,26 @@ type serviceUnderAttack struct {
 	url  string
 	pid  int
 	text string // what the gateway's answers say
+	// status is where the program says how it is. calls reports whether the gateway's answers call a tool first.
+	status string
+	calls  bool
 }
 
-func startService(t *testing.T) *serviceUnderAttack {
+func startService(t *testing.T) *serviceUnderAttack { return startServiceWith(t, "") }
+
+// startServiceWith starts the service with further lines of settings.
+func startServiceWith(t *testing.T, settings string) *serviceUnderAttack {
 	t.Helper()
 	s := &serviceUnderAttack{t: t, text: "Hello."}
 	gateway := httptest.NewServer(http.HandlerFunc(s.answer))
 	t.Cleanup(gateway.Close)
 	address := lab.FreeAddress(t)
 	file := lab.WriteConfig(t, fmt.Sprintf("responses_service:\n  store: %s\n  url: http://%s\n  listen: %[2]s\n"+
-		"  gateway: %s\nmodels: [{ name: m, servers: [\"vllm=http://127.0.0.1:1\"] }]\n",
-		filepath.Join(t.TempDir(), "responses.db"), address, gateway.URL))
+		"  gateway: %s\n%smodels: [{ name: m, servers: [\"vllm=http://127.0.0.1:1\"] }]\n",
+		filepath.Join(t.TempDir(), "responses.db"), address, gateway.URL, settings))
 	p := lab.RunHarmony(t, nil, "responses", "--config", file, "--status", "127.0.0.1:0", "--drain-time", "100ms")
 	p.Announced(t, `(?m)^serving Envoys on (\S+)$`)
-	s.url, s.pid = "http://"+address, p.Cmd.Process.Pid
+	s.url, s.pid, s.status = "http://"+address, p.Cmd.Process.Pid, "http://"+p.Announced(t, `(?m)^metrics: http://(\S+)/metrics$`)
 	for end := time.Now().Add(lab.ReadyLimit); s.post("/v1/responses", `{"model":"m","input":"x"}`) != http.StatusOK; {
 		if time.Now().After(end) {
 			t.Fatal("the service is not ready")
@@ -100,13 +107,23 @@ func startService(t *testing.T) *serviceUnderAttack {
 
 // answer is the gateway: it reads a request and says the text.
 func (s *serviceUnderAttack) answer(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body)
+	asked, _ := io.ReadAll(r.Body)
 	w.Header().Set("content-type", "text/event-stream")
 	event := func(kind, member string) {
 		fmt.Fprintf(w, "event: %s\ndata: {\"type\":%q,\"sequence_number\":0,%s}\n\n", kind, kind, member)
 	}
 	const object = `"response":{"id":"resp_g","object":"response","status":"%s","model":"m","output":[]}`
 	event("response.created", fmt.Sprintf(object, "in_progress"))
+	if s.calls && !bytes.Contains(asked, []byte("function_call_output")) {
+		for _, kind := range []string{"added", "done"} {
+			event("response.output_item."+kind, `"output_index":0,"item":{"id":"fc_g","type":"function_call",`+
+				`"call_id":"call_g","status":"completed","namespace":"`+toolLabel+`","name":"echo","arguments":"{}"}`)
+		}
+		event("response.completed", fmt.Sprintf(object, "completed"))
+		return
+	}
+	event("response.output_item.added", `"output_index":0,"item":{"id":"msg_g","type":"message","role":"assistant",`+
+		`"status":"in_progress","content":[]}`)
 	for rest := s.text; rest != ""; {
 		now := rest[:min(len(rest), 64<<10)]
 		rest = rest[len(now):]
@@ -223,7 +240,7 @@ func (s *serviceUnderAttack) create(size int, members string) string {
 
 // stalled asks for a path many times, and reads nothing of the answers but their heads. It returns how many had which
 // status.
-func (s *serviceUnderAttack) stalled(path string, many int) map[int]int {
+func (s *serviceUnderAttack) stalled(method, path, body string, many int) map[int]int {
 	var mu sync.Mutex
 	counts := map[int]int{}
 	var all sync.WaitGroup
@@ -234,7 +251,8 @@ func (s *serviceUnderAttack) stalled(path string, many int) map[int]int {
 		}
 		defer conn.Close()
 		all.Go(func() {
-			_, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path)
+			_, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
+				"Content-Length: %d\r\n\r\n%s", method, path, len(body), body)
 			var response *http.Response
 			if err == nil {
 				response, err = http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)
@@ -258,10 +276,10 @@ func (s *serviceUnderAttack) stalled(path string, many int) map[int]int {
 
 func (s *serviceUnderAttack) followers() {
 	id := s.create(sized(6, 30)<<20, `,"background":true,"stream":true`)
-	s.t.Logf("statuses: %v", s.stalled("/v1/responses/"+id+"?stream=true", 200))
+	s.t.Logf("statuses: %v", s.stalled(http.MethodGet, "/v1/responses/"+id+"?stream=true", "", 200))
 }
 
 func (s *serviceUnderAttack) readers() {
 	id := s.create(6<<20, ``)
-	s.t.Logf("statuses: %v", s.stalled("/v1/responses/"+id, 100))
+	s.t.Logf("statuses: %v", s.stalled(http.MethodGet, "/v1/responses/"+id, "", 100))
 }

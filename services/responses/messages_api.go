@@ -25,6 +25,7 @@ func (s *Service) createMessage(w http.ResponseWriter, r *http.Request, c *input
 	if failure != nil {
 		return failure
 	}
+	showRequestID(w, r) // a relayed stream that begins with pings has no other
 	if !hasServedTools(body) {
 		return s.passOn(relay.Messages, w, r, c, body)
 	}
@@ -34,7 +35,6 @@ func (s *Service) createMessage(w http.ResponseWriter, r *http.Request, c *input
 	if failure := c.PayFor(body); failure != nil {
 		return failure
 	}
-	showRequestID(w, r)
 	t, request, explain, failure := s.beginMessage(r.Context(), c, body, false)
 	if failure != nil {
 		return failure

@@ -41,6 +41,8 @@ type Gauges struct {
 	Queries, Hits string
 	// QueueTime is a histogram of the seconds that requests have waited.
 	QueueTime string
+	// FirstToken is a histogram of the seconds to requests' first tokens.
+	FirstToken string
 }
 
 // The programs that other packages name.
@@ -67,7 +69,7 @@ var engines = [...]Engine{
 			// sglang:num_retracted_reqs is a gauge of the last batch, and not this counter.
 			Preemptions: "sglang:num_retracted_requests_total",
 			Queries:     "sglang:prompt_tokens_total", Hits: "sglang:cached_tokens_total",
-			QueueTime: "sglang:queue_time_seconds",
+			QueueTime: "sglang:queue_time_seconds", FirstToken: "sglang:time_to_first_token_seconds",
 		},
 		pages:      [][]string{{"/model_info", "/get_model_info"}, {"/server_info", "/get_server_info"}},
 		recognises: func(p *page) bool { return p.ModelPath != "" },
@@ -90,7 +92,7 @@ var engines = [...]Engine{
 			Running: "vllm:num_requests_running", Waiting: "vllm:num_requests_waiting", Cache: "vllm:kv_cache_usage_perc",
 			Preemptions: "vllm:num_preemptions_total",
 			Queries:     "vllm:prefix_cache_queries_total", Hits: "vllm:prefix_cache_hits_total",
-			QueueTime: "vllm:request_queue_time_seconds",
+			QueueTime: "vllm:request_queue_time_seconds", FirstToken: "vllm:time_to_first_token_seconds",
 		},
 		pages:      [][]string{{"/version"}},
 		recognises: func(p *page) bool { return p.Version != "" },
@@ -102,7 +104,7 @@ var engines = [...]Engine{
 			Running: "trtllm_num_requests_running", Waiting: "trtllm_num_requests_waiting",
 			Cache:   "trtllm_kv_cache_utilization",
 			Queries: "trtllm_prompt_tokens_total", Hits: "trtllm_prompt_cached_tokens_total",
-			QueueTime: "trtllm_request_queue_time_seconds",
+			QueueTime: "trtllm_request_queue_time_seconds", FirstToken: "trtllm_time_to_first_token_seconds",
 		},
 		pages: [][]string{{"/version"}},
 	},

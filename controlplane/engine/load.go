@@ -19,13 +19,16 @@ type Load struct {
 	Preemptions, Queries, Hits float64
 	// QueueTime is how many seconds all of Queued requests have waited together.
 	QueueTime, Queued float64
+	// FirstToken is how many seconds the first tokens of all of FirstTokens requests took together.
+	FirstToken, FirstTokens float64
 }
 
 // Known reports whether the server tells how many requests it has.
 func (l *Load) Known() bool { return l.Running >= 0 || l.Waiting >= 0 }
 
 func noLoad() Load {
-	return Load{Running: -1, Waiting: -1, Cache: -1, Preemptions: -1, Queries: -1, Hits: -1, QueueTime: -1, Queued: -1}
+	return Load{Running: -1, Waiting: -1, Cache: -1, Preemptions: -1, Queries: -1, Hits: -1, QueueTime: -1, Queued: -1,
+		FirstToken: -1, FirstTokens: -1}
 }
 
 // Read reads a program's load out of its metrics. A server has a series for each of its engines: requests are added up,
@@ -94,6 +97,10 @@ func (g *Gauges) add(l *Load, line []byte) {
 		l.QueueTime = max(l.QueueTime, 0) + v
 	} else if v, ok = value(line, g.QueueTime, "_count", maxCounter); ok {
 		l.Queued = max(l.Queued, 0) + v
+	} else if v, ok = value(line, g.FirstToken, "_sum", maxCounter); ok {
+		l.FirstToken = max(l.FirstToken, 0) + v
+	} else if v, ok = value(line, g.FirstToken, "_count", maxCounter); ok {
+		l.FirstTokens = max(l.FirstTokens, 0) + v
 	}
 }
 

@@ -60,8 +60,12 @@ vllm:prefix_cache_hits_total{engine="0"} 4e+12
 vllm:request_queue_time_seconds_bucket{engine="0",le="0.3"} 7.0
 vllm:request_queue_time_seconds_count{engine="0"} 8.0
 vllm:request_queue_time_seconds_sum{engine="0"} 0.5
+vllm:time_to_first_token_seconds_bucket{engine="0",le="0.3"} 7.0
+vllm:time_to_first_token_seconds_count{engine="0"} 9.0
+vllm:time_to_first_token_seconds_sum{engine="0"} 4.5
 `, func(l *Load) {
 			l.Preemptions, l.Queries, l.Hits, l.QueueTime, l.Queued = 5, 8.128902e+12, 4e+12, 0.5, 8
+			l.FirstToken, l.FirstTokens = 4.5, 9
 		}},
 		"SGLang": {SGLang, `sglang:num_retracted_reqs{tp_rank="0"} 7.0
 sglang:num_retracted_requests_total{tp_rank="0"} 2.0

@@ -24,11 +24,13 @@ type Load struct {
 	Hits float64
 	// QueueTime is how many seconds a request has waited of late, on average.
 	QueueTime float64
+	// FirstToken is how many seconds a first token has taken of late, on average.
+	FirstToken float64
 }
 
 // None is the load of a server that has not told it.
 func None() Load {
-	return Load{Running: -1, Waiting: -1, Cache: -1, Preemptions: -1, Hits: -1, QueueTime: -1}
+	return Load{Running: -1, Waiting: -1, Cache: -1, Preemptions: -1, Hits: -1, QueueTime: -1, FirstToken: -1}
 }
 
 // NotAsked is why the load is unknown of a server that has not been asked yet.
@@ -57,6 +59,8 @@ type Meter struct {
 	load Load
 	// Recent counts: tokens of prompts, the part of them in the cache, seconds waited, and requests that waited.
 	queries, hits, queueTime, queued float64
+	// The same of first tokens.
+	firstToken, firstTokens float64
 }
 
 // Load returns the load.
@@ -82,6 +86,7 @@ func (m *Meter) Add(at time.Time, s engine.Load) {
 	if first || passed > StaleAfter {
 		m.load = None() // what was before says nothing of now
 		m.queries, m.hits, m.queueTime, m.queued = 0, 0, 0, 0
+		m.firstToken, m.firstTokens = 0, 0
 	}
 	m.load.Sampled, m.load.Problem, m.load.Last = at, "", s
 	m.load.Running = smooth(m.load.Running, float64(s.Running), passed, gaugeTime)
@@ -104,6 +109,8 @@ func (m *Meter) count(s engine.Load, passed time.Duration) {
 	m.load.Hits = ratio(&m.hits, &m.queries, m.last.Hits, s.Hits, m.last.Queries, s.Queries, passed)
 	m.load.Hits = min(m.load.Hits, 1)
 	m.load.QueueTime = ratio(&m.queueTime, &m.queued, m.last.QueueTime, s.QueueTime, m.last.Queued, s.Queued, passed)
+	m.load.FirstToken = ratio(&m.firstToken, &m.firstTokens, m.last.FirstToken, s.FirstToken, m.last.FirstTokens,
+		s.FirstTokens, passed)
 }
 
 // smooth returns the next value of a moving average. An unknown number ends it, and the first known one begins it.

@@ -47,6 +47,7 @@ type History struct {
 	mu      sync.Mutex
 	pools   map[string]bool // those of which failed attempts are counted; a value never changes
 	failed  failures
+	rows    rows // of the numbers
 	series  map[string]*series
 	senders map[string]*sender
 	first   int64   // the first interval with a value; 0 before it
@@ -62,6 +63,7 @@ type sender struct {
 	pools    map[string]bool // the pools that were known then
 	counters map[string]float64
 	streams  float64 // NaN: not known, or too old
+	numbers  map[*row]*counted
 }
 
 // New returns an empty [History].
@@ -106,7 +108,8 @@ func (h *History) AddOf(at time.Time, from string, began time.Time, families Fam
 	h.dropped += uint64(dropped)
 	h.advance(h.interval(at))
 	s := h.senders[from]
-	if s == nil {
+	first := s == nil
+	if first {
 		if s = h.newSender(from, at); s == nil {
 			h.dropped++
 			return
@@ -120,6 +123,7 @@ func (h *History) AddOf(at time.Time, from string, began time.Time, families Fam
 	} else {
 		h.gain(s, at, r)
 	}
+	h.addNumbers(s, at, r.numbers, first)
 	s.pools = pools
 	h.setStreams(s, r.streams)
 	if at.After(s.at) {

@@ -30,7 +30,8 @@ const (
 )
 
 // EnvoyStats is a regular expression that matches the whole names in Envoy's statistics that a [History] reads.
-const EnvoyStats = `^(wasmcustom\.harmony_(requests|tokens|recoveries|response_chunks|failed_attempts)_total(\..+)?` +
+const EnvoyStats = `^(wasmcustom\.harmony_(requests|tokens|recoveries|response_chunks|failed_attempts|` +
+	`pool_requests|client_requests|client_tokens)_total(\..+)?` +
 	`|wasmcustom\.harmony_time_to_first_token_milliseconds|http\..+\.downstream_rq_active)$`
 
 // The values of labels that have series of their own, so that no Envoy can take all the room.
@@ -74,6 +75,7 @@ type reading struct {
 	// counters are cumulative, by the key of their series.
 	counters map[string]counter
 	streams  float64 // NaN: not known
+	numbers  map[countedOf]*counted
 }
 
 type counter struct {
@@ -85,7 +87,7 @@ type counter struct {
 // read returns what the families come to, and how many values are no counts. pools are the pools whose failed attempts
 // are counted.
 func read(all Families, pools map[string]bool) (r reading, dropped int) {
-	r = reading{counters: map[string]counter{}, streams: math.NaN()}
+	r = reading{counters: map[string]counter{}, streams: math.NaN(), numbers: map[countedOf]*counted{}}
 	count := func(name string, labels map[string]string, n float64) {
 		if !(n >= 0 && n <= most) {
 			dropped++
@@ -98,6 +100,9 @@ func read(all Families, pools map[string]bool) (r reading, dropped int) {
 		f := &all[i]
 		for j := range f.Samples {
 			s := &f.Samples[j]
+			if !countNumbers(r.numbers, f.Name, s) {
+				dropped++
+			}
 			switch f.Name {
 			case contract.TokensTotal.Info().Name:
 				count(TokensPerSecond, one("kind", s.Labels["kind"], tokenKinds), s.Value)

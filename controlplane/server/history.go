@@ -45,12 +45,19 @@ func addRefused(h *history.History, at time.Time, n uint64) {
 		{Labels: map[string]string{"result": history.Refused}, Value: float64(n)}}}})
 }
 
-// ObservePools records how many servers of each pool are in which state.
+// ObservePools records how many servers of each pool are in which state, and what servers tell of themselves.
 func ObservePools(h *history.History, at time.Time, all []Pool) {
 	for _, p := range all {
 		byState := map[pools.State]int{}
-		for _, server := range p.Servers {
+		for i := range p.Servers {
+			server := &p.Servers[i]
 			byState[server.State]++
+			if server.Load != nil && server.Load.known && server.Load.Problem == "" {
+				last := &server.Load.last
+				h.SetServer(at, p.Name, server.Address, history.ServerReading{Running: float64(last.Running),
+					Waiting: float64(last.Waiting), Cache: last.Cache, FirstTokens: last.FirstTokens,
+					FirstTokenMS: 1000 * last.FirstToken})
+			}
 		}
 		for _, state := range states {
 			h.Set(at, history.Servers, map[string]string{"pool": p.Name, "state": string(state)}, float64(byState[state]))

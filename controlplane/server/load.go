@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/engine"
 	"github.com/harmonyedge/harmonyedge/controlplane/load"
 )
 
@@ -22,6 +23,11 @@ type ServerLoad struct {
 	Hits *float64 `json:"prefix_hits,omitempty"`
 	// QueueTime is how many seconds requests have waited of late, on average.
 	QueueTime *float64 `json:"queue_seconds,omitempty"`
+	// FirstToken is how many milliseconds a first token has taken of late, on average.
+	FirstToken *float64 `json:"first_token_ms,omitempty"`
+	// last is the last sample, and known reports whether it counts.
+	last  engine.Load
+	known bool
 	// Problem is why the load is unknown, or why the last question for it brought nothing. Then the numbers are of before.
 	Problem string `json:"problem,omitempty"`
 }
@@ -34,6 +40,10 @@ func loadOf(l *load.Load, now time.Time) *ServerLoad {
 			s.Problem = load.NotAsked
 		}
 		return s
+	}
+	s.last, s.known = l.Last, true
+	if l.FirstToken >= 0 {
+		s.FirstToken = rounded(1000*l.FirstToken, 1)
 	}
 	s.Running, s.Waiting = rounded(l.Running, 1), rounded(l.Waiting, 1)
 	s.Cache, s.Hits = rounded(l.Cache, 0.01), rounded(l.Hits, 0.01)

@@ -321,6 +321,7 @@ func loadText(s *server.PoolServer) string {
 		if l.Cache != nil {
 			words = append(words, fmt.Sprintf("cache: %.0f %%", 100**l.Cache))
 		}
+		add(l.FirstToken, "first token: %.0f ms")
 		if l.Preemptions != nil && *l.Preemptions > 0 {
 			words = append(words, fmt.Sprintf("%g preemptions a minute", *l.Preemptions))
 		}

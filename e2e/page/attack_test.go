@@ -114,7 +114,7 @@ func TestHugeAnswer(t *testing.T) {
 			}`)
 			began := time.Now()
 			b.press("Send")
-			b.see("ended by itself")
+			b.see(": answered.")
 			b.lane("answer", "the end")
 			stream := time.Since(began)
 			b.huge("#view-playground", text)

@@ -64,8 +64,8 @@ models:
   - { name: %s, pool: h200 }
   - { name: %s, pool: small }
 pools:
-  - { name: h200, policy: least_request, health: { interval: 1s }, servers: [%q, %q, %q] }
-  - { name: small, kind: sglang, health: { interval: 1s }, servers: [%q] }
+  - { name: h200, policy: least_request, health: { interval: 1s }, load: { interval: 1s }, servers: [%q, %q, %q] }
+  - { name: small, kind: sglang, health: { interval: 1s }, load: { interval: 1s }, servers: [%q] }
 `, recorder.Announced(t, `to (http://\S+)\n`), lab.Model, second, f.urls[0], f.urls[1], f.urls[2], f.urls[3])
 	f.listen("127.0.0.1:0")
 
@@ -220,6 +220,15 @@ func TestControlPlane(t *testing.T) {
 		for _, name := range names {
 			b.number(plot, name)
 		}
+	}
+
+	first := strings.TrimPrefix(f.urls[0], "http://")
+	b.until(fmt.Sprintf(`[...document.querySelectorAll(".numbers tbody tr")].some((row) =>
+		row.innerText.includes(%q) && row.innerText.includes("h200") && / m?s$/.test(row.innerText.trim()))`, first))
+	for kind, name := range map[string]string{"pool": "small", "model": lab.Model} {
+		b.do(fmt.Sprintf(`document.querySelector('input[name="numbers-of"][value=%q]').click()`, kind))
+		b.until(fmt.Sprintf(`[...document.querySelectorAll(".numbers tbody tr")].some((row) =>
+			row.children[0].textContent === %q && /[1-9]/.test(row.children[1].textContent))`, name))
 	}
 
 	b.do(`location.hash = "#/fleet"`)

@@ -117,7 +117,7 @@ func playgroundAnswer(t *testing.T, api string) {
 	b.run(chromedp.SendKeys("#prompt", "What is the weather in Paris?"))
 	b.press("Send")
 	b.lane("answer", "It is sunny in Paris today, and will be tomorrow.")
-	b.see("ended by itself")
+	b.see(": answered.")
 	b.see("tokens/s")
 	prompted, generated := len(lab.Completions(server)[0].PromptIDs), len(lab.Tokens(answered))
 	for name, want := range map[string]string{"Prompt": fmt.Sprintf("%d tokens", prompted),
@@ -266,7 +266,7 @@ func TestPlaygroundKeyboard(t *testing.T) {
 	b.run(chromedp.KeyEvent("What is the weather in Paris?"))
 	b.run(chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(kb.ModifierCtrl)))
 	b.lane("answer", "It is sunny in Paris today")
-	b.see("ended by itself")
+	b.see(": answered.")
 	b.tabTo(`document.activeElement.getAttribute("aria-label") === "Answer"`)
 }
 

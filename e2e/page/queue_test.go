@@ -37,7 +37,8 @@ func TestQueue(t *testing.T) {
 	f.history.Set(now, history.Queued, map[string]string{"class": "batch"}, 340)
 	b := open(t, f.serve(t), "/#/fleet")
 	for _, text := range []string{"Queue: 352 requests wait", "48.1K tokens a second admitted of late", "interactive",
-		"98,304", "26.0 s", "18,233", "7 deadline, 120 full", "66 displaced",
+		"98.3K", "26.0 s", "18.2K", "of interactive 7 (waited too long), 120 (the queue was full)",
+		"of batch 66 (gave their place to others)",
 		"Requests of the class interactive wait too long for pool h200", "After 30.0 s they get 429"} {
 		b.see(text)
 	}

@@ -3,6 +3,7 @@ package page
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/sight/history"
@@ -69,6 +70,17 @@ func handler(s Source, pace time.Duration) http.Handler {
 			return
 		}
 		writeJSON(w, s.History.Page())
+	})
+	api.HandleFunc("GET /api/numbers", func(w http.ResponseWriter, r *http.Request) {
+		minutes, err := strconv.Atoi(r.URL.Query().Get("minutes"))
+		if err != nil || s.History == nil {
+			minutes = 5
+		}
+		all := []history.Numbers{}
+		if s.History != nil {
+			all = s.History.Numbers(minutes)
+		}
+		writeJSON(w, all)
 	})
 	api.Handle("GET /api/live", newLive(s, pace))
 	if s.Records != nil {

@@ -316,7 +316,8 @@ function attentionOfQueue(pool, all) {
 
 function sentence(server) {
   const reason = visible(server.reason || "no reason is known").replace(/[.;\s]+$/, "");
-  const at = server.address && !server.url.endsWith(server.address) ? ` Its address is ${visible(server.address)}.` : "";
+  const apart = server.address && !server.url.endsWith(server.address);
+  const at = apart ? ` Its address is ${visible(server.address)}.` : "";
   const since = server.since ? ` It has been so for ${ago(server.since)}.` : "";
   return `${reason.slice(0, 1).toUpperCase()}${reason.slice(1)}.${since}${at}`;
 }
@@ -330,7 +331,7 @@ const ENDINGS = {
   displaced: "gave their place to others",
 };
 
-const QUEUE_HEADS = ["Class", "Waiting", "Tokens", "Oldest", "Admitted", "Left", "Refused"];
+const QUEUE_HEADS = ["Class", "Waiting", "Tokens", "Oldest", "Admitted", "Refused"];
 
 // updateQueue shows what waits for the servers of a pool.
 function updateQueue(element, queue) {
@@ -345,9 +346,10 @@ function updateQueue(element, queue) {
         el("thead", {}, el("tr", {}, ...QUEUE_HEADS.map((name) => el("th", { scope: "col" }, name)))),
         el("tbody"),
       ),
+      el("p", { class: "facts" }),
     );
   }
-  const [facts, table] = element.children;
+  const [facts, table, refusals] = element.children;
   const classes = queue.classes ?? [];
   const waiting = classes.reduce((sum, c) => sum + c.requests, 0);
   element.dataset.tone = queue.problem ? "warn" : queue.held && waiting > 0 ? "bad" : "";
@@ -370,22 +372,28 @@ function updateQueue(element, queue) {
     (c) => c.name,
     () => el("tr", {}, ...QUEUE_HEADS.map((name) => el("td", { "data-head": name }, el("bdi")))),
     (row, c) => {
-      const ended = c.ended ?? {};
-      const refused = Object.entries(ENDINGS).filter(([reason]) => ended[reason] > 0);
       const values = [
         visible(c.name),
         count(c.requests),
-        count(c.tokens),
+        quantity(c.tokens),
         c.requests > 0 ? milliseconds(c.oldest_ms) : "–",
-        count(ended.admitted ?? 0),
-        count(ended.left ?? 0),
-        refused.map(([reason]) => `${count(ended[reason])} ${reason}`).join(", ") || "–",
+        quantity(c.ended?.admitted ?? 0),
+        quantity(Object.keys(ENDINGS).reduce((sum, reason) => sum + (c.ended?.[reason] ?? 0), 0)),
       ];
       for (const [i, value] of values.entries()) setText(row.children[i].firstChild, value);
-      row.title = refused.map(([reason, words]) => `${reason}: ${words}`).join("\n");
       row.dataset.tone = !queue.held && c.requests > 0 && c.oldest_ms > LATE * c.deadline_ms ? "warn" : "";
     },
   );
+  const why = classes.map(refusalsOf).filter(Boolean).join("; ");
+  setText(refusals, why && `Refused since the picker's start: ${why}.`);
+  show(refusals, why !== "");
+}
+
+// refusalsOf says how many requests of a class were refused, and why. It is "" if none was.
+function refusalsOf(c) {
+  const all = Object.entries(ENDINGS).filter(([reason]) => c.ended?.[reason] > 0);
+  if (all.length === 0) return "";
+  return `of ${visible(c.name)} ${all.map(([reason, words]) => `${count(c.ended[reason])} (${words})`).join(", ")}`;
 }
 
 // rankOf puts pools first that need attention.
@@ -452,6 +460,7 @@ function loadOf(server) {
     ...known(load.cache, (n) => `cache ${Math.round(100 * n)} % full`),
     ...known(load.preemptions_per_minute, (n) => (n > 0 ? `${n} preemptions a minute` : "")),
     ...known(load.prefix_hits, (n) => `${Math.round(100 * n)} % of the prompts from the cache`),
+    ...known(load.first_token_ms, (n) => `first token ${milliseconds(n)}`),
     load.problem ? `load unknown: ${visible(load.problem)}` : "",
     server.weight && server.weight !== 100 ? `weight ${server.weight}: ${visible(server.weight_reason ?? "")}` : "",
   ];

@@ -1,6 +1,7 @@
 // The load of the last hour, in plots that share one time.
 
 import { el, nextFrame, show } from "./dom.js";
+import { Numbers } from "./numbers.js";
 import { Plot } from "./plot.js";
 import { changes, seriesNamed, store } from "./store.js";
 import { recoveryOf } from "./words.js";
@@ -133,11 +134,17 @@ export class Load {
       ),
       grid,
     );
+    this.numbers = new Numbers();
+    root.append(this.numbers.element);
     this.draw = () => this.update();
-    changes.addEventListener("history", () => nextFrame(this.draw));
+    changes.addEventListener("history", () => {
+      if (!this.root.hidden) this.numbers.ask();
+      nextFrame(this.draw);
+    });
   }
 
   shown() {
+    this.numbers.ask();
     nextFrame(this.draw);
   }
 

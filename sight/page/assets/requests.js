@@ -16,7 +16,7 @@ export class Requests {
     this.filter = el("input", {
       type: "search",
       id: "filter",
-      placeholder: "model, status, id …",
+      placeholder: "model, status, client, server …",
       autocomplete: "off",
       oninput: () => nextFrame(this.draw),
     });

@@ -100,7 +100,7 @@ const recoveries = {
 export const recoveryOf = (kind) => recoveries[kind] ?? kind;
 
 const finishes = {
-  stop: "ended by itself",
+  stop: "answered",
   length: "cut by the limit on tokens",
   tool_calls: "ended with calls",
   error: "failed",

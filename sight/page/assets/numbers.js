@@ -1,0 +1,160 @@
+// The numbers of servers, pools, models and clients within a window, in a table.
+
+import { getJSON } from "./api.js";
+import { el, nextFrame, segmented, setText, show, sync } from "./dom.js";
+import { count, milliseconds, quantity, visible } from "./format.js";
+
+const SHOWN = 200;
+
+const KINDS = [
+  ["server", "servers"],
+  ["pool", "pools"],
+  ["model", "models"],
+  ["client", "clients"],
+];
+
+const WINDOWS = [
+  ["5", "5 min"],
+  ["15", "15 min"],
+  ["60", "1 h"],
+];
+
+const known = (value, text) => (value === undefined || value === null ? "–" : text(value));
+const percent = (share) => `${quantity(100 * share)} %`;
+const mean = (n, most, text) =>
+  known(n, () => (most === undefined || text(most) === text(n) ? text(n) : `${text(n)}, at most ${text(most)}`));
+
+const load = [
+  ["Running", (n) => mean(n.running, n.running_most, quantity), "requests that the server works on, on average"],
+  ["Waiting", (n) => mean(n.waiting, n.waiting_most, quantity), "requests in the server's own queue, on average"],
+  ["Cache", (n) => mean(n.cache, n.cache_most, percent), "the part of the KV cache that is used"],
+];
+const traffic = [
+  ["Requests", (n) => known(n.requests, count), "requests that ended"],
+  ["Errors", (n) => errorsOf(n), "answers with a status of 5xx; of clients all but 2xx and 429"],
+  ["429", (n) => known(n.limited, count), "requests beyond a limit, or beyond what servers take"],
+];
+
+// COLUMNS are what a table has of each kind: title, value, and what it means.
+const COLUMNS = {
+  server: [
+    ["Pool", (n) => visible(n.pool ?? "–"), ""],
+    ...load,
+    ["First token", (n) => milliseconds(n.first_token_ms), "the mean time to the first token, as the server tells it"],
+  ],
+  pool: [...traffic.slice(0, 2), ...load],
+  model: [
+    ...traffic,
+    ["Tokens in", (n) => known(n.tokens_in, quantity), "tokens of prompts"],
+    ["Tokens out", (n) => known(n.tokens_out, quantity), "tokens of answers"],
+  ],
+  client: [...traffic, ["Tokens", (n) => known(n.tokens_out, quantity), "tokens of prompts and answers"]],
+};
+
+const EMPTY = {
+  server:
+    "No server has told its load in this time. Servers are asked where a pool has load.interval, weights or a picker.",
+  pool: "No pool has had a request in this time, or these Envoys' bootstrap is of before pools were counted here.",
+  model: "No model has had a request in this time.",
+  client: "No known client has had a request in this time, or there is no keys file.",
+};
+
+function errorsOf(n) {
+  if (n.errors === undefined) return "–";
+  return n.errors > 0 && n.requests > 0 ? `${count(n.errors)} (${percent(n.errors / n.requests)})` : count(n.errors);
+}
+
+// Numbers is a section of the view of the load.
+export class Numbers {
+  constructor() {
+    this.kind = "server";
+    this.minutes = "5";
+    this.rows = null;
+    this.head = el("tr");
+    this.body = el("tbody");
+    this.table = el("table", {}, el("thead", {}, this.head), this.body);
+    this.empty = el("p", { class: "empty" }, "Reading …");
+    this.element = el(
+      "section",
+      { class: "numbers", "aria-labelledby": "title-numbers" },
+      el("h2", { id: "title-numbers" }, "By server, pool, model and client"),
+      el(
+        "div",
+        { class: "row" },
+        segmented("numbers-of", "Of", KINDS, this.kind, (kind) => {
+          this.kind = kind;
+          nextFrame(this.draw);
+        }),
+        segmented("numbers-in", "In the last", WINDOWS, this.minutes, (minutes) => {
+          this.minutes = minutes;
+          this.ask();
+        }),
+      ),
+      el("div", { class: "card scrolls" }, this.table, this.empty),
+    );
+    this.draw = () => this.update();
+  }
+
+  // ask asks for the numbers of the window, once at a time.
+  async ask() {
+    if (this.asking === this.minutes) return;
+    const minutes = (this.asking = this.minutes);
+    try {
+      const rows = await getJSON(`/api/numbers?minutes=${minutes}`);
+      if (minutes === this.minutes && Array.isArray(rows)) this.rows = rows;
+    } catch {
+      // The rows stay as they are; the connection shows that something is wrong.
+    }
+    if (this.asking === minutes) this.asking = null;
+    nextFrame(this.draw);
+  }
+
+  update() {
+    const all = this.rows ?? [];
+    let rows = all.filter((n) => n.of === this.kind);
+    if (this.kind === "pool") rows = rows.map((pool) => ({ ...pool, ...loadOf(all, pool.name) }));
+    const columns = [[KINDS.find(([kind]) => kind === this.kind)[1].slice(0, -1), null, ""], ...COLUMNS[this.kind]];
+    sync(
+      this.head,
+      columns,
+      ([title]) => `${this.kind} ${title}`,
+      ([title, , meaning]) =>
+        el("th", { scope: "col", title: meaning || null, "data-head": capital(title) }, capital(title)),
+      () => {},
+    );
+    sync(
+      this.body,
+      rows.slice(0, SHOWN),
+      (n) => `${n.of} ${n.pool ?? ""} ${n.name}`,
+      () => el("tr", {}, ...columns.map(([title]) => el("td", { "data-head": capital(title) }, el("bdi")))),
+      (row, n) => {
+        row.dataset.tone = n.errors > 0 ? "bad" : "";
+        for (const [i, [, value]] of columns.entries())
+          setText(row.children[i].firstChild, value ? value(n) : visible(n.name));
+      },
+    );
+    show(this.table, rows.length > 0);
+    show(this.empty, rows.length === 0 || rows.length > SHOWN);
+    setText(
+      this.empty,
+      rows.length > SHOWN
+        ? `The first ${SHOWN} of ${count(rows.length)} are shown.`
+        : this.rows
+          ? EMPTY[this.kind]
+          : "Reading …",
+    );
+  }
+}
+
+const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
+
+// loadOf adds up what the servers of a pool tell.
+function loadOf(all, pool) {
+  const servers = all.filter((n) => n.of === "server" && n.pool === pool);
+  const sum = (key) => {
+    const told = servers.filter((n) => n[key] !== undefined);
+    return told.length > 0 ? told.reduce((total, n) => total + n[key], 0) : undefined;
+  };
+  const caches = servers.filter((n) => n.cache !== undefined).map((n) => n.cache);
+  return { running: sum("running"), waiting: sum("waiting"), cache: caches.length ? Math.max(...caches) : undefined };
+}

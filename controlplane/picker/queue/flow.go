@@ -57,55 +57,41 @@ func (c *class) next() uint64 {
 	return c.turn
 }
 
-// starts is a heap of flows. The first one is the next to be served.
-type starts []*flow
+// order is a heap of flows. which is its place among flow.places, and before reports whether a flow comes before another.
+type order struct {
+	flows  []*flow
+	which  int
+	before func(a, b *flow) bool
+}
 
-func (s starts) Len() int { return len(s) }
-func (s starts) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(s[i].start, s[j].start), cmp.Compare(s[i].order, s[j].order)) < 0
+// startsBefore reports whether a flow is served before another.
+func startsBefore(a, b *flow) bool {
+	return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.order, b.order)) < 0
 }
-func (s starts) Swap(i, j int) {
-	s[i], s[j] = s[j], s[i]
-	s[i].inStart, s[j].inStart = i, j
+
+// hasMore reports whether a flow has more for its weight than another.
+func hasMore(a, b *flow) bool { return a.share() > b.share() }
+
+// Len implements [heap.Interface], as the other methods do.
+func (o *order) Len() int           { return len(o.flows) }
+func (o *order) Less(i, j int) bool { return o.before(o.flows[i], o.flows[j]) }
+func (o *order) Swap(i, j int) {
+	o.flows[i], o.flows[j] = o.flows[j], o.flows[i]
+	o.flows[i].places[o.which], o.flows[j].places[o.which] = i, j
 }
-func (s *starts) Push(x any) {
+func (o *order) Push(x any) {
 	f := x.(*flow)
-	f.inStart = len(*s)
-	*s = append(*s, f)
+	f.places[o.which] = len(o.flows)
+	o.flows = append(o.flows, f)
 }
-func (s *starts) Pop() any {
-	last := len(*s) - 1
-	f := (*s)[last]
-	(*s)[last] = nil
-	*s = (*s)[:last]
-	f.inStart = -1
+func (o *order) Pop() any {
+	last := len(o.flows) - 1
+	f := o.flows[last]
+	o.flows[last] = nil
+	o.flows = o.flows[:last]
+	f.places[o.which] = -1
 	return f
 }
 
-// sizes is a heap of flows. The first one has most for its weight.
-type sizes []*flow
-
-func (s sizes) Len() int           { return len(s) }
-func (s sizes) Less(i, j int) bool { return s[i].share() > s[j].share() }
-func (s sizes) Swap(i, j int) {
-	s[i], s[j] = s[j], s[i]
-	s[i].inTop, s[j].inTop = i, j
-}
-func (s *sizes) Push(x any) {
-	f := x.(*flow)
-	f.inTop = len(*s)
-	*s = append(*s, f)
-}
-func (s *sizes) Pop() any {
-	last := len(*s) - 1
-	f := (*s)[last]
-	(*s)[last] = nil
-	*s = (*s)[:last]
-	f.inTop = -1
-	return f
-}
-
-var (
-	_ heap.Interface = (*starts)(nil)
-	_ heap.Interface = (*sizes)(nil)
-)
+// fix puts a flow where it belongs now.
+func (o *order) fix(f *flow) { heap.Fix(o, f.places[o.which]) }

@@ -122,8 +122,8 @@ type Queue struct {
 // class is the requests of one class.
 type class struct {
 	flows   map[string]*flow
-	starts  starts // flows with requests, the one that is next at first
-	sizes   sizes  // the same flows, the one that has most for its weight at first
+	starts  order // flows with requests, the one that is next at first
+	sizes   order // the same flows, the one that has most for its weight at first
 	virtual float64
 	waiting Amount
 	counts  [endings]uint64
@@ -133,14 +133,14 @@ type class struct {
 
 // flow is the requests of one client in a class.
 type flow struct {
-	client         string
-	weight         float64
-	class          *class
-	first, last    *Item
-	waiting        Amount
-	start, finish  float64
-	inStart, inTop int // its places in the heaps
-	order          uint64
+	client        string
+	weight        float64
+	class         *class
+	first, last   *Item
+	waiting       Amount
+	start, finish float64
+	places        [2]int // in the class's starts and sizes
+	order         uint64
 }
 
 // New returns an empty queue.
@@ -150,7 +150,8 @@ func New(o Options) *Queue {
 	}
 	q := &Queue{o: o, classes: make([]class, max(o.Classes, 1))}
 	for i := range q.classes {
-		q.classes[i].flows = map[string]*flow{}
+		q.classes[i] = class{flows: map[string]*flow{}, starts: order{which: 0, before: startsBefore},
+			sizes: order{which: 1, before: hasMore}}
 	}
 	return q
 }
@@ -203,7 +204,7 @@ func (q *Queue) Push(r Request) (*Item, Ending) {
 	}
 	f := c.flows[r.Client]
 	if f == nil {
-		f = &flow{client: r.Client, class: c, inStart: -1, inTop: -1}
+		f = &flow{client: r.Client, class: c, places: [2]int{-1, -1}}
 		c.flows[r.Client] = f
 	}
 	f.weight = float64(r.Weight)
@@ -216,8 +217,8 @@ func (q *Queue) Push(r Request) (*Item, Ending) {
 		heap.Push(&c.starts, f)
 		heap.Push(&c.sizes, f)
 	} else {
-		heap.Fix(&c.starts, f.inStart)
-		heap.Fix(&c.sizes, f.inTop)
+		c.starts.fix(f)
+		c.sizes.fix(f)
 	}
 	c.sweep()
 	return i, Waiting
@@ -234,15 +235,15 @@ func (q *Queue) makeRoom(r *Request, c *class, own Amount) bool {
 		}
 		worst := c
 		for i := range q.classes {
-			if one := &q.classes[len(q.classes)-1-i]; one == c || len(one.sizes) > 0 {
+			if one := &q.classes[len(q.classes)-1-i]; one == c || one.sizes.Len() > 0 {
 				worst = one
 				break
 			}
 		}
-		if len(worst.sizes) == 0 {
+		if worst.sizes.Len() == 0 {
 			return false
 		}
-		f := worst.sizes[0]
+		f := worst.sizes.flows[0]
 		if worst == c && (f.client == r.Client || f.share() <= float64(own.Tokens)/float64(r.Weight)) {
 			return false
 		}
@@ -260,8 +261,8 @@ func (q *Queue) Pop() *Item {
 	now := q.o.Now()
 	for n := range q.classes {
 		c := &q.classes[n]
-		for len(c.starts) > 0 {
-			f := c.starts[0]
+		for c.starts.Len() > 0 {
+			f := c.starts.flows[0]
 			i := f.first
 			if !i.Deadline.IsZero() && !now.Before(i.Deadline) {
 				q.remove(i, Late)
@@ -292,8 +293,8 @@ func (q *Queue) Leave(i *Item, e Ending) bool {
 // Drop takes all requests out of the queue, and calls their Dropped.
 func (q *Queue) Drop(e Ending) {
 	for n := range q.classes {
-		for c := &q.classes[n]; len(c.starts) > 0; {
-			i := c.starts[0].first
+		for c := &q.classes[n]; c.starts.Len() > 0; {
+			i := c.starts.flows[0].first
 			q.remove(i, e)
 			if i.Dropped != nil {
 				i.Dropped(e)
@@ -314,8 +315,8 @@ func (q *Queue) remove(i *Item, e Ending) {
 	q.waiting.add(&i.Request, -1)
 	switch {
 	case f.first == nil:
-		heap.Remove(&c.starts, f.inStart)
-		heap.Remove(&c.sizes, f.inTop)
+		heap.Remove(&c.starts, f.places[0])
+		heap.Remove(&c.sizes, f.places[1])
 		if f.finish <= c.virtual {
 			delete(c.flows, f.client)
 		}
@@ -323,12 +324,12 @@ func (q *Queue) remove(i *Item, e Ending) {
 		// What the first one has cost, if it was admitted, counts for the next one.
 		f.start = max(f.start, f.finish)
 		f.order = c.next()
-		heap.Fix(&c.starts, f.inStart)
-		heap.Fix(&c.sizes, f.inTop)
+		c.starts.fix(f)
+		c.sizes.fix(f)
 	default:
-		heap.Fix(&c.sizes, f.inTop)
+		c.sizes.fix(f)
 	}
-	if len(c.starts) == 0 {
+	if c.starts.Len() == 0 {
 		// Nothing waits, so nothing is owed.
 		clear(c.flows)
 		c.virtual, c.sweepAt = 0, 0

@@ -358,22 +358,22 @@ func checkQueue(t *testing.T, q *Queue) {
 					t.Fatalf("the flow of %s is broken", client)
 				}
 			}
-			if own != f.waiting || (f.first == nil) != (f.inStart < 0) || (f.inStart < 0) != (f.inTop < 0) {
+			if own != f.waiting || (f.first == nil) != (f.places[0] < 0) || (f.places[0] < 0) != (f.places[1] < 0) {
 				t.Fatalf("%s has %+v, its flow says %+v", client, own, f.waiting)
 			}
-			if f.inStart >= 0 && (c.starts[f.inStart] != f || c.sizes[f.inTop] != f) {
+			if f.places[0] >= 0 && (c.starts.flows[f.places[0]] != f || c.sizes.flows[f.places[1]] != f) {
 				t.Fatalf("the heaps do not have %s where it is", client)
 			}
 			of.Requests += own.Requests
 			of.Tokens += own.Tokens
 			of.Bytes += own.Bytes
 		}
-		for i := range c.starts {
+		for i := range c.starts.Len() {
 			if i > 0 && c.starts.Less(i, (i-1)/2) || i > 0 && c.sizes.Less(i, (i-1)/2) {
 				t.Fatal("a heap is out of order")
 			}
 		}
-		if of != c.waiting || len(c.starts) != len(c.sizes) {
+		if of != c.waiting || c.starts.Len() != c.sizes.Len() {
 			t.Fatalf("class %d has %+v, and says %+v", n, of, c.waiting)
 		}
 		sum.Requests += of.Requests

@@ -65,7 +65,7 @@ func (q *Queue) Wait(r *Request) time.Duration {
 	if f := c.flows[r.Client]; f != nil {
 		own = float64(f.waiting.Tokens)
 	}
-	for _, f := range c.starts {
+	for _, f := range c.starts.flows {
 		if f.client != r.Client {
 			weights += f.weight
 		}

@@ -19,8 +19,8 @@ func (q *Queue) Stats() []ClassStats {
 	all := make([]ClassStats, len(q.classes))
 	for i := range q.classes {
 		c := &q.classes[i]
-		s := ClassStats{Waiting: c.waiting, Clients: len(c.starts), Counts: c.counts}
-		for _, f := range c.starts {
+		s := ClassStats{Waiting: c.waiting, Clients: c.starts.Len(), Counts: c.counts}
+		for _, f := range c.starts.flows {
 			s.Oldest = max(s.Oldest, now.Sub(f.first.Arrived)) // a flow's first is its oldest
 		}
 		all[i] = s

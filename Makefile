@@ -404,7 +404,7 @@ faults: build tool-envoy tool-python tool-clients ## What failing servers are to
 
 .PHONY: bad-servers
 bad-servers: build tool-envoy ## What clients see of eight kinds of bad servers, under each policy; writes docs/bench/bad-servers.md (some minutes)
-	@$(E2E_ENV) HARMONY_BAD_SERVERS=docs/bench/bad-servers.md go test -count=1 -timeout 30m -tags e2e -run '^TestBadServersTable$$' ./e2e/routing
+	@$(E2E_ENV) go test -count=1 -timeout 30m -tags e2e,badservers -run '^TestBadServersTable$$' ./e2e/routing
 
 .PHONY: controlplane
 controlplane: build tool-envoy ## 1,000 changes of servers and a server's death under running streams: how soon Envoys follow

@@ -11,6 +11,6 @@ ENVOY="$(find "$TOOLS/venv/envoy-oldest" -path '*/envoy/_bin/envoy' -type f | he
 [[ -n "$ENVOY" ]] || die "the package brought no Envoy"
 export ENVOY
 "$ENVOY" --version >&2
-mapfile -t rooms < <(go list -tags e2e ./e2e/... | grep -v -e '/hostile$' -e '/soak$')
+mapfile -t rooms < <(go list -tags e2e ./e2e/... | grep -v -e '/hostile$' -e '/soak$' -e '/rules$')
 go test -count=1 -p 1 -timeout 30m -tags e2e "${rooms[@]}" ./envoy ./cmd/harmony/...
 go test -C bench -count=1 -timeout 10m -tags e2e -run '^TestBench$' ./edge

@@ -28,8 +28,8 @@ type setting struct {
 	// path is what the log calls it.
 	path string
 	// top, service, model and pool are lines that it adds to the file, to the block responses_service, to the model and to
-	// the pool.
-	top, service, model, pool string
+	// the pool. pool NEW is a second pool, q. other is a second model.
+	top, service, model, pool, other string
 	// start reports whether it takes effect at the next start.
 	start bool
 	// seen asks whether a client sees it. It may be nil.
@@ -58,6 +58,14 @@ var settings = []setting{
 	{path: "tracing.url", top: "tracing: { url: 'http://127.0.0.1:9', share: 100% }"},
 	{path: "passthrough", top: "passthrough: http://127.0.0.1:9"},
 	{path: "seal.lifetime", top: "seal: { lifetime: 2h }"},
+	{path: "clients.header", top: "clients: { header: x-who, required: false }"},
+	{path: "clients.classes[high] is new", top: "clients: { header: x-who, required: false, classes: [{ name: high, " +
+		"deadline: 9s }, { name: low }] }"},
+	{path: "clients.default_class", top: "clients: { header: x-who, required: false, classes: [{ name: high }, " +
+		"{ name: low }], default_class: low }"},
+	{path: "models[MODEL].route", model: "route: [{ pool: q, max_prompt: 1 }]", pool: "NEW"},
+	{path: "models[MODEL].overflow_model", model: "context_length: 2000, overflow_model: large",
+		other: "{ name: large, pool: p, server_model: " + lab.Model + " }", seen: refuses(200, strings.Repeat("long ", 4000))},
 	{path: "models[MODEL].system.date", model: "system: { date: omit }"},
 	{path: "models[MODEL].aliases", model: "aliases: [gpt-4o]", seen: func(g *gateway) bool {
 		return lab.Ask(g.Client, g.URL+chatPath, lab.ChatBody("gpt-4o", "Hi")).Status == 200
@@ -75,7 +83,12 @@ var settings = []setting{
 	{path: "pools[p].health.interval", pool: "health: { interval: 2s }"},
 	{path: "pools[p].retry_until", pool: "retry_until: headers"},
 	{path: "pools[p].slow_start", pool: "slow_start: 10s"},
-	{path: "pools[q] is new", top: "", pool: "NEW"},
+	{path: "pools[p].retry_busy", pool: "NEW, spares: [q], retry_busy: true"},
+	{path: "pools[p].tries", pool: "tries: 5"},
+	{path: "pools[p].queue.max_requests", pool: "policy: picker, capacity: 64, picker: { url: 'http://127.0.0.1:9' }, " +
+		"queue: { max_requests: 5 }"},
+	{path: "pools[p].spares", pool: "NEW, spares: [q]"},
+	{path: "pools[q] is new", pool: "NEW"},
 	{path: "responses_service.retention", service: "retention: 48h"},
 	{path: "responses_service.event_retention", service: "event_retention: 2h"},
 	{path: "responses_service.background", service: "background: 3"},
@@ -83,6 +96,7 @@ var settings = []setting{
 	{path: "responses_service.memory_limit", service: "memory_limit: 512MiB"},
 	{path: "responses_service.persist.reasoning", service: "persist: { reasoning: never }"},
 	{path: "responses_service.tools.rounds", service: "tools: { rounds: 3 }"},
+	{path: "responses_service.tools.tool_search", service: "tools: { tool_search: bm25 }"},
 	{path: "responses_service.websocket", service: "websocket: false"},
 	{path: "responses_service.messages", service: "messages: false"},
 	{path: "responses_service.store", service: "store: /elsewhere/r.db", start: true},
@@ -122,9 +136,13 @@ func TestSettings(t *testing.T) {
 			service += ", " + c.service
 		}
 		more := ""
-		pool := c.pool
-		if pool == "NEW" {
-			pool, more = "", "  - { name: q, kind: vllm, servers: ['http://127.0.0.1:9'] }\n"
+		pool, isNew := strings.CutPrefix(c.pool, "NEW")
+		if pool = strings.TrimPrefix(pool, ", "); isNew {
+			more = "  - { name: q, kind: vllm, servers: ['http://127.0.0.1:9'] }\n"
+		}
+		other := ""
+		if c.other != "" {
+			other = "  - " + c.other + "\n"
 		}
 		with := func(line string) string {
 			if line == "" {
@@ -132,9 +150,9 @@ func TestSettings(t *testing.T) {
 			}
 			return ", " + line
 		}
-		return fmt.Sprintf("%s\nresponses_service: { listen: %q, %s }\nmodels:\n  - { name: %s, pool: p%s }\n"+
+		return fmt.Sprintf("%s\nresponses_service: { listen: %q, %s }\nmodels:\n  - { name: %s, pool: p%s }\n%s"+
 			"pools:\n  - { name: p, kind: vllm, servers: [%q]%s }\n%s", c.top, listen, service, lab.Model, with(c.model),
-			model, with(pool), more)
+			other, model, with(pool), more)
 	}
 	none := &setting{}
 	g := plane(t, text(none))

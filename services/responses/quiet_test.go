@@ -295,26 +295,39 @@ func TestRelayed(t *testing.T) {
 	}
 }
 
-// TestQuietMessages: a stream of Messages that begins with pings has the id of its request in its head, as others have.
-func TestQuietMessages(t *testing.T) {
-	enough := make(chan struct{})
+// TestMessagesID: an answer of Messages that is passed on has the id of its client's request in its head, not that of
+// the service's own. So has a stream that begins with pings.
+func TestMessagesID(t *testing.T) {
 	const end = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
-	f := quietGateway(t, contract.RelayFinish, after(enough, sends(end, false)))
-	r, err := http.NewRequestWithContext(t.Context(), "POST", f.url+"/v1/messages",
-		strings.NewReader(`{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"x"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("x-request-id", "id-1")
-	answer, err := http.DefaultClient.Do(r) // the head comes with the first ping
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	close(enough)
-	all, err := io.ReadAll(answer.Body)
-	if got := answer.Header.Values("request-id"); err != nil || len(got) != 1 || got[0] != "id-1" ||
-		!strings.HasPrefix(string(all), "event: ping\n") || !strings.HasSuffix(string(all), end) {
-		t.Errorf("%v %q %s", err, got, all)
+	for _, quiet := range []bool{false, true} {
+		enough := make(chan struct{})
+		whole := func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("request-id", "another")
+			sends(end, false)(w, r)
+		}
+		f := quietGateway(t, contract.RelayFinish, after(enough, whole))
+		if !quiet {
+			f.change(func(o *Settings) { o.KeepAlive = nil })
+			close(enough)
+		}
+		r, err := http.NewRequestWithContext(t.Context(), "POST", f.url+"/v1/messages",
+			strings.NewReader(`{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"x"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("x-request-id", "id-1")
+		answer, err := http.DefaultClient.Do(r) // the head comes with the first ping
+		if err != nil {
+			t.Fatal(err)
+		}
+		if quiet {
+			close(enough)
+		}
+		all, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if got := answer.Header.Values("request-id"); err != nil || len(got) != 1 || got[0] != "id-1" ||
+			strings.HasPrefix(string(all), "event: ping\n") != quiet || !strings.HasSuffix(string(all), end) {
+			t.Errorf("quiet=%t: %v %q %s", quiet, err, got, all)
+		}
 	}
 }

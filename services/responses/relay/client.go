@@ -97,13 +97,14 @@ func (c *client) put(piece []byte) error {
 	return c.err
 }
 
-// passHeaders copies the headers of an answer for another connection. The proxy in front makes its own of some.
+// passHeaders copies the headers of an answer for another connection. The proxy in front makes its own of some, and the
+// gateway's name of the request is another than the client's.
 func passHeaders(to, from http.Header) {
 	for name, values := range from {
 		switch name {
 		case "Connection", "Keep-Alive", "Transfer-Encoding", "Trailer", "Upgrade", "Date", "Server", "X-Request-Id":
 		default:
-			if !strings.HasPrefix(name, "X-Envoy-") {
+			if own := name == "Request-Id" && to[name] != nil; !own && !strings.HasPrefix(name, "X-Envoy-") {
 				to[name] = values
 			}
 		}

@@ -19,6 +19,8 @@ const (
 const (
 	NoImage  = "Could not process image: "
 	NoEffort = "This model does not support the effort parameter: "
+	NoFormat = "output_config.format: Extra inputs are not permitted: "
+	NoSystem = "The role 'system' is not supported within a conversation: "
 )
 
 // TooLong returns the message about a prompt of this many tokens that does not fit. Claude Code reads both numbers, and

@@ -56,9 +56,12 @@ func (chat) Cause(e *Error) Cause {
 	message := strings.ToLower(e.Message)
 	switch e.Status {
 	case 0, 400, 413, 422: // an error within a stream may have no status
-	case 404, 500: // OpenRouter's and llama.cpp's for images
-		if containsAny(message, imageWords[:]) {
+	case 404, 500: // OpenRouter's and llama.cpp's for images, Ollama's for system messages
+		switch {
+		case containsAny(message, imageWords[:]):
 			return ImageRefused
+		case containsAny(message, lateSystemWords[:]):
+			return LateSystemRefused
 		}
 		return OtherCause
 	default:
@@ -74,6 +77,10 @@ func (chat) Cause(e *Error) Cause {
 		return ImageRefused
 	case e.Param == "reasoning_effort", strings.Contains(message, "reasoning_effort"):
 		return EffortRefused
+	case strings.HasPrefix(e.Param, "response_format"), containsAny(message, formatWords[:]):
+		return FormatRefused
+	case containsAny(message, lateSystemWords[:]):
+		return LateSystemRefused
 	default:
 		return OtherCause
 	}
@@ -120,6 +127,18 @@ var imageWords = [...]string{
 	"support image",            // Ollama, Groq
 	"image_url",                // OpenAI, DeepSeek
 	"allowed values: ['text']", // Volcengine
+}
+
+// formatWords are parts of servers' messages about a form of the answer that they do not take, in lower case.
+var formatWords = [...]string{
+	"response_format", // OpenAI, DeepSeek, llama.cpp
+	"response format", // Groq
+}
+
+// lateSystemWords are parts of servers' messages about a system message that is not the first one, in lower case.
+var lateSystemWords = [...]string{
+	"system message must be at the beginning", // the template of Qwen 3.5 and later, Ollama
+	"unexpected role 'system' after role",     // Mistral
 }
 
 func containsAny(s string, words []string) bool {

@@ -212,6 +212,10 @@ const (
 	ImageRefused
 	// EffortRefused means that the server does not take the request's effort.
 	EffortRefused
+	// FormatRefused means that the server does not take the request's response_format.
+	FormatRefused
+	// LateSystemRefused means that the server takes a system message only as the first one.
+	LateSystemRefused
 	// TagsRefused means that the server takes no structural tag at all.
 	TagsRefused
 	// TagRefused means that the server does not take the request's structural tag. It does not say whether it takes

@@ -173,6 +173,10 @@ func (e *Exchange) refused(failed *backend.Error, model *Model, param string) (*
 		e.curable(out, anthropic.NoImage)
 	case backend.EffortRefused:
 		e.curable(out, anthropic.NoEffort)
+	case backend.FormatRefused:
+		e.curable(out, anthropic.NoFormat)
+	case backend.LateSystemRefused:
+		e.curable(out, anthropic.NoSystem)
 	}
 	return out, cause
 }

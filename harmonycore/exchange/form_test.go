@@ -96,6 +96,12 @@ func TestCurableAtServers(t *testing.T) {
 			"Could not process image: No endpoints found that support image input", `502 {"error":{"message":"No endpoints`},
 		{400, `{"error":{"message":"Not here.","param":"reasoning_effort"}}`,
 			"This model does not support the effort parameter: Not here.", `400 {"error":{"message":"Not here.`},
+		{400, `{"error":{"message":"This response_format type is unavailable now"}}`,
+			"output_config.format: Extra inputs are not permitted: This response_format type is unavailable now",
+			`400 {"error":{"message":"This response_format`},
+		{500, `{"error":{"message":"System message must be at the beginning."}}`,
+			"The role 'system' is not supported within a conversation: System message must be at the beginning.",
+			`500 {"error":{"message":"System message`},
 		{400, `{"error":{"message":"A bad thing."}}`, "A bad thing.", `400 {"error":{"message":"A bad thing.`},
 	} {
 		answer := func(path string) string {

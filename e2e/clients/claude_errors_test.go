@@ -14,6 +14,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -35,6 +36,8 @@ type claudeFailure struct {
 	model, key string
 	// environment is added to Claude Code's.
 	environment []string
+	// narrow reports whether its gateway is an Envoy of its own, which holds little of a request.
+	narrow bool
 	// host is the only host that can fail so, if it is not every one.
 	host string
 	// prepare, if it is set, makes the folder ready, or what must be there.
@@ -52,6 +55,7 @@ const (
 	filterModel = "filters" // its server takes conversations
 	absentModel = "absent"  // its server does not run
 	dropModel   = "drops"   // reads a note for each picture
+	freeModel   = "free"    // its server cannot be held to a form of the answer
 )
 
 // The clients' keys. Those after the first have limits.
@@ -118,7 +122,8 @@ models:
   - { name: ` + filterModel + `, server_model: ` + lab.Model + `, servers: ['chat=%[4]s'] }
   - { name: ` + dropModel + `, server_model: ` + lab.Model + `, servers: ['vllm=%[3]s'], unsupported_content: drop }
   - { name: ` + absentModel + `, server_model: ` + lab.Model + `, servers: ['vllm=http://%[5]s'] }
-%[2]s`
+  - { name: ` + freeModel + `, server_model: ` + lab.Model + `, servers: ['vllm=%[3]s'], structured_outputs: refuse }
+%[6]s%[2]s`
 
 // claudeLimitsConfig is what only Envoy can do.
 const claudeLimitsConfig = `  - { name: ` + fullModel + `, server_model: ` + lab.Model + `, pool: full }
@@ -139,7 +144,8 @@ func startClaudeFailures(t *testing.T, host string) (url string) {
 		limits = fmt.Sprintf(claudeLimitsConfig, slow, "http://"+service.Announced(t, `serving Envoys on (\S+)`))
 	}
 	_, url = lab.StartUp(t, "--host", host, "--config",
-		lab.WriteConfig(t, fmt.Sprintf(claudeFailuresConfig, keys, limits, ids, chat, lab.FreeAddress(t))))
+		lab.WriteConfig(t, fmt.Sprintf(claudeFailuresConfig, keys, limits, ids, chat, lab.FreeAddress(t),
+			startRefusing(t))))
 	return url
 }
 
@@ -180,6 +186,9 @@ func TestClaudeFailures(t *testing.T) {
 func (f *claudeFailure) play(t *testing.T, row int, gateway string) string {
 	var requests atomic.Int32
 	model, key := cmp.Or(f.model, lab.Model), cmp.Or(f.key, theKey)
+	if f.narrow {
+		gateway = startNarrowEnvoy(t)
+	}
 	c := &claudeCell{tag: cellTag(0, row), room: &codexRoom{url: gateway},
 		claude: newClaude(t, countRequests(t, gateway, &requests), model)}
 	c.claude.environment = append([]string{"CLAUDE_CODE_MAX_RETRIES=2", "ANTHROPIC_AUTH_TOKEN=" + key}, f.environment...)
@@ -190,8 +199,8 @@ func (f *claudeFailure) play(t *testing.T, row int, gateway string) string {
 	turn := c.claude.run(t, c.task())
 	c.log(t, turn)
 	n, seen := requests.Load(), cmp.Or(turn.result, nothing)
-	if works := f.says == done || f.says == nothing; works == turn.failed || !strings.HasPrefix(seen, f.says) ||
-		n > f.asks {
+	works := slices.Contains([]string{done, nothing, hookStops}, f.says)
+	if works == turn.failed || !strings.HasPrefix(seen, f.says) || n > f.asks {
 		t.Errorf("%d requests, failed: %v, and the user sees %q", n, turn.failed, seen)
 	}
 	return fmt.Sprintf("%d | %s", n, seenText(seen))

@@ -41,6 +41,21 @@ var claudeFailures = []*claudeFailure{
 			c.put(t, "1.png", noise(170))
 			c.put(t, "2.png", noise(171))
 		}},
+	{title: "a form of the answer that servers cannot be held to, in a hook", model: freeModel, acts: stopping,
+		says: hookStops, asks: 2, prepare: func(t *testing.T, c *claudeCell) { c.hook(t) }},
+	{title: "a body that is larger than Envoy holds", host: "envoy", narrow: true, acts: answered,
+		says: "Request too large", asks: 1},
+
+	// What a chat server does not take.
+	// With the tool's result the model gets a message of the user, which has the picture until Claude Code leaves it out.
+	{title: "a chat server that takes no pictures", model: noImages, acts: []act{
+		asked(calling("Read", arguments{"file_path": "picture.png"})),
+		{seen: "functions.Read to=assistant", says: saying(done)}}, says: done, asks: 4,
+		prepare: func(t *testing.T, c *claudeCell) { c.put(t, "picture.png", picture()) }},
+	{title: "a chat server that takes no effort", model: noEffort, acts: answered, says: done, asks: 2},
+	{title: "a chat server that takes no form of the answer, in a hook", model: noFormat, acts: stopping, says: hookStops,
+		asks: 2, prepare: func(t *testing.T, c *claudeCell) { c.hook(t) }},
+	{title: "a chat server that takes no later system messages", model: noSystem, acts: answered, says: done, asks: 2},
 
 	// What the server answers.
 	{title: "a server that does not run", model: absentModel, acts: answered, says: "API Error", asks: 3},

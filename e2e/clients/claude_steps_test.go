@@ -78,6 +78,17 @@ var claudeSteps = []*claudeStep{
 			_, wrong := c.ask(t, done, "--strict-mcp-config", "--mcp-config", clock(t))
 			return wrong
 		}, long: true},
+	{title: "a tool of an MCP server that `claude mcp add` added", acts: append(
+		found("mcp__time__get_current_time", arguments{"timezone": "Asia/Tokyo"}), after("+09:00", saying(done))),
+		play: func(t *testing.T, c *claudeCell) string {
+			python := lab.Tool(t, "HARMONY_MCP_PYTHON")
+			if out, err := c.claude.program(t, "mcp", "add", "time", "--", python, "-m", "mcp_server_time").
+				CombinedOutput(); err != nil {
+				return fmt.Sprintf("claude mcp add: %v: %s", err, out)
+			}
+			_, wrong := c.ask(t, done)
+			return wrong
+		}, long: true},
 	{title: "a web search that the gateway does not have", acts: append(
 		found("WebSearch", arguments{"query": "TAG tea"}), after("functions.WebSearch to=assistant", saying(done))), play: playAnswer, long: true},
 	{title: "a web search by the gateway's browser", acts: append(found("WebSearch", arguments{"query": "TAG tea"}),

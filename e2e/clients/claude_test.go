@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,18 +47,25 @@ const allowed = "Bash,Read,Edit,Write,Agent,WebSearch,mcp__time,mcp__hand"
 // command is claude -p, which the test's end or its limit ends. What the user says is the last argument.
 func (c *claude) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
+	last := len(args) - 1
+	return c.program(t, append(append([]string{"-p", "--output-format", "stream-json", "--verbose", "--max-turns", "200",
+		"--allowedTools", allowed}, args[:last]...), "--", args[last])...)
+}
+
+// program is claude with any arguments.
+func (c *claude) program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), c.limit)
 	t.Cleanup(cancel)
 	packages := lab.Tool(t, "HARMONY_CLIENTS")
-	last := len(args) - 1
-	all := append([]string{filepath.Join(packages, "node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs"), "-p",
-		"--output-format", "stream-json", "--verbose", "--max-turns", "30", "--allowedTools", allowed}, args[:last]...)
-	cmd := exec.CommandContext(ctx, filepath.Join(packages, "node"), append(all, "--", args[last])...)
+	cmd := exec.CommandContext(ctx, filepath.Join(packages, "node"), append([]string{
+		filepath.Join(packages, "node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs")}, args...)...)
 	// The program that runs in node must not outlive it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Dir = c.folder
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "CLAUDE_CONFIG_DIR=" + c.home, "TMPDIR=" + c.temp,
+	// On busy cores an MCP server of Python is not there in the 30 seconds that Claude Code waits of itself.
+	cmd.Env = append([]string{fmt.Sprintf("MCP_TIMEOUT=%d", c.limit.Milliseconds()), "PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "CLAUDE_CONFIG_DIR=" + c.home, "TMPDIR=" + c.temp,
 		"ANTHROPIC_BASE_URL=" + c.url, "ANTHROPIC_AUTH_TOKEN=none", "ANTHROPIC_MODEL=" + c.model,
 		"CLAUDE_CODE_MAX_CONTEXT_TOKENS=131072", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}, c.environment...)
 	return cmd

@@ -36,20 +36,27 @@ type apiServer struct {
 func newAPIServer(t *testing.T) *apiServer {
 	t.Helper()
 	a := &apiServer{slices: map[string]*discoveryv1.EndpointSlice{}, watches: map[chan string]bool{}, version: 1}
-	a.Server = httptest.NewUnstartedServer(a)
-	a.Config.ErrorLog = log.New(io.Discard, "", 0)
-	a.StartTLS()
+	a.Server = startAPIServer(t, a, a.endWatches)
+	return a
+}
+
+// startAPIServer serves h over TLS, and names it in KUBECONFIG with the token test. end ends its watches.
+func startAPIServer(t *testing.T, h http.Handler, end func()) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
 	t.Cleanup(func() {
-		a.endWatches()
-		a.Close()
+		end()
+		s.Close()
 	})
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw})
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	config := filepath.Join(t.TempDir(), "kubeconfig")
 	must(t, os.WriteFile(config, fmt.Appendf(nil, "apiVersion: v1\nkind: Config\ncurrent-context: test\n"+
 		"clusters: [{name: test, cluster: {server: %s, certificate-authority-data: %s}}]\nusers: [{name: test, user: {token: test}}]\n"+
-		"contexts: [{name: test, context: {cluster: test, user: test}}]\n", a.URL, base64.StdEncoding.EncodeToString(authority)), 0o600))
+		"contexts: [{name: test, context: {cluster: test, user: test}}]\n", s.URL, base64.StdEncoding.EncodeToString(authority)), 0o600))
 	t.Setenv("KUBECONFIG", config)
-	return a
+	return s
 }
 
 func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {

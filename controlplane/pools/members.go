@@ -62,8 +62,8 @@ func (w *Watcher) endpoints(p *pool) []config.Endpoint {
 	return slices.Concat(p.Servers, w.lists[p.File].valid.endpoints)
 }
 
-// located returns the pool's servers, each with an address: those that the operator wrote, and then the servers of the
-// pool's Service.
+// located returns the pool's servers, each with an address: those that the operator wrote, and then the servers that
+// Kubernetes names.
 func (w *Watcher) located(p *pool) iter.Seq2[config.Endpoint, netip.AddrPort] {
 	return func(yield func(config.Endpoint, netip.AddrPort) bool) {
 		for _, e := range w.endpoints(p) {
@@ -73,8 +73,8 @@ func (w *Watcher) located(p *pool) iter.Seq2[config.Endpoint, netip.AddrPort] {
 				}
 			}
 		}
-		for _, address := range w.serviceAddresses(p) {
-			if !yield(p.Service.endpoint(address), address) {
+		for e, address := range w.originServers(p) {
+			if !yield(e, address) {
 				return
 			}
 		}

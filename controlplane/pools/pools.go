@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/engine"
-	"github.com/harmonyedge/harmonyedge/controlplane/internal/endpointslices"
+	"github.com/harmonyedge/harmonyedge/controlplane/internal/apiserver"
 	"github.com/harmonyedge/harmonyedge/controlplane/load"
 	"github.com/harmonyedge/harmonyedge/internal/watch"
 	"github.com/harmonyedge/harmonyedge/operator/config"
@@ -31,6 +31,8 @@ type Pool struct {
 	File string
 	// Service is a Service of Kubernetes whose ready endpoints are more servers. A zero Name means no Service.
 	Service Service
+	// InferencePool is an InferencePool of Kubernetes whose ready pods are more servers. A zero Name means none.
+	InferencePool InferencePool
 	// Models are the models that every server of the pool must serve. If there are none, the servers are not asked for
 	// them.
 	Models []string
@@ -124,10 +126,10 @@ type PoolState struct {
 	// Unresolved are the names for which no address has been found since the [Watcher] was made. Which servers they stood
 	// for earlier is not known, so no server should be removed because of them.
 	Unresolved []string
-	// Unlisted is the host of the servers of the pool's Service if the API server has not listed them since the [Watcher]
-	// was made. Otherwise it is "".
-	Unlisted string
-	// Problem is why Servers may be out of date: an error of a file, of a name or of a Service. "" means that they are up
+	// Unlisted are the hosts of the servers of the pool's Service and InferencePool, of each if the API server has not
+	// listed them since the [Watcher] was made.
+	Unlisted []string
+	// Problem is why Servers may be out of date: an error of a file, of a name or of the API server. "" means that they are up
 	// to date.
 	Problem string
 }
@@ -140,10 +142,10 @@ type Options struct {
 	// Lookup finds the addresses of a name. network is "ip". The default is [net.Resolver.LookupNetIP] of the system's
 	// resolver.
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
-	// Kubernetes connects to the API server that lists Services' endpoints. It is called when a pool first has a Service.
-	// The default is [endpointslices.Connect].
-	Kubernetes func() (*endpointslices.Client, error)
-	// Namespace is the namespace of Services without one. The default is the pod's, if the program runs in one.
+	// Kubernetes connects to the API server that lists endpoints. It is called when a pool first has a Service or an
+	// InferencePool. The default is [apiserver.Connect].
+	Kubernetes func() (*apiserver.Client, error)
+	// Namespace is the namespace of Services and InferencePools without one. The default is the pod's, if the program runs in one.
 	Namespace string
 	// ServiceRetry is the wait after the API server's first failure; default: 500ms. It grows with each further one.
 	ServiceRetry time.Duration
@@ -171,21 +173,21 @@ type Watcher struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	connect      func() (*endpointslices.Client, error)
+	connect      func() (*apiserver.Client, error)
 	namespace    string
 	serviceRetry time.Duration
 
 	// filesMu is held while files are read and their content is stored in lists and roots.
 	filesMu    sync.Mutex
-	kubernetes *endpointslices.Client // nil before a pool has a Service
+	kubernetes *apiserver.Client // nil before a pool has a Service or an InferencePool
 
 	mu    sync.Mutex // never held while files are read or servers are asked
 	pools map[string]*pool
 	names map[string]*name
 	lists map[string]source[list]           // by path
 	roots map[string]source[*x509.CertPool] // by path
-	// services has the Services of the pools.
-	services map[endpointslices.Service]*service
+	// origins has what names the pools' servers in Kubernetes.
+	origins map[origin]*followed
 }
 
 // pool is a [Pool] and its members.
@@ -210,10 +212,10 @@ func New(o Options) *Watcher {
 		o.ReadyInterval = defaultInterval
 	}
 	if o.Kubernetes == nil {
-		o.Kubernetes = endpointslices.Connect
+		o.Kubernetes = apiserver.Connect
 	}
 	if o.ServiceRetry <= 0 {
-		o.ServiceRetry = endpointslices.DefaultRetry
+		o.ServiceRetry = apiserver.DefaultRetry
 	}
 	w := &Watcher{log: o.Log, lookup: o.Lookup, files: watch.New(o.Log), changed: make(chan struct{}, 1),
 		turns:   make(chan struct{}, maxAbilities),
@@ -264,7 +266,7 @@ func (w *Watcher) Set(pools []Pool) error {
 			notify(w.changed)
 		}
 	}
-	w.followServices()
+	w.followOrigins()
 	w.refresh()
 	return nil
 }
@@ -290,7 +292,7 @@ func (w *Watcher) byName(pools []Pool) (map[string]*pool, error) {
 		if !httpguts.ValidHeaderFieldValue(p.Authorization) {
 			return nil, errors.New("pool " + strconv.Quote(p.Name) + ": its authorization is not a valid header value")
 		}
-		if err := w.checkService(&p); err != nil {
+		if err := w.checkOrigins(&p); err != nil {
 			return nil, err
 		}
 		p.Servers, p.Models = slices.Clone(p.Servers), slices.Clone(p.Models)
@@ -310,15 +312,14 @@ func (w *Watcher) Servers() map[string]PoolState {
 			s.Servers[i] = m.Server
 		}
 		s.Unresolved, s.Problem = w.problems(p)
-		if one := w.services[p.Service.key()]; one != nil && !one.state.Listed {
-			s.Unlisted = p.Service.host()
-		}
+		s.Unlisted, _ = w.originState(p)
 		all[name] = s
 	}
 	return all
 }
 
-// problems returns the pool's names without an address, and all errors of its files, its names and its Service.
+// problems returns the pool's names without an address, and all errors of its files, its names and its objects in
+// Kubernetes.
 func (w *Watcher) problems(p *pool) (unresolved []string, problem string) {
 	var problems []string
 	if err := w.lists[p.File].err; err != nil {
@@ -336,24 +337,22 @@ func (w *Watcher) problems(p *pool) (unresolved []string, problem string) {
 			problems = append(problems, host+": "+n.problem)
 		}
 	}
-	if one := w.services[p.Service.key()]; one != nil && one.problem != "" {
-		problems = append(problems, p.Service.String()+": "+one.problem)
-	}
-	return unresolved, strings.Join(problems, "; ")
+	_, more := w.originState(p)
+	return unresolved, strings.Join(append(problems, more...), "; ")
 }
 
 // Changed returns a channel that receives a value when servers are added or removed, or change their state.
 func (w *Watcher) Changed() <-chan struct{} { return w.changed }
 
-// Resolved waits until every name of the pools has been looked up once, and every Service has been listed once, with or
-// without success. It returns an error if ctx ends first, or if the [Watcher] is closed.
+// Resolved waits until every name of the pools has been looked up once, and every Service and InferencePool has been
+// listed once, with or without success. It returns an error if ctx ends first, or if the [Watcher] is closed.
 func (w *Watcher) Resolved(ctx context.Context) error {
 	w.mu.Lock()
 	var lookups []<-chan struct{}
 	for _, n := range w.names {
 		lookups = append(lookups, n.lookedUp)
 	}
-	for _, s := range w.services {
+	for _, s := range w.origins {
 		lookups = append(lookups, s.asked)
 	}
 	w.mu.Unlock()

@@ -5,13 +5,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/internal/endpointslices"
+	"github.com/harmonyedge/harmonyedge/controlplane/internal/apiserver"
 )
 
 // serviceWatcher returns a Watcher with the Service models/vllm in the pool p, beside a server.
@@ -46,7 +47,7 @@ func TestService(t *testing.T) {
 	if got := addresses(w); got != "10.0.0.1:8000 10.0.0.2:8000"+own {
 		t.Fatalf("got %s, %+v:\n%s", got, w.Servers()["p"], log)
 	}
-	if s := w.Servers()["p"]; s.Problem != "" || s.Unlisted != "" ||
+	if s := w.Servers()["p"]; s.Problem != "" || s.Unlisted != nil ||
 		s.Servers[0].Endpoint.String() != "http://vllm.models.svc:8000" {
 		t.Errorf("got %+v", s)
 	}
@@ -231,7 +232,7 @@ var manyEndpoints = func() []byte {
 	var b strings.Builder
 	b.WriteString(`{"kind": "EndpointSliceList", "apiVersion": "discovery.k8s.io/v1", "metadata": {"resourceVersion": "9"}, ` +
 		`"items": [{"metadata": {"name": "s"}, "addressType": "IPv4", "endpoints": [`)
-	for i := range endpointslices.MaxEndpoints + 1 {
+	for i := range apiserver.MaxEndpoints + 1 {
 		if i > 0 {
 			b.WriteString(",")
 		}
@@ -288,13 +289,13 @@ func TestServiceLate(t *testing.T) {
 	a.setRude(func(w http.ResponseWriter, _ bool) bool { refuse(w, http.StatusForbidden); return true })
 	w, _ := serviceWatcher(t, "http")
 	must(t, w.Resolved(t.Context()))
-	if s := w.Servers()["p"]; addresses(w) != strings.TrimSpace(own) || s.Unlisted != "vllm.models.svc" ||
+	if s := w.Servers()["p"]; addresses(w) != strings.TrimSpace(own) || !slices.Equal(s.Unlisted, []string{"vllm.models.svc"}) ||
 		!strings.Contains(s.Problem, "403") {
 		t.Errorf("got %s, %+v", addresses(w), s)
 	}
 	a.setRude(nil)
 	awaitAddresses(t, w, "10.0.0.1:8000"+own)
-	if s := w.Servers()["p"]; s.Unlisted != "" {
+	if s := w.Servers()["p"]; s.Unlisted != nil {
 		t.Errorf("it is listed: %+v", s)
 	}
 	// Another port is another list of servers. After the pool has no Service, all watches end.

@@ -114,13 +114,17 @@ func (m remembered) unresolved(p *config.ResolvedPool, state pools.PoolState) []
 	return all
 }
 
-// unlisted returns the servers that a pool had for its Service if that has not been listed so far.
+// unlisted returns the servers that a pool had for its Service or its InferencePool if that has not been listed so far.
 func (m remembered) unlisted(p *config.ResolvedPool, state pools.PoolState) []pools.Server {
 	var all []pools.Server
-	for _, address := range m.addresses[state.Unlisted] {
-		e := config.Endpoint{TLS: p.TLS, Host: state.Unlisted, Port: address.Port()}
-		if !present(state, address) {
-			all = append(all, earlier(e, address, "its Service has not been listed yet; this address is from before the restart"))
+	for _, host := range state.Unlisted {
+		for _, address := range m.addresses[host] {
+			e := config.Endpoint{TLS: p.TLS, Host: host, Port: address.Port()}
+			known := slices.ContainsFunc(all, func(s pools.Server) bool { return s.Address == address })
+			if !known && !present(state, address) {
+				all = append(all, earlier(e, address,
+					host+" has not been listed yet; this address is from before the restart"))
+			}
 		}
 	}
 	return all

@@ -16,7 +16,7 @@ func TestARestartKeepsAServicesServers(t *testing.T) {
 		"other.models.svc": {netip.MustParseAddrPort("10.0.0.3:8000")}}}
 	p := &config.ResolvedPool{}
 	own := pools.Server{Endpoint: config.Endpoint{Host: "10.0.0.1", Port: 8000}, Address: first}
-	all := m.servers(p, pools.PoolState{Servers: []pools.Server{own}, Unlisted: "vllm.models.svc"})
+	all := m.servers(p, pools.PoolState{Servers: []pools.Server{own}, Unlisted: []string{"vllm.models.svc"}})
 	if len(all) != 2 || all[0].Endpoint != own.Endpoint || all[1].Endpoint.String() != "http://vllm.models.svc:8001" ||
 		all[1].Address != second || all[1].State != pools.Unknown || !strings.Contains(all[1].Reason, "before the restart") {
 		t.Errorf("got %+v", all)

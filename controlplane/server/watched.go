@@ -18,7 +18,8 @@ func WatchedPools(c *config.Resolved, token func(name string) string) []pools.Po
 			APIPath: p.APIPath,
 			Service: pools.Service{Namespace: p.Service.Namespace, Name: p.Service.Name, Port: string(p.Service.Port),
 				TLS: p.TLS},
-			Kind: p.Kind, LoadInterval: p.LoadInterval()}
+			InferencePool: pools.InferencePool{Namespace: p.InferencePool.Namespace, Name: p.InferencePool.Name},
+			Kind:          p.Kind, LoadInterval: p.LoadInterval()}
 		if kind := p.ServerKind(); kind != nil {
 			one.TokenIDs = kind.TokenIDs()
 			one.Path = kind.Path

@@ -153,9 +153,9 @@ func (b *builder) serversOf(p *config.ResolvedPool) []Server {
 		b.fail(fmt.Errorf("the pool %s has a servers_file, which only a control plane reads; write its servers out, or "+
 			"run harmony controlplane", p.Name))
 	}
-	if p.Service.Name != "" {
-		b.fail(fmt.Errorf("the pool %s has a service, whose endpoints only a control plane follows; write its servers out, "+
-			"or run harmony controlplane", p.Name))
+	if what := p.FollowedSetting(); what != "" {
+		b.fail(fmt.Errorf("the pool %s has %s, whose endpoints only a control plane follows; write its servers out, "+
+			"or run harmony controlplane", p.Name, what))
 	}
 	var all []Server
 	for _, e := range p.Endpoints {

@@ -82,10 +82,16 @@ func (c *cluster) kill() {
 // send sends a request as the administrator. A body may be JSON or YAML.
 func (c *cluster) send(method, path string, body []byte) (status int, answer []byte) {
 	c.Helper()
+	return c.sendAs("application/yaml", method, path, body)
+}
+
+// sendAs is send with a media type.
+func (c *cluster) sendAs(media, method, path string, body []byte) (status int, answer []byte) {
+	c.Helper()
 	r, err := http.NewRequest(method, "https://"+first+":"+apiPort+path, bytes.NewReader(body))
 	c.must(err)
 	r.Header.Set("Authorization", "Bearer "+adminToken)
-	r.Header.Set("Content-Type", "application/yaml")
+	r.Header.Set("Content-Type", media)
 	response, err := c.client.Do(r)
 	if err != nil {
 		return 0, nil

@@ -22,6 +22,7 @@ func (p *Pool) fields() []Field {
 		{Key: "servers_file", At: &p.ServersFile, Form: FormFile,
 			Meaning: "a file with more of them, read again when it changes: [pools](pools.md#the-file)"},
 		{Key: "service", Block: p.Service.fields()},
+		{Key: "inference_pool", Block: p.InferencePool.fields()},
 		{Key: "policy", At: &p.Policy, Zero: PolicyLeastRequest,
 			Words: []string{PolicyLeastRequest, PolicyRoundRobin, PolicySession, PolicyPrefix, PolicyPicker},
 			Meaning: "how a server is chosen: `least_request`, `round_robin`, `session`, [`prefix`](routing.md) or " +
@@ -66,6 +67,15 @@ func (s *PoolService) fields() []Field {
 			Meaning: "name or number of the servers' port, as the EndpointSlices have it"},
 		{Key: "scheme", At: &s.Scheme, Zero: "", Shown: "as in `servers`, or `http`",
 			Words: []string{SchemeHTTP, SchemeHTTPS}, Meaning: "`http` or `https`"},
+	}
+}
+
+func (p *InferencePool) fields() []Field {
+	return []Field{
+		{Key: "name", At: &p.Name, Form: FormName,
+			Meaning: "an InferencePool of Kubernetes whose ready pods are more of them: [pools](pools.md#an-inferencepool)"},
+		{Key: "namespace", At: &p.Namespace, Shown: "the control plane's own", Form: FormName,
+			Meaning: "the InferencePool's namespace"},
 	}
 }
 

@@ -37,6 +37,8 @@ type Pool struct {
 	ServersFile string `yaml:"servers_file"`
 	// Service is a Service of Kubernetes, whose ready endpoints are more servers.
 	Service PoolService `yaml:"service"`
+	// InferencePool is an InferencePool of Kubernetes, whose ready pods are more servers.
+	InferencePool InferencePool `yaml:"inference_pool"`
 	// Policy is "least_request", "round_robin", "session", "prefix" or "picker". Empty: least_request.
 	Policy   string   `yaml:"policy"`
 	Session  Session  `yaml:"session"`
@@ -244,7 +246,7 @@ func (c *Config) checkPool(i int, r *Resolved, problems *problems) {
 	if p.Load.Weights && p.Kind == contract.Ollama {
 		fail(".load.weights", "%s servers do not tell their load; leave it out", p.Kind)
 	}
-	if p.RetryBusy && len(p.Servers) == 1 && p.ServersFile == "" && p.Service.Name == "" && len(p.Spares) == 0 {
+	if p.RetryBusy && len(p.Servers) == 1 && !p.hasOthers(1) {
 		fail(".retry_busy", "is for a pool with other servers to ask; name spares, or leave it out")
 	}
 	r.addPool(p, kind, fail)
@@ -253,9 +255,9 @@ func (c *Config) checkPool(i int, r *Resolved, problems *problems) {
 // addPool adds a pool with its servers to r.
 func (r *Resolved) addPool(p *Pool, kind *contract.Kind, fail failure) {
 	resolved, owner := ResolvedPool{Pool: p.withDefaults(kind)}, "the pool "+p.Name
-	if len(p.Servers) == 0 && p.ServersFile == "" && p.Service == (PoolService{}) {
-		fail(".servers", "no server is given for the pool %s; write for example http://127.0.0.1:8000, a servers_file or a "+
-			"service", p.Name)
+	if len(p.Servers) == 0 && p.ServersFile == "" && p.Service == (PoolService{}) && p.InferencePool == (InferencePool{}) {
+		fail(".servers", "no server is given for the pool %s; write for example http://127.0.0.1:8000, a servers_file, a "+
+			"service or an inference_pool", p.Name)
 		resolved.wrong = true
 	}
 	for j, text := range p.Servers {
@@ -287,6 +289,9 @@ func (r *Resolved) addPool(p *Pool, kind *contract.Kind, fail failure) {
 		fail(".service"+field, "%s", reason)
 	}
 	resolved.TLS = resolved.TLS || p.Service.Scheme == SchemeHTTPS
+	if field, reason := p.InferencePool.check(resolved.TLS); reason != "" {
+		fail(".inference_pool"+field, "%s", reason)
+	}
 	r.Pools = append(r.Pools, resolved)
 }
 

@@ -27,6 +27,36 @@ type PoolService struct {
 	Scheme string `yaml:"scheme"`
 }
 
+// InferencePool is an InferencePool of Kubernetes, whose ready pods are servers of a pool. It says their ports itself.
+type InferencePool struct {
+	// Name is the name of the InferencePool. Empty: there is none.
+	Name string `yaml:"name"`
+	// Namespace is its namespace. Empty: the namespace of the control plane's pod.
+	Namespace string `yaml:"namespace"`
+}
+
+// check returns the setting that is wrong, and why. tls reports whether the pool's other servers use https.
+func (p *InferencePool) check(tls bool) (field, reason string) {
+	switch {
+	case *p == (InferencePool{}):
+		return "", ""
+	case p.Name == "":
+		return ".name", "is empty; write the name of the InferencePool, or leave inference_pool out"
+	case len(p.Name) > maxObjectName || !objectName.MatchString(p.Name):
+		return ".name", fmt.Sprintf("%.64q is not the name of an InferencePool; write it without namespace", p.Name)
+	case p.Namespace != "" && !label.MatchString(p.Namespace):
+		return ".namespace", fmt.Sprintf("%q is not the name of a namespace", p.Namespace)
+	case tls:
+		return "", "has servers that use http, and the pool's other servers use https; give each a pool of its own"
+	}
+	return "", ""
+}
+
+// An object's name in Kubernetes is labels with dots between.
+const maxObjectName = 253
+
+var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+
 // ServicePort is a port's name or its number.
 type ServicePort string
 
@@ -42,6 +72,18 @@ func (p *ServicePort) UnmarshalYAML(node ast.Node) error {
 func (p ServicePort) Number() (uint16, bool) {
 	n, err := strconv.ParseUint(string(p), 10, 16)
 	return uint16(n), err == nil && n > 0
+}
+
+// FollowedSetting returns the setting of the pool whose servers only a program knows that follows Kubernetes, with its
+// article, or "".
+func (p *Pool) FollowedSetting() string {
+	switch {
+	case p.Service.Name != "":
+		return "a service"
+	case p.InferencePool.Name != "":
+		return "an inference_pool"
+	}
+	return ""
 }
 
 // label is a name of Kubernetes for what DNS knows too.

@@ -13,6 +13,7 @@ func TestPoolService(t *testing.T) {
 		"service: {name: vllm, scheme: https}":               {"", true},
 		"servers: ['https://h'], service: {name: vllm}":      {"", true},
 		"servers: ['http://h'], service: {name: 1-digit-is}": {"", false},
+		"inference_pool: {name: vllm.v1, namespace: models}": {"", false},
 	} {
 		c, err := Parse("test", []byte("models: [{name: m, pool: p}]\npools: [{name: p, "+settings+"}]\n"))
 		if err != nil {

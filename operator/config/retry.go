@@ -23,7 +23,7 @@ func (r *Resolved) HoldsAnswers(p *ResolvedPool) bool {
 }
 
 func (p *Pool) hasOthers(servers int) bool {
-	return servers > 1 || p.ServersFile != "" || p.Service.Name != "" || len(p.Spares) > 0
+	return servers > 1 || p.ServersFile != "" || p.Service.Name != "" || p.InferencePool.Name != "" || len(p.Spares) > 0
 }
 
 // holds is HoldsAnswers of a pool that lists so many servers. A prompt that a server of another pool has read is for

@@ -103,9 +103,9 @@ func (f *meshEnvoyFlags) resources(c *config.Resolved, servers map[string][]xds.
 		return nil, errors.New("--module: an Envoy of your own reads a file; write file:///PATH on its machine")
 	}
 	for i := range c.Pools {
-		if p := &c.Pools[i]; p.Service.Name != "" {
-			return nil, fmt.Errorf("%s: the service of the pool %s is followed by a control plane only; write servers",
-				f.file, p.Name)
+		if p := &c.Pools[i]; p.FollowedSetting() != "" {
+			return nil, fmt.Errorf("%s: the pool %s has %s, which only a control plane follows; write servers", f.file, p.Name,
+				p.FollowedSetting())
 		}
 	}
 	known, err := follow.ReadClients(c.Config)

@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/internal/apiserver"
 )
 
 // digest is what counts of an EndpointSlice.
@@ -80,7 +82,7 @@ func portOf(s *discoveryv1.EndpointSlice, wanted string) (number uint16, problem
 	}
 	list := "none"
 	if len(names) > 0 {
-		list = strings.Join(names[:min(len(names), maxListed)], ", ")
+		list = strings.Join(names[:min(len(names), apiserver.MaxListed)], ", ")
 	}
 	switch {
 	case len(found) == 1 || len(found) > 1 && isNumber:
@@ -95,65 +97,14 @@ func portOf(s *discoveryv1.EndpointSlice, wanted string) (number uint16, problem
 	return 0, fmt.Sprintf("it has no TCP port %s; its ports: %s", wanted, list)
 }
 
-// maxListed is how many ports or problems a text lists.
-const maxListed = 4
-
-// Add implements [cache.ReflectorStore].
-func (f *follower) Add(object any) error { return f.Update(object) }
-
-// Update implements [cache.ReflectorStore].
-func (f *follower) Update(object any) error {
-	return f.change(func() {
-		if s, ok := object.(*discoveryv1.EndpointSlice); ok {
-			f.slices[s.Name] = digestOf(s, f.service.Port)
-		}
-	})
-}
-
-// Delete implements [cache.ReflectorStore].
-func (f *follower) Delete(object any) error {
-	return f.change(func() {
-		if s, ok := object.(*discoveryv1.EndpointSlice); ok {
-			delete(f.slices, s.Name)
-		}
-	})
-}
-
-// Replace implements [cache.ReflectorStore].
-func (f *follower) Replace(objects []any, _ string) error {
-	return f.change(func() {
-		f.slices = make(map[string]digest, len(objects))
-		for _, object := range objects {
-			if s, ok := object.(*discoveryv1.EndpointSlice); ok {
-				f.slices[s.Name] = digestOf(s, f.service.Port)
-			}
-		}
-	})
-}
-
-// Resync implements [cache.ReflectorStore].
-func (f *follower) Resync() error { return nil }
-
-// change sets the state after a change of f.slices. The reflector makes none before its first list.
-func (f *follower) change(apply func()) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	apply()
-	next := f.state
-	next.Listed = true
-	next.Addresses, next.Problem = merge(f.slices, f.state.Addresses)
-	f.set(next)
-	return nil
-}
-
-// merge returns the addresses of all EndpointSlices, and what is wrong with them. before are the addresses that stay if
-// there are too many.
+// merge puts the addresses of all EndpointSlices into a state, and what is wrong with them.
 //
 // A Service with two families has each endpoint in an EndpointSlice of each. The IPv4 address is the one that counts,
 // as it is of a name.
-func merge(all map[string]digest, before []netip.AddrPort) (addresses []netip.AddrPort, problem string) {
+func merge(all map[string]digest, state *apiserver.State) {
 	if len(all) == 0 { // one with a selector has an EndpointSlice even without pods
-		return nil, "there is no EndpointSlice of it; check its name and its namespace"
+		state.SetEndpoints(nil, 0, "there is no EndpointSlice of it; check its name and its namespace")
+		return
 	}
 	endpoints := 0
 	var v4, v6 []netip.AddrPort
@@ -171,15 +122,9 @@ func merge(all map[string]digest, before []netip.AddrPort) (addresses []netip.Ad
 			v4, hasIPv4 = append(v4, d.ready...), hasIPv4 || d.endpoints > 0
 		}
 	}
-	if endpoints > MaxEndpoints {
-		return before, errTooMany.Error()
-	}
-	if addresses = v4; !hasIPv4 {
+	addresses := v4
+	if !hasIPv4 {
 		addresses = v6
 	}
-	slices.SortFunc(addresses, netip.AddrPort.Compare)
-	if more := len(problems) - maxListed; more > 0 {
-		problems = append(problems[:maxListed], fmt.Sprintf("and %d more", more))
-	}
-	return slices.Compact(addresses), strings.Join(problems, "; ")
+	state.SetEndpoints(addresses, endpoints, apiserver.Join(problems))
 }

@@ -1,4 +1,4 @@
-package endpointslices
+package apiserver
 
 import (
 	"errors"
@@ -8,24 +8,27 @@ import (
 	"os"
 	"strings"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 // namespaceFile has the namespace of the pod in which the program runs.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// maxList is the largest answer to a list, in bytes. 10,000 endpoints with all that Kubernetes writes of a pod are 5
-// MB.
+// maxList is the largest answer to a list, in bytes. 10,000 endpoints with all that Kubernetes writes of them are 5 MB,
+// and a page of 500 pods is about as much.
 const maxList = 32 << 20
 
 // Client asks an API server.
-type Client struct{ rest *rest.RESTClient }
+type Client struct {
+	config *rest.Config
+	http   *http.Client
+}
 
 // Connect returns a client for the API server of the file in KUBECONFIG or, without that variable, for the one of the
 // cluster in which the program runs as a pod. It sends nothing yet.
@@ -34,23 +37,35 @@ func Connect() (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	scheme := runtime.NewScheme()
-	if err := discoveryv1.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // of errors
-	c.GroupVersion = &discoveryv1.SchemeGroupVersion
-	c.APIPath = "/apis"
-	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	c.QPS, c.Burst = 50, 100 // so that many Services do not wait for each other at the start
+	c.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(50, 100) // so that many objects do not wait for each other
 	c.UserAgent = "harmony-controlplane"
 	c.WarningHandler = rest.NoWarnings{}
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return limiter{next} })
-	client, err := rest.RESTClientFor(c)
+	client, err := rest.HTTPClientFor(c)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{client}, nil
+	return &Client{config: c, http: client}, nil
+}
+
+// group returns a client for one group of the API. types adds the group's types to a scheme.
+func (c *Client) group(version schema.GroupVersion, types func(*runtime.Scheme) error) (*rest.RESTClient, error) {
+	scheme := runtime.NewScheme()
+	if err := types(scheme); err != nil {
+		return nil, err
+	}
+	metav1.AddToGroupVersion(scheme, version)
+	errorVersion := schema.GroupVersion{Version: "v1"}
+	if version != errorVersion {
+		metav1.AddToGroupVersion(scheme, errorVersion)
+	}
+	config := rest.CopyConfig(c.config)
+	config.GroupVersion, config.APIPath = &version, "/apis"
+	if version.Group == "" {
+		config.APIPath = "/api"
+	}
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	return rest.RESTClientForConfigAndClient(config, c.http)
 }
 
 func load() (*rest.Config, error) {

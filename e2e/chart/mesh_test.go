@@ -53,9 +53,11 @@ func TestMeshes(t *testing.T) {
 			"extension": append(oci, "--api", "TrafficExtension"),
 			"inline": {"--module", "file:///opt/harmony-filter.wasm", "--inline", "--port", "80", "--target-port", "8080",
 				"--bind", "127.0.0.1"},
+			"inferencepool": append(oci, "-n", "models"),
 		},
 		"envoy-gateway": {
 			"everything": oci, "chat": oci, "reduced": oci, "file": {"--module", "file:///opt/harmony-filter.wasm"},
+			"inferencepool": oci,
 		},
 	} {
 		folder := lab.File("envoy/mesh/" + strings.ReplaceAll(mesh, "-", "") + "/testdata")

@@ -26,6 +26,7 @@ func Needs(c *config.Config, gateway, namespace string) string {
 				p.Name)
 		}
 		b.WriteString(serviceComment(p))
+		b.WriteString(inferencePoolComment(p))
 	}
 	for _, l := range c.AllListeners() {
 		if l.TLS != "" {

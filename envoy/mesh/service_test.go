@@ -1,8 +1,11 @@
 package mesh
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
@@ -76,6 +79,47 @@ func TestSplitServices(t *testing.T) {
 		}
 		if text := strings.Join(got, " "); text != want {
 			t.Errorf("%s: got %s, want %s", settings, text, want)
+		}
+	}
+}
+
+// TestSplitInferencePools has pools that are an InferencePool, which a route leads to, and what a mesh cannot do with one.
+func TestSplitInferencePools(t *testing.T) {
+	for settings, want := range map[string]string{
+		"inference_pool: {name: i}":                                                  "",
+		"inference_pool: {name: i}, servers: ['http://h:1']":                         "a pool of their own",
+		"inference_pool: {name: i}, service: {name: s, namespace: n, port: 1}":       "a pool of their own",
+		"inference_pool: {name: i}, spares: [q]":                                     "leave spares out",
+		"inference_pool: {name: i}, policy: round_robin":                             "leave policy out",
+		"inference_pool: {name: i}, capacity: 8":                                     "leave capacity out",
+		"servers: ['http://h:1'], spares: [q]}, {name: q, inference_pool: {name: i}": "as a spare of p",
+		"inference_pool: {name: i}, authorization: k}]\nsecrets: [{name: k, env: K":  "leave authorization out",
+	} {
+		text := "models: [{name: m, pool: p}]\npools: [{name: p, " + settings + "}"
+		if strings.Contains(settings, "[q]") && !strings.Contains(settings, "name: q") {
+			text += ", {name: q, servers: ['http://h:2']}"
+		}
+		c, err := config.Parse("test", []byte(text+"]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.Resolve()
+		if err != nil {
+			t.Fatalf("%s: %v", settings, err)
+		}
+		parts, err := Split(r, nil)
+		if want != "" {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", settings, err, want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(parts.Clusters, func(c *clusterv3.Cluster) bool { return InferencePool(r, c.GetName()) == "i" })
+		if i < 0 || len(Endpoints(parts.Clusters[i])) != 0 {
+			t.Errorf("the InferencePool is the cluster %d, and must be one without servers: %v", i, parts.Clusters)
 		}
 	}
 }

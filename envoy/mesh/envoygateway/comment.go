@@ -23,6 +23,10 @@ const reducedComment = `Reduced mode: the filter cannot hold headers. What is lo
   - A response begins before the first token. What fails later is an event in a stream, and cuts a whole answer.
 `
 
+const inferenceComment = `Envoy Gateway itself knows no InferencePool. Envoy AI Gateway must be its extension (extensionManager), with
+backendResources for inference.networking.k8s.io/v1 InferencePool. It asks the pool's endpoint picker after the filter.
+`
+
 // Comment returns what an operator should know of the objects of a configuration before applying them.
 func Comment(c *config.Config, o Options) string {
 	var b strings.Builder
@@ -38,6 +42,9 @@ func Comment(c *config.Config, o Options) string {
 	b.WriteString("\n")
 	if c.CAFile != "" {
 		fmt.Fprintf(&b, "The ConfigMap %s-ca must have the certificates of ca_file as ca.crt.\n", o.Name)
+	}
+	if mesh.HasInferencePools(c) {
+		b.WriteString(inferenceComment)
 	}
 	b.WriteString(mesh.Needs(c, o.Name, o.Namespace))
 	b.WriteString("Not in it: admin, envoy.* and the labels of metrics. They are for the EnvoyProxy of the gateway's class.\n")

@@ -83,6 +83,9 @@ func (o *Options) check(c *config.Config) error {
 	if o.Class == "" {
 		return errors.New("a Gateway needs a GatewayClass; write its name")
 	}
+	if err := mesh.CheckNamespace(c, o.Namespace); err != nil {
+		return err
+	}
 	for i := range c.Pools {
 		p := &c.Pools[i]
 		at := fmt.Sprintf("pools[%d] (%s)", i, p.Name)

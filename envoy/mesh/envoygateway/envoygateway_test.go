@@ -22,7 +22,7 @@ func options() Options {
 func TestGolden(t *testing.T) {
 	modules := map[string]mesh.Module{
 		"everything": options().Module, "chat": options().Module, "file": {URL: "file:///opt/harmony-filter.wasm"},
-		"reduced": {URL: "https://example.com/filter.wasm"},
+		"reduced": {URL: "https://example.com/filter.wasm"}, "inferencepool": {URL: "file:///opt/harmony-filter.wasm"},
 	}
 	meshtest.Golden(t, len(modules), "file", func(name string, c *config.Resolved) (string, []mesh.Object, error) {
 		o := options()
@@ -47,6 +47,8 @@ func TestRefusals(t *testing.T) {
 		"class":         {one, func(o *Options) { o.Class = "" }, "GatewayClass"},
 		"file": {"mode: reduced\n" + one, func(o *Options) { o.Module = mesh.Module{URL: "file:///f"} },
 			"fetches its module"},
+		"namespace": {"models: [{name: m, pool: p}]\npools: [{name: p, inference_pool: {name: i, namespace: other}}]\n",
+			func(*Options) {}, "--namespace other"},
 		"paths": {"passthrough: http://b\npassthrough_paths: [" + strings.Repeat("/a/,", 20) + "]\n" + one, func(*Options) {},
 			"fewer passthrough_paths"},
 	} {

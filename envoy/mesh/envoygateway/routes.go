@@ -190,7 +190,12 @@ func (b *builder) rule(r *routev3.Route, matches []match) object {
 		values = append(values, m.value())
 	}
 	out := object{{Key: "matches", Value: values}}
-	if remove := r.GetRequestHeadersToRemove(); len(remove) > 0 {
+	pool := mesh.InferencePool(b.config, r.GetRoute().GetCluster())
+	remove := r.GetRequestHeadersToRemove()
+	if pool != "" {
+		remove = mesh.ReachesPicker(remove)
+	}
+	if len(remove) > 0 {
 		filters = append(filters, object{{Key: "type", Value: "RequestHeaderModifier"},
 			{Key: "requestHeaderModifier", Value: object{{Key: "remove", Value: remove}}}})
 	}
@@ -210,8 +215,12 @@ func (b *builder) rule(r *routev3.Route, matches []match) object {
 	}
 	if cluster := r.GetRoute().GetCluster(); cluster != "" {
 		var refs list
-		for _, name := range b.backendNames(cluster) {
-			refs = append(refs, reference(envoyGroup, "Backend", name))
+		if pool != "" {
+			refs = list{reference(mesh.InferenceGroup, mesh.InferencePoolKind, pool)}
+		} else {
+			for _, name := range b.backendNames(cluster) {
+				refs = append(refs, reference(envoyGroup, "Backend", name))
+			}
 		}
 		out = append(out, yaml.MapItem{Key: "timeouts", Value: object{{Key: "request", Value: "0s"}}},
 			yaml.MapItem{Key: "backendRefs", Value: refs})

@@ -28,6 +28,9 @@ const nowhere = "nowhere.invalid"
 // pool's own servers are not enough.
 func (b *builder) backends() {
 	for _, c := range b.parts.Clusters {
+		if mesh.InferencePool(b.config, c.GetName()) != "" {
+			continue // the mesh knows it
+		}
 		own, spares := divide(mesh.Endpoints(c))
 		if len(own) == 0 {
 			own = []mesh.Endpoint{{Host: nowhere, Port: 1}}
@@ -127,8 +130,13 @@ func (b *builder) backendPolicy(target string, r *routev3.Route) {
 		breaker = append(breaker, yaml.MapItem{Key: "maxRequestsPerConnection", Value: one})
 	}
 	policy := r.GetRoute().GetRetryPolicy()
-	retryOn := object{{Key: "triggers", Value: strings.Split(policy.GetRetryOn(), ",")}}
-	if statuses := policy.GetRetriableStatusCodes(); len(statuses) > 0 {
+	triggers, statuses := strings.Split(policy.GetRetryOn(), ","), policy.GetRetriableStatusCodes()
+	if mesh.InferencePool(b.config, c.GetName()) != "" { // another attempt would be at the server that has refused
+		triggers = slices.DeleteFunc(triggers, func(t string) bool { return t == "retriable-status-codes" })
+		statuses = nil
+	}
+	retryOn := object{{Key: "triggers", Value: triggers}}
+	if len(statuses) > 0 {
 		retryOn = append(retryOn, yaml.MapItem{Key: "httpStatusCodes", Value: statuses})
 	}
 	spec := object{
@@ -142,10 +150,12 @@ func (b *builder) backendPolicy(target string, r *routev3.Route) {
 		{Key: "circuitBreaker", Value: breaker},
 		{Key: "retry", Value: object{{Key: "numRetries", Value: policy.GetNumRetries().GetValue()},
 			{Key: "retryOn", Value: retryOn}}},
-		{Key: "healthCheck", Value: b.healthCheck(c)},
 	}
-	if balance := b.balance(c, r); balance != nil {
-		spec = append(spec, yaml.MapItem{Key: "loadBalancer", Value: balance})
+	if mesh.InferencePool(b.config, c.GetName()) == "" { // else the endpoint picker chooses, and knows who is healthy
+		spec = append(spec, yaml.MapItem{Key: "healthCheck", Value: b.healthCheck(c)})
+		if balance := b.balance(c, r); balance != nil {
+			spec = append(spec, yaml.MapItem{Key: "loadBalancer", Value: balance})
+		}
 	}
 	b.add(envoyAPI, "BackendTrafficPolicy", target, spec)
 }

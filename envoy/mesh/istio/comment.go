@@ -30,6 +30,13 @@ const commonComment = `Not in it, because it is not a gateway's to say: admin, e
 Metrics get their labels from the second EnvoyFilter, which pods read when they start with BOOTSTRAP_XDS_AGENT=true.
 `
 
+const inferenceComment = `
+istiod must have ENABLE_GATEWAY_API_INFERENCE_EXTENSION=true. The gateway is one of the Gateway API, of which Istio makes
+the pods: %[1]s-istio. The filter is before Istio's filter for endpoint pickers, which is there when the HTTPRoute is
+accepted. Until then no filter is there, and no request has a route. Delete the gateway and its routes by
+kubectl delete gtw,httproute too.
+`
+
 // Comment returns what an operator should know of the objects of a configuration before applying them.
 func Comment(c *config.Config, o Options) string {
 	var b strings.Builder
@@ -40,6 +47,9 @@ func Comment(c *config.Config, o Options) string {
 		b.WriteString(reducedComment)
 	} else {
 		b.WriteString(fullComment)
+	}
+	if mesh.HasInferencePools(c) {
+		fmt.Fprintf(&b, inferenceComment, o.Name)
 	}
 	b.WriteString("\n" + commonComment)
 	b.WriteString(mesh.Needs(c, o.Name, o.Namespace))

@@ -58,6 +58,9 @@ func Objects(c *config.Resolved, o Options) ([]mesh.Object, error) {
 	if err := o.check(c.Config); err != nil {
 		return nil, err
 	}
+	if err := o.checkInference(c.Config); err != nil {
+		return nil, err
+	}
 	c, err := mesh.Plain(c)
 	if err != nil {
 		return nil, err
@@ -72,6 +75,11 @@ func Objects(c *config.Resolved, o Options) ([]mesh.Object, error) {
 		b.plugin()
 	}
 	b.envoyFilters()
+	if b.inference() {
+		b.apiGateway()
+		b.apiRoutes()
+		return b.objects, b.err
+	}
 	b.gateway()
 	b.routes()
 	return b.objects, b.err

@@ -33,6 +33,10 @@ func TestGolden(t *testing.T) {
 		},
 		"reduced":   func(o *Options) { o.PullSecret = "registry" },
 		"extension": func(o *Options) { o.API = TrafficExtension },
+		"inferencepool": func(o *Options) {
+			o.Inline, o.Module = true, mesh.Module{URL: "file:///opt/harmony-filter.wasm"}
+			o.Port, o.Hosts = 80, []string{"models.example.com"}
+		},
 	}
 	meshtest.Golden(t, len(edits), "inline", func(name string, c *config.Resolved) (string, []mesh.Object, error) {
 		o := options()
@@ -85,7 +89,10 @@ func TestRefusals(t *testing.T) {
 		"target":      {oneModel, func(o *Options) { o.TargetPort = 1 }, "write both"},
 		"ports": {"listeners: [{address: '0.0.0.0:1'}, {name: b, address: '0.0.0.0:2'}]\n" + oneModel,
 			func(o *Options) { o.Port = 1 }, "several listeners"},
-		"module": {oneModel, func(o *Options) { o.Module.URL = "filter.wasm" }, "not the URL"},
+		"inference bind":      {onePool, func(o *Options) { o.Bind = "127.0.0.1" }, "leave the bind address"},
+		"inference mode":      {"mode: reduced\n" + onePool, func(*Options) {}, "mode full"},
+		"inference namespace": {onePool, func(o *Options) { o.Namespace = "elsewhere" }, "--namespace ingress"},
+		"module":              {oneModel, func(o *Options) { o.Module.URL = "filter.wasm" }, "not the URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, o := meshtest.Parse(t, c.settings), options()
@@ -96,5 +103,7 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 }
+
+const onePool = "models: [{name: m, pool: p}]\npools: [{name: p, inference_pool: {name: i, namespace: ingress}}]\n"
 
 const oneModel = "models: [{name: m, servers: ['vllm=http://a:1']}]\n"

@@ -41,7 +41,9 @@ func (b *builder) envoyFilters() {
 		b.patchRoutes(&spec, l.service)
 	}
 	for _, c := range b.parts.Clusters {
-		b.patchCluster(&spec, c)
+		if mesh.InferencePool(b.config, c.GetName()) == "" {
+			b.patchCluster(&spec, c)
+		}
 	}
 	b.add(filters, "EnvoyFilter", b.options.Name, spec)
 
@@ -129,8 +131,12 @@ func (b *builder) patchListener(spec *envoyFilterSpec, port uint32) {
 	if b.full() {
 		chain = append(chain[:len(chain):len(chain)], b.filter())
 	}
+	next := routerName
+	if b.inference() {
+		next = pickerFilter
+	}
 	for _, f := range append(chain[:len(chain):len(chain)], b.parts.After...) {
-		b.patch(spec, "HTTP_FILTER", manager(routerName), insertBefore, f)
+		b.patch(spec, "HTTP_FILTER", manager(next), insertBefore, f)
 	}
 	b.patch(spec, "HTTP_FILTER", manager(routerName), merge, &hcmv3.HttpFilter{
 		Name: routerName, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.pack(b.parts.Router)}})
@@ -157,6 +163,10 @@ func (b *builder) patchRoutes(spec *envoyFilterSpec, port uint32) {
 	if idle > 0 {
 		b.patch(spec, "HTTP_ROUTE", at(&routeMatch{Action: "ROUTE"}), merge, &routev3.Route{
 			Action: &routev3.Route_Route{Route: &routev3.RouteAction{IdleTimeout: durationpb.New(idle)}}})
+	}
+	if b.inference() {
+		b.patchOtherRoutes(spec, func() *objectMatch { return at(nil) })
+		return
 	}
 	for _, r := range b.parts.Host.GetRoutes() {
 		if filters := r.GetTypedPerFilterConfig(); len(filters) > 0 {

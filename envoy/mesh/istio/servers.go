@@ -66,6 +66,9 @@ func authoritiesOf(all []mesh.Endpoint) []string {
 // servers adds the entry and the rule of each cluster.
 func (b *builder) servers() {
 	for _, c := range b.parts.Clusters {
+		if mesh.InferencePool(b.config, c.GetName()) != "" {
+			continue // the mesh knows it
+		}
 		to, _ := b.destinationOf(c.GetName())
 		if !to.service {
 			b.serviceEntry(c, to)

@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/picker/protocol"
 )
 
 const (
@@ -63,7 +65,12 @@ func (s *Service) Serve(ctx context.Context, l net.Listener) error {
 	)
 	procv3.RegisterExternalProcessorServer(g, &processor{picker: s.picker, metrics: s.metrics, log: s.log, ctx: ctx})
 	g.RegisterService(&statusDesc, s.picker)
-	healthv1.RegisterHealthServer(g, health.NewServer())
+	// It serves only when servers are known, so all that can be asked of is well until it ends.
+	state := health.NewServer()
+	for _, service := range []string{protocol.Liveness, protocol.Readiness, protocol.ExternalProcessor} {
+		state.SetServingStatus(service, healthv1.HealthCheckResponse_SERVING)
+	}
+	healthv1.RegisterHealthServer(g, state)
 	failed := make(chan error, 1)
 	go func() { failed <- g.Serve(netutil.LimitListener(l, maxConnections)) }()
 	select {
@@ -71,6 +78,7 @@ func (s *Service) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("picker: %w", err)
 	case <-ctx.Done():
 	}
+	state.Shutdown()
 	force := time.AfterFunc(stopTimeout, g.Stop)
 	defer force.Stop()
 	g.GracefulStop()

@@ -214,17 +214,28 @@ func served(request *procv3.ProcessingRequest) netip.AddrPort {
 	return a
 }
 
-// subset returns a function that reports whether a server may be chosen, or nil if all may.
+// subset returns a function that reports whether a server may be chosen, or nil if all may. An address without a port
+// means all its ports.
 func subset(request *procv3.ProcessingRequest) func(netip.AddrPort) bool {
 	only, ok := request.GetMetadataContext().GetFilterMetadata()[protocol.SubsetNamespace].GetFields()[protocol.SubsetKey]
 	if !ok {
 		return nil
 	}
-	allowed := map[netip.AddrPort]bool{}
-	for _, one := range only.GetListValue().GetValues() {
-		if a, err := netip.ParseAddrPort(one.GetStringValue()); err == nil {
-			allowed[a] = true
+	allowed, machines := map[netip.AddrPort]bool{}, map[netip.Addr]bool{}
+	add := func(text string) {
+		for part := range strings.SplitSeq(text, ",") {
+			part = strings.TrimSpace(part)
+			if a, err := netip.ParseAddrPort(part); err == nil {
+				allowed[a] = true
+			} else if ip, err := netip.ParseAddr(part); err == nil {
+				machines[ip] = true
+			}
 		}
 	}
-	return func(a netip.AddrPort) bool { return allowed[a] }
+	// Proxies that take the value from a header have one text, and no list.
+	add(only.GetStringValue())
+	for _, one := range only.GetListValue().GetValues() {
+		add(one.GetStringValue())
+	}
+	return func(a netip.AddrPort) bool { return allowed[a] || machines[a.Addr()] }
 }

@@ -1,5 +1,5 @@
-// Package protocol has the names in the Inference Extension's endpoint picker protocol 1.0, and those that this
-// project adds to it.
+// Package protocol has the names in the Inference Extension's endpoint picker protocol 1.0, as its release 1.6 has it,
+// and those that this project adds to it.
 //
 // It knows names. It does not know who sends them.
 package protocol
@@ -16,6 +16,14 @@ const (
 	// SubsetNamespace has, below SubsetKey, the only servers that may be chosen.
 	SubsetNamespace = "envoy.lb.subset_hint"
 	SubsetKey       = "x-gateway-destination-endpoint-subset"
+)
+
+// The services of a picker whose health can be asked by gRPC (grpc.health.v1): that its program runs, that it knows
+// servers, and that it takes requests.
+const (
+	Liveness          = "liveness"
+	Readiness         = "readiness"
+	ExternalProcessor = "envoy.service.ext_proc.v3.ExternalProcessor"
 )
 
 // These are this project's additions.

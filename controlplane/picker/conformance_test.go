@@ -127,7 +127,8 @@ func TestConformanceStreaming(t *testing.T) {
 	}
 	exchange(t, stream, &procv3.ProcessingRequest{
 		Request: &procv3.ProcessingRequest_ResponseHeaders{ResponseHeaders: headersOf(":status", "200")}})
-	a = exchange(t, stream, &procv3.ProcessingRequest{Request: &procv3.ProcessingRequest_ResponseBody{ResponseBody: body}})
+	a = exchange(t, stream, &procv3.ProcessingRequest{
+		Request: &procv3.ProcessingRequest_ResponseBody{ResponseBody: body}})
 	got = a.GetResponseBody().GetResponse().GetBodyMutation().GetStreamedResponse()
 	if string(got.GetBody()) != string(body.GetBody()) || !got.GetEndOfStream() {
 		t.Errorf("the answer's body comes back as %v", a)

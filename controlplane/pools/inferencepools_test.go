@@ -94,7 +94,8 @@ func (p *poolServer) list(w http.ResponseWriter, resource string, query url.Valu
 	metadata := map[string]any{"resourceVersion": strconv.Itoa(p.version)}
 	begin, _ := strconv.Atoi(query.Get("continue"))
 	names = names[min(begin, len(names)):]
-	if limit, _ := strconv.Atoi(query.Get("limit")); query.Get("resourceVersion") == "" && limit > 0 && len(names) > limit {
+	limit, _ := strconv.Atoi(query.Get("limit"))
+	if query.Get("resourceVersion") == "" && limit > 0 && len(names) > limit {
 		names, metadata["continue"] = names[:limit], strconv.Itoa(begin+limit)
 	}
 	items := []any{}
@@ -127,8 +128,8 @@ func (p *poolServer) setPool(spec string) {
 	p.change("inferencepools", func() {
 		delete(p.objects["inferencepools"], "vllm")
 		if spec != "" {
-			p.objects["inferencepools"]["vllm"] = map[string]any{"metadata": map[string]any{"name": "vllm", "namespace": "models"},
-				"spec": json.RawMessage(spec)}
+			p.objects["inferencepools"]["vllm"] = map[string]any{
+				"metadata": map[string]any{"name": "vllm", "namespace": "models"}, "spec": json.RawMessage(spec)}
 		}
 	})
 }
@@ -197,11 +198,12 @@ func TestInferencePool(t *testing.T) {
 	}
 }
 
-// TestInferencePoolProblems has InferencePools without servers, and what is said of each. A selector that is empty would
-// select every pod of the namespace.
+// TestInferencePoolProblems has InferencePools without servers, and what is said of each. A selector that is empty
+// would select every pod of the namespace.
 func TestInferencePoolProblems(t *testing.T) {
 	for spec, want := range map[string]string{
-		`{"targetPorts": [{"number": 8000}]}`:                                            "its selector is empty",
+		`{"targetPorts": [{"number": 8000}]}`: "its selector is empty",
+
 		`{"selector": {"matchLabels": {}}, "targetPorts": [{"number": 8000}]}`:           "its selector is empty",
 		`{"selector": {"matchLabels": {"a": "!"}}, "targetPorts": [{"number": 8000}]}`:   "its selector is not valid",
 		`{"selector": {"matchLabels": {"app": "vllm"}}}`:                                 "it has 0 target ports, and may have 1 to 8",
@@ -234,7 +236,8 @@ func TestInferencePoolFails(t *testing.T) {
 	}{
 		"pools": {"inferencepools", 403,
 			"the API server answers 403: the control plane may not list inferencepools in the namespace models" + role},
-		"pods": {"pods", 403, "the API server answers 403: the control plane may not list pods in the namespace models" + role},
+		"pods": {"pods", 403,
+			"the API server answers 403: the control plane may not list pods in the namespace models" + role},
 		"no CRD": {"inferencepools", 404, "the API server answers 404: it does not know InferencePools of " +
 			"inference.networking.k8s.io/v1; install the Inference Extension's custom resources"},
 		"broken": {"pods", 500, "the API server answers 500"},

@@ -104,8 +104,8 @@ func (f *meshEnvoyFlags) resources(c *config.Resolved, servers map[string][]xds.
 	}
 	for i := range c.Pools {
 		if p := &c.Pools[i]; p.FollowedSetting() != "" {
-			return nil, fmt.Errorf("%s: the pool %s has %s, which only a control plane follows; write servers", f.file, p.Name,
-				p.FollowedSetting())
+			return nil, fmt.Errorf("%s: the pool %s has %s, which only a control plane follows; write servers", f.file,
+				p.Name, p.FollowedSetting())
 		}
 	}
 	known, err := follow.ReadClients(c.Config)

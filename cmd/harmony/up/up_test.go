@@ -170,10 +170,12 @@ func TestPrintBootstrap(t *testing.T) {
 // TestServiceNeedsAControlPlane refuses a pool whose servers only an API server knows, without a control plane.
 func TestServiceNeedsAControlPlane(t *testing.T) {
 	for setting, want := range map[string]string{"service": "has a service", "inference_pool": "has an inference_pool"} {
-		file := clitest.WriteFile(t, "c.yaml", "models: [{name: m, pool: p}]\npools: [{name: p, "+setting+": {name: vllm}}]\n")
+		file := clitest.WriteFile(t, "c.yaml",
+			"models: [{name: m, pool: p}]\npools: [{name: p, "+setting+": {name: vllm}}]\n")
 		module := clitest.WriteFile(t, "filter.wasm", string(stub.Filter("1")))
 		code, _, stderr := command(t, t.Context(), "up", "--config", file, "--wasm", module, "--print-bootstrap")
-		if code != cli.ExitUsage || !strings.Contains(stderr, "run harmony controlplane") || !strings.Contains(stderr, want) {
+		if code != cli.ExitUsage || !strings.Contains(stderr, "run harmony controlplane") ||
+			!strings.Contains(stderr, want) {
 			t.Errorf("%s: status %d, %s", setting, code, stderr)
 		}
 	}

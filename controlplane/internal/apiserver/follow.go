@@ -67,8 +67,8 @@ type feed struct {
 	mu     sync.Mutex
 	to     Receiver
 	listed int // endpoints of the pages of the list that is being read
-	// broken reports whether the last failure was one of a watch that had begun. A watch that begins does not end it then,
-	// but an event does.
+	// broken reports whether the last failure was one of a watch that had begun. A watch that begins does not end it
+	// then, but an event does.
 	broken bool
 }
 

@@ -76,7 +76,7 @@ func checkInferencePool(c *config.Resolved, p *config.ResolvedPool, listed int) 
 		return fail("its endpoint picker chooses the servers; leave policy out")
 	case p.Authorization != "":
 		return fail("a mesh adds no authorization to its requests; leave authorization out")
-	case p.Capacity > 0:
+	case p.PerServer() > 0:
 		return fail("a mesh does not count its servers; leave capacity out, and let its endpoint picker hold requests")
 	}
 	for i := range c.Pools {

@@ -251,12 +251,6 @@ test-examples: wasm dist/brackets-filter.wasm ## The tests of examples/filtertes
 	cd examples/filtertest && go vet ./... && go test -count=1 -timeout 120s ./...
 	cd examples/adapter && go vet ./... && go test -count=1 -timeout 120s ./...
 
-.PHONY: test-llm-d
-test-llm-d: ## The gateway's requests at llm-d's parsers: LLM_D=PATH of a clone of llm-d-router with the tag v0.10.0
-	@test -n "$(LLM_D)" || { echo "name a clone of llm-d-router: make test-llm-d LLM_D=PATH"; exit 2; }
-	mkdir -p build/llm-d-router && git -C $(LLM_D) archive v0.10.0 | tar -x -C build/llm-d-router
-	cd examples/llm-d && go vet ./... && go test -count=1 -timeout 300s ./...
-
 .PHONY: test-inference-extension
 test-inference-extension: ## The scorer for the Inference Extension's picker, in that picker (a module of its own; it compiles Kubernetes' client for minutes)
 	cd examples/inference-extension && go vet ./... && go test -count=1 -timeout 300s ./... && go build -o /dev/null .

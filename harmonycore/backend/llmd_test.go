@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-var updateBodies = flag.Bool("update-llm-d", false, "rewrite the bodies in examples/llm-d/ids/testdata")
+var updateBodies = flag.Bool("update-llm-d", false, "rewrite examples/llm-d/bodies")
 
-// TestLLMDBodies keeps the bodies that examples/llm-d gives to llm-d's parsers as the servers get them.
+// TestLLMDBodies keeps the bodies of examples/llm-d as an endpoint picker and the servers get them.
 func TestLLMDBodies(t *testing.T) {
 	r := &Request{Model: "gpt-oss-120b", Prompt: []uint32{200006, 17360, 200008, 3575}, MaxTokens: 4096,
 		StopTokens: []uint32{200002, 200012}, Sampling: Sampling{Temperature: "0.70", Extras: []Member{{"cache_salt", `"s"`}}}}
@@ -17,7 +17,7 @@ func TestLLMDBodies(t *testing.T) {
 		if !ok {
 			t.Fatal("no kind " + kind)
 		}
-		file, body := "../../examples/llm-d/ids/testdata/"+kind+".json", string(k.AppendRequest(nil, r))+"\n"
+		file, body := "../../examples/llm-d/bodies/"+kind+".json", string(k.AppendRequest(nil, r))+"\n"
 		if *updateBodies {
 			if err := os.WriteFile(file, []byte(body), 0o644); err != nil {
 				t.Fatal(err)

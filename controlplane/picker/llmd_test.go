@@ -9,8 +9,8 @@ import (
 )
 
 // llmdTypes are the plugins of llm-d-router 0.10.0 (cmd/epp/runner/runner.go there) that the example may use.
-var llmdTypes = []string{"token-producer", "endpoint-notification-source", "metrics-data-source", "core-metrics-extractor",
-	"single-profile-handler", "precise-prefix-cache-producer", "approx-prefix-cache-producer", "prefix-cache-scorer",
+var llmdTypes = []string{"token-producer", "endpoint-notification-source", "metrics-data-source",
+	"core-metrics-extractor", "single-profile-handler", "precise-prefix-cache-producer", "approx-prefix-cache-producer", "prefix-cache-scorer",
 	"queue-scorer", "kv-cache-utilization-scorer", "max-score-picker", "openai-parser", "vllmhttp-parser",
 	"passthrough-parser"}
 
@@ -41,8 +41,8 @@ type llmdConfig struct {
 	} `yaml:"schedulingProfiles"`
 }
 
-// TestLLMDConfig checks the configuration of examples/llm-d: its fields, that each plugin exists and each reference has a
-// plugin, and that no tokenizer is asked.
+// TestLLMDConfig checks the configuration of examples/llm-d: its fields, that each plugin exists and each reference has
+// a plugin, and that no tokenizer is asked.
 func TestLLMDConfig(t *testing.T) {
 	text, err := os.ReadFile("../../examples/llm-d/config.yaml")
 	if err != nil {

@@ -129,8 +129,8 @@ type PoolState struct {
 	// Unlisted are the hosts of the servers of the pool's Service and InferencePool, of each if the API server has not
 	// listed them since the [Watcher] was made.
 	Unlisted []string
-	// Problem is why Servers may be out of date: an error of a file, of a name or of the API server. "" means that they are up
-	// to date.
+	// Problem is why Servers may be out of date: an error of a file, of a name or of the API server. "" means that they
+	// are up to date.
 	Problem string
 }
 
@@ -145,7 +145,8 @@ type Options struct {
 	// Kubernetes connects to the API server that lists endpoints. It is called when a pool first has a Service or an
 	// InferencePool. The default is [apiserver.Connect].
 	Kubernetes func() (*apiserver.Client, error)
-	// Namespace is the namespace of Services and InferencePools without one. The default is the pod's, if the program runs in one.
+	// Namespace is the namespace of Services and InferencePools without one. The default is the pod's, if the program
+	// runs in one.
 	Namespace string
 	// ServiceRetry is the wait after the API server's first failure; default: 500ms. It grows with each further one.
 	ServiceRetry time.Duration

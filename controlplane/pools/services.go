@@ -98,8 +98,8 @@ func (s *followed) setAsked() {
 	}
 }
 
-// checkOrigins completes the Service and the InferencePool of a pool, and connects to the API server if they are the first
-// ones. The caller holds w.filesMu.
+// checkOrigins completes the Service and the InferencePool of a pool, and connects to the API server if they are the
+// first ones. The caller holds w.filesMu.
 func (w *Watcher) checkOrigins(p *Pool) error {
 	if p.Service.Name == "" {
 		p.Service = Service{}
@@ -183,8 +183,8 @@ func (w *Watcher) originServers(p *pool) iter.Seq2[config.Endpoint, netip.AddrPo
 	}
 }
 
-// originState returns the hosts of the pool's origins that have not been listed, and all their problems. The caller holds
-// w.mu.
+// originState returns the hosts of the pool's origins that have not been listed, and all their problems. The caller
+// holds w.mu.
 func (w *Watcher) originState(p *pool) (unlisted, problems []string) {
 	for o := range p.origins() {
 		f := w.origins[o]

@@ -289,8 +289,8 @@ func TestServiceLate(t *testing.T) {
 	a.setRude(func(w http.ResponseWriter, _ bool) bool { refuse(w, http.StatusForbidden); return true })
 	w, _ := serviceWatcher(t, "http")
 	must(t, w.Resolved(t.Context()))
-	if s := w.Servers()["p"]; addresses(w) != strings.TrimSpace(own) || !slices.Equal(s.Unlisted, []string{"vllm.models.svc"}) ||
-		!strings.Contains(s.Problem, "403") {
+	if s := w.Servers()["p"]; addresses(w) != strings.TrimSpace(own) ||
+		!slices.Equal(s.Unlisted, []string{"vllm.models.svc"}) || !strings.Contains(s.Problem, "403") {
 		t.Errorf("got %s, %+v", addresses(w), s)
 	}
 	a.setRude(nil)

@@ -71,8 +71,8 @@ func TestService(t *testing.T) {
 	c.kill()
 }
 
-// TestInferencePool follows an InferencePool's pods in the same way. Before the Inference Extension's custom resource is
-// there, the API server does not know the kind.
+// TestInferencePool follows an InferencePool's pods in the same way. Before the Inference Extension's custom resource
+// is there, the API server does not know the kind.
 func TestInferencePool(t *testing.T) {
 	c := startCluster(t)
 	c.controlPlane(poolConfiguration)
@@ -101,7 +101,8 @@ func TestInferencePool(t *testing.T) {
 	c.await(second+":8000", "")
 
 	c.kill()
-	c.await(second+":8000", "InferencePool models/vllm: the API server: connection refused; known servers that stay in use: 1")
+	c.await(second+":8000",
+		"InferencePool models/vllm: the API server: connection refused; known servers that stay in use: 1")
 	c.start()
 	c.await(second+":8000", "")
 	c.done(http.MethodDelete, poolPath+"/vllm", "")
@@ -118,7 +119,8 @@ const (
 kind: CustomResourceDefinition
 metadata:
   name: inferencepools.inference.networking.k8s.io
-  annotations: {api-approved.kubernetes.io: "https://github.com/kubernetes-sigs/gateway-api-inference-extension/pull/1173"}
+  annotations:
+    api-approved.kubernetes.io: https://github.com/kubernetes-sigs/gateway-api-inference-extension/pull/1173
 spec:
   group: inference.networking.k8s.io
   scope: Namespaced
@@ -135,7 +137,7 @@ func inferencePool(app string, port int) string {
 	return fmt.Sprintf(`apiVersion: inference.networking.k8s.io/v1
 kind: InferencePool
 metadata: {name: vllm}
-spec: {selector: {matchLabels: {app: %s}}, targetPorts: [{number: %d}], endpointPickerRef: {name: epp, port: {number: 9002}}}
+spec: {selector: {matchLabels: {app: %s}}, targetPorts: [{number: %d}]}
 `, app, port)
 }
 
@@ -166,7 +168,8 @@ status: {phase: Running, podIP: %q, podIPs: [{ip: %q}], conditions: [{type: Read
 // change merges a change into an object.
 func (c *cluster) change(path, object string) {
 	c.Helper()
-	status, answer := c.sendAs("application/apply-patch+yaml", http.MethodPatch, path+"?fieldManager=test&force=true", []byte(object))
+	status, answer := c.sendAs("application/apply-patch+yaml", http.MethodPatch, path+"?fieldManager=test&force=true",
+		[]byte(object))
 	if status < 200 || status > 299 {
 		c.Fatalf("PATCH %s: %d %s", path, status, answer)
 	}

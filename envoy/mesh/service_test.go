@@ -83,7 +83,8 @@ func TestSplitServices(t *testing.T) {
 	}
 }
 
-// TestSplitInferencePools has pools that are an InferencePool, which a route leads to, and what a mesh cannot do with one.
+// TestSplitInferencePools has pools that are an InferencePool, which a route leads to, and what a mesh cannot do with
+// one.
 func TestSplitInferencePools(t *testing.T) {
 	for settings, want := range map[string]string{
 		"inference_pool: {name: i}":                                                  "",

@@ -11,7 +11,8 @@ var updateBodies = flag.Bool("update-llm-d", false, "rewrite examples/llm-d/bodi
 // TestLLMDBodies keeps the bodies of examples/llm-d as an endpoint picker and the servers get them.
 func TestLLMDBodies(t *testing.T) {
 	r := &Request{Model: "gpt-oss-120b", Prompt: []uint32{200006, 17360, 200008, 3575}, MaxTokens: 4096,
-		StopTokens: []uint32{200002, 200012}, Sampling: Sampling{Temperature: "0.70", Extras: []Member{{"cache_salt", `"s"`}}}}
+		StopTokens: []uint32{200002, 200012},
+		Sampling:   Sampling{Temperature: "0.70", Extras: []Member{{"cache_salt", `"s"`}}}}
 	for _, kind := range []string{"vllm", "vllm-generate", "sglang"} {
 		k, ok := Named(kind)
 		if !ok {

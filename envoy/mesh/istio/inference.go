@@ -14,8 +14,8 @@ import (
 )
 
 // Istio asks an InferencePool's endpoint picker only where an HTTPRoute leads to the InferencePool, and an HTTPRoute
-// belongs to a Gateway of the Gateway API. So a configuration with such a pool has both, in place of Istio's own Gateway
-// and VirtualService. The other routes are patches, because an HTTPRoute cannot answer by itself (RATIONALE.md#265).
+// belongs to a Gateway of the Gateway API. So a configuration with such a pool has both, instead of Istio's own
+// Gateway and VirtualService. The other routes are patches, because an HTTPRoute cannot answer by itself (RATIONALE.md#265).
 
 const (
 	gatewayAPI = "gateway.networking.k8s.io/v1"
@@ -152,8 +152,8 @@ func (b *builder) apiRoutes() {
 	}
 }
 
-// patchOtherRoutes adds the routes that lead to no InferencePool behind those that do, in the order of the control plane's
-// own table.
+// patchOtherRoutes adds the routes that lead to no InferencePool behind those that do, in the order of the control
+// plane's own table.
 func (b *builder) patchOtherRoutes(spec *envoyFilterSpec, match func() *objectMatch) {
 	for _, r := range b.parts.Host.GetRoutes() {
 		if b.pool(r) != "" {

@@ -63,8 +63,8 @@ type ModelSettings struct {
 	UnsupportedContent string `yaml:"unsupported_content"`
 	// ServerExtras are the servers' own parameters that clients may use. Absent: the defaults. Empty: none.
 	ServerExtras []string `yaml:"server_extras"`
-	// Relay is "off", "finish" or "retry": which requests for answers go through the responses service, so that a server
-	// that dies in mid-answer ends no stream without an event. Empty: off.
+	// Relay is "off", "finish", "retry" or "resume": which requests for answers go through the responses service, so that
+	// a server that dies in mid-answer ends no stream without an event. Empty: off.
 	Relay string `yaml:"relay"`
 	// Aliases are further names of the model for clients. A star stands for any text, as in "openai/*".
 	Aliases []string `yaml:"aliases"`
@@ -215,7 +215,7 @@ func (m *ModelSettings) Fields() []Field {
 		block("history", m.History.Fields()),
 		word("unsupported_content", &m.UnsupportedContent, ContentRefuse, ContentRefuse, ContentDrop),
 		list("server_extras", &m.ServerExtras, DefaultExtras(), KnownExtras()),
-		word("relay", &m.Relay, RelayOff, RelayOff, RelayFinish, RelayRetry),
+		word("relay", &m.Relay, RelayOff, RelayOff, RelayFinish, RelayRetry, RelayResume),
 		texts("aliases", &m.Aliases, validAlias, "must be printable ASCII without spaces, with one star at most").
 			advise("is not a name; write one such as openai/gpt-oss-120b, or one with a *, such as openai/*"),
 		text("overflow_model", &m.OverflowModel, ""),

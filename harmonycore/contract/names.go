@@ -63,6 +63,10 @@ const (
 	ServiceDeclined = "decline"
 )
 
+// RelayHeader is the header of a request of the responses service's own whose answer another server may have to finish
+// (package internal/handover). Only one that is sealed with the gateway's keys counts.
+const RelayHeader = "x-harmony-relay"
+
 // RouteHeader is a header of answers of models with a route: the pool to which the request was sent, and why.
 const RouteHeader = "x-harmony-route"
 

@@ -65,12 +65,14 @@ const (
 	ContentDrop   = "drop"
 )
 
-// The values of [ModelSettings.Relay]: no requests, streams, or all requests for responses. With the last one, the
-// service asks once more if an answer is lost before the client has seen any of it.
+// The values of [ModelSettings.Relay]: no requests, streams, or all requests for responses. With the last
+// two, the service asks once more if an answer is lost before the client has seen any of it. With the last one, it also
+// has another server go on with an answer that was cut.
 const (
 	RelayOff    = "off"
 	RelayFinish = "finish"
 	RelayRetry  = "retry"
+	RelayResume = "resume"
 )
 
 // The reasoning efforts. [EffortRefuse] is only for [Efforts]: requests for that effort are answered with an error.

@@ -98,6 +98,8 @@ type headerOptions struct {
 	events string
 	// declinesService reports whether [contract.ServiceHeader] keeps the request from the responses service.
 	declinesService bool
+	// relay is the value of [contract.RelayHeader].
+	relay string
 	// authorized reports whether [Report.ClientKey] is of the header authorization.
 	authorized bool
 	// tenant is the value of [contract.Seal.TenantHeader].
@@ -119,6 +121,9 @@ func (e *Exchange) Header(name, value string) (own bool) {
 		return true
 	case contract.ServiceHeader:
 		e.options.declinesService = value == contract.ServiceDeclined
+		return true
+	case contract.RelayHeader:
+		e.options.relay = strings.Clone(value)
 		return true
 	case requestIDHeader, anthropic.VersionHeader, anthropic.SessionHeader:
 		e.noteForm(name, value)

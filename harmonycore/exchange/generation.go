@@ -95,6 +95,8 @@ type generation struct {
 	recall *recall
 	// divided is nil if the servers that write the answer read the prompt too.
 	divided *divided
+	// handover is nil if no other server will have to finish the answer.
+	handover *handing
 }
 
 func beginChat(x *Exchange, _ string) endpoint {
@@ -124,8 +126,13 @@ func (g *generation) head() RequestHead { return g.x.awaitBody() }
 func (g *generation) early() response { return g.x.earlyReply() }
 
 func (g *generation) request(body []byte, h Host) RequestAction {
-	if action, decided := g.resume(body, h); decided {
-		return action
+	if g.x.options.relay != "" {
+		body, h = g.takeOver(body, h)
+	}
+	if !g.handover.goesOn() {
+		if action, decided := g.resume(body, h); decided {
+			return action
+		}
 	}
 	a, action := g.x.open(body, h, reading{mayPass: true})
 	if a == nil {
@@ -184,6 +191,9 @@ func (g *generation) requestReader() reader {
 // forward sends the body that asks the model's servers for the answer.
 func (g *generation) forward(a *modelRequest, sent []byte) RequestAction {
 	g.x.generation, g.x.response = g, g
+	if g.handover.over(g) {
+		return g.answerAlone()
+	}
 	action := g.x.forward(a.model, sent, g.x.gateway.options.StallTimeoutMS)
 	if g.divided != nil {
 		action.Prefill = g.divided.call
@@ -274,6 +284,11 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 func (g *generation) write(a *modelRequest, r *translate.Request, asked *backend.Request, scratch *Scratch, h Host) (
 	[]byte, *openai.Error,
 ) {
+	if g.handover != nil {
+		if failure := g.handOver(a, r, asked, scratch); failure != nil {
+			return nil, failure
+		}
+	}
 	a.recall.ask(asked)
 	scratch.body = a.model.Kind.AppendRequest(scratch.body[:0], asked)
 	a.recall.remember(r, asked, scratch.body)

@@ -160,7 +160,7 @@ func (a *modelRequest) relayed(stream bool) bool {
 	switch a.model.Relay {
 	case contract.RelayFinish:
 		return stream
-	case contract.RelayRetry:
+	case contract.RelayRetry, contract.RelayResume:
 		return true
 	}
 	return false

@@ -131,6 +131,9 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 	if !g.started && (generated || event.Finish != backend.Aborted && event.Finish != backend.Running) {
 		g.begin()
 	}
+	if g.handover != nil {
+		g.handover.note(event)
+	}
 	if generated && g.x.report.FirstToken < 0 {
 		g.x.report.FirstToken = max(g.x.now()-g.forwarded, 0)
 	}
@@ -176,6 +179,9 @@ func (g *generation) deliver() ResponseAction {
 		return g.x.client.wait()
 	}
 	ready := g.outbox.Take(nil)
+	if g.handover != nil {
+		ready = g.handover.mark(ready, g.x.client.state)
+	}
 	if size := cap(ready); size > translate.MaxKeptBuffer && size <= maxKeptAnswer {
 		g.memory.answer = ready
 	}
@@ -196,6 +202,9 @@ func (g *generation) complete(end bool) ResponseAction {
 	}
 	if g.endedEarly {
 		g.usage = backend.Usage{Prompt: g.usage.Prompt} // the rest counts what the client did not get
+	}
+	if g.handover != nil {
+		g.handover.ends(g)
 	}
 	if g.usage.Completion == 0 {
 		g.usage.Completion = g.generated() // a server that reports no usage: the gateway counts, or estimates

@@ -32,6 +32,7 @@ type Job struct {
 	wasRead   bool   // the prompt has been read: no time is needed for it any more
 	tokensOut int    // tokens that have been sent
 	forced    bool   // the only answer that the tag allows, which neither script nor pace changes
+	begun     int    // tokens of a script's answer that the prompt ends with
 	place     *place // in an engine that computes batches, or nil
 }
 
@@ -53,12 +54,13 @@ func (s *Server) accept(h http.Header, c *Completion, rec *Request) (*Job, *Refu
 		generated = append(s.Tokenizer.AppendEncodeSpecial(nil, only), tokenizer.Return)
 		s.rec.forget(rec)
 	} else if line, ok := s.Options.Script.pick(s.Tokenizer.DecodeString(c.IDs)); ok {
-		generated, atEnd, j.chunks = line.Tokens, line.Finish, line.Chunks
+		j.begun = line.begun(c.IDs)
+		generated, atEnd, j.chunks = line.Tokens[j.begun:], line.Finish, line.Chunks
 		// A model could not have written it: either the script or the tag is wrong.
 		if err := c.Holds.CheckAnswer(s.Tokenizer, generated); err != nil {
 			return nil, BadRequest("structured_outputs", "The script does not keep to the structural tag: "+err.Error())
 		}
-		if line.Fault != nil {
+		if line.Fault != nil && j.begun == 0 {
 			j.fault = *line.Fault
 		}
 	} else if err != nil {

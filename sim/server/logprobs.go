@@ -77,7 +77,7 @@ func (j *Job) TokenName(id uint32) string {
 
 // distribution returns the logprob of the token at a place, and the alternatives. The token itself comes first.
 func (j *Job) distribution(at int) (sampled float64, top json.RawMessage) {
-	_, sampled, all := Alternatives(j.Answer.IDs[at], at, *j.Asked.Logprobs)
+	_, sampled, all := Alternatives(j.Answer.IDs[at], j.begun+at, *j.Asked.Logprobs)
 	var b bytes.Buffer
 	seen := map[string]bool{}
 	for _, a := range append([]Alternative{{j.Answer.IDs[at], sampled}}, all...) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -33,13 +34,29 @@ type Line struct {
 	Fault *Fault
 	// Finish is the finish reason if the tokens run out without a stop token. Empty is "length".
 	Finish string
+	// Continues reports whether a prompt that ends with the beginning of Tokens gets only what follows. Its answer has no
+	// fault.
+	Continues bool
+}
+
+// begun returns how many of the line's tokens the prompt ends with.
+func (l *Line) begun(prompt []uint32) int {
+	if !l.Continues {
+		return 0
+	}
+	for n := min(len(l.Tokens), len(prompt)); n > 0; n-- {
+		if slices.Equal(prompt[len(prompt)-n:], l.Tokens[:n]) {
+			return n
+		}
+	}
+	return 0
 }
 
 // NewScript returns a script of these lines.
 func NewScript(lines ...Line) *Script { return &Script{lines: lines} }
 
 // ReadScript reads a script as JSON lines: {"match": TEXT, "last": TEXT, "tokens": [IDS] or "text": HARMONY TEXT,
-// "chunks": [SIZES], "fault": FAULT, "finish": REASON}. In "text" the spelling of a special token is that token. Empty
+// "chunks": [SIZES], "fault": FAULT, "finish": REASON, "continues": BOOL}. In "text" the spelling of a special token is that token. Empty
 // lines and lines that begin with # are skipped.
 func ReadScript(r io.Reader, t *tokenizer.Tokenizer) (*Script, error) {
 	data, err := io.ReadAll(r)
@@ -70,13 +87,15 @@ func readLine(raw []byte, t *tokenizer.Tokenizer) (Line, error) {
 		Chunks []int    `json:"chunks"`
 		Fault  *string  `json:"fault"`
 		Finish string   `json:"finish"`
+		Goes   bool     `json:"continues"`
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
 		return Line{}, err
 	}
-	line := Line{Match: in.Match, Last: in.Last, Tokens: in.Tokens, Chunks: in.Chunks, Finish: in.Finish}
+	line := Line{Match: in.Match, Last: in.Last, Tokens: in.Tokens, Chunks: in.Chunks, Finish: in.Finish,
+		Continues: in.Goes}
 	if in.Text != nil {
 		if in.Tokens != nil {
 			return Line{}, fmt.Errorf(`both "tokens" and "text"`)

@@ -39,9 +39,11 @@ func (s *Service) passOn(api *relay.API, w http.ResponseWriter, r *http.Request,
 	c.Model = rawjson.Unescape(name)
 	sent, returned := spender(c, bodyCopies*int64(len(body)))
 	defer returned()
+	how := c.Settings.Model(c.Model).Relay
 	return s.relays.Answer(r.Context(), w, &relay.Request{
 		API: api, URL: c.Settings.Gateway + r.URL.RequestURI(), Headers: c.Headers, Body: body, Model: c.Model,
-		Stream: rawjson.View(stream) == "true", Retry: c.Settings.Model(c.Model).Relay == contract.RelayRetry,
+		Stream: rawjson.View(stream) == "true", Retry: how == contract.RelayRetry || how == contract.RelayResume,
+		Resume: how == contract.RelayResume, Hold: c.Share.Hold,
 		KeepAlive: c.Settings.KeepAliveOf(c.Model), Sent: sent,
 	})
 }

@@ -106,7 +106,7 @@ func New(o Options) *Service {
 		draining: make(chan struct{}), stopping: make(chan struct{}), cutting: make(chan struct{}),
 	}
 	s.accessLog.to, s.metrics = o.AccessLog, newMetrics(s)
-	s.env = &turn.Env{Log: o.Log, Now: o.Now, Gateway: upstream.New(o.Key, o.Log), Tools: s.toolServers,
+	s.env = &turn.Env{Log: o.Log, Now: o.Now, Gateway: upstream.New(o.Key, o.SealKeys, o.Log), Tools: s.toolServers,
 		Spans: spans.Maker{Tracer: o.Tracer}, Metrics: s.metrics, Stored: s.stored, Encrypted: o.Store.Keys != nil}
 	s.relays = &relay.Env{Log: o.Log, Gateway: s.env.Gateway, Metrics: s.metrics.relays}
 	s.Apply(o.Settings)

@@ -21,6 +21,7 @@ import (
 type Gateway interface {
 	Open(ctx context.Context, q *upstream.Question) (*http.Response, error)
 	Unreachable(err error) *openai.Error
+	NewHandover(hold func(int64) error) *upstream.Handover
 }
 
 // Metrics count what relays do.
@@ -28,6 +29,8 @@ type Metrics interface {
 	// Relayed counts a request that has ended, by how, and KeptAlive a sign of life.
 	Relayed(api, outcome string)
 	KeptAlive(api string)
+	// Resumed counts a stream that was cut, by what became of it.
+	Resumed(api, outcome string)
 }
 
 // The outcomes of requests that are passed on.
@@ -57,8 +60,10 @@ type Request struct {
 	Body    []byte
 	Model   string
 	// Stream reports whether the client wants a stream, and Retry whether an answer that is lost before its client has
-	// seen any of it is asked for once more.
-	Stream, Retry bool
+	// seen any of it is asked for once more. Resume reports whether another server is to finish a stream that is cut.
+	Stream, Retry, Resume bool
+	// Hold takes memory for what is kept of such a stream.
+	Hold func(int64) error
 	// KeepAlive is how long a stream may be quiet before its client gets a sign of life, or 0.
 	KeepAlive time.Duration
 	// Sent is called when the body is needed no more.
@@ -73,6 +78,9 @@ type exchange struct {
 	outcome string
 	// attempts is how often the gateway was asked.
 	attempts int
+	// passing is the stream, and handover what is kept of it so that another server can finish it, or nil.
+	passing  *passing
+	handover *upstream.Handover
 }
 
 // Answer answers a request. An error means that nothing has been written. It panics with [http.ErrAbortHandler] to cut
@@ -83,6 +91,10 @@ func (e *Env) Answer(ctx context.Context, w http.ResponseWriter, r *Request) *op
 	if r.Stream {
 		x.client.every = r.KeepAlive
 	}
+	if r.Stream && r.Resume {
+		x.handover = e.Gateway.NewHandover(r.Hold)
+	}
+	x.passing = &passing{api: r.API, client: x.client, handover: x.handover}
 	defer func() { e.Metrics.Relayed(r.API.Name, x.outcome) }()
 	defer x.client.rest()
 	x.client.live()
@@ -91,14 +103,16 @@ func (e *Env) Answer(ctx context.Context, w http.ResponseWriter, r *Request) *op
 		if !again {
 			return failure
 		}
-		e.Log.Warn("an answer was lost before its client saw any of it; asking once more", "api", r.API.Name, "model",
-			openai.Clip(r.Model, refusal.MaxLogged))
+		if !x.passing.handed {
+			e.Log.Warn("an answer was lost before its client saw any of it; asking once more", "api", r.API.Name, "model",
+				openai.Clip(r.Model, refusal.MaxLogged))
+		}
 	}
 }
 
 // question returns the question for the gateway.
 func (x *exchange) question() *upstream.Question {
-	q := &upstream.Question{URL: x.URL, Headers: x.Headers, Body: x.Body}
+	q := &upstream.Question{URL: x.URL, Headers: x.Headers, Body: x.Body, Handover: x.handover}
 	if !x.Retry && len(x.Body) >= minSpent {
 		q.Reader, q.Size = &once{left: x.Body, spent: x.Sent}, int64(len(x.Body))
 		q.Body, x.Body = nil, nil
@@ -111,10 +125,16 @@ func (x *exchange) attempt(ctx context.Context) (again bool, failure *openai.Err
 	x.attempts++
 	answer, err := x.Gateway.Open(ctx, x.question())
 	if err != nil {
+		if x.passing.handed {
+			return x.goOn(ctx, err)
+		}
 		return false, x.refuse(ctx, x.Gateway.Unreachable(err), nil)
 	}
 	defer answer.Body.Close()
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("content-type"))
+	if x.passing.handed && (answer.StatusCode != http.StatusOK || kind != "text/event-stream") {
+		return x.goOnRefused(ctx, answer)
+	}
 	if answer.StatusCode != http.StatusOK {
 		return x.refused(ctx, answer)
 	}
@@ -132,13 +152,19 @@ func (x *exchange) mayAsk(ctx context.Context) bool {
 // passStream passes a stream on.
 func (x *exchange) passStream(ctx context.Context, answer *http.Response) (again bool, failure *openai.Error) {
 	x.client.answered(answer.Header)
-	p := &passing{api: x.API, client: x.client, holds: x.Retry && x.attempts == 1}
+	p := x.passing
+	if p.handed {
+		x.Metrics.Resumed(x.API.Name, upstream.Resumed)
+	}
+	p.begin(x.Retry && x.attempts == 1)
 	err := p.pass(ctx, answer.Body)
 	switch {
 	case errors.Is(err, errLeft):
 		x.outcome = Left
 		return false, nil
 	case p.end == whole: // what comes after the end, a reset too, means nothing
+	case p.handover.Marked():
+		return x.goOn(ctx, err)
 	case !p.shown && x.mayAsk(ctx) && (err != nil || p.end == failed):
 		return true, nil
 	case p.end == failed && err == nil:
@@ -162,6 +188,11 @@ func (x *exchange) leave(err error) *openai.Error {
 
 // cut ends a stream that was cut, or failed before that.
 func (x *exchange) cut(p *passing, err error) *openai.Error {
+	if reason := p.handover.Refused(); x.Stream && x.Resume && reason != "" {
+		x.Metrics.Resumed(x.API.Name, upstream.Refused)
+		x.Log.Warn("a stream was cut that no other server can finish", "api", x.API.Name, "model",
+			openai.Clip(x.Model, refusal.MaxLogged), "reason", reason)
+	}
 	x.outcome = Cut
 	if p.end == failed {
 		x.outcome = Failed // the cut follows the event of the failure

@@ -16,6 +16,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
@@ -75,6 +76,7 @@ func answers(after time.Duration, status int, body string) answer {
 type gateway struct {
 	answers []answer
 	asked   []string
+	keys    *seal.Keys
 	// closed counts the answers that were read no further.
 	closed int
 }
@@ -97,6 +99,10 @@ func (g *gateway) Open(ctx context.Context, q *upstream.Question) (*http.Respons
 	}
 	return &http.Response{StatusCode: a.status, Header: a.header, Body: &answerBody{g: g, left: slices.Clone(a.pieces)}},
 		nil
+}
+
+func (g *gateway) NewHandover(hold func(int64) error) *upstream.Handover {
+	return upstream.New("", g.keys, slog.New(slog.DiscardHandler)).NewHandover(hold)
 }
 
 func (g *gateway) Unreachable(error) *openai.Error {
@@ -157,11 +163,13 @@ func (r *receiver) Flush() {}
 // counts are metrics.
 type counts struct {
 	outcomes []string
+	resumed  []string
 	kept     int
 }
 
 func (c *counts) Relayed(_, outcome string) { c.outcomes = append(c.outcomes, outcome) }
 func (c *counts) KeptAlive(string)          { c.kept++ }
+func (c *counts) Resumed(_, outcome string) { c.resumed = append(c.resumed, outcome) }
 
 // result is what became of a request.
 type result struct {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+
+	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
 
 const (
@@ -27,12 +29,27 @@ type passing struct {
 	// holds reports whether the events with which the stream opens wait for one that shows something, and held has them.
 	holds bool
 	held  []byte
+	// mayHold reports whether they wait so if the stream has no marks.
+	mayHold bool
 	// shown reports whether the client has something of the model's answer.
 	shown bool
 	// pending is the beginning of an event. partial reports whether the client has some of it already.
 	pending []byte
 	partial bool
 	end     ending
+	// handover is what is kept of the stream so that another server can finish it, or nil. waiting are the events for
+	// which there is no mark yet, and handed reports whether another server has been asked for the rest.
+	handover *upstream.Handover
+	waiting  []byte
+	handed   bool
+}
+
+// begin begins a stream, or the rest of one. holds reports whether its first events are held.
+func (p *passing) begin(holds bool) {
+	p.handover.Begin()
+	p.holds, p.end, p.partial = holds && p.handover == nil, running, false
+	p.pending, p.waiting, p.held = p.pending[:0], p.waiting[:0], nil
+	p.mayHold = holds
 }
 
 // errLeft means that the client takes nothing more.
@@ -90,8 +107,14 @@ const maxKept = 16 << 10
 
 // overflow passes on what is there of an event that is too large to be kept back.
 func (p *passing) overflow() error {
-	if len(p.pending) <= maxPending {
+	if len(p.pending) <= maxPending || p.handover.Marked() && len(p.pending)+len(p.waiting) <= upstream.MaxWaiting {
 		return nil
+	}
+	if p.handover.Marked() {
+		p.handover.TooLarge()
+		if err := p.showWaiting(); err != nil {
+			return err
+		}
 	}
 	part := p.pending[:len(p.pending)-1] // the last byte may begin an end
 	err := p.show(part)
@@ -102,6 +125,13 @@ func (p *passing) overflow() error {
 
 // deliver passes whole events on.
 func (p *passing) deliver(events []byte) error {
+	if p.handover != nil {
+		free, err := p.deliverMarked(events)
+		if err != nil || len(free) == 0 {
+			return err
+		}
+		events = free
+	}
 	first := p.partial // what is left of an event of which the client has some
 	for rest := events; len(rest) > 0; {
 		size := bytes.Index(rest, eventEnd) + len(eventEnd)
@@ -138,4 +168,60 @@ func (p *passing) show(part []byte) error {
 		p.held = nil
 	}
 	return p.client.write(part)
+}
+
+// deliverMarked passes the events on for which there is a mark, and keeps the others. It returns those that need none,
+// of a stream that cannot be handed over.
+func (p *passing) deliverMarked(events []byte) (free []byte, err error) {
+	for rest := events; len(rest) > 0; {
+		size := bytes.Index(rest, eventEnd) + len(eventEnd)
+		event := rest[:size]
+		rest = rest[size:]
+		mark := p.handover.Take(event)
+		if mark || !p.handover.Marked() {
+			if err := p.showWaiting(); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case mark:
+		case p.handover.Marked():
+			if err := p.wait(event); err != nil {
+				return nil, err
+			}
+		default:
+			free = append(free, event...)
+		}
+	}
+	if len(free) > 0 {
+		p.holds = p.mayHold && !p.shown
+	}
+	return free, nil
+}
+
+// wait keeps an event until the next mark. The last one of a whole answer has none.
+func (p *passing) wait(event []byte) error {
+	p.waiting = append(p.waiting, event...)
+	if end := p.api.end(event); end != running {
+		p.end = end
+	}
+	if len(p.waiting) > upstream.MaxWaiting {
+		p.handover.TooLarge()
+	}
+	if p.end == whole || !p.handover.Marked() {
+		return p.showWaiting()
+	}
+	return nil
+}
+
+// showWaiting gives the client the events that have waited for a mark.
+func (p *passing) showWaiting() error {
+	if len(p.waiting) == 0 {
+		return nil
+	}
+	err := p.show(p.waiting)
+	if p.waiting = p.waiting[:0]; cap(p.waiting) > maxKept {
+		p.waiting = nil
+	}
+	return err
 }

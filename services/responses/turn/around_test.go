@@ -41,6 +41,7 @@ func (uncounted) CalledTool(string, string, time.Duration) {}
 func (uncounted) ListedTools(string, string)               {}
 func (uncounted) Rounded(int)                              {}
 func (uncounted) KeptAlive()                               {}
+func (uncounted) Resumed(string)                           {}
 func (uncounted) Finished(string)                          {}
 
 func testKeys(t *testing.T) *seal.Keys {

@@ -42,6 +42,8 @@ type Metrics interface {
 	Finished(status string)
 	// KeptAlive counts a sign of life that a quiet stream was given.
 	KeptAlive()
+	// Resumed counts an answer that was cut, by what became of it.
+	Resumed(outcome string)
 }
 
 // NewReader returns a reader of items that follow others.

@@ -52,6 +52,8 @@ type Turn struct {
 	// error has said of it, or nil.
 	lost    bool
 	failure *openai.Error
+	// handed reports whether other servers were asked for the last answer, as often as they may be.
+	handed bool
 	// framed reports whether the events go over a WebSocket.
 	framed bool
 
@@ -122,7 +124,7 @@ func (t *Turn) askRetrying(ctx context.Context, emit func(*upstream.Event) error
 	t.opening, t.begun = 0, 0
 	end, err := t.ask(ctx, emit)
 	shown := t.Request.Stream && t.opening > 0 && t.sequence > t.opening
-	if !t.lost || shown || ctx.Err() != nil || !t.retries() {
+	if !t.lost || shown || ctx.Err() != nil || !t.retries() || t.handed {
 		return end, err
 	}
 	t.env.Log.Warn("the answer was lost before the client saw any of it; asking once more", "response", t.ID)
@@ -137,7 +139,10 @@ func (t *Turn) askRetrying(ctx context.Context, emit func(*upstream.Event) error
 }
 
 // retries reports whether an answer that is lost before its client has seen any of it is asked for once more.
-func (t *Turn) retries() bool { return t.settings.Model(t.Request.Model).Relay == contract.RelayRetry }
+func (t *Turn) retries() bool {
+	relay := t.settings.Model(t.Request.Model).Relay
+	return relay == contract.RelayRetry || relay == contract.RelayResume
+}
 
 // ask sends the request once, and passes the events on.
 func (t *Turn) ask(ctx context.Context, emit func(*upstream.Event) error) (end *ending, err error) {
@@ -153,18 +158,14 @@ func (t *Turn) askOnce(ctx context.Context, emit func(*upstream.Event) error) (*
 	if t.started() {
 		t.opening = t.sequence
 	}
-	answer, failure := t.post(ctx, contract.ResponsesPath, t.body())
-	if failure != nil && t.isOlder(failure) {
-		answer, failure = t.post(ctx, contract.ResponsesPath, t.body())
-	}
+	source, failure := t.openSource(ctx)
 	if failure != nil {
-		t.lost = failure.Code == contract.CodeServerError && failure.Status >= http.StatusInternalServerError
+		t.lost = upstream.Lost(failure)
 		return nil, &refusedError{failure}
 	}
-	defer answer.Body.Close()
-	reader := upstream.NewReader(answer.Body)
+	defer source.close()
 	for {
-		e, err := reader.Next()
+		e, err := source.next(ctx)
 		if err == nil && t.triggered {
 			if err = t.takeSummary(&e, emit); err == nil && e.Kind == "" {
 				continue
@@ -190,11 +191,15 @@ func (t *Turn) askOnce(ctx context.Context, emit func(*upstream.Event) error) (*
 
 // post sends a plain request to the gateway.
 func (t *Turn) post(ctx context.Context, path string, body []byte) (*http.Response, *openai.Error) {
+	return t.send(ctx, t.question(path, body))
+}
+
+// send sends a question to the gateway.
+func (t *Turn) send(ctx context.Context, q *upstream.Question) (*http.Response, *openai.Error) {
 	type reply struct {
 		answer  *http.Response
 		failure *openai.Error
 	}
-	q := t.question(path, body)
 	r := awaited(t, func() (r reply) {
 		r.answer, r.failure = t.env.Gateway.Post(ctx, q) //nolint:bodyclose // the caller's to close
 		return r

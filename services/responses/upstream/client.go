@@ -18,6 +18,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/services/responses/refusal"
 )
 
@@ -28,6 +29,7 @@ func PassedOn(name string) bool {
 	case "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 		"Content-Length", "Content-Type", "Accept-Encoding", "Expect", "Host", "X-Envoy-Expected-Rq-Timeout-Ms",
 		"X-Forwarded-Proto", "X-Envoy-Attempt-Count", "X-Request-Id", "Proxy-Authorization", "Proxy-Authenticate",
+		"X-Harmony-Relay",                      // only the service itself has an answer handed over
 		"Idempotency-Key", "X-Idempotency-Key": // with the last two, Go sends a request again by itself
 		return false
 	}
@@ -39,7 +41,9 @@ type Client struct {
 	http *http.Client
 	// key is the service's own there, if the gateway tells clients apart.
 	key string
-	log *slog.Logger
+	// keys are those of the gateway's. They are nil if it has none.
+	keys *seal.Keys
+	log  *slog.Logger
 	// older is until when the gateway is taken for one that is older than this service, in milliseconds.
 	older atomic.Int64
 }
@@ -54,8 +58,8 @@ func (c *Client) NoteOlder(now time.Time) { c.older.Store(now.Add(olderFor).Unix
 func (c *Client) IsOlder(now time.Time) bool { return now.UnixMilli() < c.older.Load() }
 
 // New returns a client. The gateway limits how long an answer may take.
-func New(key string, log *slog.Logger) *Client {
-	return &Client{key: key, log: log, http: &http.Client{
+func New(key string, keys *seal.Keys, log *slog.Logger) *Client {
+	return &Client{key: key, keys: keys, log: log, http: &http.Client{
 		// A redirect would be somebody else's answer.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		// The limits of requests limit the connections.
@@ -73,6 +77,8 @@ type Question struct {
 	// Reader has a body of Size bytes instead of Body. Nil: there is none.
 	Reader io.Reader
 	Size   int64
+	// Handover is what is known of an answer that another server may have to finish, or nil. Body has the request then.
+	Handover *Handover
 }
 
 // Post sends a plain request to the gateway. The answer has the status 200, or is an error.
@@ -94,9 +100,15 @@ func (c *Client) Post(ctx context.Context, q *Question) (*http.Response, *openai
 
 // Open sends a request to the gateway and returns its answer, whatever the status is.
 func (c *Client) Open(ctx context.Context, q *Question) (*http.Response, error) {
-	body := q.Reader
+	body, relay := q.Reader, ""
 	if body == nil {
-		body = bytes.NewReader(q.Body)
+		text, err := q.Body, error(nil)
+		if q.Handover != nil {
+			if text, relay, err = c.handOver(q); err != nil {
+				return nil, err
+			}
+		}
+		body = bytes.NewReader(text)
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, q.URL, body)
 	if err != nil {
@@ -116,6 +128,9 @@ func (c *Client) Open(ctx context.Context, q *Question) (*http.Response, error) 
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(r.Header))
 	r.Header.Set("content-type", "application/json")
 	r.Header.Set(contract.ServiceHeader, contract.ServiceDeclined)
+	if relay != "" {
+		r.Header.Set(contract.RelayHeader, relay)
+	}
 	return c.http.Do(r)
 }
 

@@ -29,12 +29,26 @@ const (
 // ErrTooLarge means that the gateway has sent an event larger than maxEventSize.
 var ErrTooLarge = errors.New("the gateway sent an event that is too large")
 
+// KindMark is the kind of an event that stands for a comment of the gateway's about the events before it. A client's
+// event cannot have it.
+const KindMark = ":"
+
 // Reader reads the events of a stream.
-type Reader struct{ lines *bufio.Reader }
+type Reader struct {
+	lines *bufio.Reader
+	// marks reports whether comments of the gateway's are events.
+	marks bool
+}
 
 // NewReader returns a reader of the events of an answer.
 func NewReader(body io.Reader) *Reader {
-	return &Reader{bufio.NewReaderSize(body, 32<<10)}
+	return &Reader{lines: bufio.NewReaderSize(body, 32<<10)}
+}
+
+// WithMarks makes the reader give comments of the gateway's as events of the kind [KindMark]: the line is their data.
+func (r *Reader) WithMarks() *Reader {
+	r.marks = true
+	return r
 }
 
 // Next returns the next event. Its data is the caller's. The error is [io.EOF] at the end of the stream.
@@ -46,6 +60,8 @@ func (r *Reader) Next() (Event, error) {
 			return e, err
 		}
 		switch {
+		case r.marks && len(line) > 0 && line[0] == ':':
+			return Event{Kind: KindMark, Data: line}, nil
 		case len(line) == 0 && len(e.Data) > 0:
 			return e, nil
 		case bytes.HasPrefix(line, []byte("event: ")):

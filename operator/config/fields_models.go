@@ -136,7 +136,7 @@ var modelMeanings = map[string]about{
 		meaning: "their [results](requests.md#past-calls), in the order of the chat template or with the channel first"},
 	"unsupported_content": {meaning: "images, files and sound: `drop` leaves a note"},
 	"relay": {
-		meaning: "`finish`, `retry`: the service is [between](responses-service.md#streams-that-always-end)"},
+		meaning: "`finish`, `retry`, `resume`: the service is [between](responses-service.md#streams-that-always-end)"},
 	"aliases": {
 		meaning: "[more names](opt-in.md) of the model; one `*` stands for any text, as in `openai/*`"},
 	"overflow_model": {

@@ -116,6 +116,10 @@ func TestKeepAlive(t *testing.T) {
 	for _, tt := range []struct{ service, settings, want string }{
 		{own, "relay: finish, keep_alive: 15s", ""},
 		{own, "relay: retry, keep_alive: 1h", ""},
+		{own, "relay: resume, keep_alive: 15s", ""},
+		{other, "relay: resume", "relay: resume is for this product's responses service"},
+		{own, "relay: resume, servers: ['llamacpp=http://h:1']", "relay: llamacpp servers do not both take and send token ids"},
+		{own, "relay: resume, servers: ['chat=http://h:1']", "relay: chat servers do not both take and send token ids"},
 		{own, "keep_alive: 15s", "keep_alive: needs relay"},
 		{own, "relay: 'off', keep_alive: 15s", "keep_alive: needs relay"},
 		{own, "relay: finish, keep_alive: 999ms", "keep_alive: 999ms is out of range; write from 1s to 1h"},
@@ -124,7 +128,11 @@ func TestKeepAlive(t *testing.T) {
 		{other, "relay: finish, keep_alive: 15s", "keep_alive: is for this product's responses service"},
 		{other, "relay: finish", ""},
 	} {
-		c, err := Parse("h.yaml", []byte(tt.service+"\nmodels: [{name: m, "+tt.settings+", servers: ['vllm=http://h:1']}]\n"))
+		servers := ", servers: ['vllm=http://h:1']"
+		if strings.Contains(tt.settings, "servers") {
+			servers = ""
+		}
+		c, err := Parse("h.yaml", []byte(tt.service+"\nmodels: [{name: m, "+tt.settings+servers+"}]\n"))
 		if err == nil {
 			err = c.Validate()
 		}

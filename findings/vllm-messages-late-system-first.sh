@@ -34,6 +34,7 @@ for name, template in (("own", own), ("dated", re.sub(r"strftime_now\([^)]*\)", 
     chat = Serving.to_chat_completion_request(request, merge_inline_system=merges)
     print(f"{name}:", " | ".join(f"{m['role']} {m['content']}" for m in chat.messages))
 PY
-seen="$("$folder/venv/bin/python" "$dir/ask.py" "$dir/openai-gpt-oss-120b.jinja" 2>"$dir/log")" || { cat "$dir/log"; exit 1; }
+seen="$("$folder/venv/bin/python" "$dir/ask.py" "$dir/openai-gpt-oss-120b.jinja" 2>"$dir/log")" ||
+  { cat "$dir/log"; exit 1; }
 check "$seen" "own: system Rule one.Rule two. | user Hello. | assistant Hi. | user Go on.
 dated: system Rule one. | user Hello. | assistant Hi. | system Rule two. | user Go on."

@@ -65,7 +65,8 @@ var settings = []setting{
 		"{ name: low }], default_class: low }"},
 	{path: "models[MODEL].route", model: "route: [{ pool: q, max_prompt: 1 }]", pool: "NEW"},
 	{path: "models[MODEL].overflow_model", model: "context_length: 2000, overflow_model: large",
-		other: "{ name: large, pool: p, server_model: " + lab.Model + " }", seen: refuses(200, strings.Repeat("long ", 4000))},
+		other: "{ name: large, pool: p, server_model: " + lab.Model + " }",
+		seen:  refuses(200, strings.Repeat("long ", 4000))},
 	{path: "models[MODEL].system.date", model: "system: { date: omit }"},
 	{path: "models[MODEL].aliases", model: "aliases: [gpt-4o]", seen: func(g *gateway) bool {
 		return lab.Ask(g.Client, g.URL+chatPath, lab.ChatBody("gpt-4o", "Hi")).Status == 200

@@ -95,7 +95,8 @@ func startServiceWith(t *testing.T, settings string) *serviceUnderAttack {
 		filepath.Join(t.TempDir(), "responses.db"), address, gateway.URL, settings))
 	p := lab.RunHarmony(t, nil, "responses", "--config", file, "--status", "127.0.0.1:0", "--drain-time", "100ms")
 	p.Announced(t, `(?m)^serving Envoys on (\S+)$`)
-	s.url, s.pid, s.status = "http://"+address, p.Cmd.Process.Pid, "http://"+p.Announced(t, `(?m)^metrics: http://(\S+)/metrics$`)
+	s.url, s.pid = "http://"+address, p.Cmd.Process.Pid
+	s.status = p.Announced(t, `(?m)^metrics: (\S+)/metrics$`)
 	for end := time.Now().Add(lab.ReadyLimit); s.post("/v1/responses", `{"model":"m","input":"x"}`) != http.StatusOK; {
 		if time.Now().After(end) {
 			t.Fatal("the service is not ready")

@@ -218,6 +218,11 @@ type choice struct {
 	named  []netip.AddrPort // the chosen servers, the first choice first
 	reason Reason
 	of     *Picker
+
+	// What its client has, in a pool with a queue, with what it costs of that. standing is nil after end.
+	shares   *shares
+	standing *standing
+	cost     int64
 }
 
 // choose chooses servers for a prompt with these blocks. If allowed is not nil, it chooses only among those. It returns
@@ -403,10 +408,13 @@ func (c *choice) end() {
 
 // endLocked is end while the pool is locked.
 func (c *choice) endLocked() {
-	if c.first == nil {
-		return
+	if c.standing != nil {
+		c.shares.end(c.standing, c.cost, c.of.now())
+		c.standing = nil
 	}
-	c.first.running--
-	c.first = nil
+	if c.first != nil {
+		c.first.running--
+		c.first = nil
+	}
 	c.pool.admitAll(c.of)
 }

@@ -38,6 +38,7 @@ type queued struct {
 	// asked for.
 	emptySince, woken time.Time
 	waits             []waits // by class
+	shares            *shares
 }
 
 // waits is how long the admitted requests of a class have waited.
@@ -172,7 +173,8 @@ func (p *pool) setQueue(o QueueOptions, on bool, of *Picker) {
 	}
 	before := p.queued
 	p.queued = &queued{o: o, pending: map[*queue.Item]*ticket{}, waits: make([]waits, len(o.Classes)),
-		q: queue.New(queue.Options{All: o.All, Client: o.Client, Classes: len(o.Classes), Now: of.now})}
+		shares: newShares(len(o.Classes)),
+		q:      queue.New(queue.Options{All: o.All, Client: o.Client, Classes: len(o.Classes), Now: of.now})}
 	if before != nil {
 		p.queued.take(before)
 		p.admitAll(of)
@@ -227,10 +229,10 @@ func (p *Picker) ask(pool *pool, chain []uint64, c cost, timeout time.Duration) 
 	pool.noteEmpty(now)
 	if empty := !k.emptySince.IsZero(); k.q.Len() == 0 || empty && k.o.Hold == 0 {
 		// Without any server, and without a hold, all is as without a queue: Envoy's policy chooses, or refuses.
-		if pool.room(p) || empty && k.o.Hold == 0 {
+		if pool.room(p, k.keptFrom(&r)) || empty && k.o.Hold == 0 {
 			k.q.Count(&r, queue.Admitted)
 			k.waits[class].add(0)
-			t.done <- decision{choice: p.pick(pool, t.chain, withRoom), ending: queue.Admitted, class: k.o.Classes[class]}
+			t.done <- decision{choice: pool.give(p, t.chain, withRoom, &r), ending: queue.Admitted, class: k.o.Classes[class]}
 			return t
 		}
 	}
@@ -252,8 +254,28 @@ func (p *Picker) ask(pool *pool, chain []uint64, c cost, timeout time.Duration) 
 	t.item, k.pending[item] = item, t
 	if !k.emptySince.IsZero() {
 		k.wake(now)
+	} else if k.keptFrom(&r) == 0 {
+		pool.admitAll(p) // there may be room that is kept from those that wait
 	}
 	return t
+}
+
+// keptFrom returns how many requests less than its limit a server may have to get this one.
+func (k *queued) keptFrom(r *queue.Request) int {
+	if k.shares.more(r.Client, r.Class, r.Weight, k.q.Now()) {
+		return k.o.Capacity / keptPart
+	}
+	return 0
+}
+
+// give chooses a server for a request that is admitted, and counts it as its client's.
+func (p *pool) give(of *Picker, chain []uint64, allowed func(*server) bool, r *queue.Request) *choice {
+	c := of.pick(p, chain, allowed)
+	if c != nil {
+		c.shares, c.cost = p.queued.shares, r.Cost
+		c.standing = c.shares.begin(r.Client, r.Class, r.Weight, r.Cost)
+	}
+	return c
 }
 
 // drop tells a ticket that the queue has given it up.
@@ -371,16 +393,17 @@ func (k *queued) wake(now time.Time) {
 	k.o.Wake(k.q.Waiting())
 }
 
-// room notes which servers have room for a request, and reports whether one has. A server that is the last
-// choice counts only if all servers are.
-func (p *pool) room(of *Picker) bool {
+// room notes which servers have room for a request, and for so many more, and reports whether one has. A server that is
+// the last choice counts only if all servers are.
+func (p *pool) room(of *Picker, more int) bool {
 	now, well := of.now(), false
 	for _, s := range p.servers {
 		well = well || !s.last(now)
 	}
 	some := false
 	for _, s := range p.servers {
-		s.hasRoom = (!well || !s.last(now)) && float64(s.running)+s.foreign < p.limitOf(s)
+		limit := p.limitOf(s)
+		s.hasRoom = (!well || !s.last(now)) && float64(s.running)+s.foreign < max(limit-float64(more), min(limit, 1))
 		some = some || s.hasRoom
 	}
 	return some
@@ -420,13 +443,19 @@ func (p *pool) admitAll(of *Picker) {
 		return
 	}
 	p.noteEmpty(of.now())
-	for k.q.Len() > 0 {
-		if !k.emptySince.IsZero() || !p.room(of) {
+	for k.q.Len() > 0 && k.emptySince.IsZero() {
+		var i *queue.Item
+		switch kept := k.o.Capacity / keptPart; {
+		case p.room(of, kept):
+			i = k.q.Pop()
+		case kept > 0 && p.room(of, 0):
+			i = k.q.PopIf(func(r *queue.Request) bool { return k.keptFrom(r) == 0 })
+		}
+		if i == nil {
 			return
 		}
-		if i := k.q.Pop(); i != nil {
-			p.admit(i, withRoom, of)
-		}
+		p.room(of, k.keptFrom(&i.Request))
+		p.admit(i, withRoom, of)
 	}
 }
 
@@ -437,6 +466,6 @@ func (p *pool) admit(i *queue.Item, allowed func(*server) bool, of *Picker) {
 	delete(k.pending, i)
 	waited := k.since(i)
 	k.waits[i.Class].add(waited)
-	t.done <- decision{choice: of.pick(p, t.chain, allowed), ending: queue.Admitted, class: k.className(i.Class),
+	t.done <- decision{choice: p.give(of, t.chain, allowed, &i.Request), ending: queue.Admitted, class: k.className(i.Class),
 		waited: waited}
 }

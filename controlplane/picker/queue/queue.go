@@ -263,22 +263,58 @@ func (q *Queue) Pop() *Item {
 		c := &q.classes[n]
 		for c.starts.Len() > 0 {
 			f := c.starts.flows[0]
-			i := f.first
-			if !i.Deadline.IsZero() && !now.Before(i.Deadline) {
-				q.remove(i, Late)
-				if i.Dropped != nil {
-					i.Dropped(Late)
-				}
-				continue
+			if !q.dropLate(f.first, now) {
+				return q.pop(f, now)
 			}
-			c.virtual = max(c.virtual, f.start)
-			f.finish = f.start + float64(i.Cost)/float64(i.Weight)
-			q.rate.add(i.Cost, now)
-			q.remove(i, Admitted)
-			return i
 		}
 	}
 	return nil
+}
+
+// PopIf is Pop of the next request that may be admitted, where only the first request of each client may.
+func (q *Queue) PopIf(may func(*Request) bool) *Item {
+	now := q.o.Now()
+	for n := range q.classes {
+		c := &q.classes[n]
+		for {
+			var next *flow
+			for _, f := range c.starts.flows {
+				if may(&f.first.Request) && (next == nil || startsBefore(f, next)) {
+					next = f
+				}
+			}
+			if next == nil {
+				break
+			}
+			if !q.dropLate(next.first, now) {
+				return q.pop(next, now)
+			}
+		}
+	}
+	return nil
+}
+
+// dropLate drops a request whose deadline has passed, and reports whether it has.
+func (q *Queue) dropLate(i *Item, now time.Time) bool {
+	if i.Deadline.IsZero() || now.Before(i.Deadline) {
+		return false
+	}
+	q.remove(i, Late)
+	if i.Dropped != nil {
+		i.Dropped(Late)
+	}
+	return true
+}
+
+// pop admits the first request of a flow. Those with earlier starts, if there are some, keep what they are owed: the
+// time of the class is the start of the first of them.
+func (q *Queue) pop(f *flow, now time.Time) *Item {
+	c, i := f.class, f.first
+	c.virtual = max(c.virtual, c.starts.flows[0].start)
+	f.finish = f.start + float64(i.Cost)/float64(i.Weight)
+	q.rate.add(i.Cost, now)
+	q.remove(i, Admitted)
+	return i
 }
 
 // Leave takes a request out of the queue. It reports whether the request was still in it.

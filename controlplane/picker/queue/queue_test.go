@@ -84,6 +84,28 @@ func TestAbsence(t *testing.T) {
 	}
 }
 
+// TestPopIf: the next one that may go does, and the one that may not loses nothing by it.
+func TestPopIf(t *testing.T) {
+	q := New(Options{})
+	for range 10 {
+		mustPush(t, q, Request{Client: "noisy", Cost: 100})
+		mustPush(t, q, Request{Client: "quiet", Cost: 10})
+	}
+	var got []string
+	for range 5 {
+		got = append(got, q.PopIf(func(r *Request) bool { return r.Client != "noisy" }).Client)
+	}
+	if q.PopIf(func(*Request) bool { return false }) != nil {
+		t.Error("a request that may not go is admitted")
+	}
+	if mustPush(t, q, Request{Client: "new", Cost: 10}); count(got, "quiet") != 5 {
+		t.Errorf("admitted are %v", got)
+	}
+	if next := popped(q, 2); next[0] != "noisy" || next[1] != "new" {
+		t.Errorf("then %v are admitted", next)
+	}
+}
+
 func TestWeights(t *testing.T) {
 	q := New(Options{})
 	for range 400 {
@@ -308,7 +330,11 @@ func TestBooks(t *testing.T) {
 					q.Leave(here[at], Left)
 				}
 			case 4:
-				q.Pop()
+				if not := fmt.Sprint(random.IntN(6)); random.IntN(2) == 0 {
+					q.Pop()
+				} else if i := q.PopIf(func(r *Request) bool { return r.Client != not }); i != nil && i.Client == not {
+					t.Fatalf("seed %d: a request that may not go is admitted", seed)
+				}
 			case 5:
 				c.pass(time.Duration(random.IntN(3)) * time.Second)
 				if random.IntN(100) == 0 {

@@ -57,10 +57,18 @@ func queueOf(deadline time.Duration) picker.QueueOptions {
 func runQueue(t *testing.T, n int, o picker.QueueOptions, change func(*config.Config)) *queueing {
 	t.Helper()
 	script := sim.NewScript(sim.Line{Tokens: lab.Tokens(lab.SixWords)})
-	q := &queueing{picker: picker.New(picker.Options{}), log: filepath.Join(t.TempDir(), "access.json")}
-	q.servers, q.urls = sims(t, n, sim.Options{Script: script, HoldAfter: 2})
+	servers, urls := sims(t, n, sim.Options{Script: script, HoldAfter: 2})
+	q := runQueueFor(t, urls, o, change)
+	q.servers = servers
+	return q
+}
+
+// runQueueFor runs a picker and an Envoy for servers.
+func runQueueFor(t *testing.T, urls []string, o picker.QueueOptions, change func(*config.Config)) *queueing {
+	t.Helper()
+	q := &queueing{picker: picker.New(picker.Options{}), log: filepath.Join(t.TempDir(), "access.json"), urls: urls}
 	q.picker.SetQueues(map[string]picker.QueueOptions{"gpus": o})
-	q.set(n)
+	q.setOnly(urls)
 	q.service = picker.NewService(q.picker, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -98,9 +106,12 @@ func runQueue(t *testing.T, n int, o picker.QueueOptions, change func(*config.Co
 }
 
 // set makes the picker know the first n servers.
-func (q *queueing) set(n int) {
+func (q *queueing) set(n int) { q.setOnly(q.urls[:n]) }
+
+// setOnly makes the picker know these servers.
+func (q *queueing) setOnly(urls []string) {
 	var all []picker.Server
-	for _, url := range q.urls[:n] {
+	for _, url := range urls {
 		all = append(all, picker.Server{Address: netip.MustParseAddrPort(strings.TrimPrefix(url, "http://")), Requests: -1})
 	}
 	q.picker.Set(map[string][]picker.Server{"gpus": all})

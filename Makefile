@@ -552,6 +552,13 @@ bench-routing: build tool-envoy ## What the policies of a pool do to the servers
 routing-blocks: ## Simulate how many blocks of a prompt should count, and how much load a server may have; writes docs/bench
 	@$(call bench,routingsim) -out docs/bench $(BENCH_FLAGS)
 
+.PHONY: bench-overload
+bench-overload: build tool-envoy ## What clients get beyond a pool's capacity: no queue, the servers' own, a fair one, SMG's; what a queue costs; writes docs/bench
+	@tools/install-python.sh router-smg
+	@$(call bench,overload) -out docs/bench -smg .tools/venv/router-smg/bin/smg $(BENCH_FLAGS)
+	go test -run '^$$' -bench '^Benchmark(Choice|Queue)$$' ./controlplane/picker ./controlplane/picker/queue
+	go test -count=1 -v -run '^Test(ManyWait|Memory)$$' ./controlplane/picker ./controlplane/picker/queue
+
 .PHONY: bench-responses
 bench-responses: build tool-envoy tool-postgres ## What stored turns, streams and long chains cost, beside the straight path; writes docs/bench
 	@$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e -run '^TestBench$$' ./e2e/responses -update

@@ -59,12 +59,12 @@ func (b *bench) play(ctx context.Context, w *workload.Workload, p policy) (r res
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
+	defer func() { err = errors.Join(err, g.Close()) }()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	transport := &http.Transport{MaxIdleConnsPerHost: 1000}
 	defer transport.CloseIdleConnections()
-	one := &player{Workload: w, url: g.host.URL, client: &http.Client{Transport: transport}, begun: time.Now()}
+	one := &player{Workload: w, url: g.URL, client: &http.Client{Transport: transport}, begun: time.Now()}
 	var talks sync.WaitGroup
 	for i := range w.Conversations {
 		talks.Go(func() {
@@ -75,12 +75,12 @@ func (b *bench) play(ctx context.Context, w *workload.Workload, p policy) (r res
 	}
 	ended := make(chan struct{})
 	go func() { talks.Wait(); close(ended) }()
-	one.sample(g.servers, ended)
+	one.sample(g.Servers, ended)
 	if err := context.Cause(ctx); err != nil {
 		return r, err
 	}
 	r = one.result
-	for _, s := range g.servers {
+	for _, s := range g.Servers {
 		counts := s.Counts()
 		r.queried, r.hits = r.queried+counts.Queries, r.hits+counts.Hits
 		r.preemptions += counts.Preemptions

@@ -19,6 +19,9 @@ type Workload struct {
 type Conversation struct {
 	// ID names the conversation, as a client may do in a header.
 	ID string
+	// Client is whose conversation it is, and Group what kind of client that is. Both are empty where clients are not told
+	// apart.
+	Client, Group string
 	// Start is when the first request is sent.
 	Start time.Duration
 	Turns []Turn

@@ -263,7 +263,7 @@ func (p *Picker) ask(pool *pool, chain []uint64, c cost, timeout time.Duration) 
 // keptFrom returns how many requests less than its limit a server may have to get this one.
 func (k *queued) keptFrom(r *queue.Request) int {
 	if k.shares.more(r.Client, r.Class, r.Weight, k.q.Now()) {
-		return k.o.Capacity / keptPart
+		return kept(k.o.Capacity)
 	}
 	return 0
 }
@@ -445,10 +445,10 @@ func (p *pool) admitAll(of *Picker) {
 	p.noteEmpty(of.now())
 	for k.q.Len() > 0 && k.emptySince.IsZero() {
 		var i *queue.Item
-		switch kept := k.o.Capacity / keptPart; {
-		case p.room(of, kept):
+		switch all := kept(k.o.Capacity); {
+		case p.room(of, all):
 			i = k.q.Pop()
-		case kept > 0 && p.room(of, 0):
+		case all > 0 && p.room(of, 0):
 			i = k.q.PopIf(func(r *queue.Request) bool { return k.keptFrom(r) == 0 })
 		}
 		if i == nil {

@@ -6,8 +6,9 @@ import (
 )
 
 const (
-	// keptPart of a server's capacity is kept for clients that have less than their share: one request in so many.
-	keptPart = 8
+	// keptPart is how many requests of a server's capacity there are for each one that is kept for clients that have not
+	// more than their share.
+	keptPart = 6
 	// recently is how long a client counts among those that want something after its last request has ended. An agent
 	// is silent while its tools run.
 	recently = 10 * time.Second
@@ -90,6 +91,9 @@ func (s *shares) forget(now time.Time) {
 		delete(s.clients, one.client)
 	}
 }
+
+// kept returns how many requests of a server's capacity are kept.
+func kept(capacity int) int { return (capacity + keptPart/3) / keptPart }
 
 // more reports whether a client has more at the servers than its share: what all clients of its class have and of worse
 // ones, by weight. A client of a class behind another that wants something has always more. One that is alone never has.

@@ -90,10 +90,10 @@ func TestSharesBooks(t *testing.T) {
 	}
 }
 
-// TestKept: of a server's room for 16, two are kept for clients that have less than their share. They wait for nothing
+// TestKept: of a server's room for 12, two are kept for clients that have less than their share. They wait for nothing
 // while another waits. A client that is alone gets all of it.
 func TestKept(t *testing.T) {
-	p := queuing(oneClass(16), servers(1)...)
+	p := queuing(oneClass(12), servers(1)...)
 	var running []*choice
 	admitted := func(one *ticket) bool {
 		d := decided(one)
@@ -102,7 +102,7 @@ func TestKept(t *testing.T) {
 		}
 		return d != nil && d.choice != nil
 	}
-	for range 16 {
+	for range 12 {
 		if !admitted(p.ask("noisy", 100)) {
 			t.Fatal("a client that is alone does not get all room")
 		}
@@ -130,12 +130,12 @@ func TestKept(t *testing.T) {
 		if i == 0 {
 			continue // the third client's
 		}
-		if n, most := p.running(); most > 15 || n != most {
+		if n, most := p.running(); most > 11 || n != most {
 			t.Errorf("%d run", n)
 		}
 	}
-	if n, _ := p.running(); n != 14 {
-		t.Errorf("%d run, want 14: the rest is kept", n)
+	if n, _ := p.running(); n != 10 {
+		t.Errorf("%d run, want 10: the rest is kept", n)
 	}
 	for _, one := range waiting {
 		if admitted(one) {
@@ -145,6 +145,15 @@ func TestKept(t *testing.T) {
 	running[6].end()
 	if !admitted(waiting[0]) {
 		t.Error("nothing that waits gets the room that is not kept")
+	}
+}
+
+// TestKeptOf: what is kept, and that a server without room for four keeps nothing.
+func TestKeptOf(t *testing.T) {
+	for capacity, want := range map[int]int{0: 0, 1: 0, 3: 0, 4: 1, 9: 1, 10: 2, 16: 3, 256: 43} {
+		if got := kept(capacity); got != want {
+			t.Errorf("%d of %d are kept, want %d", got, capacity, want)
+		}
 	}
 }
 

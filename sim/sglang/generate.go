@@ -46,9 +46,13 @@ func (generate) Page(s *server.Server, path string) *server.Page {
 			"tokenizer_path": s.Options.Models[0], "is_generation": true, "model_type": "gpt_oss",
 			"architectures": []string{"GptOssForCausalLM"}})
 	case "/server_info", "/get_server_info":
-		return s.JSONPage(map[string]any{"model_path": s.Options.Models[0], "served_model_name": s.Options.Models[0],
-			"version": Version, "context_length": s.Options.MaxModelLen,
-			"incremental_streaming_output": s.Options.IncrementalStreaming})
+		info := map[string]any{"model_path": s.Options.Models[0], "served_model_name": s.Options.Models[0],
+			"version": Version, "context_length": s.Options.MaxModelLen, "max_running_requests": nil,
+			"incremental_streaming_output": s.Options.IncrementalStreaming}
+		if n := s.Options.MaxRunning; n > 0 { // SMG takes its capacity from it
+			info["max_running_requests"] = n
+		}
+		return s.JSONPage(info)
 	case "/tokenize":
 		return s.TokenizePage(false)
 	case "/abort_request":

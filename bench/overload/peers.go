@@ -31,7 +31,7 @@ func (b *bench) peers() []row {
 		return nil
 	}
 	return []row{{name: "SMG's priority scheduler", about: "SMG 1.13.0 between Envoy and the servers, with its defaults " +
-		"but for the capacity; the quiet clients are `interactive`, an eighth is reserved for them, the others are `bulk`",
+		"but for the capacity; the quiet clients are `interactive`, a sixth is reserved for them, the others are `bulk`",
 		pool: "policy: least_request", before: (*bench).withSMG, headers: func(c *workload.Conversation) map[string]string {
 			class := "bulk"
 			if quiet(c.Group) {
@@ -76,7 +76,7 @@ func (b *bench) startSMG(ctx context.Context, program string, servers []string) 
 	o := &b.options
 	capacity := o.servers * o.capacity
 	file := filepath.Join(folder, "scheduler.yaml")
-	text := fmt.Sprintf(schedulerFile, int(o.deadline.Seconds()), capacity/8)
+	text := fmt.Sprintf(schedulerFile, int(o.deadline.Seconds()), capacity/6)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return "", nil, err
 	}

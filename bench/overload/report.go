@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -118,22 +120,44 @@ func ms(sorted []float64, share float64) string {
 	return fmt.Sprintf("%.0f", 1000*stats.Quantile(sorted, share))
 }
 
+// notRun says which peers there are no rows of.
+const notRun = `The Inference Extension's picker with its flow control, which llm-d has too, has no row: it reads its servers
+from a Kubernetes API, as pods.
+
+`
+
+// before says whether the kernel runs this program before others. On a busy machine it has to.
+func before() string {
+	stat, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return ""
+	}
+	// The 41st field is the policy. The second one is a name in parentheses.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 39 || fields[38] == "0" {
+		return ""
+	}
+	return ", and had to wait for this one (`chrt --rr 1`)"
+}
+
 // write writes the page.
 func (b *bench) write(out io.Writer) {
 	o := &b.options
 	fmt.Fprintf(out, `# Overload
 
 `+"`make bench-overload`"+` has written this page on %s, on %s, which
-other programs used too. One Envoy with the filter had %d simulated servers in a pool, and played the same workload once
-for each row. A server's cache has %d blocks of 16 tokens. A step of it takes %v, and a second more for %.0f tokens of
-prompts that are not in the cache, or %.0f tokens of answers. New conversations came for %v. [Overload](../overload.md)
+other programs used too%s. One Envoy with the filter had
+%d simulated servers in a pool, and played the same workload once for each row. A server works on at most %d requests at
+once. Its cache has %d blocks of 16 tokens. A step of it takes %v, and a second more for %.0f tokens of prompts that
+are not in the cache, or %.0f tokens of answers. New conversations came for %v. [Overload](../overload.md)
 says what the settings mean.
 
 Three teams of agents, whose prompts grow, and three applications with chats send %.1f requests a second each. The noisy
 client sends ten times as many, and the burst %.1f times the noisy client's for a sixth of the time. A request that is
 refused is not sent again.
 
-`, time.Now().UTC().Format(time.DateOnly), lab.Machine(), o.servers, o.server.CacheBlocks, o.server.StepTime,
+`, time.Now().UTC().Format(time.DateOnly), lab.Machine(), before(), o.servers, o.server.MaxRunning,
+		o.server.CacheBlocks, o.server.StepTime,
 		o.server.PrefillRate, o.server.DecodeRate, o.scale.Length, o.scale.Load, o.scale.Burst)
 	b.writeLoads(out)
 	fmt.Fprint(out, "![Time to the first token of each group, and goodput](overload.svg)\n\n## Rows\n\n")
@@ -142,6 +166,7 @@ refused is not sent again.
 		rows = append(rows, []string{r.name, r.about})
 	}
 	lab.WriteTable(out, []string{"row", "what it is"}, rows)
+	fmt.Fprint(out, notRun)
 	b.writeFirsts(out)
 	b.writeWhole(out)
 	b.writeTargets(out)
@@ -202,7 +227,8 @@ func (b *bench) writeWhole(out io.Writer) {
 		if !r.alone {
 			jain = fmt.Sprintf("%.2f", b.fairness(one, most))
 		}
-		of := &result{requests: slices.DeleteFunc(slices.Clone(one.requests), func(r request) bool { return !quiet(r.group) })}
+		of := &result{requests: slices.Clone(one.requests)}
+		of.requests = slices.DeleteFunc(of.requests, func(r request) bool { return !quiet(r.group) })
 		rows = append(rows, []string{r.name, fmt.Sprintf("%.0f", b.goodput(one)), jain,
 			fmt.Sprintf("%.0f %%", 100*float64(one.hits)/float64(max(one.queried, 1))), of.refused(), one.refused()})
 	}
@@ -215,21 +241,21 @@ func (b *bench) writeTargets(out io.Writer) {
 	if reference == nil {
 		return
 	}
-	before, best := stats.Quantile(reference.firsts(isQuiet), 0.99), 0.0
+	first, best := stats.Quantile(reference.firsts(isQuiet), 0.99), 0.0
 	for _, r := range b.rows {
 		if !r.alone {
 			best = max(best, b.goodput(b.results[r.name]))
 		}
 	}
 	fmt.Fprintf(out, "## Targets\n\nThe p99 of all quiet clients is at most %.1f × what they have without the noisy one, "+
-		"%.0f ms. The goodput is at least\n%.2f of the best row's.\n\n", mostWait, 1000*before, leastGoodput)
+		"%.0f ms. The goodput is at least\n%.2f of the best row's.\n\n", mostWait, 1000*first, leastGoodput)
 	var rows [][]string
 	for _, r := range b.rows {
 		if r.alone {
 			continue
 		}
 		one := b.results[r.name]
-		wait := stats.Quantile(one.firsts(isQuiet), 0.99) / before
+		wait := stats.Quantile(one.firsts(isQuiet), 0.99) / first
 		part := b.goodput(one) / best
 		rows = append(rows, []string{r.name, fmt.Sprintf("%.2f", wait), verdict(wait <= mostWait),
 			fmt.Sprintf("%.2f", part), verdict(part >= leastGoodput)})

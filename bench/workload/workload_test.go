@@ -62,3 +62,28 @@ func TestTurns(t *testing.T) {
 		}
 	}
 }
+
+// TestOverload: quiet clients send as many requests each, the noisy one ten times as many, and the burst comes in its
+// time.
+func TestOverload(t *testing.T) {
+	s := OverloadScale{Load: 1, Burst: 2, Length: 30 * time.Second}
+	w, again := Overload(1, s), Overload(1, s)
+	counts := map[string]int{}
+	for i, c := range w.Conversations {
+		counts[c.Client] += len(c.Turns)
+		if !bytes.Equal(c.Body("m", len(c.Turns)-1), again.Conversations[i].Body("m", len(c.Turns)-1)) {
+			t.Fatal("the same seed makes another workload")
+		}
+		if c.Group == Burst && (c.Start < s.Length/3 || c.Start > s.Length/2) {
+			t.Errorf("the burst has a request at %v", c.Start)
+		}
+	}
+	for client, n := range counts {
+		if want := map[string]int{Noisy: 300, Burst: 100}[client]; n != max(want, 30) {
+			t.Errorf("%s sends %d requests", client, n)
+		}
+	}
+	if left := w.Without(Noisy, Burst).Requests(); len(counts) != 8 || left != 180 {
+		t.Errorf("%d clients, and %d requests of the quiet ones", len(counts), left)
+	}
+}

@@ -43,6 +43,9 @@ func found(tool string, a arguments) []act {
 		after("type "+tool+" = (", call), after("Tool loaded.", call)}
 }
 
+// timeTool is a tool of the MCP server of times.
+const timeTool = "mcp__time__get_current_time"
+
 // claudeSteps are the rows. Files are named from the folder, which is Claude Code's own.
 var claudeSteps = []*claudeStep{
 	{title: "two commands", acts: []act{asked(command("printf 'two %s' words >note.txt; wc -c note.txt")),
@@ -79,7 +82,10 @@ var claudeSteps = []*claudeStep{
 			return wrong
 		}, long: true},
 	{title: "a tool of an MCP server that `claude mcp add` added", acts: append(
-		found("mcp__time__get_current_time", arguments{"timezone": "Asia/Tokyo"}), after("+09:00", saying(done))),
+		found(timeTool, arguments{"timezone": "Asia/Tokyo"}),
+		// Of a server that connects late a system message tells behind the tool, and names its other tool.
+		after("mcp__time__convert_time<|end|>", calling(timeTool, arguments{"timezone": "Asia/Tokyo"})),
+		after("+09:00", saying(done))),
 		play: func(t *testing.T, c *claudeCell) string {
 			python := lab.Tool(t, "HARMONY_MCP_PYTHON")
 			if out, err := c.claude.program(t, "mcp", "add", "time", "--", python, "-m", "mcp_server_time").

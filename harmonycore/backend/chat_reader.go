@@ -225,6 +225,8 @@ func chatFinish(word []byte) Finish {
 		return Stopped
 	case "length", "max_tokens", "model_length", "MAX_TOKENS":
 		return Length
+	case "repetition":
+		return Repeated
 	case "sensitive", "safety", "SAFETY", "guardrail_intervened", "refusal":
 		return Filtered
 	}

@@ -131,6 +131,8 @@ func finishReason(word []byte) Finish {
 		return Stopped
 	case "length":
 		return Length
+	case "repetition":
+		return Repeated
 	default:
 		return Aborted
 	}

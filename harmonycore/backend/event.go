@@ -16,10 +16,15 @@ const (
 	Aborted
 	// Filtered means that the server withheld the rest of the answer.
 	Filtered
+	// Repeated means that the server found the model repeating itself (vLLM's repetition_detection).
+	Repeated
 )
 
 // Regular reports whether the answer has an end that clients are told as a reason.
-func (f Finish) Regular() bool { return f == Stopped || f == Length || f == Filtered }
+func (f Finish) Regular() bool { return f == Stopped || f == Filtered || f.Limited() }
+
+// Limited reports whether the model was not done: it reached a limit.
+func (f Finish) Limited() bool { return f == Length || f == Repeated }
 
 // Usage is the server's own count, in tokens.
 type Usage struct {

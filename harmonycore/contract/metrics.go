@@ -62,6 +62,8 @@ const (
 	FallbackTotal
 	// NoFinalTotal counts answers that the model ended by itself without a final message and without a call.
 	NoFinalTotal
+	// RepetitionsTotal counts answers that ended since the model repeated itself.
+	RepetitionsTotal
 	// UnfitArgumentsTotal counts calls whose arguments do not fit the declared schema.
 	UnfitArgumentsTotal
 	// UnknownItemsTotal counts items of requests that were ignored, by kind.
@@ -146,6 +148,7 @@ var metricInfos = [MetricCount]MetricInfo{
 	UnexpectedOrderTotal:      {"harmony_channel_unexpected_order_total", Counter, nil},
 	FallbackTotal:             {"harmony_marker_fallback_total", Counter, nil},
 	NoFinalTotal:              {"harmony_no_final_channel_total", Counter, nil},
+	RepetitionsTotal:          {"harmony_repetitions_total", Counter, nil},
 	UnfitArgumentsTotal:       {"harmony_unfit_arguments_total", Counter, nil},
 	UnknownItemsTotal:         {"harmony_unknown_items_total", Counter, []string{"kind"}},
 	HalfBuiltInsTotal:         {"harmony_half_builtin_calls_total", Counter, nil},

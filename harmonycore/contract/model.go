@@ -87,9 +87,10 @@ type ModelSettings struct {
 	// client's own.
 	SamplingOverrides Object `yaml:"sampling_overrides"`
 	// Chat is for servers that take conversations.
-	Chat    ChatServers `yaml:"chat"`
-	Answers Answers     `yaml:"answers"`
-	System  System      `yaml:"system"`
+	Chat       ChatServers `yaml:"chat"`
+	Answers    Answers     `yaml:"answers"`
+	System     System      `yaml:"system"`
+	Repetition Repetition  `yaml:"repetition_detection"`
 }
 
 // Efforts are each "low", "medium", "high" or "refuse". Empty: the default.
@@ -105,6 +106,20 @@ type Efforts struct {
 type History struct {
 	Calls   string `yaml:"calls"`
 	Results string `yaml:"results"`
+}
+
+// Repetition determines when a model says the same again and again, and what happens to its answer then. The newest
+// tokens are a repetition if they are MinCount or more copies of a pattern of at most MaxPatternSize tokens, and
+// MinTokens or more in all. So are MinTokens of white space, dots and ellipses, in any order.
+type Repetition struct {
+	// Reasoning and Text are each "off" or "end": whether a repetition in reasoning, or in text and calls, ends the answer.
+	// Empty: off.
+	Reasoning string `yaml:"reasoning"`
+	Text      string `yaml:"text"`
+	// MaxPatternSize, MinCount and MinTokens are counts. Absent: the defaults.
+	MaxPatternSize int `yaml:"max_pattern_size"`
+	MinCount       int `yaml:"min_count"`
+	MinTokens      int `yaml:"min_tokens"`
 }
 
 // Answers determines the form of a model's answers. An absent setting has the filter's default.
@@ -233,6 +248,34 @@ func (m *ModelSettings) Fields() []Field {
 		block("chat", m.Chat.Fields()),
 		block("answers", m.Answers.Fields()),
 		block("system", m.System.Fields()),
+		block("repetition_detection", m.Repetition.Fields()),
+	}
+}
+
+// The values of [Repetition.Reasoning] and [Repetition.Text].
+const (
+	RepetitionOff = "off"
+	RepetitionEnd = "end"
+)
+
+// The limits of [Repetition]: a choice of an answer keeps 8 bytes for each token of the longest one that it can find.
+const (
+	maxPatternSize      = 256
+	maxRepetitionCount  = 16
+	maxRepetitionTokens = 4096
+)
+
+// Fields returns the settings of the block.
+func (r *Repetition) Fields() []Field {
+	return []Field{
+		word("reasoning", &r.Reasoning, RepetitionOff, RepetitionOff, RepetitionEnd),
+		word("text", &r.Text, RepetitionOff, RepetitionOff, RepetitionEnd),
+		number("max_pattern_size", &r.MaxPatternSize, 128, 1, maxPatternSize).
+			advise("is out of range; write how many tokens a pattern has at most, such as 128"),
+		number("min_count", &r.MinCount, 4, 2, maxRepetitionCount).
+			advise("is out of range; write how often a pattern must come, such as 4"),
+		number("min_tokens", &r.MinTokens, 96, 16, maxRepetitionTokens).
+			advise("is out of range; write how many tokens a repetition has at least, such as 96"),
 	}
 }
 

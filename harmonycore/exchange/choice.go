@@ -86,6 +86,8 @@ func (c *choice) endedEarly() bool {
 		c.finish = backend.Stopped
 	case translate.Length:
 		c.finish = backend.Length
+	case translate.Repetition:
+		c.finish = backend.Repeated
 	default:
 		return false
 	}
@@ -107,6 +109,8 @@ func (c *choice) end(g *generation, finish backend.Finish) *openai.Error {
 	switch finish {
 	case backend.Length:
 		c.answer.End(translate.Length)
+	case backend.Repeated:
+		c.answer.End(translate.Repetition)
 	case backend.Filtered:
 		c.answer.End(translate.Filtered)
 	default:

@@ -10,6 +10,8 @@ import (
 func (g *generation) endEarly(c *choice) {
 	g.endedEarly = true
 	switch {
+	case c.finish == backend.Repeated:
+		g.x.report.EarlyEnd = EarlyRepetition
 	case c.finish == backend.Length:
 		g.x.report.EarlyEnd = EarlyReasoning
 	case c.gate.EndedByCall():
@@ -58,8 +60,11 @@ func (g *generation) releaseServer() ResponseAction {
 
 // mayCut reports whether an answer that has ended may be cut off from a server that is still sending. To the
 // transport a cut is an error. But a Chat stream marks its own end, and clients that stop reading there do not see the
-// cut. Clients read a Responses stream, or an answer in one piece, up to its end, so they wait for the server.
-func (g *generation) mayCut() bool { return g.api == translate.ChatAPI && !g.whole() }
+// cut. Clients read a Responses stream, or an answer in one piece, up to its end, so they wait for the server. A server
+// whose model repeats itself goes on to its limit, which may be hours away: its streams are cut for all clients.
+func (g *generation) mayCut() bool {
+	return (g.api == translate.ChatAPI || g.x.report.EarlyEnd == EarlyRepetition) && !g.whole()
+}
 
 // cutsFailures reports whether the stream is reset after its error, whatever the server does. Clients that know no error
 // event in a Chat stream take any other end for the end of a whole answer (RATIONALE.md#202). A Responses stream and

@@ -29,12 +29,14 @@ type idParser struct {
 	received int
 }
 
-// keepSampled makes an answer in token ids keep them, for clients that send them back. prefilled is the part of it that
+// keepSampled makes an answer in token ids keep them, for clients that send them back, and looks for repetitions in
+// them. prefilled is the part of it that
 // the prompt ends with.
 func keepSampled(model *Model, r *translate.Request, prefilled []uint32) {
 	if !model.Kind.Facts().TextAnswers {
 		r.KeepSampledIDs(prefilled)
 		r.KeepTrail(prefilled)
+		r.EndRepetitions(&model.Repetition)
 	}
 }
 
@@ -99,6 +101,9 @@ func (p *idParser) take(g *generation, c *choice, event *backend.Event) *openai.
 			return errBrokenForm()
 		}
 		g.withheld = g.withheld && id != tokenizer.Message
+		if c.gate != nil {
+			c.gate.Sampled(id)
+		}
 		// Withheld text is not yet an answer that could end.
 		if c.gate != nil && !g.withheld && c.endedEarly() {
 			g.endEarly(c)

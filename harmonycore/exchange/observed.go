@@ -148,7 +148,7 @@ func (c *observedChoice) end(finish backend.Finish) {
 	case backend.Stopped:
 		c.close(harmony.EndedByCall)
 		c.answer.End(translate.Stop)
-	case backend.Length:
+	case backend.Length, backend.Repeated:
 		c.close(harmony.Cut)
 		c.answer.End(translate.Length)
 	default:

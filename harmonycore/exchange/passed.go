@@ -455,7 +455,7 @@ func (p *passed) complement(r *Report) {
 		r.Finish = FinishError
 	case client.state != outletClosed:
 		r.Finish, r.Cut = FinishCut, CutOther
-	case p.finish == backend.Length:
+	case p.finish.Limited():
 		r.Finish = FinishLength
 	case r.Calls > 0:
 		r.Finish = FinishToolCalls

@@ -91,6 +91,8 @@ type Report struct {
 	Cut string
 	// EarlyEnd is why an answer, or one of its choices, ended before the server did: one of the constants below, or empty.
 	EarlyEnd string
+	// Repeated reports whether the model repeated itself in one of the choices, and the gateway or the server ended it.
+	Repeated bool
 	// WastedTokens is the number of tokens that came after the answer, or the choice that they were for, had ended. Tokens
 	// that a server generates after its release are not counted.
 	WastedTokens int
@@ -127,12 +129,13 @@ const (
 )
 
 // The reasons why an answer ended before its server did: the client's stop sequence, the limit on reasoning, the end of
-// the only call that the client wanted, or an error after which the server went on.
+// the only call that the client wanted, a model that repeats itself, or an error after which the server went on.
 const (
-	EarlyStop      = "stop"
-	EarlyReasoning = "reasoning"
-	EarlyCall      = "call"
-	EarlyError     = "error"
+	EarlyStop       = "stop"
+	EarlyReasoning  = "reasoning"
+	EarlyCall       = "call"
+	EarlyRepetition = "repetition"
+	EarlyError      = "error"
 )
 
 // Report returns the report of the exchange. A host asks for it at the end of the stream.
@@ -198,7 +201,8 @@ func (g *generation) complement(r *Report) {
 func (g *generation) finished() {
 	length := false
 	for i := range g.choices {
-		length = length || g.choices[i].finish == backend.Length
+		length = length || g.choices[i].finish.Limited()
+		g.x.report.Repeated = g.x.report.Repeated || g.choices[i].finish == backend.Repeated
 	}
 	switch {
 	case length:

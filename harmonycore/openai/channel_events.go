@@ -67,7 +67,7 @@ func AppendEventDone(dst []byte, h *ChatHead, reason string, u Usage) []byte {
 	dst = rawjson.AppendString(append(appendEventOpen(dst, EventDone), `"id":`...), h.ID)
 	dst = rawjson.AppendInt(append(dst, `,"created":`...), h.Created)
 	dst = rawjson.AppendString(append(dst, `,"model":`...), h.Model)
-	dst = rawjson.AppendString(append(dst, `,"finish_reason":`...), reason)
+	dst = appendFinish(append(dst, `,"finish_reason":`...), reason)
 	dst = u.appendChat(append(dst, `,"usage":`...))
 	return append(dst, eventClose...)
 }

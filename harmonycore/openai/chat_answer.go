@@ -8,7 +8,20 @@ const (
 	FinishLength    = "length"
 	FinishToolCalls = "tool_calls"
 	FinishFiltered  = "content_filter"
+	// FinishRepetition is written as [FinishLength], since clients know no other word, and with vLLM's stop_reason.
+	FinishRepetition = "repetition"
 )
+
+// stoppedByRepetition is the member that vLLM's answers have when its repetition_detection ends them.
+const stoppedByRepetition = `,"stop_reason":"repetition_detected"`
+
+// appendFinish appends the value of finish_reason, which is null while there is none, and the members that explain it.
+func appendFinish(dst []byte, reason string) []byte {
+	if reason == FinishRepetition {
+		return append(rawjson.AppendString(dst, FinishLength), stoppedByRepetition...)
+	}
+	return appendStringOrNull(dst, reason)
+}
 
 // ChatHead holds the members that a Chat answer and each of its chunks begin with.
 type ChatHead struct {
@@ -109,9 +122,8 @@ func (c *ChatChoice) appendJSON(dst []byte, index int, fields ReasoningFields) [
 	}
 	dst = c.TokenIDs.AppendMembers(append(dst, `,"annotations":[]`...))
 	dst = append(dst, `},"logprobs":`...)
-	dst = append(appendLogprobs(dst, c.Logprobs), `,"finish_reason":"`...)
-	dst = append(dst, c.FinishReason...)
-	return append(dst, `"}`...)
+	dst = append(appendLogprobs(dst, c.Logprobs), `,"finish_reason":`...)
+	return append(appendFinish(dst, c.FinishReason), '}')
 }
 
 // ReasoningFields selects the fields of a Chat message that carry reasoning. OpenAI's own API has no such field. Some

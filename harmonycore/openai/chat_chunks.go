@@ -63,7 +63,7 @@ const (
 func (c *ChatChunks) closeWithLogprobs(dst, logprobs []byte, reason string) []byte {
 	dst = appendLogprobs(append(dst, `},"logprobs":`...), logprobs)
 	dst = append(dst, `,"finish_reason":`...)
-	dst = appendStringOrNull(dst, reason)
+	dst = appendFinish(dst, reason)
 	dst = append(dst, `}]`...)
 	if c.includeUsage {
 		dst = append(dst, `,"usage":null`...)

@@ -17,6 +17,8 @@ const (
 const (
 	ReasonMaxOutputTokens = "max_output_tokens"
 	ReasonContentFilter   = "content_filter"
+	// ReasonRepetition is written as [ReasonMaxOutputTokens], since clients know no other word, and with a stop_reason.
+	ReasonRepetition = "repetition"
 )
 
 // Response is a Response object at one moment.
@@ -57,9 +59,12 @@ func (r *Response) AppendJSON(dst []byte) []byte {
 	dst = r.appendError(append(dst, `,"error":`...))
 	dst = appendText(dst, `,"frequency_penalty":`, string(e.FrequencyPenalty), "0")
 	dst = append(dst, `,"incomplete_details":`...)
-	if r.IncompleteReason == "" {
+	switch r.IncompleteReason {
+	case "":
 		dst = append(dst, "null"...)
-	} else {
+	case ReasonRepetition:
+		dst = append(appendMember(dst, `{"reason":`, ReasonMaxOutputTokens), stoppedByRepetition+"}"...)
+	default:
 		dst = append(appendMember(dst, `{"reason":`, r.IncompleteReason), '}')
 	}
 	dst = appendText(dst, `,"instructions":`, e.Instructions, "null")

@@ -39,7 +39,7 @@ var serverParams = [...]serverParam{
 	{"logits_processors", anyValue, ""},
 	{"custom_logit_processor", anyValue, ""},
 	{"vllm_xargs", anyValue, ""},
-	{"repetition_detection", anyValue, ""},
+	{"repetition_detection", anyValue, "the operator can configure it for the model"},
 	{"truncate_prompt_tokens", anyValue, "send less, or Responses' 'truncation'"},
 	{"documents", anyValue, "put them into a message"},
 	{"chat_template", anyValue, "prompts have gpt-oss's own format"},

@@ -14,6 +14,8 @@ func (t *turn) finishReason(f Finish) string {
 	switch {
 	case f == Length:
 		return openai.FinishLength
+	case f == Repetition:
+		return openai.FinishRepetition
 	case f == Filtered:
 		return openai.FinishFiltered
 	case t.tally.Calls > 0:

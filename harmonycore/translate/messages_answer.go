@@ -257,7 +257,7 @@ func (a *messagesAnswer) stopReason(u *Usage) string {
 		return anthropic.StopToolUse
 	case a.finish == Length && u.WindowFull:
 		return anthropic.StopWindow
-	case a.finish == Length:
+	case a.finish == Length || a.finish == Repetition:
 		return anthropic.StopMaxTokens
 	case a.message.StopSequence != "":
 		return anthropic.StopSequence

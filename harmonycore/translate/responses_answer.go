@@ -300,6 +300,9 @@ func (a *responsesAnswer) Finish(u Usage, now int64) {
 	case Length:
 		a.response.IncompleteReason = openai.ReasonMaxOutputTokens
 		a.conclude("response.incomplete", openai.StatusIncomplete)
+	case Repetition:
+		a.response.IncompleteReason = openai.ReasonRepetition
+		a.conclude("response.incomplete", openai.StatusIncomplete)
 	case Filtered:
 		a.response.IncompleteReason = openai.ReasonContentFilter
 		a.conclude("response.incomplete", openai.StatusIncomplete)

@@ -84,6 +84,8 @@ type Request struct {
 	// form is what the servers hold the answer to. The zero value is nothing.
 	form    Form
 	answers contract.Answers
+	// repetition is what ends an answer that repeats itself, or nil.
+	repetition *contract.Repetition
 	// reasoning selects the fields of Chat answers that carry reasoning.
 	reasoning openai.ReasoningFields
 	tools     toolset
@@ -172,6 +174,8 @@ const (
 	Length
 	// Filtered means that the server withheld the rest of the answer.
 	Filtered
+	// Repetition means that the model said the same again and again. Clients are told [Length], and why.
+	Repetition
 )
 
 // Choice is one of the answers to a request. It is the [harmony.Sink] of one parser.

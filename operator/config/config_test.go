@@ -101,7 +101,8 @@ func TestParseWhole(t *testing.T) {
 					ReasoningFields: "none", ReasoningAsSummary: true, ReasoningSummary: "always",
 					UndeclaredCalls: "content", MaxChoices: 4,
 					Strict: true, Events: "channels", RequireFinalChannel: true, HarmonyMessages: true},
-				System: contract.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
+				System:     contract.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
+				Repetition: contract.DefaultModel("").Repetition,
 			}}},
 	}
 	if got, want := string(filterconfig.AppendJSON(nil, c.Filter())),

@@ -35,6 +35,7 @@ var forPrompts = misplaced{
 	{"unsupported_content", "leave it out: images, files and sound go to the servers as they are"},
 	{"answers.strict", "leave it out"},
 	{"answers.harmony_messages", "leave it out"},
+	{"repetition_detection", "leave it out, and write the servers' own limits into extra_body"},
 	{"system", "leave it out: the servers' chat template writes the prompt; chat.template_kwargs has its arguments"},
 }
 
@@ -129,6 +130,10 @@ func (m *Model) fitPrompts(kind *contract.Kind) (path, reason string) {
 		return "answers.token_ids", kind.Name + " servers do not send both token ids and logprobs; leave it out, or use " +
 			"servers of a kind that does: " + orList(kindsWithTokenIDs())
 	}
+	if kind.TextAnswers && (m.Repetition.Reasoning != contract.RepetitionOff || m.Repetition.Text != contract.RepetitionOff) {
+		return "repetition_detection", "is for servers that answer in token ids, and those of the kind " + kind.Name +
+			" answer in text; leave it out, or use servers of another kind: " + orList(kindsWithIDs())
+	}
 	if _, e := openai.ReadDefaults(m.ExtraBody, kind); e != nil {
 		return strings.TrimSuffix("extra_body."+e.Param, "."), "cannot be a default: " + e.Message + " Leave it out."
 	}
@@ -139,6 +144,13 @@ func (m *Model) fitPrompts(kind *contract.Kind) (path, reason string) {
 func kindsWithTokenIDs() []string {
 	return slices.DeleteFunc(contract.ServerKinds(), func(name string) bool {
 		return !contract.KindNamed(name).TracesTokens()
+	})
+}
+
+// kindsWithIDs returns the kinds of servers whose answers are token ids.
+func kindsWithIDs() []string {
+	return slices.DeleteFunc(contract.ServerKinds(), func(name string) bool {
+		return contract.KindNamed(name).TextAnswers
 	})
 }
 

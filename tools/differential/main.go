@@ -19,6 +19,7 @@ import (
 	"os/signal"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony/harmonytest"
+	"github.com/harmonyedge/harmonyedge/harmonycore/repetition"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/internal/vectors"
 )
@@ -53,6 +54,8 @@ type run struct {
 	python, oss, script           string
 	coverage                      coverage
 	tokens, tolerant, differences int
+	// repetitions is the number of streams that the defaults of repetition_detection would end early.
+	repetitions int
 }
 
 func (r *run) all(ctx context.Context) error {
@@ -67,6 +70,7 @@ func (r *run) all(ctx context.Context) error {
 		r.tokens += len(v.Steps)
 		if compared {
 			r.tolerant++
+			r.repetitions += repeats(v)
 		}
 		return errors.Join(err, tolerantErr, ossErr)
 	})
@@ -84,10 +88,21 @@ func (r *run) all(ctx context.Context) error {
 	}
 	r.coverage.print(os.Stdout)
 	fmt.Printf("seed %d: %d streams of %d tokens, %d of them through the tolerant parsers too, and %d conversations: "+
-		"%d differences\n",
-		r.seed, r.streams, r.tokens, r.tolerant, r.conversations, r.differences)
+		"%d differences; %d of the tolerant streams would end as repetitions\n",
+		r.seed, r.streams, r.tokens, r.tolerant, r.conversations, r.differences, r.repetitions)
 	if r.differences > 0 {
 		return fmt.Errorf("%d differences", r.differences)
 	}
 	return r.coverage.missing(r.least)
+}
+
+// repeats returns 1 if the stream's messages, taken for one, have a repetition by the defaults of the setting.
+func repeats(v *vectors.Stream) int {
+	d := repetition.New(repetition.Limits{MaxPatternSize: 128, MinCount: 4, MinTokens: 96})
+	for _, id := range v.Tokens {
+		if d.Add(uint32(id)) {
+			return 1
+		}
+	}
+	return 0
 }

@@ -70,7 +70,9 @@ var affinities = [...]string{contract.RoutedBySession, contract.RoutedByCacheKey
 var recalls = [...]string{exchange.RecallHit, exchange.RecallMiss}
 
 // earlyEnds are the reasons why tokens are generated that no client gets.
-var earlyEnds = [...]string{exchange.EarlyStop, exchange.EarlyReasoning, exchange.EarlyCall, exchange.EarlyError}
+var earlyEnds = [...]string{
+	exchange.EarlyStop, exchange.EarlyReasoning, exchange.EarlyCall, exchange.EarlyRepetition, exchange.EarlyError,
+}
 
 // cuts are the causes of answers that ended in the middle.
 var cuts = [...]string{exchange.CutStall, exchange.CutServer, exchange.CutClient, exchange.CutTimeout,
@@ -148,6 +150,7 @@ func (s *Set) Count(r *exchange.Report, status int) {
 	s.countParsed(r)
 	s.count(contract.FallbackTotal, r.Fallbacks)
 	s.count(contract.NoFinalTotal, r.NoFinal)
+	s.countIf(r.Repeated, contract.RepetitionsTotal)
 	s.count(contract.UnfitArgumentsTotal, r.UnfitArguments)
 	for kind, n := range r.Ignored {
 		s.add(&s.ignored[kind], n, contract.UnknownItemsTotal, exchange.IgnoredName(kind))

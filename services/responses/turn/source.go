@@ -53,7 +53,7 @@ func (t *Turn) openSource(ctx context.Context) (*source, *openai.Error) {
 func (s *source) ask(ctx context.Context) *openai.Error {
 	q := s.t.question(contract.ResponsesPath, s.body)
 	q.Handover = s.handover
-	answer, failure := s.t.send(ctx, q)
+	answer, failure := s.t.send(ctx, q) //nolint:bodyclose // close closes it, or the next call
 	if failure != nil {
 		return failure
 	}

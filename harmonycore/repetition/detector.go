@@ -6,19 +6,17 @@ type Limits struct {
 	MaxPatternSize, MinCount, MinTokens int
 }
 
-// pace is how many tokens come between two looks. A look costs about as much as a token's event does, at 128 patterns:
-// every 32nd token makes it a few percent of one (RATIONALE.md#273).
-const pace = 32
+// pace is how many tokens come between two looks. A look takes some 600 instructions at 128 patterns, and a token of a
+// stream some 4,000 (RATIONALE.md#273).
+const pace = 64
 
 // Detector reads the tokens of one message. Create one with [New].
 type Detector struct {
 	limits Limits
-	// recent are the newest tokens, at least keep of them once there are so many. Its capacity is twice keep, so that old
-	// ones are moved out rarely.
-	recent []uint32
-	keep   int
-	// untilLook is how many tokens come before the next look.
-	untilLook int
+	// recent[:read] are the newest tokens, at least keep of them once there are so many. The next look comes when there are
+	// lookAt.
+	recent             []uint32
+	read, keep, lookAt int
 	// idle is the number of tokens in the newest run of text that says nothing.
 	idle int
 }
@@ -26,26 +24,31 @@ type Detector struct {
 // New returns a Detector. It allocates 8 bytes for each token of the longest repetition that it can find.
 func New(limits Limits) *Detector {
 	keep := max(limits.MinTokens, limits.MaxPatternSize*limits.MinCount)
-	return &Detector{limits: limits, recent: make([]uint32, 0, 2*keep), keep: keep, untilLook: pace}
+	return &Detector{limits: limits, recent: make([]uint32, 2*keep+pace), keep: keep, lookAt: pace}
 }
 
 // Begin forgets all tokens: another message begins.
-func (d *Detector) Begin() {
-	d.recent, d.untilLook, d.idle = d.recent[:0], pace, 0
-}
+func (d *Detector) Begin() { d.read, d.lookAt, d.idle = 0, pace, 0 }
 
-// Add takes the next token. It reports whether the newest tokens are a repetition. It may report one up to 31 tokens
+// Add takes the next token. It reports whether the newest tokens are a repetition. It may report one up to 63 tokens
 // late.
 func (d *Detector) Add(id uint32) bool {
-	if len(d.recent) == cap(d.recent) {
-		d.recent = d.recent[:copy(d.recent, d.recent[len(d.recent)-d.keep+1:])]
+	if d.read >= len(d.recent) {
+		return false // look has made room
 	}
-	d.recent = append(d.recent, id)
-	if d.untilLook--; d.untilLook > 0 {
-		return false
+	d.recent[d.read] = id
+	d.read++
+	return d.read >= d.lookAt && d.look()
+}
+
+// look reports whether the newest tokens are a repetition, and makes room for those that come before the next look.
+func (d *Detector) look() bool {
+	found := d.repeats(d.recent[:d.read])
+	if d.read+pace > len(d.recent) {
+		d.read = copy(d.recent, d.recent[d.read-d.keep:d.read])
 	}
-	d.untilLook = pace
-	return d.repeats()
+	d.lookAt = d.read + pace
+	return found
 }
 
 // Text takes the text of so many tokens. It reports whether the newest text has said nothing for MinTokens tokens: it
@@ -62,28 +65,28 @@ func (d *Detector) Text(text []byte, tokens int) bool {
 	return d.idle >= d.limits.MinTokens
 }
 
-// repeats reports whether the newest tokens are copies of one pattern.
-func (d *Detector) repeats() bool {
-	n := len(d.recent)
-	if n < d.limits.MinTokens || n == 0 {
+// repeats reports whether tokens ends with copies of one pattern.
+func (d *Detector) repeats(tokens []uint32) bool {
+	if len(tokens) < d.limits.MinTokens || len(tokens) == 0 {
 		return false
 	}
-	last := d.recent[n-1]
-	for size := 1; size <= d.limits.MaxPatternSize && size < n; size++ {
-		if d.recent[n-1-size] == last && d.repeatsEvery(size) {
+	last := len(tokens) - 1
+	before := tokens[max(0, last-d.limits.MaxPatternSize):last]
+	for at := len(before) - 1; at >= 0; at-- {
+		if before[at] == tokens[last] && d.repeatsEvery(len(before)-at, tokens) {
 			return true
 		}
 	}
 	return false
 }
 
-// repeatsEvery reports whether the newest tokens are copies of a pattern of this size.
-func (d *Detector) repeatsEvery(size int) bool {
+// repeatsEvery reports whether tokens ends with copies of a pattern of this size.
+func (d *Detector) repeatsEvery(size int, tokens []uint32) bool {
 	length := max(d.limits.MinTokens, size*d.limits.MinCount)
-	if length > len(d.recent) {
+	if length > len(tokens) {
 		return false
 	}
-	tail := d.recent[len(d.recent)-length:]
+	tail := tokens[len(tokens)-length:]
 	for at := length - 1; at >= size; at-- {
 		if tail[at] != tail[at-size] {
 			return false

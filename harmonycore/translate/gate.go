@@ -125,6 +125,12 @@ func (g *Gate) Content(text []byte, tokens int) {
 	if g.ended != 0 {
 		return
 	}
+	if !g.capped && len(g.stops.sequences) == 0 {
+		if g.Choice.Content(text, tokens); g.watching && g.repeats.Text(text, tokens) {
+			g.end(Repetition)
+		}
+		return
+	}
 	found := false
 	switch g.turn.lane {
 	case reasoningLane:

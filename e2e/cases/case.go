@@ -240,13 +240,16 @@ func (c *Case) Config(server string) (*config.Config, error) {
 
 var errUnknownSetting = errors.New("unknown setting")
 
-// setNamed sets the first field called key, in a block too. A block that is called so gets one value for all its
-// fields.
+// setNamed sets the first field called key, in a block too: BLOCK.FIELD is the one of that block. A block that is
+// called so gets one value for all its fields.
 func setNamed(fields []contract.Field, key, value string) error {
 	for i := range fields {
 		f := &fields[i]
 		if f.Key == key {
 			return setField(f, value)
+		}
+		if block, field, found := strings.Cut(key, "."); found && f.Key == block {
+			return setNamed(f.Block, field, value)
 		}
 		if err := setNamed(f.Block, key, value); !errors.Is(err, errUnknownSetting) {
 			return err

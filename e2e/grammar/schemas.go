@@ -74,6 +74,7 @@ func load(t *testing.T, traced bool) *Schemas {
 	allowCustomCalls(document)
 	allowBuiltIns(document)
 	allowToolTokens(document)
+	allowRepetitions(document)
 	allowApprovals(document)
 	allowNestedError(document)
 	if traced {
@@ -246,6 +247,20 @@ func allowToolTokens(document map[string]any) {
 	usage := document["$defs"].(map[string]any)["ResponseUsage"].(map[string]any)["properties"].(map[string]any)
 	details := usage["output_tokens_details"].(map[string]any)["properties"].(map[string]any)
 	details[toolOutputTokens] = map[string]any{"type": "integer", "minimum": json.Number("0")}
+}
+
+// allowRepetitions adds vLLM's reason of an answer that ended since the model repeated itself.
+func allowRepetitions(document map[string]any) {
+	definitions := document["$defs"].(map[string]any)
+	properties := func(of any) map[string]any { return of.(map[string]any)["properties"].(map[string]any) }
+	details := properties(definitions["Response"])["incomplete_details"].(map[string]any)["anyOf"].([]any)[0]
+	all := []map[string]any{properties(details)}
+	for _, name := range []string{"CreateChatCompletionResponse", "CreateChatCompletionStreamResponse"} {
+		all = append(all, properties(properties(definitions[name])["choices"].(map[string]any)["items"]))
+	}
+	for _, members := range all {
+		members["stop_reason"] = map[string]any{"enum": []any{"repetition_detected"}}
+	}
 }
 
 // tracedMembers are the ids of tokens and their logprobs.

@@ -85,6 +85,9 @@ func newGateway(t *testing.T, wasm string, l *load, profile bool) *gateway {
 	if l.alike {
 		routing = `,"policy":"prefix","routing":{"affinity":true}`
 	}
+	if l.repeats {
+		routing = `,"repetition_detection":{"reasoning":"end","text":"end","min_tokens":4096}`
+	}
 	if l.session {
 		routing = fmt.Sprintf(`,"context_length":%d`, sessionContext)
 		options = append(options,

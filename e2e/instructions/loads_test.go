@@ -21,6 +21,8 @@ type load struct {
 	run   func(g *gateway)
 	// alike reports whether the pool's policy is prefix.
 	alike bool
+	// repeats reports whether repetitions are looked for. The answers' own are shorter than what is one.
+	repeats bool
 	// session reports whether there are keys that seal, and a context for the longest prompt of a session.
 	session bool
 	// remembers reports whether the VM of a session has a memory of prefixes. Other loads have one.
@@ -107,6 +109,8 @@ func loads() []load {
 		alike.name, alike.kind, alike.alike = alike.name+": until it is sent, policy `prefix`", contract.VLLM, true
 		all = append(all, alike)
 	}
+	all = append(all, load{name: "Chat, 1000 chunks, repetitions are looked for", kind: contract.VLLM, times: 1,
+		run: stream(chat), repeats: true})
 	return append(all, sessions()...)
 }
 

@@ -15,7 +15,8 @@ import (
 
 // Istio asks an InferencePool's endpoint picker only where an HTTPRoute leads to the InferencePool, and an HTTPRoute
 // belongs to a Gateway of the Gateway API. So a configuration with such a pool has both, instead of Istio's own
-// Gateway and VirtualService. The other routes are patches, because an HTTPRoute cannot answer by itself (RATIONALE.md#265).
+// Gateway and VirtualService. The other routes are patches, because an HTTPRoute cannot answer by itself
+// (RATIONALE.md#265).
 
 const (
 	gatewayAPI = "gateway.networking.k8s.io/v1"

@@ -119,6 +119,10 @@ func TestPickerKilledWithQueue(t *testing.T) {
 			q.release()
 			wantAnswers(t, first, 1)
 			wantAnswers(t, waiting, n-refused)
+			until(t, "the dead picker's address is free", func() bool {
+				l, err := net.Listen("tcp", p.address)
+				return err == nil && l.Close() == nil
+			})
 			next := startPicker(t, q.urls[0], p.address)
 			wantAnswers(t, q.send(t, n), n)
 			until(t, "its books balance", func() bool {

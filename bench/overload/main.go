@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/bench/command"
+	"github.com/harmonyedge/harmonyedge/bench/stand"
 	"github.com/harmonyedge/harmonyedge/bench/workload"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
@@ -32,7 +33,7 @@ type options struct {
 }
 
 func main() {
-	o := options{server: sim.Options{Models: []string{model}, Keep: -1, Script: answers(), PromptTokensDetails: true}}
+	o := options{server: sim.Options{Models: []string{model}, Keep: -1, Script: stand.Answers(), PromptTokensDetails: true}}
 	flag.StringVar(&o.rows, "rows", ".", "measure only rows whose name matches this `expression`")
 	flag.StringVar(&o.smg, "smg", "", "`program` of SMG; empty leaves out its row")
 	flag.IntVar(&o.servers, "servers", 4, "`servers` of the pool")

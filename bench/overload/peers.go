@@ -121,7 +121,7 @@ func awaitModels(ctx context.Context, url string) error {
 		if time.Now().After(end) {
 			return errors.New("the router does not know its servers")
 		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+		if err := workload.Sleep(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}

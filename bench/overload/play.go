@@ -5,28 +5,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/bench/stand"
 	"github.com/harmonyedge/harmonyedge/bench/workload"
-	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
-	"github.com/harmonyedge/harmonyedge/sim"
 )
-
-// answers returns the script of the servers: what they think, and a text that is longer than any request wants. The
-// first token comes alone, the others in fours, so that this machine has less to do.
-func answers() *sim.Script {
-	text := "<|channel|>analysis<|message|>" + strings.Repeat(" so", 12) +
-		"<|end|><|start|>assistant<|channel|>final<|message|>" + strings.Repeat(" word", 1000) + "<|return|>"
-	return sim.NewScript(sim.Line{Match: "<|start|>", Tokens: o200k.Tokenizer().AppendEncodeSpecial(nil, text),
-		Chunks: []int{1, 4}})
-}
 
 // request is what became of a request.
 type request struct {
@@ -66,8 +53,6 @@ func (b *bench) play(ctx context.Context, r row) (result *result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	transport := &http.Transport{MaxIdleConnsPerHost: 4000}
 	defer transport.CloseIdleConnections()
 	p := &player{bench: b, row: &r, url: s.URL, client: &http.Client{Transport: transport}, begun: time.Now()}
@@ -75,16 +60,10 @@ func (b *bench) play(ctx context.Context, r row) (result *result, err error) {
 	if r.alone {
 		work = work.Without(workload.Noisy, workload.Burst)
 	}
-	var talks sync.WaitGroup
-	for _, c := range work.Conversations {
-		talks.Go(func() {
-			if err := p.talk(ctx, c); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	talks.Wait()
-	if err := context.Cause(ctx); err != nil {
+	err = work.Play(ctx, func(ctx context.Context, conversation, turn int) error {
+		return p.send(ctx, work.Conversations[conversation], turn)
+	})
+	if err != nil {
 		return nil, err
 	}
 	return p.result(s), nil
@@ -99,23 +78,15 @@ func (p *player) result(s *stand.Stand) *result {
 	return r
 }
 
-// talk sends the requests of a conversation. What is refused is not sent again, and the next one follows.
-func (p *player) talk(ctx context.Context, c *workload.Conversation) error {
-	if err := sleep(ctx, time.Until(p.begun.Add(c.Start))); err != nil {
+// send sends a request of a conversation. What is refused is not sent again, and the next one follows.
+func (p *player) send(ctx context.Context, c *workload.Conversation, turn int) error {
+	r := request{client: c.Client, group: c.Group, prompt: p.prompts[c.ID][turn], answer: c.Turns[turn].Answer}
+	if err := p.ask(ctx, c, turn, &r); err != nil {
 		return err
 	}
-	for turn := range c.Turns {
-		if err := sleep(ctx, c.Turns[turn].Wait); err != nil {
-			return err
-		}
-		r := request{client: c.Client, group: c.Group, prompt: p.prompts[c.ID][turn], answer: c.Turns[turn].Answer}
-		if err := p.ask(ctx, c, turn, &r); err != nil {
-			return fmt.Errorf("%s, turn %d: %w", c.ID, turn, err)
-		}
-		p.mu.Lock()
-		p.requests = append(p.requests, r)
-		p.mu.Unlock()
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.requests = append(p.requests, r)
 	return nil
 }
 
@@ -152,20 +123,6 @@ func (p *player) ask(ctx context.Context, c *workload.Conversation, turn int, r 
 		r.status = 0
 	}
 	return ctx.Err()
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // firsts returns the sorted times to the first token of the answered requests of which is says yes.

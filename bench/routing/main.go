@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/bench/command"
+	"github.com/harmonyedge/harmonyedge/bench/stand"
 	"github.com/harmonyedge/harmonyedge/bench/workload"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
@@ -32,7 +33,7 @@ type options struct {
 }
 
 func main() {
-	o := options{server: sim.Options{Models: []string{model}, Keep: -1, Script: answers()}}
+	o := options{server: sim.Options{Models: []string{model}, Keep: -1, Script: stand.Answers()}}
 	flag.StringVar(&o.workloads, "workloads", ".", "measure only workloads whose name matches this `expression`")
 	flag.StringVar(&o.policies, "policies", ".", "measure only policies whose name matches this `expression`")
 	flag.IntVar(&o.servers, "servers", 8, "`servers` of the pool")

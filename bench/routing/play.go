@@ -8,23 +8,12 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/bench/workload"
-	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
-
-// answers returns the script of the servers: what they think, and a text that is longer than any request wants. The
-// first token comes alone, the others in fours, so that this machine has less to do.
-func answers() *sim.Script {
-	text := "<|channel|>analysis<|message|>" + strings.Repeat(" so", 12) +
-		"<|end|><|start|>assistant<|channel|>final<|message|>" + strings.Repeat(" word", 1000) + "<|return|>"
-	return sim.NewScript(sim.Line{Match: "<|start|>", Tokens: o200k.Tokenizer().AppendEncodeSpecial(nil, text),
-		Chunks: []int{1, 4}})
-}
 
 // result is what a policy came to under a workload.
 type result struct {
@@ -44,7 +33,6 @@ type player struct {
 	*workload.Workload
 	url    string
 	client *http.Client
-	begun  time.Time
 
 	mu     sync.Mutex
 	result result
@@ -60,24 +48,18 @@ func (b *bench) play(ctx context.Context, w *workload.Workload, p policy) (r res
 		return r, err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	transport := &http.Transport{MaxIdleConnsPerHost: 1000}
 	defer transport.CloseIdleConnections()
-	one := &player{Workload: w, url: g.URL, client: &http.Client{Transport: transport}, begun: time.Now()}
-	var talks sync.WaitGroup
-	for i := range w.Conversations {
-		talks.Go(func() {
-			if err := one.talk(ctx, i); err != nil {
-				cancel(err)
-			}
-		})
-	}
+	one := &player{Workload: w, url: g.URL, client: &http.Client{Transport: transport}}
 	ended := make(chan struct{})
-	go func() { talks.Wait(); close(ended) }()
+	var played error
+	go func() {
+		defer close(ended)
+		played = w.Play(ctx, one.send)
+	}()
 	one.sample(g.Servers, ended)
-	if err := context.Cause(ctx); err != nil {
-		return r, err
+	if played != nil {
+		return r, played
 	}
 	r = one.result
 	for _, s := range g.Servers {
@@ -90,28 +72,20 @@ func (b *bench) play(ctx context.Context, w *workload.Workload, p policy) (r res
 	return r, nil
 }
 
-// talk sends the requests of a conversation.
-func (p *player) talk(ctx context.Context, conversation int) error {
+// send sends a request of a conversation.
+func (p *player) send(ctx context.Context, conversation, turn int) error {
 	c := p.Conversations[conversation]
-	if err := sleep(ctx, time.Until(p.begun.Add(c.Start))); err != nil {
+	body := c.Body(model, turn)
+	p.mu.Lock()
+	p.result.order = append(p.result.order, place{conversation, turn})
+	p.mu.Unlock()
+	took, err := p.ask(ctx, c.ID, body)
+	if err != nil {
 		return err
 	}
-	for turn := range c.Turns {
-		if err := sleep(ctx, c.Turns[turn].Wait); err != nil {
-			return err
-		}
-		body := c.Body(model, turn)
-		p.mu.Lock()
-		p.result.order = append(p.result.order, place{conversation, turn})
-		p.mu.Unlock()
-		took, err := p.ask(ctx, c.ID, body)
-		if err != nil {
-			return fmt.Errorf("%s, turn %d: %w", c.ID, turn, err)
-		}
-		p.mu.Lock()
-		p.result.ttft = append(p.result.ttft, took)
-		p.mu.Unlock()
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.result.ttft = append(p.result.ttft, took)
 	return nil
 }
 
@@ -144,20 +118,6 @@ func (p *player) ask(ctx context.Context, conversation string, body []byte) (fir
 		return 0, errors.New("the answer has no end")
 	}
 	return first, lines.Err()
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // sample looks at the servers' load until all conversations have ended.

@@ -16,6 +16,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/picker"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/operator/follow"
 	"github.com/harmonyedge/harmonyedge/sim"
@@ -168,4 +169,13 @@ func (s *Stand) Close() (err error) {
 		err = errors.Join(err, os.RemoveAll(s.folder))
 	}
 	return err
+}
+
+// Answers returns the script of the servers: what they think, and a text that is longer than any request wants. The
+// first token comes alone, the others in fours, so that this machine has less to do.
+func Answers() *sim.Script {
+	text := "<|channel|>analysis<|message|>" + strings.Repeat(" so", 12) +
+		"<|end|><|start|>assistant<|channel|>final<|message|>" + strings.Repeat(" word", 1000) + "<|return|>"
+	return sim.NewScript(sim.Line{Match: "<|start|>", Tokens: o200k.Tokenizer().AppendEncodeSpecial(nil, text),
+		Chunks: []int{1, 4}})
 }

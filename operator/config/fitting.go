@@ -128,11 +128,11 @@ func (m *Model) fitPrompts(kind *contract.Kind) (path, reason string) {
 	}
 	if m.Answers.TokenIDs && !kind.TracesTokens() {
 		return "answers.token_ids", kind.Name + " servers do not send both token ids and logprobs; leave it out, or use " +
-			"servers of a kind that does: " + orList(kindsWithTokenIDs())
+			"servers of a kind that does: " + kindsThat(func(k *contract.Kind) bool { return k.TracesTokens() })
 	}
 	if kind.TextAnswers && (m.Repetition.Reasoning != contract.RepetitionOff || m.Repetition.Text != contract.RepetitionOff) {
 		return "repetition_detection", "is for servers that answer in token ids, and those of the kind " + kind.Name +
-			" answer in text; leave it out, or use servers of another kind: " + orList(kindsWithIDs())
+			" answer in text; leave it out, or use servers of another kind: " + kindsThat(func(k *contract.Kind) bool { return !k.TextAnswers })
 	}
 	if _, e := openai.ReadDefaults(m.ExtraBody, kind); e != nil {
 		return strings.TrimSuffix("extra_body."+e.Param, "."), "cannot be a default: " + e.Message + " Leave it out."
@@ -140,18 +140,11 @@ func (m *Model) fitPrompts(kind *contract.Kind) (path, reason string) {
 	return "", ""
 }
 
-// kindsWithTokenIDs returns the kinds of servers whose answers have token ids and logprobs.
-func kindsWithTokenIDs() []string {
-	return slices.DeleteFunc(contract.ServerKinds(), func(name string) bool {
-		return !contract.KindNamed(name).TracesTokens()
-	})
-}
-
-// kindsWithIDs returns the kinds of servers whose answers are token ids.
-func kindsWithIDs() []string {
-	return slices.DeleteFunc(contract.ServerKinds(), func(name string) bool {
-		return contract.KindNamed(name).TextAnswers
-	})
+// kindsThat lists the kinds of servers of which can says yes.
+func kindsThat(can func(*contract.Kind) bool) string {
+	return orList(slices.DeleteFunc(contract.ServerKinds(), func(name string) bool {
+		return !can(contract.KindNamed(name))
+	}))
 }
 
 // templateKwargs is the member with the arguments of a chat template.

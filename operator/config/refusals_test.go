@@ -213,6 +213,11 @@ func TestRefusals(t *testing.T) {
 		{onChat("drop_commentary_from_history: true"), "models[0].drop_commentary_from_history: is for servers"},
 		{onChat("history: {calls: template}"), "models[0].history.calls: is for servers that take prompts"},
 		{onChat("unsupported_content: drop"), "models[0].unsupported_content: is for servers that take prompts"},
+		{onChat("repetition_detection: {text: end}"), "models[0].repetition_detection.text: is for servers that take prompts"},
+		{pooled("servers: [http://h:1]\n  kind: llamacpp") + "  repetition_detection: {reasoning: end}",
+			"models[0].repetition_detection: is for servers that answer in token ids, and those of the kind llamacpp answer " +
+				"in text; leave it out, or use servers of another kind: vllm, vllm-generate, vllm-legacy, sglang, " +
+				"sglang-completions or trtllm"},
 		{onChat("system: {date: omit}"), "models[0].system.date: is for servers that take prompts"},
 		{onChat("answers: {strict: true}"), "models[0].answers.strict: is for servers that take prompts"},
 		{onChat("answers: {harmony_messages: true}"), "models[0].answers.harmony_messages: is for servers that take prompts"},

@@ -73,6 +73,7 @@ var settings = []setting{
 	}},
 	{path: "models[MODEL].context_length", model: "context_length: 2000", seen: refuses(400, strings.Repeat("long ", 4000))},
 	{path: "models[MODEL].max_reasoning_tokens", model: "max_reasoning_tokens: 9"},
+	{path: "models[MODEL].repetition_detection.reasoning", model: "repetition_detection: { reasoning: end }"},
 	{path: "models[MODEL].relay", model: "relay: retry"},
 	{path: "models[MODEL].keep_alive", model: "relay: retry, keep_alive: 15s"},
 	{path: "models[MODEL].answers.hide_reasoning", model: "answers: { hide_reasoning: true }", seen: func(g *gateway) bool {

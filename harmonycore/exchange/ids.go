@@ -30,8 +30,7 @@ type idParser struct {
 }
 
 // keepSampled makes an answer in token ids keep them, for clients that send them back, and looks for repetitions in
-// them. prefilled is the part of it that
-// the prompt ends with.
+// them. prefilled is the part of it that the prompt ends with.
 func keepSampled(model *Model, r *translate.Request, prefilled []uint32) {
 	if !model.Kind.Facts().TextAnswers {
 		r.KeepSampledIDs(prefilled)

@@ -9,12 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/repetition"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
 // defaults are those of the setting repetition_detection.
-var defaults = repetition.Limits{MaxPatternSize: 128, MinCount: 4, MinTokens: 96}
+var defaults = func() repetition.Limits {
+	r := contract.DefaultModel("").Repetition
+	return repetition.Limits{MaxPatternSize: r.MaxPatternSize, MinCount: r.MinCount, MinTokens: r.MinTokens}
+}()
 
 // foundAfter returns the number of tokens of the text before the detector finds a repetition, or 0.
 func foundAfter(text string) (found, tokens int) {

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony/harmonytest"
 	"github.com/harmonyedge/harmonyedge/harmonycore/repetition"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
@@ -98,7 +99,8 @@ func (r *run) all(ctx context.Context) error {
 
 // repeats returns 1 if the stream's messages, taken for one, have a repetition by the defaults of the setting.
 func repeats(v *vectors.Stream) int {
-	d := repetition.New(repetition.Limits{MaxPatternSize: 128, MinCount: 4, MinTokens: 96})
+	r := contract.DefaultModel("").Repetition
+	d := repetition.New(repetition.Limits{MaxPatternSize: r.MaxPatternSize, MinCount: r.MinCount, MinTokens: r.MinTokens})
 	for _, id := range v.Tokens {
 		if d.Add(uint32(id)) {
 			return 1

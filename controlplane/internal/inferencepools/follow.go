@@ -144,7 +144,8 @@ func (f *follower) setSpec(s *spec) {
 	f.report()
 }
 
-// followPods makes the pods of this selector the ones that are followed. "" are none. The caller holds f.mu.
+// followPods makes the pods of this selector the ones that are followed. An empty selector is that of no
+// pod. The caller holds f.mu.
 func (f *follower) followPods(selector string) {
 	if f.pods != nil && f.pods.selector == selector {
 		return

@@ -152,6 +152,8 @@ func notOnChatServers(c *cases.Case, form string) string {
 		return "a limit on reasoning, whose tokens text only estimates"
 	case strings.HasPrefix(c.Name, "rust_"):
 		return "vLLM's front ends"
+	case strings.Contains(c.Name, "_repetition_"):
+		return "repetitions, which only ids show"
 	case c.API() == "chat" && (strings.HasPrefix(c.Name, "events_") || strings.HasPrefix(c.Name, "chat_strict_")):
 		return "headers about Harmony"
 	case c.API() == "chat" && strings.HasPrefix(c.Name, "chat_stop_"):

@@ -16,7 +16,7 @@ const inspectLong = `Converts texts, conversations and token ids to Harmony and 
 
 tokenize, render and parse answer JSON lines with JSON lines, one for each, in order, with the line's "id" if it has
 one. A line that is not valid input is answered with an error, and the next one is read. docs/inspect.md shows all
-forms. explain prints one stream of tokens for people.
+forms. explain prints one stream of tokens for people, and diff says why a cache was missed.
 
 Exit status: 0, 1 when something failed or a line was not valid input, 2 when the command line is wrong.`
 
@@ -71,6 +71,7 @@ as the chat template does.`,
 		}),
 		parseCommand(),
 		explainCommand(),
+		diffCommand(),
 	)
 	return c
 }

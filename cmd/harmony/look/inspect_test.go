@@ -59,6 +59,14 @@ func TestInspectExitCodes(t *testing.T) {
 			"--color sometimes is not known; write always, never or auto"},
 		{"explain --role user " + ids, cli.ExitUsage, "", "--role user is not known; write assistant, none or auto"},
 		{"explain --width 5 " + ids, cli.ExitUsage, "", "--width 5 is too narrow; write at least 20"},
+		{"diff " + bad, cli.ExitUsage, "", "two files are compared, not 1; see harmony inspect diff --help"},
+		{"diff - -", cli.ExitUsage, "", "only one of the two may be -"},
+		{"diff --block 0 a b", cli.ExitUsage, "", "--block 0 is no number of tokens; write 1 or more"},
+		{"diff --api completions a b", cli.ExitUsage, "", "--api completions is not known; write chat, responses or"},
+		{"diff nowhere " + ids, cli.ExitUsage, "", "name a file with the body of a request, or its record"},
+		{"diff " + ids + " " + bad, cli.ExitFailed, "", "bad: it is not JSON, or more than one object"},
+		{"diff " + ids + " " + ids, 0, "no difference: A begins with all of B", ""},
+		{"diff --json " + ids + " " + ids, 0, `{"reason":"none","a_tokens":3,"a_generated":0,"b_tokens":3,"common":3,`, ""},
 		{"explain --colour", cli.ExitUsage, "", "see harmony inspect explain --help"},
 	} {
 		code, stdout, stderr := command(t, t.Context(), append([]string{"inspect"}, strings.Fields(tt.args)...)...)
@@ -88,7 +96,7 @@ func TestInspectDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin := t.TempDir()
+	bin, folder := t.TempDir(), t.TempDir()
 	if err := os.Symlink(self, filepath.Join(bin, "harmony")); err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +118,7 @@ func TestInspectDocs(t *testing.T) {
 				out.WriteString(lines[i])
 			}
 			c := exec.Command("sh", "-c", command)
+			c.Dir = folder
 			c.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), asCommand+"=1")
 			printed, _ := c.CombinedOutput()
 			out.Write(printed)

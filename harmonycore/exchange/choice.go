@@ -69,7 +69,7 @@ func (g *generation) addParsers() {
 	for i := range g.choices {
 		switch c := &g.choices[i]; {
 		case !kind.TextAnswers:
-			c.parser = newIDParser(tokenizer, g.translated, c.sink())
+			c.parser = newIDParser(tokenizer, g.translated, g.model, c.sink())
 		case kind.ControlTokens:
 			c.parser = newMarkedParser(tokenizer, c.sink())
 		default:
@@ -86,8 +86,6 @@ func (c *choice) endedEarly() bool {
 		c.finish = backend.Stopped
 	case translate.Length:
 		c.finish = backend.Length
-	case translate.Repetition:
-		c.finish = backend.Repeated
 	default:
 		return false
 	}

@@ -25,22 +25,24 @@ type idParser struct {
 	sampled *translate.SampledIDs
 	// trail keeps the newest tokens, for reasoning that is sealed. Otherwise it is nil.
 	trail *translate.Trail
+	// repeats finds repetitions. It is nil if none ends the answer.
+	repeats *repetitions
 	// received is the number of tokens received.
 	received int
 }
 
-// keepSampled makes an answer in token ids keep them, for clients that send them back, and looks for repetitions in
-// them. prefilled is the part of it that the prompt ends with.
+// keepSampled makes an answer in token ids keep them, for clients that send them back. prefilled is the part of it that
+// the prompt ends with.
 func keepSampled(model *Model, r *translate.Request, prefilled []uint32) {
 	if !model.Kind.Facts().TextAnswers {
 		r.KeepSampledIDs(prefilled)
 		r.KeepTrail(prefilled)
-		r.EndRepetitions(&model.Repetition)
 	}
 }
 
-func newIDParser(t *tokenizer.Tokenizer, r *translate.Request, answer translate.Choice) *idParser {
-	p := &idParser{check: harmony.NewStrictCheck(t), ids: r.TokenIDs(), sampled: r.SampledIDs(), trail: r.Trail()}
+func newIDParser(t *tokenizer.Tokenizer, r *translate.Request, model *Model, answer translate.Choice) *idParser {
+	p := &idParser{check: harmony.NewStrictCheck(t), ids: r.TokenIDs(), sampled: r.SampledIDs(), trail: r.Trail(),
+		repeats: newRepetitions(&model.Repetition, t)}
 	if p.held = r.Held(answer); p.held != nil {
 		answer = p.held
 	}
@@ -100,11 +102,8 @@ func (p *idParser) take(g *generation, c *choice, event *backend.Event) *openai.
 			return errBrokenForm()
 		}
 		g.withheld = g.withheld && id != tokenizer.Message
-		if c.gate != nil {
-			c.gate.Sampled(id)
-		}
 		// Withheld text is not yet an answer that could end.
-		if c.gate != nil && !g.withheld && c.endedEarly() {
+		if c.gate != nil && !g.withheld && c.endedEarly() || p.repeats != nil && p.repeats.Add(id) && p.endRepeated(g, c) {
 			g.endEarly(c)
 			g.x.report.WastedTokens += len(event.Tokens) - at - 1
 			return nil

@@ -43,6 +43,10 @@ func TestRepetitions(t *testing.T) {
 		{"a call's arguments, which are not looked at", "end", "off", earlyCallOf(`{"a":"` + again + `"}`), false},
 		{"the same message twice", "end", "end",
 			inAnalysis + again[:200] + toAnswer + inAnalysis + again[:200] + toAnswer + inFinal + "Yes.<|return|>", false},
+		{"the same message again and again", "end", "off",
+			strings.Repeat(inAnalysis+"I should check that."+toAnswer, 40) + inFinal + "Yes.<|return|>", true},
+		{"the same message again and again, which is not looked at", "off", "end",
+			strings.Repeat(inAnalysis+"I should check that."+toAnswer, 40) + inFinal + "Yes.<|return|>", false},
 		{"all is off", "off", "off", inAnalysis + again + toAnswer + inFinal + again + "<|return|>", false},
 	} {
 		for _, api := range []struct{ path, body, why string }{

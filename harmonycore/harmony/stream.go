@@ -61,6 +61,9 @@ func (p *StreamParser) Taken() int { return p.head.taken }
 // Opened returns the number of messages opened so far, the open one included.
 func (p *StreamParser) Opened() int { return p.opened }
 
+// InContent reports whether the next ordinary token is content of an open message.
+func (p *StreamParser) InContent() bool { return p.state == inContent }
+
 // Delivering returns the index in the stream of the token whose text [Sink.Content] receives, while Content reports a
 // token. Usually that is the newest token. Text that turns out not to be a header is delivered late.
 func (p *StreamParser) Delivering() int { return p.delivering }

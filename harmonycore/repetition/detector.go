@@ -6,63 +6,70 @@ type Limits struct {
 	MaxPatternSize, MinCount, MinTokens int
 }
 
-// pace is how many tokens come between two looks. A look takes some 600 instructions at 128 patterns, and a token of a
-// stream some 4,000 (RATIONALE.md#273).
-const pace = 64
+// pace is how many tokens come from one look to the next. A look takes some 600 instructions at 128 patterns, and a
+// token of a stream some 4,000 (RATIONALE.md#273).
+const pace = 80
 
-// Detector reads the tokens of one message. Create one with [New].
+// Texts are the texts of tokens.
+type Texts interface {
+	// TokenBytes returns the bytes of a token, and false if there is no such token.
+	TokenBytes(id uint32) ([]byte, bool)
+}
+
+// Detector reads the tokens of one answer. Create one with [New].
 type Detector struct {
 	limits Limits
-	// recent[:read] are the newest tokens, at least keep of them once there are so many. The next look comes when there are
-	// lookAt.
+	texts  Texts
+	// recent[:read] are the newest tokens, at least keep of them once there are so many. It is time for a look when the
+	// token at lookAt is there.
 	recent             []uint32
 	read, keep, lookAt int
-	// idle is the number of tokens in the newest run of text that says nothing.
-	idle int
 }
 
 // New returns a Detector. It allocates 8 bytes for each token of the longest repetition that it can find.
-func New(limits Limits) *Detector {
+func New(limits Limits, texts Texts) *Detector {
 	keep := max(limits.MinTokens, limits.MaxPatternSize*limits.MinCount)
-	return &Detector{limits: limits, recent: make([]uint32, 2*keep+pace), keep: keep, lookAt: pace}
+	return &Detector{limits: limits, texts: texts, recent: make([]uint32, 2*keep+pace), keep: keep, lookAt: pace - 1}
 }
 
-// Begin forgets all tokens: another message begins.
-func (d *Detector) Begin() { d.read, d.lookAt, d.idle = 0, pace, 0 }
-
-// Add takes the next token. It reports whether the newest tokens are a repetition. It may report one up to 63 tokens
-// late.
+// Add takes the next token. It reports whether it is time for [Detector.Look]: it is at each 80th token, and until Look
+// is called.
 func (d *Detector) Add(id uint32) bool {
-	if d.read >= len(d.recent) {
-		return false // look has made room
+	at := d.read
+	if at >= len(d.recent) {
+		at = d.makeRoom() // no look has made room for long
+		d.lookAt = 0
 	}
-	d.recent[d.read] = id
-	d.read++
-	return d.read >= d.lookAt && d.look()
+	d.recent[at] = id
+	d.read = at + 1
+	return at >= d.lookAt
 }
 
-// look reports whether the newest tokens are a repetition, and makes room for those that come before the next look.
-func (d *Detector) look() bool {
-	found := d.repeats(d.recent[:d.read])
+// makeRoom forgets the oldest tokens, and returns how many it keeps.
+func (d *Detector) makeRoom() int { return copy(d.recent, d.recent[d.read-d.keep:d.read]) }
+
+// Look reports whether the newest tokens are a repetition: copies of one pattern, or MinTokens of nothing but white
+// space, dots and ellipses. Such runs need have no pattern.
+func (d *Detector) Look() bool {
+	found := d.repeats(d.recent[:d.read]) || d.saysNothing(d.recent[:d.read])
 	if d.read+pace > len(d.recent) {
-		d.read = copy(d.recent, d.recent[d.read-d.keep:d.read])
+		d.read = d.makeRoom()
 	}
-	d.lookAt = d.read + pace
+	d.lookAt = d.read + pace - 1
 	return found
 }
 
-// Text takes the text of so many tokens. It reports whether the newest text has said nothing for MinTokens tokens: it
-// was only white space, dots and ellipses. Such runs need have no pattern.
-func (d *Detector) Text(text []byte, tokens int) bool {
-	if len(text) == 0 || tokens == 0 {
-		return false
+// saysNothing reports whether the newest MinTokens tokens are white space, dots and ellipses.
+func (d *Detector) saysNothing(tokens []uint32) bool {
+	for idle := 0; idle < d.limits.MinTokens; idle++ {
+		if idle >= len(tokens) {
+			return false
+		}
+		if text, ok := d.texts.TokenBytes(tokens[len(tokens)-1-idle]); !ok || !isIdle(text) {
+			return false
+		}
 	}
-	if !saysNothing(text) {
-		d.idle = 0
-		return false
-	}
-	d.idle += tokens
-	return d.idle >= d.limits.MinTokens
+	return true
 }
 
 // repeats reports whether tokens ends with copies of one pattern.
@@ -95,9 +102,9 @@ func (d *Detector) repeatsEvery(size int, tokens []uint32) bool {
 	return true
 }
 
-// saysNothing reports whether text is only white space, dots and ellipses. An ellipsis is E2 80 A6 in UTF-8, and its
+// isIdle reports whether text is only white space, dots and ellipses. An ellipsis is E2 80 A6 in UTF-8, and its
 // bytes may come one by one.
-func saysNothing(text []byte) bool {
+func isIdle(text []byte) bool {
 	for _, b := range text {
 		switch b {
 		case ' ', '\t', '\n', '\r', '.', 0xE2, 0x80, 0xA6:

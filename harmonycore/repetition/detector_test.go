@@ -5,12 +5,19 @@ import (
 	"testing"
 )
 
+// words are the texts of tokens: all say something.
+type words struct{}
+
+func (words) TokenBytes(uint32) ([]byte, bool) { return word, true }
+
+var word = []byte("word")
+
 var limits = Limits{MaxPatternSize: 128, MinCount: 4, MinTokens: 96}
 
 // first returns the number of tokens that the detector reads of those before it reports a repetition, or 0.
 func first(d *Detector, ids []uint32) int {
 	for at, id := range ids {
-		if d.Add(id) {
+		if d.Add(id) && d.Look() {
 			return at + 1
 		}
 	}
@@ -29,20 +36,20 @@ func cycle(before, size, n int) []uint32 {
 	return ids
 }
 
-// TestCycles: a cycle of each size is found when it is long enough, and at most 63 tokens later.
+// TestCycles: a cycle of each size is found when it is long enough, and at most 79 tokens later.
 func TestCycles(t *testing.T) {
 	for _, before := range []int{0, 1, 63, 777, 5_000} {
 		for size := 1; size <= 128; size++ {
 			enough := max(96, 4*size)
 			ids := cycle(before, size, enough+pace-1)
-			if got := first(New(limits), ids); got < before+enough || got == 0 {
+			if got := first(New(limits, words{}), ids); got < before+enough || got == 0 {
 				t.Errorf("%d before, size %d: found after %d, want %d to %d", before, size, got, before+enough, len(ids))
 			}
-			if got := first(New(limits), cycle(before, size, enough-1)); got != 0 {
+			if got := first(New(limits, words{}), cycle(before, size, enough-1)); got != 0 {
 				t.Errorf("%d before, size %d: found after %d of %d tokens", before, size, got, enough-1)
 			}
 		}
-		if got := first(New(limits), cycle(before, 129, 10_000)); got != 0 {
+		if got := first(New(limits, words{}), cycle(before, 129, 10_000)); got != 0 {
 			t.Errorf("%d before: a pattern of 129 tokens was found after %d", before, got)
 		}
 	}
@@ -55,7 +62,7 @@ func TestAlmostCycles(t *testing.T) {
 		for at := max(96, 4*size) - 1; at < len(ids); at += max(96, 4*size) - 1 {
 			ids[at] = uint32(1_000_000 + at)
 		}
-		if got := first(New(limits), ids); got != 0 {
+		if got := first(New(limits, words{}), ids); got != 0 {
 			t.Errorf("size %d: found after %d", size, got)
 		}
 	}
@@ -67,10 +74,10 @@ func TestAgainstAllTails(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	found := 0
 	for range 3_000 {
-		d, ids := New(small), []uint32(nil)
+		d, ids := New(small, words{}), []uint32(nil)
 		for range 400 {
 			ids = append(ids, random.Uint32N(2))
-			got, want := d.Add(ids[len(ids)-1]), len(ids)%pace == 0 && isRepetition(small, ids)
+			got, want := d.Add(ids[len(ids)-1]) && d.Look(), len(ids)%pace == 0 && isRepetition(small, ids)
 			if got != want {
 				t.Fatalf("%v: got %v, want %v", ids, got, want)
 			}
@@ -97,46 +104,60 @@ func isRepetition(l Limits, ids []uint32) bool {
 	return false
 }
 
-// TestBegin: what one message repeats of the last is no repetition.
-func TestBegin(t *testing.T) {
-	d := New(limits)
-	for range 100 {
-		d.Begin()
-		if got := first(d, cycle(0, 5, 95)); got != 0 {
-			t.Fatalf("found after %d tokens of a message of 95", got)
+// TestLate: a look may wait, and finds what has come until then.
+func TestLate(t *testing.T) {
+	for _, late := range []int{1, 500, 10_000} {
+		d := New(limits, words{})
+		for at, id := range cycle(pace, 5, 95+late) {
+			if due := d.Add(id); due != (at >= pace-1) {
+				t.Fatalf("token %d: time for a look: %v", at, due)
+			}
+		}
+		if !d.Look() || d.Add(0) {
+			t.Errorf("%d tokens late: not found, or the next look comes at once", late)
 		}
 	}
 }
 
-// TestText: white space, dots and ellipses in any order say nothing, however their bytes are cut.
-func TestText(t *testing.T) {
-	idle := []string{" ", "\n", "\t\t", "…", "...", "\xE2", "\x80\xA6", " \r\n"}
-	d, tokens := New(limits), 0
-	for !d.Text([]byte(idle[tokens%len(idle)]), 1) {
-		if tokens++; tokens > 96 {
-			t.Fatal("96 tokens that say nothing were not found")
-		}
+// idle are the texts of tokens that say nothing, but for one.
+type idle []string
+
+func (i idle) TokenBytes(id uint32) ([]byte, bool) {
+	if int(id) >= len(i) {
+		return nil, false
 	}
-	if tokens != 95 {
-		t.Errorf("found after %d tokens, want 96", tokens+1)
-	}
-	for range 1_000 {
-		for range 90 {
-			if d.Begin(); d.Text([]byte("   "), 95) {
-				t.Fatal("found in 95 tokens")
+	return []byte(i[id]), true
+}
+
+// TestIdle: white space, dots and ellipses in any order say nothing, however their bytes are cut.
+func TestIdle(t *testing.T) {
+	texts := idle{" ", "\n", "\t\t", "…", "...", "\xE2", "\x80\xA6", " \r\n", "a"}
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, tt := range []struct {
+		n     int
+		found bool
+	}{{96, true}, {95, false}} {
+		for _, last := range []uint32{8, 1_000} { // a word, and no token at all
+			d, found := New(limits, texts), false
+			for at := range 2 * pace {
+				id := random.Uint32N(8)
+				if at == 2*pace-1-tt.n {
+					id = last
+				}
+				found = d.Add(id) && d.Look()
 			}
-		}
-		if d.Text([]byte("a"), 1) || d.Text(nil, 1_000) || d.Text([]byte(" "), 0) {
-			t.Fatal("found in text")
+			if found != tt.found {
+				t.Errorf("%d tokens that say nothing, behind %d: found %v", tt.n, last, found)
+			}
 		}
 	}
 }
 
 func TestAllocatesOnce(t *testing.T) {
-	d := New(limits)
+	d := New(limits, words{})
 	n := testing.AllocsPerRun(10, func() {
 		for id := range uint32(10_000) {
-			d.Add(id)
+			_ = d.Add(id) && d.Look()
 		}
 	})
 	if n != 0 || len(d.recent) != 1024+pace {
@@ -145,9 +166,9 @@ func TestAllocatesOnce(t *testing.T) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	d, id := New(limits), uint32(0)
+	d, id := New(limits, words{}), uint32(0)
 	for b.Loop() {
 		id = id*1_664_525 + 1_013_904_223
-		d.Add(id >> 20)
+		_ = d.Add(id>>20) && d.Look()
 	}
 }

@@ -22,11 +22,10 @@ var defaults = func() repetition.Limits {
 
 // foundAfter returns the number of tokens of the text before the detector finds a repetition, or 0.
 func foundAfter(text string) (found, tokens int) {
-	d := repetition.New(defaults)
+	d := repetition.New(defaults, o200k.Tokenizer())
 	ids := o200k.Tokenizer().AppendEncode(nil, text)
 	for at, id := range ids {
-		piece, _ := o200k.Tokenizer().TokenBytes(id)
-		if d.Add(id) || d.Text(piece, 1) {
+		if d.Add(id) && d.Look() {
 			return at + 1, len(ids)
 		}
 	}

@@ -4,13 +4,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/harmonycore/repetition"
 )
 
 // Gate stands between a parser and a [Choice]. It ends the answer before the model does: at a stop sequence
-// in the text of a final message, at the first reasoning token beyond the maximum, at the message after the only call
-// that the client wants (RATIONALE.md#43), or when the model says the same again and again (RATIONALE.md#273). The
-// Choice gets nothing that comes later, and has no open message then. The owner of the Gate calls the Choice's End.
+// in the text of a final message, at the first reasoning token beyond the maximum, or at the message after the only call
+// that the client wants (RATIONALE.md#43). The Choice gets nothing that comes later, and has no open message then. The
+// owner of the Gate calls the Choice's End.
 //
 // Stop sequences are looked for in final messages only, not in reasoning, preambles or arguments. A preamble leads to a
 // call, and an agent would lose its turn if a stop sequence cut the call off. A sequence never spans two messages.
@@ -24,11 +23,7 @@ type Gate struct {
 	// come.
 	capped        bool
 	reasoningLeft int
-	// repeats finds repetitions, or is nil. watching reports whether one in the open message ends the answer, which
-	// watchReasoning and watchText say of its lane.
-	repeats                             *repetition.Detector
-	watching, watchReasoning, watchText bool
-	ended                               Finish
+	ended         Finish
 	// held holds the logprobs of tokens whose text is held back.
 	held []heldLogprob
 	// received and shown count the bytes of the final message's text that came in and that were passed on.
@@ -52,41 +47,22 @@ func reasoningLimit(m *contract.Model, requested *int) *int {
 // Gate returns the Gate to put between a parser and c, or nil if the request limits nothing.
 func (r *Request) Gate(c Choice) *Gate {
 	oneCall := r.oneCall && len(r.tools) > 0
-	watches := r.repetition != nil && (r.repetition.Reasoning == contract.RepetitionEnd ||
-		r.repetition.Text == contract.RepetitionEnd)
-	if len(r.Stop) == 0 && r.MaxReasoning == nil && !oneCall && !watches {
+	if len(r.Stop) == 0 && r.MaxReasoning == nil && !oneCall {
 		return nil
 	}
 	g := &Gate{Choice: c, turn: r.newTurn(), stops: NewStops(r.Stop), oneCall: oneCall}
 	if r.MaxReasoning != nil {
 		g.capped, g.reasoningLeft = true, *r.MaxReasoning
 	}
-	if watches {
-		g.watchReasoning = r.repetition.Reasoning == contract.RepetitionEnd
-		g.watchText = r.repetition.Text == contract.RepetitionEnd
-		g.repeats = repetition.New(repetition.Limits{
-			MaxPatternSize: r.repetition.MaxPatternSize, MinCount: r.repetition.MinCount, MinTokens: r.repetition.MinTokens,
-		})
-	}
 	return g
 }
 
-// EndRepetitions makes the Gates of the request end the answers that the settings call repetitions.
-func (r *Request) EndRepetitions(settings *contract.Repetition) { r.repetition = settings }
-
-// Ended returns how the answer ended if the Gate ended it: [Stop], [Length] at the maximum of reasoning, or
-// [Repetition]. It returns 0 while the answer goes on.
+// Ended returns how the answer ended if the Gate ended it: [Stop], or [Length] at the maximum of reasoning. It
+// returns 0 while the answer goes on.
 func (g *Gate) Ended() Finish { return g.ended }
 
 // EndedByCall reports whether the Gate ended the answer after a call, not at a stop sequence.
 func (g *Gate) EndedByCall() bool { return g.endedByCall }
-
-// Sampled takes the token whose Content the parser has just passed on, if it has any.
-func (g *Gate) Sampled(id uint32) {
-	if g.watching && g.repeats.Add(id) && g.ended == 0 {
-		g.end(Repetition)
-	}
-}
 
 // Open implements [harmony.Sink].
 func (g *Gate) Open(h harmony.Header) {
@@ -99,13 +75,6 @@ func (g *Gate) Open(h harmony.Header) {
 	}
 	g.turn.open(h)
 	g.received, g.shown = 0, 0
-	if g.repeats != nil {
-		g.repeats.Begin()
-		g.watching = g.watchText
-		if g.turn.lane == reasoningLane {
-			g.watching = g.watchReasoning
-		}
-	}
 	g.Choice.Open(h)
 }
 
@@ -125,12 +94,6 @@ func (g *Gate) Content(text []byte, tokens int) {
 	if g.ended != 0 {
 		return
 	}
-	if !g.capped && len(g.stops.sequences) == 0 {
-		if g.Choice.Content(text, tokens); g.watching && g.repeats.Text(text, tokens) {
-			g.end(Repetition)
-		}
-		return
-	}
 	found := false
 	switch g.turn.lane {
 	case reasoningLane:
@@ -145,12 +108,7 @@ func (g *Gate) Content(text []byte, tokens int) {
 		g.shown += len(text)
 		g.releaseLogprobs(g.shown)
 	}
-	idle := g.watching && g.repeats.Text(text, tokens)
 	g.Choice.Content(text, tokens)
-	if idle && !found {
-		g.end(Repetition)
-		return
-	}
 	if found {
 		if c, ok := g.Choice.(stopTeller); ok {
 			c.stoppedAt(g.stops.Found())
@@ -167,7 +125,6 @@ func (g *Gate) Close(end harmony.End) {
 	if g.ended != 0 {
 		return
 	}
-	g.watching = false
 	g.releaseLogprobs(g.received + 1)
 	if held := g.stops.Flush(); len(held) > 0 {
 		g.Choice.Content(held, 0)
@@ -199,6 +156,6 @@ func (g *Gate) releaseLogprobs(upto int) {
 }
 
 func (g *Gate) end(f Finish) {
-	g.ended, g.held, g.watching = f, nil, false
+	g.ended, g.held = f, nil
 	g.Choice.Close(harmony.Cut)
 }

@@ -24,7 +24,8 @@ func (h *sentEvents) Content(text []byte, tokens int) {
 func (h *sentEvents) Close(harmony.End) { h.WriteString("] ") }
 func (h *sentEvents) End(Finish)        { h.WriteString("end") }
 
-func (h *sentEvents) CallID([]byte) {}
+func (h *sentEvents) CallID([]byte)   {}
+func (h *sentEvents) Reasoning() bool { return false }
 
 func (h *sentEvents) Logprob(l *openai.Logprob) { fmt.Fprintf(h, "(%s) ", l.Token) }
 

@@ -34,6 +34,9 @@ func (o *Observer) Close(end harmony.End) { o.turn.close(end) }
 // End implements [Choice].
 func (o *Observer) End(f Finish) { o.turn.lacksFinal(f) }
 
+// Reasoning implements [Choice].
+func (o *Observer) Reasoning() bool { return o.turn.Reasoning() }
+
 // CallID implements [Choice].
 func (*Observer) CallID([]byte) {}
 

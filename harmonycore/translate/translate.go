@@ -84,8 +84,6 @@ type Request struct {
 	// form is what the servers hold the answer to. The zero value is nothing.
 	form    Form
 	answers contract.Answers
-	// repetition is what ends an answer that repeats itself, or nil.
-	repetition *contract.Repetition
 	// reasoning selects the fields of Chat answers that carry reasoning.
 	reasoning openai.ReasoningFields
 	tools     toolset
@@ -184,6 +182,8 @@ type Choice interface {
 	// End is called at the regular end of the choice. The parser's own end comes before it, and closes an open message as
 	// cut.
 	End(f Finish)
+	// Reasoning reports whether the open message is reasoning for the client.
+	Reasoning() bool
 	// CallID names the call that is opened next, if the server has given it an id. The answer has the same id, unless an
 	// earlier call has it.
 	CallID(id []byte)

@@ -91,6 +91,9 @@ func (t *turn) open(h harmony.Header) *shownTool {
 	return nil
 }
 
+// Reasoning implements [Choice].
+func (t *turn) Reasoning() bool { return t.lane == reasoningLane }
+
 // maxFunction is the maximum length of the name of a function that is not declared, in bytes.
 const maxFunction = 64
 

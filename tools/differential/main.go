@@ -100,9 +100,10 @@ func (r *run) all(ctx context.Context) error {
 // repeats returns 1 if the stream's messages, taken for one, have a repetition by the defaults of the setting.
 func repeats(v *vectors.Stream) int {
 	r := contract.DefaultModel("").Repetition
-	d := repetition.New(repetition.Limits{MaxPatternSize: r.MaxPatternSize, MinCount: r.MinCount, MinTokens: r.MinTokens})
+	d := repetition.New(repetition.Limits{MaxPatternSize: r.MaxPatternSize, MinCount: r.MinCount, MinTokens: r.MinTokens},
+		o200k.Tokenizer())
 	for _, id := range v.Tokens {
-		if d.Add(uint32(id)) {
+		if d.Add(uint32(id)) && d.Look() {
 			return 1
 		}
 	}

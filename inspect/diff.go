@@ -24,6 +24,8 @@ type DiffOptions struct {
 	Date string
 	// Block is how many tokens a block of the server's cache has.
 	Block int
+	// Ends is set for servers that can go on only from where the earlier prompt ended.
+	Ends bool
 }
 
 // DiffFile is a file to compare: its content, and its name for messages.
@@ -41,6 +43,7 @@ type Diff struct {
 	t             *tokenizer.Tokenizer
 	before, now   diffPrompt
 	block         int
+	ends          bool
 	was, segments segments.Outline
 }
 
@@ -58,7 +61,7 @@ type diffPrompt struct {
 
 // NewDiff compares two files: bodies of requests, records of requests, or token ids.
 func NewDiff(t *tokenizer.Tokenizer, before, now DiffFile, o DiffOptions) (*Diff, error) {
-	d := &Diff{t: t, block: max(o.Block, 1)}
+	d := &Diff{t: t, block: max(o.Block, 1), ends: o.Ends}
 	for _, p := range []struct {
 		to *diffPrompt
 		f  DiffFile
@@ -78,8 +81,8 @@ func NewDiff(t *tokenizer.Tokenizer, before, now DiffFile, o DiffOptions) (*Diff
 	return d, nil
 }
 
-// compare compares the prompts. What the model wrote behind the earlier one is in the server's cache as well, but for its
-// last token: that was only sampled.
+// compare compares the prompts. What the model wrote behind the earlier one is in the server's cache as well, but for
+// its last token: that was only sampled.
 func (d *Diff) compare() {
 	a, b := &d.before, &d.now
 	ids, had := b.ids[:b.prompt], a.ids
@@ -92,7 +95,11 @@ func (d *Diff) compare() {
 	all := segments.Limits{Segments: len(had) + len(ids) + 1}
 	d.was.Read(d.t, a.model, had, all)
 	d.segments.Read(d.t, b.model, ids, all)
-	d.Difference = segments.Compare(&d.was, &d.segments, segments.Common(had, ids), d.block)
+	cache := segments.Cache{Block: d.block}
+	if d.ends {
+		cache.End = a.prompt
+	}
+	d.Difference = segments.Compare(&d.was, &d.segments, segments.Common(had, ids), cache)
 }
 
 // The forms of a file.

@@ -16,17 +16,17 @@ import (
 // differs says what differs first, and what to do, by the reason's name.
 var differs = map[string]struct{ what, advice string }{
 	"system":            {"the system message differs", "The model's identity or its channels are set by the operator."},
-	"date":              {"the date differs", "A fixed day, or one for each conversation, keeps prompts the same after midnight."},
+	"date":              {"the date differs", "A fixed day keeps prompts the same after midnight."},
 	"effort":            {"the reasoning effort differs", "Keep one effort in a conversation."},
 	"tools":             {"the tools differ", "Send the same tools in the same order in each turn."},
-	"instructions":      {"the instructions differ", "Put what changes, such as the time, into the last message of the user."},
+	"instructions":      {"the instructions differ", "Put what changes, such as the time, into the last message."},
 	"format":            {"the format of the answer differs", "Send the same format in each turn."},
 	"user":              {"a message of the user differs", "Append to a conversation, and leave its past as it was."},
 	"reasoning":         {"reasoning of the past differs", "Send reasoning back as it came."},
 	"answer":            {"an answer of the past differs", "Send answers back as they came."},
 	"preamble":          {"a message of the past differs", "Send messages back as they came."},
 	"call":              {"a call of the past differs", "Send the arguments of calls back as they came, to the byte."},
-	"result":            {"a result of the past differs", "Leave results as they were: shorten them before they are first sent."},
+	"result":            {"a result of the past differs", "Shorten results before they are first sent."},
 	"rest":              {"what is not in messages differs", ""},
 	"reasoning_dropped": {"reasoning of the past is gone", "Send reasoning back. Behind a final answer it is left out."},
 	"messages_removed":  {"messages of the past are gone", "Shorten a conversation seldom, and by much."},
@@ -109,7 +109,8 @@ func (d *Diff) show(w io.Writer) {
 		ids    []uint32
 	}{{"A", d.before.ids}, {"B", d.now.ids[:d.now.prompt]}} {
 		from, to := max(d.Common-shownBefore, 0), min(d.Common+shownAfter, len(p.ids))
-		fmt.Fprintf(w, "  %s | %s >> %s\n", p.letter, d.text(p.ids[from:min(d.Common, to)]), d.text(p.ids[min(d.Common, to):to]))
+		at := min(d.Common, to)
+		fmt.Fprintf(w, "  %s | %s >> %s\n", p.letter, d.text(p.ids[from:at]), d.text(p.ids[at:to]))
 	}
 }
 

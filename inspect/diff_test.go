@@ -118,7 +118,8 @@ func TestDiffOfRecords(t *testing.T) {
 		c.Cached != len(first)+len(generated)-1 {
 		t.Errorf("%+v", c)
 	}
-	if c, _ = diff(t, record, conversations["responses"][1], DiffOptions{Block: 1}); c.Cached != len(first)+len(generated)-1 {
+	if c, _ = diff(t, record, conversations["responses"][1], DiffOptions{Block: 1}); c.Common != c.Cached ||
+		c.Cached != len(first)+len(generated)-1 {
 		t.Errorf("the body has another day than the record: %+v", c)
 	}
 	other := o200k.Tokenizer().AppendEncodeSpecial(slices.Clone(first), "<|channel|>final<|message|>Here.<|end|>")
@@ -133,6 +134,19 @@ func TestDiffOfRecords(t *testing.T) {
 	}
 }
 
+// TestDiffOfEnds compares prompts for a server that goes on only from where the earlier one ended.
+func TestDiffOfEnds(t *testing.T) {
+	turns := conversations["chat"]
+	c, _ := diff(t, turns[0], turns[1], DiffOptions{Block: 4, Ends: true})
+	if want := (c.ATokens - 1) / 4 * 4; c.Reason != "none" || c.Cached != want {
+		t.Errorf("%+v, want %d cached", c, want)
+	}
+	c, _ = diff(t, turns[0], strings.Replace(turns[1], "brief", "long", 1), DiffOptions{Block: 4, Ends: true})
+	if c.Reason != "instructions" || c.Common < 32 || c.Cached != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestDiffPrintsNoText(t *testing.T) {
 	_, d := diff(t, conversations["chat"][0], strings.Replace(conversations["chat"][1], "Where", "Who\x7f\\u202e", 1),
 		DiffOptions{Block: 16, Date: "2026-01-31"})
@@ -140,7 +154,8 @@ func TestDiffPrintsNoText(t *testing.T) {
 	if d.Write(&plain, false) != nil || d.Write(&shown, true) != nil {
 		t.Fatal("not written")
 	}
-	if strings.Contains(plain.String(), "Where") || !strings.Contains(plain.String(), "user: a message of the user differs") {
+	if strings.Contains(plain.String(), "Where") ||
+		!strings.Contains(plain.String(), "user: a message of the user differs") {
 		t.Error(plain.String())
 	}
 	if !strings.Contains(shown.String(), "A | ") || !strings.Contains(shown.String(), `>> Where?<|end|>`) ||
@@ -157,9 +172,9 @@ func TestDiffErrors(t *testing.T) {
 		"[]":               "b: it is no body of a request",
 		`{"a":1}`:          "b: it is no body of a request",
 		good + "\n" + good: "b: it is not JSON, or more than one object",
-		`{"model":"m","messages":[{"role":"nobody","content":"Hi"}]}`:  "b: the gateway refuses this body as a request to chat: Inv",
+		`{"model":"m","messages":[{"role":"nobody","content":"Hi"}]}`:  "b: the gateway refuses this body as a request",
 		`{"responses":{"model":"m","input":"Hi"},"date":"31 January"}`: `b: "31 January" is not a day`,
-		`{"type":"request","record":1,"path":"/v1/responses"}`:         "b: the record has neither a prompt nor a whole body",
+		`{"type":"request","record":1,"path":"/v1/responses"}`:         "b: the record has neither a prompt nor",
 		`{"completion":["x"]}`: `b: "completion" must be an array`,
 	} {
 		_, err := NewDiff(o200k.Tokenizer(), DiffFile{"a", []byte(good)}, DiffFile{"b", []byte(bad)}, DiffOptions{})

@@ -43,22 +43,43 @@ func (r Reason) String() string {
 // Difference is how a prompt differs from an earlier one.
 type Difference struct {
 	Reason Reason
-	// Message is the index of the message in the new prompt, and Was in the earlier one. They are of the first difference.
+	// Message is the index of the message in the new prompt, and Was in the earlier one. They are of the first
+	// difference.
 	Message, Was int
-	// Common is how many tokens are the same from the beginning, and Cached how many of them a server reads from its cache
-	// that has the earlier prompt.
+	// Common is how many tokens are the same from the beginning, and Cached how many of them a server reads from its
+	// cache that has the earlier prompt.
 	Common, Cached int
 	// Computed is how many tokens of the new prompt a server computes. Again is how many of them the earlier prompt had,
 	// too: these are computed again because of the difference, and because a cache has whole blocks.
 	Computed, Again int
 }
 
-// Compare compares a prompt with an earlier one. common is how many tokens are the same from the beginning, and block how
-// many tokens a block of the server's cache has. The server has computed all of the earlier prompt.
-func Compare(before, now *Outline, common, block int) Difference {
+// Cache is how a server keeps prompts. It has computed all of the earlier one.
+type Cache struct {
+	// Block is how many tokens a block has.
+	Block int
+	// End is where the earlier prompt ended, before what the model wrote, for a server that can go on from there only: of
+	// layers with a sliding window it keeps the end. 0 means that it can go on from any block.
+	End int
+}
+
+// read returns how many of so many tokens at the beginning a server reads.
+func (c Cache) read(tokens int) int {
+	block := max(c.Block, 1)
+	n := tokens / block * block
+	if c.End == 0 {
+		return n
+	}
+	if end := (c.End - 1) / block * block; end <= n {
+		return end
+	}
+	return 0
+}
+
+// Compare compares a prompt with an earlier one. common is how many tokens are the same from the beginning.
+func Compare(before, now *Outline, common int, c Cache) Difference {
 	d := Difference{Common: min(common, before.Tokens, now.Tokens)}
-	usable := max(min(d.Common, now.Tokens-1), 0) // a server computes the last token in any case
-	d.Cached = usable - usable%max(block, 1)
+	d.Cached = c.read(max(min(d.Common, now.Tokens-1), 0)) // a server computes the last token in any case
 	i, start := 0, 0
 	for i < len(before.Segments) && i < len(now.Segments) && before.Segments[i] == now.Segments[i] &&
 		start+int(now.Segments[i].Size) <= d.Common {
@@ -115,6 +136,8 @@ func reason(before, now []Segment) Reason {
 	switch {
 	case a.Kind == Opening:
 		return Nothing // the answer to the earlier prompt is not in this one
+	case b.Kind == Opening && a.Kind.assistant():
+		return Nothing // the model is asked anew for what follows
 	case a.Kind.head() || b.Kind.head():
 		return Reason(firstHead(a, b))
 	case a.Kind == Reasoning && (!added || gone && b.Kind != Reasoning) && dropped(before, now):
@@ -201,15 +224,19 @@ func again(before, now []Segment, same int) (n int) {
 	return n
 }
 
-// Common returns how many tokens two prompts have in common from the beginning: exactly if the first difference is
-// where a segment begins, and otherwise up to the last whole block before it.
-func (o *Outline) Common(p *Outline) (n int) {
-	for i := 0; i < len(o.Segments) && i < len(p.Segments) && o.Segments[i] == p.Segments[i]; i++ {
-		n += int(o.Segments[i].Size)
-	}
+// CommonWith returns how many tokens o has in common with the beginning of a later prompt, of which p is the outline:
+// exactly if the later prompt begins with all of o, or if the first difference is where a segment begins. Otherwise it
+// is up to the last whole block before the difference.
+func (o *Outline) CommonWith(p *Outline, ids []uint32) (n int) {
 	blocks := 0
 	for blocks < len(o.Blocks) && blocks < len(p.Blocks) && o.Blocks[blocks] == p.Blocks[blocks] {
 		blocks++
+	}
+	if blocks == len(o.Blocks) && o.Model == p.Model && o.Tokens <= len(ids) && o.hashOfRest(ids) == o.rest {
+		return o.Tokens
+	}
+	for i := 0; i < len(o.Segments) && i < len(p.Segments) && o.Segments[i] == p.Segments[i]; i++ {
+		n += int(o.Segments[i].Size)
 	}
 	return max(n, blocks*BlockSize)
 }

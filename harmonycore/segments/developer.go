@@ -1,12 +1,12 @@
 package segments
 
-// developer finds the sections of a developer message. Instructions may have any headings, so a section begins where its
-// heading is followed by what the renderer writes after it: a namespace, or the name of a format.
+// developer finds the sections of a developer message. Instructions may have any headings, so a section begins where
+// its heading is followed by what the renderer writes after it: a namespace, or the name of a format.
 type developer struct {
 	// tools and format are where a section may begin, as 1 more than the token.
 	tools, format int
-	// named reports whether the name of a namespace followed the heading of the tools. Such a section begins at the end of
-	// the message if no other does: a namespace without tools has no block.
+	// named reports whether the name of a namespace followed the heading of the tools. Such a section begins at the end
+	// of the message if no other does: a namespace without tools has no block.
 	named bool
 	// heading is the last line that was no blank one, if it is a heading.
 	heading Kind

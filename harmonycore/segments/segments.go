@@ -53,6 +53,9 @@ func (k Kind) String() string {
 // head reports whether the kind is a part of a message that has one such part.
 func (k Kind) head() bool { return k >= System && k <= Format }
 
+// assistant reports whether the kind is a message of the assistant.
+func (k Kind) assistant() bool { return k >= Reasoning && k <= Call }
+
 // Segment is a part of a prompt.
 type Segment struct {
 	Kind Kind
@@ -80,12 +83,15 @@ type Outline struct {
 	Segments []Segment
 	// Blocks are the hashes of the prompt up to the end of each block.
 	Blocks []affinity.Hash
+	// rest is the hash of the prompt up to its end, made of the last block's.
+	rest affinity.Hash
 }
 
 // Read makes o the outline of a prompt of a model. It reuses the memory of o.
 func (o *Outline) Read(t *tokenizer.Tokenizer, model string, ids []uint32, limits Limits) {
 	o.Model, o.Tokens, o.Segments = affinity.Seed(model), len(ids), o.Segments[:0]
 	o.Blocks = affinity.AppendBlocks(o.Blocks[:0], o.Model, ids, BlockSize, limits.Blocks)
+	o.rest = o.hashOfRest(ids)
 	d := divider{o: o, t: t, ids: ids, limit: max(limits.Segments, 1)}
 	for at := 0; at < len(ids); {
 		end := at + 1
@@ -98,12 +104,21 @@ func (o *Outline) Read(t *tokenizer.Tokenizer, model string, ids []uint32, limit
 	d.close(len(ids))
 }
 
+// hashOfRest returns the hash of a prompt that begins with all blocks of o, up to the end of o.
+func (o *Outline) hashOfRest(ids []uint32) affinity.Hash {
+	last, whole := o.Model, len(o.Blocks)*BlockSize
+	if len(o.Blocks) > 0 {
+		last = o.Blocks[len(o.Blocks)-1]
+	}
+	return affinity.AppendIDs(last, ids[min(whole, len(ids)):min(o.Tokens, len(ids))])
+}
+
 // Bytes returns how much memory the outline takes.
 func (o *Outline) Bytes() int { return cap(o.Segments)*segmentSize + cap(o.Blocks)*8 + outlineSize }
 
 const (
 	segmentSize = 32
-	outlineSize = 64
+	outlineSize = 96
 )
 
 // divider divides a prompt. A segment is open until the next one begins.
@@ -231,8 +246,8 @@ func kindOf(role, channel uint32, recipient bool) Kind {
 // lineStart is how much of a line decides what it is.
 const lineStart = 24
 
-// sections calls line with the beginning of each line of a message's content, and the token that the line begins in. The
-// tokens are not decoded further than that.
+// sections calls line with the beginning of each line of a message's content, and the token that the line begins in.
+// The tokens are not decoded further than that.
 func (d *divider) sections(from, to int, line func(d *divider, at int, text []byte)) {
 	var buffer [lineStart]byte
 	n, begun := 0, from

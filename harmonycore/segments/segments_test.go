@@ -48,8 +48,8 @@ const (
 
 // agent is a turn of an agent.
 func agent() turn {
-	return turn{model: "gpt-oss-120b", date: "2026-11-29", effort: "medium", instructions: guide, tools: look + "," + write,
-		input: []string{user("What is in a.txt, and in b.txt? " + strings.Repeat("Look well. ", 30)),
+	return turn{model: "gpt-oss-120b", date: "2026-11-29", effort: "medium", instructions: guide,
+		tools: look + "," + write, input: []string{user("What is in a.txt, and in b.txt? " + strings.Repeat("Look well. ", 30)),
 			reasoning("I look at a.txt first."), call("c1", `{"path":"a.txt"}`), result("c1", "one two three"),
 			reasoning("Now at b.txt."), call("c2", `{"path":"b.txt"}`), result("c2", strings.Repeat("four five ", 40))}}
 }
@@ -89,12 +89,13 @@ func TestSegments(t *testing.T) {
 	a := agent()
 	a.format = `{"type":"object"}`
 	o := outline(a.model, a.ids(t), noLimits)
-	want := "0 system, 0 date, 0 effort, 0 system, 0 tools, 1 instructions, 1 tools, 1 format, 2 user, 3 reasoning, 4 call, " +
-		"5 result, 6 reasoning, 7 call, 8 result, 9 opening"
+	want := "0 system, 0 date, 0 effort, 0 system, 0 tools, 1 instructions, 1 tools, 1 format, 2 user, " +
+		"3 reasoning, 4 call, 5 result, 6 reasoning, 7 call, 8 result, 9 opening"
 	if got := describe(o); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	plain := turn{model: "m", date: "2026-11-29", effort: "low", input: []string{user("Hi"), answer("Hello"), user("Who?")}}
+	plain := turn{model: "m", date: "2026-11-29", effort: "low"}
+	plain.input = []string{user("Hi"), answer("Hello"), user("Who?")}
 	if got := describe(outline("m", plain.ids(t), noLimits)); got !=
 		"0 system, 0 date, 0 effort, 0 system, 1 user, 2 answer, 3 user, 4 opening" {
 		t.Error(got)
@@ -156,7 +157,7 @@ func TestChanges(t *testing.T) {
 		now := next.ids(t)
 		was, is := outline(first.model, before, noLimits), outline(next.model, now, noLimits)
 		common := segments.Common(before, now)
-		d := segments.Compare(was, is, common, 16)
+		d := segments.Compare(was, is, common, segments.Cache{Block: 16})
 		if d.Reason.String() != tt.reason {
 			t.Errorf("change %d: %s, not %s\n%s\n%s", i, d.Reason, tt.reason, describe(was), describe(is))
 			continue
@@ -167,15 +168,16 @@ func TestChanges(t *testing.T) {
 		} else if d.Message != tt.message {
 			t.Errorf("change %d: message %d, not %d", i, d.Message, tt.message)
 		}
-		if d.Common != common || d.Cached != cached || d.Computed != len(now)-cached || d.Again < 0 || d.Again > d.Computed {
+		if d.Common != common || d.Cached != cached || d.Computed != len(now)-cached || d.Again < 0 ||
+			d.Again > d.Computed {
 			t.Errorf("change %d: %+v", i, d)
 		}
 		// What is kept of a prompt has the same difference, to the block.
-		kept := was.Common(is)
+		kept := was.CommonWith(is, now)
 		if kept > common || kept/16 != common/16 {
 			t.Errorf("change %d: %d tokens in common by hashes, %d by ids", i, kept, common)
 		}
-		k := segments.Compare(was, is, kept, 16)
+		k := segments.Compare(was, is, kept, segments.Cache{Block: 16})
 		if k.Reason != d.Reason || k.Cached != d.Cached || k.Computed != d.Computed || k.Message != d.Message ||
 			k.Was != d.Was {
 			t.Errorf("change %d: by hashes %+v, by ids %+v", i, k, d)
@@ -192,7 +194,7 @@ func TestAgain(t *testing.T) {
 		change(&next)
 		now := next.ids(t)
 		return segments.Compare(outline("m", before, noLimits), outline("m", now, noLimits), segments.Common(before, now),
-			1)
+			segments.Cache{Block: 1})
 	}
 	n := len(before)
 	if d := compare(func(*turn) {}); d.Reason != segments.Nothing || d.Common != n || d.Cached != n-1 || d.Again != 1 {
@@ -205,6 +207,13 @@ func TestAgain(t *testing.T) {
 	// All but the day itself and the header of the answer was there.
 	if d := compare(func(r *turn) { r.date = "2026-11-30" }); d.Again < d.Computed-4 {
 		t.Errorf("another day: %+v", d)
+	}
+	was := outline("m", before, noLimits)
+	for common, cached := range map[int]int{n: (n - 20) / 16 * 16, n - 40: 0, (n - 20) / 16 * 16: (n - 20) / 16 * 16} {
+		d := segments.Compare(was, was, common, segments.Cache{Block: 16, End: n - 19})
+		if d.Cached != cached || d.Computed != n-cached || d.Again != d.Computed-2 && common < n {
+			t.Errorf("a server that goes on from the end of %d tokens, with %d in common: %+v", n-19, common, d)
+		}
 	}
 	if d := compare(func(r *turn) { r.input = []string{user("Something else.")} }); d.Again > 16 {
 		t.Errorf("another conversation: %+v", d)
@@ -223,17 +232,22 @@ func TestLimits(t *testing.T) {
 	if len(o.Segments) != 50 || last.Kind != segments.Rest || len(o.Blocks) != 100 || o.Bytes() > 50*24*3+100*8*3 {
 		t.Errorf("%d segments, the last %+v, %d blocks, %d bytes", len(o.Segments), last, len(o.Blocks), o.Bytes())
 	}
-	longer := outline("m", append(ids, tokenizer.Start, 173781), limits)
-	d := segments.Compare(o, longer, o.Common(longer), 16)
+	more := append(ids[:len(ids)-2:len(ids)-2], 65, tokenizer.End, tokenizer.Start, 173781)
+	longer := outline("m", more, limits)
+	d := segments.Compare(o, longer, o.CommonWith(longer, more), segments.Cache{Block: 16})
 	if d.Common != 1600 || d.Reason.String() != "rest" {
 		t.Errorf("%+v", d)
 	}
-	for _, odd := range [][]uint32{nil, {64}, {tokenizer.Start}, {tokenizer.Start, 173781}, {64, 64, tokenizer.Start, 17360},
+	if n := o.CommonWith(outline("m", append(ids, 64), limits), append(ids, 64)); n != len(ids) {
+		t.Errorf("%d of %d tokens in common with a prompt that goes on", n, len(ids))
+	}
+	for _, odd := range [][]uint32{nil, {64}, {tokenizer.Start}, {tokenizer.Start, 173781},
+		{64, 64, tokenizer.Start, 17360},
 		{tokenizer.Start, 77944, tokenizer.Message}, {tokenizer.Message, tokenizer.Start, tokenizer.Start}} {
 		for _, limit := range []int{0, 1, 2, 1000} {
 			p := outline("m", odd, segments.Limits{Segments: limit, Blocks: limit})
-			segments.Compare(o, p, o.Common(p), 0)
-			segments.Compare(p, o, p.Common(o), 16)
+			segments.Compare(o, p, o.CommonWith(p, odd), segments.Cache{Block: 0})
+			segments.Compare(p, o, p.CommonWith(o, ids), segments.Cache{Block: 16})
 		}
 	}
 }

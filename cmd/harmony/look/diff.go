@@ -21,8 +21,8 @@ func diffCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Say why a server's cache was missed: what of B's prompt differs first from A's",
-		Long: `Compares the prompts of two requests, an earlier one (A) and a later one (B). It prints what differs first, how many
-tokens are the same before it, and how many a server that has A in its cache computes for B.
+		Long: `Compares the prompts of two requests, an earlier one (A) and a later one (B). It prints what differs first,
+how many tokens are the same before it, and how many a server that has A in its cache computes for B.
 
 A and B are each the body of a request to Chat Completions, Responses or Messages, the record of a request as harmony up
 --record FOLDER and harmony record FOLDER write it, an answer of harmony inspect render, or token ids. One may be -, for
@@ -56,10 +56,12 @@ No text of the prompts is printed, unless you ask for it with --show.`,
 	flags := c.Flags()
 	flags.StringVar(&o.API, "api", "", "read bodies as requests to this `API`: chat, responses or messages (default: by "+
 		"their shape)")
-	flags.StringVar(&o.Date, "date", "", "the `DAY` in the system message of bodies, such as 2026-01-31 (default: of the "+
-		"other prompt, or today)")
-	flags.IntVar(&o.Block, "block", segments.BlockSize, "how many `TOKENS` a block of the server's cache has: 16 for vLLM, "+
-		"1 for llama.cpp and SGLang")
+	flags.StringVar(&o.Date, "date", "", "the `DAY` in the system message of bodies, such as 2026-01-31 (default: of "+
+		"the other prompt, or today)")
+	flags.IntVar(&o.Block, "block", segments.BlockSize, "how many `TOKENS` a block of the server's cache has: 16 for "+
+		"vLLM, 1 for llama.cpp and SGLang")
+	flags.BoolVar(&o.Ends, "ends", false, "the server goes on only from where A's prompt ended, as vLLM does by default "+
+		"with gpt-oss")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object")
 	flags.BoolVar(&show, "show", false, "show a short piece of both prompts where they differ")
 	return c

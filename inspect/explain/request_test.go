@@ -81,6 +81,21 @@ func TestBrokenRecords(t *testing.T) {
 	}
 }
 
+// TestCacheMissed prints why a cache was missed.
+func TestCacheMissed(t *testing.T) {
+	const first = `{"type":"request","record":1,"time":"2027-01-15T08:00:00Z"}` + "\n"
+	for cache, want := range map[string]string{
+		`{"reason":"tools","earlier":"r-\u001b1","message":2,"was":2,"common":94,"cached":80,"computed":40,"again":38}`: "== the cache was missed: tools, from #2 on  94 tokens as in r-\\x1b1  80 cached  40 computed  38 of them again\n",
+		`{"reason":"evicted","earlier":"r-1","common":1,"cached":0,"computed":9,"again":1}`:                             "== the cache was missed: evicted  1 token as in r-1  0 cached  9 computed  1 of them again\n",
+		`{"reason":"none","earlier":"r-1","common":94,"cached":80,"computed":40,"again":14}`:                            "== nothing of the cache was missed  94 tokens as in r-1  80 cached  40 computed  14 of them again\n",
+	} {
+		out, err := explainedRequest(t, first+`{"type":"end","at_ms":1,"cache":`+cache+"}", Options{Width: 200})
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%s: %v\n%s", cache, err, out)
+		}
+	}
+}
+
 // FuzzRequest shows that whatever a record has can be printed.
 func FuzzRequest(f *testing.F) {
 	for _, file := range []string{"testdata/request.jsonl", "testdata/failed.jsonl"} {

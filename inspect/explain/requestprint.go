@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/segments"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/sight/record/line"
 )
@@ -240,12 +241,29 @@ func (p *printer) end(e *line.End) {
 	if e.CompletionTokens > 0 {
 		count = plural(e.CompletionTokens, "token")
 	}
+	p.cache(e.Cache)
 	p.heading(strings.Join(warnings, "; "), "ended after "+milliseconds(e.AtMS), named("status", number(e.Status)),
 		named("finish", e.Finish), named("policy", e.Policy), count, first, rate)
 	for _, kind := range slices.Sorted(maps.Keys(e.Recoveries)) {
 		p.line("  ", "    ", piece{escape(kind, false), alert},
 			piece{" " + strconv.FormatUint(e.Recoveries[kind], 10), plain})
 	}
+}
+
+// cache prints why a server's cache was missed.
+func (p *printer) cache(c *line.Cache) {
+	if c == nil {
+		return
+	}
+	what := "nothing of the cache was missed"
+	if c.Reason != segments.Nothing.String() {
+		what = "the cache was missed: " + c.Reason
+		if c.Message > 0 {
+			what += ", from #" + strconv.Itoa(c.Message) + " on"
+		}
+	}
+	p.heading("", what, plural(c.Common, "token")+" as in "+c.Earlier, strconv.Itoa(c.Cached)+" cached",
+		strconv.Itoa(c.Computed)+" computed", strconv.Itoa(c.Again)+" of them again")
 }
 
 func number(n int) string {

@@ -60,6 +60,9 @@ func (p *Printer) summary(s *record.Summary) string {
 	if s.EarlyEnd != "" {
 		add(faint, "ended early: "+name(s.EarlyEnd))
 	}
+	if s.CacheMissed != "" {
+		add(commentary, "cache missed: "+name(s.CacheMissed)+", "+grouped(s.ComputedAgain)+" tokens again")
+	}
 	for _, kind := range slices.Sorted(maps.Keys(s.Recoveries)) {
 		add(alert, "!"+name(kind)+times(s.Recoveries[kind]))
 	}

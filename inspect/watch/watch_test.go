@@ -172,7 +172,7 @@ func TestStreams(t *testing.T) {
 func TestHostile(t *testing.T) {
 	evil := "\x1b[2J\x1b]0;title\a\r\u202e\u0301\u200b\x9b" + strings.Repeat("\u0301", 50_000) + strings.Repeat("x", 5000) + "\x00"
 	s := good(evil)
-	s.API, s.Model, s.Finish, s.Cut, s.EarlyEnd, s.Broken = evil, evil, evil, evil, evil, evil
+	s.API, s.Model, s.Finish, s.Cut, s.EarlyEnd, s.Broken, s.CacheMissed = evil, evil, evil, evil, evil, evil, evil
 	s.Recoveries = map[string]uint64{evil: 1}
 	got := watched(t, Options{Width: 60, Transcripts: true, Color: true}, nil,
 		message(evil, 0, evil, evil), tokens(evil, 0, evil), tokens(evil, 1<<40, evil), tokens(evil, -1, evil),

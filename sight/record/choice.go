@@ -60,6 +60,9 @@ const (
 // addID adds a token that the parser has read.
 func (c *choice) addID(id uint32) {
 	c.pending.IDs = append(c.pending.IDs, id)
+	if c.index == 0 {
+		c.answer.stream.generated(id)
+	}
 	c.taken++
 	c.settle()
 }

@@ -71,6 +71,7 @@ type Recorder struct {
 	// event is the memory of the readers. All share it: it may become large, and a reader needs it only for a moment.
 	event  backend.Event
 	files  files
+	caches caches
 	closed bool
 }
 

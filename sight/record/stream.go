@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/affinity"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/segments"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
 	"github.com/harmonyedge/harmonyedge/internal/wholerunes"
 	"github.com/harmonyedge/harmonyedge/sight/record/line"
@@ -28,6 +30,12 @@ type stream struct {
 	sentHead tap.SentHead
 	// begun is the part of the answer that the prompt ends with.
 	begun prompt
+	// ids is the prompt and what the model wrote behind it, and prompt how many of them are the prompt. whole reports
+	// whether there was no room for more of them. key is the client's own name for the conversation.
+	ids    []uint32
+	prompt int
+	whole  bool
+	key    affinity.Hash
 	// chunk is the server's newest chunk, which came at chunkAt, for a client that gets it as it is.
 	chunk   []byte
 	chunkAt int64
@@ -131,6 +139,7 @@ func (s *stream) settle() {
 	s.entry.summary.PromptTokens = len(p.ids)
 	s.dropBody(&s.sentBody)
 	s.entry.write(l)
+	s.keepIDs(p.ids)
 	s.begun = prompt{text: strings.Clone(line.BegunText(p.text))}
 	if len(p.ids) > 0 {
 		s.begun.ids = slices.Clone(line.BegunIDs(s.entry.recorder.options.Tokenizer(), p.ids))
@@ -144,6 +153,7 @@ func (s *stream) settleRequest() {
 	l := s.request
 	s.request = nil
 	l.Body, l.CutBytes = bodyJSON(s.body.bytes), s.body.cut
+	s.key = keyOf(l.Body)
 	s.dropBody(&s.body)
 	s.entry.write(l)
 }
@@ -171,6 +181,7 @@ func (s *stream) takeSent(payload []byte) {
 		*text = short(*text)
 	}
 	s.sent, s.sentHead, s.begun = l, l.SentHead, prompt{}
+	s.dropIDs()
 	sum := &s.entry.summary
 	sum.API, sum.Model, sum.Server, sum.Pool = l.API, l.Model, l.Server, l.Pool
 	sum.Whole = true
@@ -238,7 +249,10 @@ func (s *stream) takeEnd(payload []byte) {
 	l.Recoveries = known(l.Recoveries)
 	sum.FirstTokenMS, sum.Recoveries = l.FirstTokenMS, l.Recoveries
 	sum.setRate()
-	l.Broken = sum.Broken
+	l.Broken, l.Cache = sum.Broken, s.cache(l)
+	if c := l.Cache; c != nil && c.Reason != segments.Nothing.String() {
+		sum.CacheMissed, sum.ComputedAgain = c.Reason, c.Again
+	}
 	s.writeEnd(l)
 }
 
@@ -265,6 +279,7 @@ func (s *stream) endAnswer() {
 
 func (s *stream) writeEnd(l *line.End) {
 	s.dropChunk()
+	s.dropIDs()
 	s.writePiece(line.TypeAnswer, &s.answerTail, nil, true)
 	l.Head, l.LostLines = s.head(line.TypeEnd), s.entry.lost
 	s.entry.write(l)

@@ -37,6 +37,10 @@ type Summary struct {
 	Cut             string            `json:"cut,omitempty"`
 	EarlyEnd        string            `json:"early_end,omitempty"`
 	Recoveries      map[string]uint64 `json:"recoveries,omitempty"`
+	// CacheMissed is why the server could not read all from its cache that it could have, and ComputedAgain how many
+	// tokens it computed again. It is empty if nothing was missed, or nothing is known of an earlier prompt.
+	CacheMissed   string `json:"cache_missed,omitempty"`
+	ComputedAgain int    `json:"computed_again,omitempty"`
 	// Broken says why the record does not go from the request's beginning to its end. Empty: it does.
 	Broken string `json:"broken,omitempty"`
 	// Whole reports whether the request is recorded wholly, and not its beginning and end alone.

@@ -6,7 +6,7 @@ import { count, milliseconds, moment, plural, quantity, visible } from "./format
 import { Lanes } from "./lanes.js";
 import { Reader } from "./record.js";
 import { Tokens } from "./tokens.js";
-import { cutOf, finishOf, meaningOf, recoveryOf, routeOf } from "./words.js";
+import { cutOf, finishOf, meaningOf, missOf, recoveryOf, routeOf } from "./words.js";
 
 const SPEEDS = [
   ["1", "1×"],
@@ -170,6 +170,7 @@ export class Replay {
       ["Queued", end.class ? milliseconds(end.queued_ms ?? 0) : null],
       ["Status", end.status ?? head?.status],
       ["Prompt", tokens(end.prompt_tokens, end.cached_tokens ? ` (${count(end.cached_tokens)} cached)` : "")],
+      ["Cache", end.cache ? `${missOf(end.cache.reason)}; ${tokens(end.cache.again) ?? "no tokens"} again` : null],
       ["Generated", tokens(end.completion_tokens)],
       ["Reasoning", tokens(end.reasoning_tokens)],
       ["Preambles", tokens(end.preamble_tokens)],

@@ -122,6 +122,30 @@ const cuts = {
 // cutOf says who cut an answer.
 export const cutOf = (cut) => cuts[cut] ?? cut;
 
+const misses = {
+  none: "nothing was missed",
+  system: "the system message differs",
+  date: "the date differs",
+  effort: "the reasoning effort differs",
+  tools: "the tools differ",
+  instructions: "the instructions differ",
+  format: "the format of the answer differs",
+  user: "a message of the user differs",
+  answer: "an answer of the past differs",
+  preamble: "a message of the past differs",
+  reasoning: "reasoning of the past differs",
+  call: "a call of the past differs",
+  result: "a result of the past differs",
+  reasoning_dropped: "reasoning of the past is gone",
+  messages_removed: "messages of the past are gone",
+  messages_inserted: "messages are new before known ones",
+  another_server: "another server had the earlier prompt",
+  evicted: "the server has not kept the earlier prompt",
+};
+
+// missOf says why a server's cache was missed.
+export const missOf = (reason) => misses[reason] ?? reason;
+
 const routes = {
   class: "by the client's class",
   length: "by the prompt's length",

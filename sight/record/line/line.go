@@ -103,10 +103,31 @@ type Piece struct {
 type End struct {
 	Head
 	tap.EndReport
+	// Cache compares the prompt with an earlier one of its conversation. It is absent if none is known.
+	Cache *Cache `json:"cache,omitempty"`
 	// LostLines is how many lines the recorder had no room for.
 	LostLines int `json:"lost_lines,omitempty"`
 	// Broken says why the record does not go from the request's beginning to its end. Empty: it does.
 	Broken string `json:"broken,omitempty"`
+}
+
+// Cache says what a server could not read from its cache, and why.
+type Cache struct {
+	// Reason is "none" if nothing was missed, or what differs first from the earlier prompt (docs/inspect.md), or that
+	// another server was asked, or that the same server has not kept what it had.
+	Reason string `json:"reason"`
+	// Earlier is the record of the earlier prompt.
+	Earlier string `json:"earlier"`
+	// Message is the message of the first difference in the prompt, counted from 1, and Was in the earlier one.
+	Message int `json:"message,omitempty"`
+	Was     int `json:"was,omitempty"`
+	// Common is how many tokens the prompts have in common from the beginning, to the block. Cached is how many the
+	// server has read from its cache, as it reports, or could have read at best if it reports none. It has computed
+	// Computed tokens, of which the earlier prompt had Again, too.
+	Common   int `json:"common"`
+	Cached   int `json:"cached"`
+	Computed int `json:"computed"`
+	Again    int `json:"again"`
 }
 
 // The types of lines.

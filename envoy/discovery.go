@@ -137,6 +137,12 @@ func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 		ApiType: corev3.ApiConfigSource_GRPC, TransportApiVersion: corev3.ApiVersion_V3,
 		GrpcServices: b.GetDynamicResources().GetAdsConfig().GetGrpcServices(),
 	}
+	if d.PushMetrics { // the numbers of single servers, which are no metrics (LRS, RATIONALE.md#268)
+		b.ClusterManager = &bootstrapv3.ClusterManager{LoadStatsConfig: &corev3.ApiConfigSource{
+			ApiType: corev3.ApiConfigSource_GRPC, TransportApiVersion: corev3.ApiVersion_V3,
+			GrpcServices: b.GetDynamicResources().GetAdsConfig().GetGrpcServices(),
+		}}
+	}
 	b.LayeredRuntime = layeredRuntime(&bootstrapv3.RuntimeLayer{
 		Name: xds.RuntimeName,
 		LayerSpecifier: &bootstrapv3.RuntimeLayer_RtdsLayer_{RtdsLayer: &bootstrapv3.RuntimeLayer_RtdsLayer{

@@ -41,6 +41,7 @@ func serve(t *testing.T, r *Receiver) *grpc.ClientConn {
 	ctx, cancel := context.WithCancel(t.Context())
 	g := grpc.NewServer()
 	r.Register(ctx, g)
+	r.RegisterLoads(ctx, g)
 	done := make(chan error, 1)
 	go func() { done <- g.Serve(l) }()
 	c, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -52,12 +52,13 @@ func ObservePools(h *history.History, at time.Time, all []Pool) {
 		for i := range p.Servers {
 			server := &p.Servers[i]
 			byState[server.State]++
+			told := history.ServerReading{Running: -1, Waiting: -1, Cache: -1, FirstTokens: -1}
 			if server.Load != nil && server.Load.known && server.Load.Problem == "" {
 				last := &server.Load.last
-				h.SetServer(at, p.Name, server.Address, history.ServerReading{Running: float64(last.Running),
-					Waiting: float64(last.Waiting), Cache: last.Cache, FirstTokens: last.FirstTokens,
-					FirstTokenMS: 1000 * last.FirstToken})
+				told = history.ServerReading{Running: float64(last.Running), Waiting: float64(last.Waiting), Cache: last.Cache,
+					FirstTokens: last.FirstTokens, FirstTokenMS: 1000 * last.FirstToken}
 			}
+			h.SetServer(at, p.Name, server.Address, told)
 		}
 		for _, state := range states {
 			h.Set(at, history.Servers, map[string]string{"pool": p.Name, "state": string(state)}, float64(byState[state]))

@@ -202,6 +202,7 @@ func (s *Server) services(ctx context.Context, g grpc.ServiceRegistrar) {
 	s.reach.Register(ctx, g)
 	if s.receiver != nil {
 		s.receiver.Register(ctx, g)
+		s.receiver.RegisterLoads(ctx, g)
 	}
 }
 

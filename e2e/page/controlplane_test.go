@@ -224,7 +224,8 @@ func TestControlPlane(t *testing.T) {
 
 	first := strings.TrimPrefix(f.urls[0], "http://")
 	b.until(fmt.Sprintf(`[...document.querySelectorAll(".numbers tbody tr")].some((row) =>
-		row.innerText.includes(%q) && row.innerText.includes("h200") && / m?s$/.test(row.innerText.trim()))`, first))
+		row.innerText.includes(%q) && row.innerText.includes("h200") && / m?s$/.test(row.innerText.trim()) &&
+		/[1-9]/.test(row.children[2].textContent) && /^[0-9]/.test(row.children[3].textContent))`, first))
 	for kind, name := range map[string]string{"pool": "small", "model": lab.Model} {
 		b.do(fmt.Sprintf(`document.querySelector('input[name="numbers-of"][value=%q]').click()`, kind))
 		b.until(fmt.Sprintf(`[...document.querySelectorAll(".numbers tbody tr")].some((row) =>

@@ -19,6 +19,7 @@ func addNumbers(h *history.History, now time.Time) {
 			h.SetServer(now, "h200", address, history.ServerReading{Running: float64(20 + i), Waiting: 8 * n, Cache: .42,
 				FirstTokens: 100 * n, FirstTokenMS: 34_000 * n})
 		}
+		h.AddServer(now, "h200", address, float64(400+i), float64(8*i))
 	}
 	h.SetServer(now.Add(-30*time.Minute), "h200", "10.0.0.99:8000", history.ServerReading{Running: 1, Waiting: -1,
 		Cache: -1, FirstTokens: -1, FirstTokenMS: -1})
@@ -52,7 +53,7 @@ func TestNumbers(t *testing.T) {
 	choose := func(what, value string) {
 		b.do(`document.querySelector('input[name="numbers-` + what + `"][value="` + value + `"]').click()`)
 	}
-	sees("10.0.0.7:8000", "22", "4, at most 8", "42 %", "340 ms")
+	sees("10.0.0.7:8000", "22", "400", "8 (2 %)", "4, at most 8", "42 %", "340 ms")
 	if text := eval[string](b, `document.querySelector(".numbers").innerText`); strings.Contains(text, "10.0.0.99") {
 		t.Error("a server of half an hour ago is shown in five minutes")
 	}

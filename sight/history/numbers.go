@@ -83,7 +83,7 @@ type rows struct {
 
 // find returns a row. It makes one if there is room, and else returns nil.
 func (n *rows) find(of, pool, name string, now int64) *row {
-	key := of + "\x00" + pool + "\x00" + name
+	key := rowKey(of, pool, name)
 	if r := n.all[key]; r != nil {
 		return r
 	}
@@ -256,13 +256,34 @@ func (h *History) SetServer(at time.Time, pool, address string, s ServerReading)
 	r.told, r.seen = [2]float64{s.FirstTokens, s.FirstTokenMS}, true
 }
 
+// AddServer adds requests that an Envoy has had answered by a server of a pool, and how many of them failed. It does
+// nothing for a server that [History.SetServer] does not know: an Envoy makes no rows.
+func (h *History) AddServer(at time.Time, pool, address string, answered, failed float64) {
+	if !(answered >= 0 && answered <= most && failed >= 0 && failed <= answered) {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.rows.all[rowKey(OfServer, pool, address)]
+	if r == nil {
+		return
+	}
+	m := r.at(minuteOf(at))
+	r.has[requests] = true
+	m.counts[requests] += answered
+	m.counts[failures5xx] += failed
+}
+
+func rowKey(of, pool, name string) string { return of + "\x00" + pool + "\x00" + name }
+
 // Numbers are what a server, a pool, a model or a client has had within a while. What is not known is nil.
 type Numbers struct {
 	Of   string `json:"of"`
 	Name string `json:"name"`
 	// Pool is the pool of a server.
 	Pool string `json:"pool,omitempty"`
-	// Requests ended. Errors are those with a status of 5xx; of a client all but 2xx and 429. Limited are those with 429.
+	// Requests ended. Errors are those with a status of 5xx; of a client all but 2xx and 429; of a server also attempts that
+	// were cut. Limited are those with 429.
 	Requests *float64 `json:"requests,omitempty"`
 	Errors   *float64 `json:"errors,omitempty"`
 	Limited  *float64 `json:"limited,omitempty"`
@@ -320,7 +341,7 @@ func (r *row) sum(now, minutes int64) Numbers {
 	n := Numbers{Of: r.of, Name: r.name, Pool: r.pool}
 	for which, to := range [counts]**float64{requests: &n.Requests, failures5xx: &n.Errors, limited: &n.Limited,
 		tokensIn: &n.TokensIn, tokensOut: &n.TokensOut} {
-		if to != nil && (r.has[which] || r.has[requests] && (which == failures5xx || which == limited && r.of != OfPool)) {
+		if to != nil && (r.has[which] || r.has[requests] && (which == failures5xx || which == limited && r.of != OfPool && r.of != OfServer)) {
 			*to = significantly(s.counts[which])
 		}
 	}

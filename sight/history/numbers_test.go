@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,17 @@ func TestServersNumbers(t *testing.T) {
 	}
 	if got, want := of(h, 5, OfServer, "10.0.0.2:8000"), "q - - - - - - 1 1 - - - -"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	h.AddServer(c.now, "q", "10.0.0.2:8000", 10, 3)
+	h.AddServer(c.now, "q", "10.0.0.2:8000", 5, 0)
+	for _, wrong := range [][2]float64{{-1, -1}, {1, 2}, {math.Inf(1), 0}, {math.NaN(), 0}, {2 * most, 1}} {
+		h.AddServer(c.now, "q", "10.0.0.2:8000", wrong[0], wrong[1])
+	}
+	if got, want := of(h, 5, OfServer, "10.0.0.2:8000"), "q 15 3 - - - - 1 1 - - - -"; got != want {
+		t.Errorf("with what Envoys had: got %q, want %q", got, want)
+	}
+	if h.AddServer(c.now, "p", "10.0.0.2:8000", 1, 1); len(h.Numbers(5)) != 2 {
+		t.Error("an Envoy made a row of a server that is not known")
 	}
 }
 

@@ -31,7 +31,7 @@ const load = [
 ];
 const traffic = [
   ["Requests", (n) => known(n.requests, count), "requests that ended"],
-  ["Errors", (n) => errorsOf(n), "answers with a status of 5xx; of clients all but 2xx and 429"],
+  ["Errors", (n) => errorsOf(n), "5xx; of servers also attempts that were cut, of clients all but 2xx and 429"],
   ["429", (n) => known(n.limited, count), "requests beyond a limit, or beyond what servers take"],
 ];
 
@@ -39,6 +39,7 @@ const traffic = [
 const COLUMNS = {
   server: [
     ["Pool", (n) => visible(n.pool ?? "–"), ""],
+    ...traffic.slice(0, 2),
     ...load,
     ["First token", (n) => milliseconds(n.first_token_ms), "the mean time to the first token, as the server tells it"],
   ],
@@ -52,8 +53,7 @@ const COLUMNS = {
 };
 
 const EMPTY = {
-  server:
-    "No server has told its load in this time. Servers are asked where a pool has load.interval, weights or a picker.",
+  server: "No server is known in this time.",
   pool: "No pool has had a request in this time, or these Envoys' bootstrap is of before pools were counted here.",
   model: "No model has had a request in this time.",
   client: "No known client has had a request in this time, or there is no keys file.",

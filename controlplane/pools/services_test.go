@@ -108,8 +108,9 @@ func TestServiceSlices(t *testing.T) {
 			"the EndpointSlice s is left out: it has no TCP port grpc; its ports: 8000 http, 9000 dns"},
 		"other number": {"80", []*discoveryv1.EndpointSlice{two}, "",
 			"the EndpointSlice s is left out: it has no TCP port 80; its ports: 8000 http, 9000 dns"},
-		"several ports": {"", []*discoveryv1.EndpointSlice{two}, "", "the EndpointSlice s is left out: it has several ports; " +
-			"write one of them as the service's port: 8000 http, 9000 dns"},
+		"several ports": {"", []*discoveryv1.EndpointSlice{two}, "",
+			"the EndpointSlice s is left out: it has several ports; " +
+				"write one of them as the service's port: 8000 http, 9000 dns"},
 		"no port, no number": {"", []*discoveryv1.EndpointSlice{none}, "", "the EndpointSlice s is left out: it has no TCP " +
 			"port; write the number of the servers' port as the service's port"},
 		"names": {"http", []*discoveryv1.EndpointSlice{slice("n", discoveryv1.AddressTypeFQDN, "gpu.example.com"),
@@ -166,7 +167,11 @@ func TestServiceFails(t *testing.T) {
 			}},
 		"old token": {"the API server answers 401: it does not accept the control plane's credentials",
 			func(w http.ResponseWriter, _ bool) bool { refuse(w, http.StatusUnauthorized); return true }},
-		"broken":     {"the API server answers 500", func(w http.ResponseWriter, _ bool) bool { refuse(w, 500); return true }},
+		"broken": {"the API server answers 500", func(w http.ResponseWriter, _ bool) bool {
+			refuse(w,
+				500)
+			return true
+		}},
 		"hangs up":   {"the API server: it closes the connection without an answer", hangUp},
 		"no JSON":    {"the API server: its answer cannot be read", malformed(`{"items": [`)},
 		"other JSON": {"the API server: its answer cannot be read", malformed(`{"kind": "Pod", "apiVersion": "v1"}`)},

@@ -107,7 +107,7 @@ func (s *Server) updateConditions() {
 				reasons = append(reasons, one.Endpoint.String()+": "+string(found.state)+", "+found.reason)
 			}
 		}
-		if usable == 0 && c.needed(p) {
+		if usable == 0 && c.needed(p) && !atZero(p, len(fit)) {
 			now.down[p.Name] = time.Now()
 			if first, ok := before.down[p.Name]; ok {
 				now.down[p.Name] = first
@@ -167,6 +167,10 @@ func groupOf(p *config.ResolvedPool, servers []pools.Server) reach.Group {
 	}
 	return g
 }
+
+// atZero reports whether a pool has no servers because its scaler has taken the last one, and requests wait for the
+// next: that is how it is meant to be, and it is not down.
+func atZero(p *config.ResolvedPool, servers int) bool { return servers == 0 && p.Queue.On() && p.Queue.Hold > 0 }
 
 // needed reports whether requests may go to the pool's servers: the pool has models, or is the spare of a pool with
 // models.

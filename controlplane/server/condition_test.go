@@ -91,12 +91,14 @@ func TestAPoolThatIsDown(t *testing.T) {
 	}
 }
 
-// TestAPoolWithoutServersIsDown checks that a pool without servers is down if a model needs it, and only then.
+// TestAPoolWithoutServersIsDown checks that a pool without servers is down if a model needs it, and only then: and not
+// if its queue holds requests until there is one.
 func TestAPoolWithoutServersIsDown(t *testing.T) {
 	folder := folderWith(t, "", "empty.yaml", "[]\n")
 	file := filepath.Join(folder, "empty.yaml")
-	text := fmt.Sprintf("models:\n- name: m\n  pool: p\npools:\n- name: p\n  servers_file: %s\n- name: unused\n  "+
-		"servers_file: %s\n", file, file)
+	text := fmt.Sprintf("models:\n- name: m\n  pool: p\n- name: n\n  pool: zero\npools:\n- name: p\n  servers_file: %s\n"+
+		"- name: unused\n  servers_file: %s\n- name: zero\n  servers_file: %s\n  policy: picker\n  picker: "+
+		"{ url: http://127.0.0.1:1 }\n  capacity: 8\n  queue: { max_requests: 9, hold: 1m }\n", file, file, file)
 	if err := os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +108,20 @@ func TestAPoolWithoutServersIsDown(t *testing.T) {
 	if got := p.metric(`harmony_controlplane_pool_up{pool="unused"}`); got != "1" {
 		t.Errorf("a pool that no model needs: %s", got)
 	}
+	if got := p.metric(`harmony_controlplane_pool_up{pool="zero"}`); got != "1" {
+		t.Errorf("a pool whose queue holds requests until there is a server: %s", got)
+	}
+	for _, pool := range p.Status().Pools {
+		if pool.AtZero != (pool.Name == "zero") || pool.Down.IsZero() != (pool.Name != "p") {
+			t.Errorf("%s: at zero: %v, down since %v", pool.Name, pool.AtZero, pool.Down)
+		}
+	}
+	if err := os.WriteFile(file, []byte("[http://127.0.0.1:1]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a server that does not answer", func() bool {
+		return p.metric(`harmony_controlplane_pool_up{pool="zero"}`) == "0"
+	})
 }
 
 // TestShortFormsAreProbedToo checks a server in a model's own list: it is reported as not ready if it does not list the

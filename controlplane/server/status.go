@@ -95,6 +95,8 @@ type Pool struct {
 	// Down is since when no server of the pool has been reachable and ready. It is zero if one is, or if no model needs
 	// the pool.
 	Down time.Time `json:"down,omitzero"`
+	// AtZero reports whether the pool has no servers, and requests wait for the first. It is not down then.
+	AtZero bool `json:"at_zero,omitempty"`
 	// Spares are the pools whose servers help this one.
 	Spares []string `json:"spares,omitempty"`
 	// Role is [config.RolePrefill] for servers that read prompts for other pools, [config.RoleDecode] for servers that
@@ -194,7 +196,7 @@ func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weigh
 		p := &c.Pools[i]
 		fit, problem := c.serversOf(p, states[p.Name])
 		one := newPool(p, problem)
-		one.Down = conditions.down[p.Name]
+		one.Down, one.AtZero = conditions.down[p.Name], atZero(p, len(fit))
 		one.Warnings = warningsOf(c.Resolved, p, fit)
 		one.setFailed(failed[p.Name], envoysLog)
 		one.Contexts, one.shortContexts = contexts.limitsOf(c.Config, p), shortContexts(c.Resolved, p, fit)

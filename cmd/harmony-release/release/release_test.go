@@ -45,8 +45,9 @@ func parts(t *testing.T) *Parts {
 	}
 	p := &Parts{Build: version.Build{Version: "0.1.0-dev.20260102030405.g0123456789ab", Commit: commit},
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Source: source, Archive: []byte("a tar file"), Filter: testModule,
-		ProgramModules: []*debug.Module{{Path: "example.com/A", Version: "v1.0.0"}, {Path: "example.com/b", Version: "v2.0.0"}},
-		FilterModules:  []*debug.Module{{Path: "example.com/b", Version: "v2.0.0"}}, Tools: []Tool{{"go", "1.26.0"}}}
+		ProgramModules: []*debug.Module{{Path: "example.com/A", Version: "v1.0.0"}, {Path: "example.com/b",
+			Version: "v2.0.0"}},
+		FilterModules: []*debug.Module{{Path: "example.com/b", Version: "v2.0.0"}}, Tools: []Tool{{"go", "1.26.0"}}}
 	for name, text := range files {
 		if err := write(source, name, []byte(text)); err != nil {
 			t.Fatal(err)
@@ -209,7 +210,8 @@ func TestModule(t *testing.T) {
 		t.Fatal(err, checked.Err())
 	}
 	inside := modulePath + "@" + m.Version + "/"
-	if !slices.Contains(checked.Valid, inside+bundled.File) || slices.Contains(checked.Valid, inside+"tools/other/other.go") {
+	if !slices.Contains(checked.Valid, inside+bundled.File) || slices.Contains(checked.Valid,
+		inside+"tools/other/other.go") {
 		t.Errorf("it has %q", checked.Valid)
 	}
 	info, err := os.ReadFile(filepath.Join(at, m.Version+".info"))
@@ -238,7 +240,8 @@ func TestBOM(t *testing.T) {
 		known[c.BOMRef] = true
 		names = append(names, c.Name)
 	}
-	want := []string{"o200k.vocab", "harmony-filter.wasm", "harmony-linux-amd64", "harmony-linux-arm64", "harmony-darwin-amd64",
+	want := []string{"o200k.vocab", "harmony-filter.wasm", "harmony-linux-amd64", "harmony-linux-arm64",
+		"harmony-darwin-amd64",
 		"harmony-darwin-arm64", "example.com/A", "example.com/b"}
 	if !slices.Equal(names, want) {
 		t.Errorf("components: %q", names)

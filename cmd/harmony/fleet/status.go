@@ -177,6 +177,9 @@ func printPools(w io.Writer, pools []server.Pool, ago func(time.Time) string) (d
 			fmt.Fprintf(w, "\tDOWN for %s: no server is reachable and ready%s\n", ago(p.Down), spareNote(p))
 			down = append(down, p.Name)
 		}
+		if p.AtZero {
+			fmt.Fprintf(w, "\tAT ZERO: it has no servers, and requests wait for the first one (queue.hold)\n")
+		}
 		for _, text := range p.Warnings {
 			fmt.Fprintf(w, "\tWARNING: %s\n", text)
 			warned = append(warned, text)

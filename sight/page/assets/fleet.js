@@ -140,7 +140,7 @@ export class Fleet {
     chip(
       header.children[1],
       pool.down ? "bad" : ready < servers.length ? "warn" : "ok",
-      pool.down ? `down for ${ago(pool.down)}` : `${count(ready)} of ${plural(servers.length, "server")} ready`,
+      readiness(pool, ready, servers.length),
     );
     setText(
       header.children[2],
@@ -290,6 +290,12 @@ function attentionOf(status) {
 
 // LATE is which part of their time requests may have waited before that needs attention.
 const LATE = 0.8;
+
+function readiness(pool, ready, servers) {
+  if (pool.down) return `down for ${ago(pool.down)}`;
+  if (pool.at_zero) return "at zero: requests wait for a server";
+  return `${count(ready)} of ${plural(servers, "server")} ready`;
+}
 
 function attentionOfQueue(pool, all) {
   const queue = pool.queue;

@@ -170,7 +170,9 @@ func groupOf(p *config.ResolvedPool, servers []pools.Server) reach.Group {
 
 // atZero reports whether a pool has no servers because its scaler has taken the last one, and requests wait for the
 // next: that is how it is meant to be, and it is not down.
-func atZero(p *config.ResolvedPool, servers int) bool { return servers == 0 && p.Queue.On() && p.Queue.Hold > 0 }
+func atZero(p *config.ResolvedPool, servers int) bool {
+	return servers == 0 && p.Queue.On() && p.Queue.Hold > 0
+}
 
 // needed reports whether requests may go to the pool's servers: the pool has models, or is the spare of a pool with
 // models.

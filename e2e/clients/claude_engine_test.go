@@ -108,7 +108,8 @@ func claudeBeforeEngine(t *testing.T, kind, engine, path string, flags ...string
 	for _, host := range clientHosts {
 		t.Run(host, func(t *testing.T) {
 			before := record(t, engine, path)
-			up, url := lab.StartUpWith(t, []string{contract.SealKeysVariable + "=" + lab.SealKey}, append([]string{"--host", host,
+			up, url := lab.StartUpWith(t, []string{contract.SealKeysVariable + "=" + lab.SealKey}, append([]string{"--host",
+				host,
 				"--model", lab.Model, "--backend", kind + "=" + before.url}, flags...)...)
 			asked := record(t, url, "/v1/messages")
 			t.Run("work", func(t *testing.T) {
@@ -130,7 +131,8 @@ func claudeBeforeEngine(t *testing.T, kind, engine, path string, flags ...string
 			})
 			t.Run("thinking turned off", func(t *testing.T) {
 				const task = "Please do it in silence."
-				c := &claudeCell{claude: scripted(t, asked.url, command("cat "+onePlace), map[string]string{onePlace: saying(done)})}
+				c := &claudeCell{claude: scripted(t, asked.url, command("cat "+onePlace),
+					map[string]string{onePlace: saying(done)})}
 				c.claude.environment = []string{"MAX_THINKING_TOKENS=0", "CLAUDE_CODE_DISABLE_THINKING=1"}
 				turn := c.claude.run(t, task)
 				c.log(t, turn)

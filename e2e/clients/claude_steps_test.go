@@ -62,9 +62,12 @@ var claudeSteps = []*claudeStep{
 	{title: "a sub-agent", acts: []act{
 		asked(calling("Agent", arguments{"description": "say pear", "prompt": childTask, "subagent_type": "general-purpose",
 			"run_in_background": false})),
-		{seen: childTask + "<|end|>", says: saying(childAnswer)}, after(childAnswer, saying(done))}, play: playAnswer, long: true},
-	{title: "a plan", acts: []act{asked(calling("Read", arguments{"file_path": "list.txt"})), after("\tone", saying("A plan.")),
-		{seen: "TAG" + again, says: calling("Edit", arguments{"file_path": "list.txt", "old_string": "two", "new_string": "TWO"})},
+		{seen: childTask + "<|end|>", says: saying(childAnswer)}, after(childAnswer, saying(done))}, play: playAnswer,
+		long: true},
+	{title: "a plan", acts: []act{asked(calling("Read", arguments{"file_path": "list.txt"})), after("\tone",
+		saying("A plan.")),
+		{seen: "TAG" + again, says: calling("Edit", arguments{"file_path": "list.txt", "old_string": "two",
+			"new_string": "TWO"})},
 		after("has been updated", saying(done))},
 		play: func(t *testing.T, c *claudeCell) string {
 			c.put(t, "list.txt", []byte("one\ntwo\n"))
@@ -96,7 +99,8 @@ var claudeSteps = []*claudeStep{
 			return wrong
 		}, long: true},
 	{title: "a web search that the gateway does not have", acts: append(
-		found("WebSearch", arguments{"query": "TAG tea"}), after("functions.WebSearch to=assistant", saying(done))), play: playAnswer, long: true},
+		found("WebSearch", arguments{"query": "TAG tea"}), after("functions.WebSearch to=assistant", saying(done))),
+		play: playAnswer, long: true},
 	{title: "a web search by the gateway's browser", acts: append(found("WebSearch", arguments{"query": "TAG tea"}),
 		act{seen: "namespace browser {", after: "TAG tea", says: thought + " to=browser.search" +
 			"<|channel|>analysis code<|message|>{\"query\":\"tea\"}<|call|>"},

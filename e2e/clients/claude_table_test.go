@@ -47,7 +47,8 @@ func startClaudeRoom(t *testing.T, host string, script func() *sim.Script) *code
 	front, server, upstream := startCodexFront(t, script, stepsOf(func(s int) string { return claudeSteps[s].title }))
 	room := &codexRoom{codexFront: front, server: server, host: host, upstream: upstream}
 	config := lab.WriteConfig(t, fmt.Sprintf(claudeRoomConfig, upstream))
-	_, room.url = lab.StartUpWith(t, []string{contract.SealKeysVariable + "=" + lab.SealKey}, "--host", host, "--config", config)
+	_, room.url = lab.StartUpWith(t, []string{contract.SealKeysVariable + "=" + lab.SealKey}, "--host", host,
+		"--config", config)
 	return room
 }
 
@@ -132,7 +133,8 @@ func (c *claudeCell) ask(t *testing.T, text string, args ...string) (turn claude
 }
 
 // goOn lets it go on in a session.
-func (c *claudeCell) goOn(t *testing.T, before claudeTurn, says, text string, args ...string) (turn claudeTurn, wrong string) {
+func (c *claudeCell) goOn(t *testing.T, before claudeTurn, says, text string, args ...string) (turn claudeTurn,
+	wrong string) {
 	t.Helper()
 	turn = c.claude.run(t, append(append(args, "--resume", before.session), says)...)
 	c.log(t, turn)

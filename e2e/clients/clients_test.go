@@ -177,7 +177,8 @@ func (c *realClient) run(t *testing.T, programs, url string) clientRun {
 func buildClient(t *testing.T, folder string) string {
 	t.Helper()
 	program := filepath.Join(folder, "main")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", folder, "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", folder, "-o", program,
+		".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
@@ -209,7 +210,8 @@ func (c *realClient) checkRequests(t *testing.T, server *sim.Server, before int)
 		}
 		if strings.Contains(prompt, "<|start|>user<|message|>Which is warmer?<|end|>") {
 			followed++
-			if !strings.Contains(prompt, "Paris has 21 degrees, Rome has 25.<|end|>") || strings.Contains(prompt, "First I need Paris.") {
+			if !strings.Contains(prompt, "Paris has 21 degrees, Rome has 25.<|end|>") || strings.Contains(prompt,
+				"First I need Paris.") {
 				t.Errorf("a further question does not come with the answer before it, or with what led to it:\n%s", prompt)
 			}
 			continue
@@ -218,11 +220,13 @@ func (c *realClient) checkRequests(t *testing.T, server *sim.Server, before int)
 		if !strings.Contains(prompt, "<|start|>functions.get_weather to=assistant<|channel|>commentary<|message|>Rome: 25 degrees<|end|>") {
 			t.Errorf("a tool's result is not the function's:\n%s", prompt)
 		}
-		if replays := strings.Contains(prompt, "<|channel|>analysis<|message|>First I need Paris.<|end|>"); replays != c.replays {
+		if replays := strings.Contains(prompt,
+			"<|channel|>analysis<|message|>First I need Paris.<|end|>"); replays != c.replays {
 			t.Errorf("the reasoning that led to the first call is in the prompt: %v, want %v\n%s", replays, c.replays, prompt)
 		}
 	}
 	if left == 0 || compared == 0 || followed == 0 {
-		t.Errorf("%d streams were left, %d answers asked for with two tool results, %d with a question behind them", left, compared, followed)
+		t.Errorf("%d streams were left, %d answers asked for with two tool results, %d with a question behind them",
+			left, compared, followed)
 	}
 }

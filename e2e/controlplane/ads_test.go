@@ -232,7 +232,8 @@ func TestADSSendsNothingAgainAfterARestart(t *testing.T) {
 	e.serve(adsWorld(t, "one", map[string]string{"one": a, "two": a}))
 	e.until("current", func(one ads.Envoy) bool { return one.Current })
 	for typ, count := range e.server.Counts() {
-		if want := map[string]uint64{"clusters": 1, "listeners": 1}[typ]; count.Sent != want { // the empty answers to its first requests
+		if want := map[string]uint64{"clusters": 1,
+			"listeners": 1}[typ]; count.Sent != want { // the empty answers to its first requests
 			t.Errorf("%s: %+v", typ, count)
 		}
 	}

@@ -87,7 +87,8 @@ func (w *fieldWalk) tighten() {
 	format := w.definitions["ResponseFormatJsonSchema"].(map[string]any)["properties"].(map[string]any)["json_schema"].(map[string]any)
 	format["required"] = append(format["required"].([]any), "schema")
 	allowed := w.definitions["ChatCompletionAllowedTools"].(map[string]any)["properties"].(map[string]any)["tools"].(map[string]any)
-	allowed["items"].(map[string]any)["example"] = map[string]any{"type": "function", "function": map[string]any{"name": "x"}}
+	allowed["items"].(map[string]any)["example"] = map[string]any{"type": "function",
+		"function": map[string]any{"name": "x"}}
 	allowed = w.definitions["ToolChoiceAllowed"].(map[string]any)["properties"].(map[string]any)["tools"].(map[string]any)
 	allowed["items"].(map[string]any)["example"] = map[string]any{"type": "function", "name": "x"}
 	result := w.definitions["FunctionCallOutputItemParam"].(map[string]any)

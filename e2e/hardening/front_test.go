@@ -49,8 +49,9 @@ func startFront(t *testing.T, example string, more map[string]string) *front {
 	ca.Issue("edge")
 	replace := map[string]string{
 		"address: 127.0.0.1, port_value: 8443": "address: 127.0.0.1, port_value: 0",
-		"address: 127.0.0.1, port_value: 8080": "address: 127.0.0.1, port_value: " + gateway[strings.LastIndexByte(gateway, ':')+1:],
-		"/etc/harmony/edge.pem":                ca.Path("edge.pem"), "/etc/harmony/edge.key": ca.Path("edge.key"),
+		"address: 127.0.0.1, port_value: 8080": "address: 127.0.0.1, port_value: " +
+			gateway[strings.LastIndexByte(gateway, ':')+1:],
+		"/etc/harmony/edge.pem": ca.Path("edge.pem"), "/etc/harmony/edge.key": ca.Path("edge.key"),
 		"static_resources:\n": "admin: { address: { socket_address: { address: 127.0.0.1, port_value: 0 } } }\n" +
 			"static_resources:\n",
 	}
@@ -217,15 +218,17 @@ func publicKeys(t *testing.T, key *ecdsa.PrivateKey) []byte {
 		t.Fatal(err)
 	}
 	encode := base64.RawURLEncoding.EncodeToString
-	return marshal(t, map[string]any{"keys": []any{map[string]any{"kty": "EC", "crv": "P-256", "alg": "ES256", "kid": keyID,
-		"x": encode(public[1:33]), "y": encode(public[33:])}}})
+	return marshal(t, map[string]any{"keys": []any{map[string]any{"kty": "EC", "crv": "P-256", "alg": "ES256",
+		"kid": keyID,
+		"x":   encode(public[1:33]), "y": encode(public[33:])}}})
 }
 
 // signed returns a JSON Web Token.
 func signed(t *testing.T, key *ecdsa.PrivateKey, claims map[string]any) string {
 	t.Helper()
 	encode := base64.RawURLEncoding.EncodeToString
-	text := encode(marshal(t, map[string]any{"alg": "ES256", "kid": keyID, "typ": "JWT"})) + "." + encode(marshal(t, claims))
+	text := encode(marshal(t, map[string]any{"alg": "ES256", "kid": keyID, "typ": "JWT"})) + "." + encode(marshal(t,
+		claims))
 	digest := sha256.Sum256([]byte(text))
 	r, s, err := ecdsa.Sign(rand.Reader, key, digest[:])
 	if err != nil {

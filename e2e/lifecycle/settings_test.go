@@ -71,14 +71,16 @@ var settings = []setting{
 	{path: "models[MODEL].aliases", model: "aliases: [gpt-4o]", seen: func(g *gateway) bool {
 		return lab.Ask(g.Client, g.URL+chatPath, lab.ChatBody("gpt-4o", "Hi")).Status == 200
 	}},
-	{path: "models[MODEL].context_length", model: "context_length: 2000", seen: refuses(400, strings.Repeat("long ", 4000))},
+	{path: "models[MODEL].context_length", model: "context_length: 2000", seen: refuses(400, strings.Repeat("long ",
+		4000))},
 	{path: "models[MODEL].max_reasoning_tokens", model: "max_reasoning_tokens: 9"},
 	{path: "models[MODEL].repetition_detection.reasoning", model: "repetition_detection: { reasoning: end }"},
 	{path: "models[MODEL].relay", model: "relay: retry"},
 	{path: "models[MODEL].keep_alive", model: "relay: retry, keep_alive: 15s"},
-	{path: "models[MODEL].answers.hide_reasoning", model: "answers: { hide_reasoning: true }", seen: func(g *gateway) bool {
-		return !strings.Contains(lab.Ask(g.Client, g.URL+chatPath, lab.ChatBody(lab.Model, "Hi")).Body, "a thought")
-	}},
+	{path: "models[MODEL].answers.hide_reasoning", model: "answers: { hide_reasoning: true }",
+		seen: func(g *gateway) bool {
+			return !strings.Contains(lab.Ask(g.Client, g.URL+chatPath, lab.ChatBody(lab.Model, "Hi")).Body, "a thought")
+		}},
 	{path: "models[MODEL].system.effort", model: "system: { effort: high }", seen: prompts("Reasoning: high")},
 	{path: "models[MODEL].sampling_overrides", model: "sampling_overrides: { temperature: 0.5 }"},
 	{path: "pools[p].policy", pool: "policy: round_robin"},

@@ -213,7 +213,8 @@ func TestChatServerErrors(t *testing.T) {
 			`{"model":%q,"stream":%v,"messages":[{"role":"user","content":%s}]}`, lab.Model, stream, long))
 		lab.WantRefused(t, a, 400, "context_length_exceeded")
 
-		words, err := engines.Text("<|channel|>final<|message|>"+strings.Repeat("All work and no play. ", 9), engines.GenerationPrompt)
+		words, err := engines.Text("<|channel|>final<|message|>"+strings.Repeat("All work and no play. ", 9),
+			engines.GenerationPrompt)
 		if err != nil {
 			t.Fatal(err)
 		}

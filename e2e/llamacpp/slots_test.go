@@ -33,7 +33,8 @@ func TestDisconnect(t *testing.T) {
 	defer leave()
 	first := post(ctx, t, s.URL+"/completion", ask(endless(t), nil))
 	line, err := bufio.NewReader(first.Body).ReadString('\n')
-	if want := `data: {"index":0,"content":"<|channel|>","tokens":[200005],`; err != nil || !strings.HasPrefix(line, want) {
+	if want := `data: {"index":0,"content":"<|channel|>","tokens":[200005],`; err != nil || !strings.HasPrefix(line,
+		want) {
 		t.Fatalf("the first line is %q (%v), want %q", line, err, want)
 	}
 	if got := slotsInUse(t, s); got != 1 {
@@ -112,7 +113,8 @@ func TestConversationHeader(t *testing.T) {
 	}
 	checkStream(t, stream(t, s, ask(prompt, nil)), engines.Scripts[0].IDs, false)
 	metrics := get(t, s, "/metrics")
-	if want := fmt.Sprintf("\nllamacpp:tokens_predicted_total %d\n", 200+len(engines.Scripts[0].IDs)); !strings.Contains(metrics, want) {
+	if want := fmt.Sprintf("\nllamacpp:tokens_predicted_total %d\n",
+		200+len(engines.Scripts[0].IDs)); !strings.Contains(metrics, want) {
 		t.Errorf("want %q in\n%s", want, metrics)
 	}
 	replay := get(t, s, "/v1/stream?conv_id=somebody")
@@ -125,7 +127,8 @@ func TestConversationHeader(t *testing.T) {
 // cache are counted in timings.cache_n; the rest, at least one token, is in timings.prompt_n.
 func TestPrefixCache(t *testing.T) {
 	s := start(t, 1, 4096)
-	head := engines.Spell("<|start|>system<|message|>" + strings.Repeat("Be brief. ", 50) + "<|end|><|start|>user<|message|>")
+	head := engines.Spell("<|start|>system<|message|>" + strings.Repeat("Be brief. ", 50) +
+		"<|end|><|start|>user<|message|>")
 	prompt := func(script []uint32) []uint32 {
 		p, err := engines.Prompt(script, engines.GenerationPrompt)
 		if err != nil {

@@ -132,7 +132,8 @@ func TestSameBytes(t *testing.T) {
 	var size int64
 	for name, bytes := range names {
 		size += bytes
-		if err := exec.Command("cmp", filepath.Join(first.folder, name), filepath.Join(second.folder, name)).Run(); err != nil {
+		if err := exec.Command("cmp", filepath.Join(first.folder, name), filepath.Join(second.folder,
+			name)).Run(); err != nil {
 			t.Errorf("%s differs (%v)", name, err)
 		}
 	}
@@ -160,7 +161,8 @@ func TestReleaseCommit(t *testing.T) {
 		t.Errorf("the tag is %s", tag)
 	}
 	const file = "internal/bundled/filter/harmony-filter.wasm.gz"
-	if changed := strings.TrimSpace(run(t, c.clone, nil, "git", "diff", "--name-status", "HEAD", tag)); changed != "A\t"+file {
+	if changed := strings.TrimSpace(run(t, c.clone, nil, "git", "diff", "--name-status", "HEAD",
+		tag)); changed != "A\t"+file {
 		t.Errorf("changed: %s", changed)
 	}
 	unpacked, err := gzip.NewReader(strings.NewReader(run(t, c.clone, nil, "git", "show", tag+":"+file)))
@@ -168,7 +170,8 @@ func TestReleaseCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := io.ReadAll(unpacked)
-	if want, wantErr := os.ReadFile(m.file(t, "harmony-filter-*.wasm")); err != nil || wantErr != nil || !bytes.Equal(got, want) {
+	if want, wantErr := os.ReadFile(m.file(t,
+		"harmony-filter-*.wasm")); err != nil || wantErr != nil || !bytes.Equal(got, want) {
 		t.Errorf("the commit has another filter than the release (%v, %v)", err, wantErr)
 	}
 }

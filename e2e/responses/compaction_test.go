@@ -118,14 +118,16 @@ func TestCompact(t *testing.T) {
 		g.wantPrompt([]string{"summary one", "second question"}, "first question", "answer one")
 		read := &response{}
 		g.Object("Response", g.Do("GET", "responses/"+second.ID, "", 200), read)
-		if len(read.Output) != 2 || read.Output[0].EncryptedContent == "" || strings.Contains(marshalled(t, read), "harmony_text") {
+		if len(read.Output) != 2 || read.Output[0].EncryptedContent == "" || strings.Contains(marshalled(t, read),
+			"harmony_text") {
 			t.Errorf("%+v", read)
 		}
 		third := g.Create(manage + `"input":"third question","background":true,"previous_response_id":"` + second.ID + `"`)
 		if r := g.Await(third.ID); len(r.Output) != 1 || r.Text() != "answer three" {
 			t.Errorf("%+v", r) // it is short now
 		}
-		g.wantPrompt([]string{"summary one", "second question", "answer two", "third question"}, "first question", "answer one")
+		g.wantPrompt([]string{"summary one", "second question", "answer two", "third question"}, "first question",
+			"answer one")
 		l := &list{}
 		g.Object("ResponseItemList", g.Do("GET", "responses/"+third.ID+"/input_items?order=asc", "", 200), l)
 		if len(l.Data) != 6 || l.Data[0].Type != "message" || l.Data[3].Type != "compaction" {
@@ -139,7 +141,8 @@ func TestCompact(t *testing.T) {
 		} {
 			g.Refused("POST", "responses", g.Body(tt.body), 400, tt.code)
 		}
-		g.Refused("POST", "responses/compact", g.Body(`"previous_response_id":"resp_unknown"`), 400, "previous_response_not_found")
+		g.Refused("POST", "responses/compact", g.Body(`"previous_response_id":"resp_unknown"`), 400,
+			"previous_response_not_found")
 		g.Refused("POST", "responses/compact", `{"input":"x","model":"`+lab.Model+`","conversation":7}`, 400, "invalid_type")
 	})
 }

@@ -21,7 +21,8 @@ const resumeKeys = "HARMONY_SEAL_KEYS=a:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwd
 
 // resumeAnswer is what the model says to requests whose answers are cut.
 func resumeAnswer() []uint32 {
-	return lab.Tokens("<|channel|>analysis<|message|>The user wants a list 👩‍👧, so I count: " + strings.Repeat("one and two, ", 8) +
+	return lab.Tokens("<|channel|>analysis<|message|>The user wants a list 👩‍👧, so I count: " +
+		strings.Repeat("one and two, ", 8) +
 		"and that is all.<|end|><|start|>assistant<|channel|>final<|message|># 中文 and 🎉🎉\n\n" +
 		strings.Repeat("- an item that is told once\n", 8) + "This is the END of it, and more.<|return|>")
 }

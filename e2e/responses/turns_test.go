@@ -83,7 +83,8 @@ func TestChain(t *testing.T) {
 		g.Refused("POST", "responses", g.Body(`"input":"x","previous_response_id":"`+three.ID+`"`), 400,
 			"previous_response_not_found")
 		// Tokens are counted with the chain.
-		count := g.Do("POST", "responses/input_tokens", g.Body(`"input":"second question","previous_response_id":"`+one.ID+`"`), 200)
+		count := g.Do("POST", "responses/input_tokens",
+			g.Body(`"input":"second question","previous_response_id":"`+one.ID+`"`), 200)
 		if !strings.Contains(count.Body, `"input_tokens":`) {
 			t.Error(count.Body)
 		}
@@ -130,7 +131,8 @@ func TestConversation(t *testing.T) {
 		if l.Texts() != "later" {
 			t.Error(l.Texts())
 		}
-		g.Refused("POST", "responses", g.Body(`"input":"x","conversation":"`+c.ID+`","previous_response_id":"`+one.ID+`"`), 400,
+		g.Refused("POST", "responses",
+			g.Body(`"input":"x","conversation":"`+c.ID+`","previous_response_id":"`+one.ID+`"`), 400,
 			"mutually_exclusive_parameters")
 		g.Object("DeletedConversationResource", g.Do("DELETE", "conversations/"+c.ID, "", 200), &struct{}{})
 		g.Refused("GET", "conversations/"+c.ID, "", 404, "")
@@ -146,7 +148,8 @@ func TestConversationLocked(t *testing.T) {
 	done := make(chan *response)
 	go func() { done <- g.Create(`"input":"first question","conversation":"` + c.ID + `"`) }()
 	g.Asked(1)
-	g.Refused("POST", "responses", g.Body(`"input":"second question","conversation":"`+c.ID+`"`), 400, "conversation_locked")
+	g.Refused("POST", "responses", g.Body(`"input":"second question","conversation":"`+c.ID+`"`), 400,
+		"conversation_locked")
 	g.Sim.Release()
 	if r := <-done; r.Text() != "answer one" {
 		t.Errorf("%+v", r)

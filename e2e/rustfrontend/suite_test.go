@@ -323,7 +323,8 @@ func testRequestModel(t *testing.T, kind, model string) {
 			t.Fatal(err)
 		}
 		config.Mode = contract.ModeFull
-		action, _ := c.Begin(exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: lab.Vocabulary, Kind: server}))
+		action, _ := c.Begin(exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: lab.Vocabulary,
+			Kind: server}))
 		if kind == contract.Chat && c.API() != "responses" {
 			continue // a Chat request goes on as the client wrote it
 		}

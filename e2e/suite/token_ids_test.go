@@ -41,7 +41,8 @@ type tracedGateway struct {
 	messages [][]lab.ReferenceMessage
 }
 
-func newTracedGateway(t *testing.T, kind string, answers []string, run func(*testing.T, *config.Config) *hosts.Host) *tracedGateway {
+func newTracedGateway(t *testing.T, kind string, answers []string, run func(*testing.T,
+	*config.Config) *hosts.Host) *tracedGateway {
 	t.Helper()
 	var script strings.Builder
 	for _, text := range answers {
@@ -161,7 +162,8 @@ func readMessages(reasoning, content, name, arguments string) (messages []lab.Re
 		messages = append(messages, lab.ReferenceMessage{Channel: "final", Text: content})
 	}
 	if name != "" {
-		messages = append(messages, lab.ReferenceMessage{Channel: "commentary", Recipient: "functions." + name, Text: arguments})
+		messages = append(messages, lab.ReferenceMessage{Channel: "commentary", Recipient: "functions." + name,
+			Text: arguments})
 	}
 	return messages
 }
@@ -175,7 +177,8 @@ type tracedItem struct {
 }
 
 // tracedResponse reads a response, whole or at the end of a stream. raw are the items as they came.
-func tracedResponse(t *testing.T, body string) (ids tracedMembers, messages []lab.ReferenceMessage, raw []json.RawMessage) {
+func tracedResponse(t *testing.T, body string) (ids tracedMembers, messages []lab.ReferenceMessage,
+	raw []json.RawMessage) {
 	t.Helper()
 	events := strings.Split(strings.TrimSpace(body), "\n\n")
 	last := events[len(events)-1]
@@ -301,7 +304,8 @@ func TestManyTokenIDs(t *testing.T) {
 		func(t *testing.T, c *config.Config) *hosts.Host { t.Helper(); return lab.RunWazero(t, c) },
 		func(t *testing.T, c *config.Config) *hosts.Host { t.Helper(); return lab.RunEnvoy(t, c) },
 	} {
-		g := newTracedGateway(t, contract.VLLM, []string{answer, tracedFinal}, func(t *testing.T, c *config.Config) *hosts.Host {
+		g := newTracedGateway(t, contract.VLLM, []string{answer, tracedFinal}, func(t *testing.T,
+			c *config.Config) *hosts.Host {
 			t.Helper()
 			c.BodyLimit = 8 << 20
 			return run(t, c)

@@ -183,7 +183,8 @@ func TestAppendRenamed(t *testing.T) {
 	}
 	// An escaped key is the same key.
 	var got map[string]string
-	if err := json.Unmarshal(AppendRenamed(nil, []byte(`{"mod\u0065l":"a"}`), "x"), &got); err != nil || got["model"] != "x" ||
+	if err := json.Unmarshal(AppendRenamed(nil, []byte(`{"mod\u0065l":"a"}`), "x"),
+		&got); err != nil || got["model"] != "x" ||
 		len(got) != 1 {
 		t.Errorf("got %v", got)
 	}
@@ -229,7 +230,8 @@ func TestVLLMCause(t *testing.T) {
 		{Error{Status: 400, Param: "max_tokens"}, OtherCause},
 		{Error{Status: 500, Param: "input_tokens"}, OtherCause},
 		{Error{Param: "n"}, OtherCause},
-		{Error{Status: 400, Message: guidanceRefusal}, TagsRefused}, {Error{Status: 500, Message: guidanceRefusal}, OtherCause},
+		{Error{Status: 400, Message: guidanceRefusal}, TagsRefused}, {Error{Status: 500, Message: guidanceRefusal},
+			OtherCause},
 		{Error{Status: 400, Message: "Invalid structured_outputs structural_tag specification."}, OtherCause},
 	} {
 		if got := server(t).Cause(&tt.e); got != tt.want {
@@ -241,10 +243,12 @@ func TestVLLMCause(t *testing.T) {
 // TestEventReset: no member of an event is left.
 func TestEventReset(t *testing.T) {
 	e := Event{
-		Index: 1, Tokens: []uint32{1}, Text: []byte("a"), TextTokens: 1, Reasoning: []byte("a"), Calls: []CallPiece{{Index: 1}},
+		Index: 1, Tokens: []uint32{1}, Text: []byte("a"), TextTokens: 1, Reasoning: []byte("a"),
+		Calls:        []CallPiece{{Index: 1}},
 		TextLogprobs: []TextLogprob{{}}, SampledIDs: []uint32{1}, PromptIDs: []uint32{1}, Logprobs: []TokenLogprob{{}},
-		Finish: Stopped, Failed: true, Usage: Usage{Prompt: 1}, HasUsage: true, Done: true, Last: true, Error: &Error{}, counted: 1,
-		unique: true, conversing: true, listsIDs: true, namedIDs: []uint32{1}, pieceIndex: 1, memory: []byte("a"),
+		Finish: Stopped, Failed: true, Usage: Usage{Prompt: 1}, HasUsage: true, Done: true, Last: true, Error: &Error{},
+		counted: 1,
+		unique:  true, conversing: true, listsIDs: true, namedIDs: []uint32{1}, pieceIndex: 1, memory: []byte("a"),
 	}
 	members := reflect.TypeOf(e)
 	for i := range members.NumField() - 1 { // readers empty the last, walks

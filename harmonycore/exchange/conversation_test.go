@@ -66,7 +66,8 @@ func finish(reason string) string {
 	return `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"q","choices":[{"index":0,"delta":{},` +
 		`"finish_reason":"` + reason + `"}]}` + "\n\n" +
 		`data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"q","choices":[],"usage":{"prompt_tokens":7,` +
-		`"completion_tokens":9,"total_tokens":16,"completion_tokens_details":{"reasoning_tokens":3}}}` + "\n\ndata: [DONE]\n\n"
+		`"completion_tokens":9,"total_tokens":16,"completion_tokens_details":{"reasoning_tokens":3}}}` +
+		"\n\ndata: [DONE]\n\n"
 }
 
 func call(index, id, name, arguments string) string {
@@ -81,7 +82,8 @@ const askForTools = `{"model":"qwen","input":"hi","tools":[{"type":"function","n
 // size of pieces that matters.
 func TestConversation(t *testing.T) {
 	for _, tt := range []struct{ name, answer, want string }{
-		{"text", chunk(`"role":"assistant","content":""`) + chunk(`"content":"Hel"`) + chunk(`"content":"lo"`) + finish("stop"),
+		{"text", chunk(`"role":"assistant","content":""`) + chunk(`"content":"Hel"`) + chunk(`"content":"lo"`) +
+			finish("stop"),
 			"message(Hello)"},
 		{"reasoning", chunk(`"reasoning_content":"Think"`) + chunk(`"content":"Hi"`) + finish("stop"),
 			"reasoning(Think) message(Hi)"},
@@ -100,9 +102,11 @@ func TestConversation(t *testing.T) {
 			finish("tool_calls"), `function_call(a f {}) function_call(call_0123456789abcdef01234567_1 f {"x":1})`},
 		{"no id", call("0", `""`, `"f"`, `{}`) + finish("tool_calls"),
 			`function_call(call_0123456789abcdef01234567_0 f {})`},
-		{"custom", call("0", `"a"`, `"patch"`, `{\"input\":\"*** `) + call("0", `"a"`, `""`, `Begin\"}`) + finish("tool_calls"),
+		{"custom", call("0", `"a"`, `"patch"`, `{\"input\":\"*** `) + call("0", `"a"`, `""`, `Begin\"}`) +
+			finish("tool_calls"),
 			`custom_tool_call(a patch *** Begin)`},
-		{"bare input", call("0", `"a"`, `"patch"`, `*** Begin`) + finish("tool_calls"), `custom_tool_call(a patch *** Begin)`},
+		{"bare input", call("0", `"a"`, `"patch"`, `*** Begin`) + finish("tool_calls"),
+			`custom_tool_call(a patch *** Begin)`},
 		{"thinking between calls", chunk(`"reasoning":"A"`) + call("0", `"a"`, `"f"`, `{}`) + chunk(`"reasoning":"B"`) +
 			call("1", `"b"`, `"f"`, `{}`) + finish("tool_calls"),
 			`reasoning(A) function_call(a f {}) reasoning(B) function_call(b f {})`},
@@ -115,7 +119,8 @@ func TestConversation(t *testing.T) {
 		{"a mark without an end", chunk(`"content":"Hi"`) + "data: [DONE]\n\n", "message(Hi)"},
 		{"blanks before a call", chunk(`"content":"<think>Hm</think>\n"`) + chunk(`"content":"\n"`) +
 			call("0", `"a"`, `"f"`, `{}`) + finish("tool_calls"), `reasoning(Hm) function_call(a f {})`},
-		{"blanks before text", chunk(`"reasoning":"Hm"`) + chunk(`"content":"\n"`) + chunk(`"content":"\nHi"`) + finish("stop"),
+		{"blanks before text", chunk(`"reasoning":"Hm"`) + chunk(`"content":"\n"`) + chunk(`"content":"\nHi"`) +
+			finish("stop"),
 			"reasoning(Hm) message(\n\nHi)"},
 		{"blanks alone", chunk(`"content":"\n"`) + finish("stop"), "message(\n)"},
 		{"undeclared", call("0", `"a"`, `"g"`, `{}`) + finish("tool_calls"), `reasoning({})`},

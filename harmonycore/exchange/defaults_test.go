@@ -53,7 +53,8 @@ func TestDefaultsAreEchoed(t *testing.T) {
 	g := withDefaults(`{"temperature":0.6,"top_p":0.95,"max_output_tokens":100,"presence_penalty":0.5,"thinking_token_budget":9}`)
 	x := forwarded(t, g, "/v1/responses", `{"model":"`+testModel+`","input":"Hi","top_p":0.5}`)
 	got := outcome(t, x, []string{answerOf("<|channel|>final<|message|>Hi<|return|>"), ""})
-	for _, want := range []string{`"temperature":0.6,`, `"top_p":0.5,`, `"max_output_tokens":100,`, `"presence_penalty":0.5,`,
+	for _, want := range []string{`"temperature":0.6,`, `"top_p":0.5,`, `"max_output_tokens":100,`,
+		`"presence_penalty":0.5,`,
 		`"frequency_penalty":0,`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in %s", want, got)

@@ -17,7 +17,8 @@ func TestEmptyLength(t *testing.T) {
 	for _, tt := range []struct{ path, options, contentType, want string }{
 		{"/v1/chat/completions", ``, "application/json", `"content":"","refusal":null`},
 		{"/v1/chat/completions", `"n":2,`, "application/json", `{"index":1,"message":{"role":"assistant","content":""`},
-		{"/v1/chat/completions", `"stream":true,`, "text/event-stream", `"finish_reason":"length"}]}` + "\n\ndata: [DONE]\n\n"},
+		{"/v1/chat/completions", `"stream":true,`, "text/event-stream", `"finish_reason":"length"}]}` +
+			"\n\ndata: [DONE]\n\n"},
 		{"/v1/responses", ``, "application/json", `"incomplete_details":{"reason":"max_output_tokens"}`},
 		{"/v1/responses", `"stream":true,`, "text/event-stream", "event: response.incomplete\n"},
 	} {
@@ -62,7 +63,8 @@ func TestEmptyLengthInEvents(t *testing.T) {
 	}
 	events := strings.SplitAfter(answerOf("<|channel|>final<|message|>Hi<|return|>"), "\n\n")
 	x = forwarded(t, g, "/v1/chat/completions", chatBody(true))
-	if got := outcome(t, x, []string{strings.Join(events[:4], ""), event, ""}); !strings.Contains(got, `"code":"context_length_exceeded"`) {
+	if got := outcome(t, x, []string{strings.Join(events[:4], ""), event, ""}); !strings.Contains(got,
+		`"code":"context_length_exceeded"`) {
 		t.Errorf("got %s", got)
 	}
 }
@@ -85,7 +87,8 @@ func TestEmptyLengthOfConversations(t *testing.T) {
 	for status, refusal := range map[int]string{
 		400: `{"object":"error","message":"This model's maximum context length is 32768 tokens. However, you requested 32818 ` +
 			`tokens in the messages","type":"BadRequestError","param":null,"code":400}`,
-		422: `{"error":"Input validation error: ` + "`inputs` tokens + `max_new_tokens`" + ` must be <= 4096","error_type":"validation"}`,
+		422: `{"error":"Input validation error: ` + "`inputs` tokens + `max_new_tokens`" +
+			` must be <= 4096","error_type":"validation"}`,
 	} {
 		for path, want := range map[string]string{
 			contract.ChatPath: `"finish_reason":"length"`, contract.ResponsesPath: `"reason":"max_output_tokens"`,

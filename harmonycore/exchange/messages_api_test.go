@@ -21,7 +21,8 @@ func TestOtherMessagesPaths(t *testing.T) {
 		status       int
 		kind         string
 	}{
-		{"GET", "/v1/messages", 405, "invalid_request_error"}, {"PUT", "/v1/messages/count_tokens", 405, "invalid_request_error"},
+		{"GET", "/v1/messages", 405, "invalid_request_error"}, {"PUT", "/v1/messages/count_tokens", 405,
+			"invalid_request_error"},
 		{"POST", "/v1/messages/batches", 404, "not_found_error"}, {"GET", "/v1/messages/batches/x", 404, "not_found_error"},
 		{"POST", "/V1/Messages/", 404, "not_found_error"}, {"POST", "/v1//messages", 400, "invalid_request_error"},
 		{"post", "/v1/messages", 400, "invalid_request_error"},
@@ -29,7 +30,8 @@ func TestOtherMessagesPaths(t *testing.T) {
 		x := testGateway(nil).Begin(tt.method, tt.path)
 		x.Header(requestIDHeader, "r1")
 		r := x.RequestHeaders().Reply
-		if r == nil || r.Status != tt.status || !strings.HasPrefix(string(r.Body), `{"type":"error","error":{"type":"`+tt.kind) ||
+		if r == nil || r.Status != tt.status || !strings.HasPrefix(string(r.Body),
+			`{"type":"error","error":{"type":"`+tt.kind) ||
 			!strings.HasSuffix(string(r.Body), `,"request_id":"r1"}`) {
 			t.Errorf("%s %s: %+v", tt.method, tt.path, r)
 		}
@@ -149,7 +151,8 @@ func TestAgentSessions(t *testing.T) {
 	if _, _, by := told(t, g, contract.MessagesPath, messagesBody("")); by != contract.RoutedByPrefix {
 		t.Errorf("without a session by %q", by)
 	}
-	if _, _, by := told(t, g, contract.ChatPath, chatBody(true), "x-claude-code-session-id", "s1"); by != contract.RoutedByPrefix {
+	if _, _, by := told(t, g, contract.ChatPath, chatBody(true), "x-claude-code-session-id",
+		"s1"); by != contract.RoutedByPrefix {
 		t.Errorf("in OpenAI's API by %q", by)
 	}
 }
@@ -180,7 +183,8 @@ func TestMessagesAtChatServers(t *testing.T) {
 	x := conversing(nil).Begin("POST", contract.MessagesPath)
 	a := x.Request([]byte(request), Host{Now: testNow, ID: testID})
 	if a.Forward == nil || a.Forward.Path != contract.ChatPath ||
-		!strings.Contains(string(a.Forward.Body), `"messages":[{"role":"system","content":"s"},{"role":"user","content":"u"}]`) {
+		!strings.Contains(string(a.Forward.Body),
+			`"messages":[{"role":"system","content":"s"},{"role":"user","content":"u"}]`) {
 		t.Fatalf("%+v", a)
 	}
 	if a := x.ResponseHeaders(ResponseHead{Status: 400, ContentType: contentTypeJSON}); !a.Hold {

@@ -64,12 +64,13 @@ func TestTokenIDsOfConversations(t *testing.T) {
 func TestTokenIDsNotSent(t *testing.T) {
 	text := `"content":"Hi"`
 	for name, answer := range map[string]string{
-		"nothing":        chunk(text) + finish("stop"),
-		"no prompt":      tracedChunk(text, "[4]", "0", `"stop"`) + tracedEnd,
-		"no logprobs":    tracedHead + tracedChunk(text, "[4]", "null", `"stop"`) + tracedEnd,
-		"too few":        tracedHead + tracedChunk(text, "[4,5]", "0", `"stop"`) + tracedEnd,
-		"too many":       tracedHead + tracedChunk(text, "[4]", "0,-1", `"stop"`) + tracedEnd,
-		"only the first": tracedHead + tracedChunk(text, "[4]", "0", "null") + tracedChunk(text, "null", "0", `"stop"`) + tracedEnd,
+		"nothing":     chunk(text) + finish("stop"),
+		"no prompt":   tracedChunk(text, "[4]", "0", `"stop"`) + tracedEnd,
+		"no logprobs": tracedHead + tracedChunk(text, "[4]", "null", `"stop"`) + tracedEnd,
+		"too few":     tracedHead + tracedChunk(text, "[4,5]", "0", `"stop"`) + tracedEnd,
+		"too many":    tracedHead + tracedChunk(text, "[4]", "0,-1", `"stop"`) + tracedEnd,
+		"only the first": tracedHead + tracedChunk(text, "[4]", "0", "null") + tracedChunk(text, "null", "0", `"stop"`) +
+			tracedEnd,
 	} {
 		for _, path := range []string{contract.ChatPath, contract.ResponsesPath} {
 			body := `{"model":"qwen","messages":[{"role":"user","content":"hi"}],"input":"hi"}`
@@ -122,11 +123,13 @@ func TestTokenIDsCarried(t *testing.T) {
 	if !json.Valid([]byte(sent)) {
 		t.Errorf("not JSON: %s", sent)
 	}
-	if sent, _, _ = ask(t, conversing(nil), contract.ResponsesPath, request, "text/event-stream", answer, len(answer)); strings.
+	if sent, _, _ = ask(t, conversing(nil), contract.ResponsesPath, request, "text/event-stream", answer,
+		len(answer)); strings.
 		Contains(sent, "token_ids") {
 		t.Errorf("sent without being configured: %s", sent)
 	}
-	if sent, _, _ = ask(t, conversingTraced(), contract.ChatPath, chat, "text/event-stream", answer, len(answer)); !strings.
+	if sent, _, _ = ask(t, conversingTraced(), contract.ChatPath, chat, "text/event-stream", answer,
+		len(answer)); !strings.
 		Contains(sent, ids(4)) {
 		t.Errorf("not sent: %s", sent)
 	}

@@ -91,7 +91,8 @@ const (
 // leave nothing to show.
 var tracedTexts = [][2]string{
 	{tracedAnswer, "stop"}, {tracedCalls, "stop"}, {"no header at all<|return|>", "stop"}, {"<|return|>", "stop"},
-	{"<|channel|>analysis<|message|>Think", "length"}, {"<|channel|>analysis<|message|>Think<|end|><|start|>assi", "length"},
+	{"<|channel|>analysis<|message|>Think", "length"}, {"<|channel|>analysis<|message|>Think<|end|><|start|>assi",
+		"length"},
 	{"<|channel|>analysis", "length"}, {"", "length"},
 	{"<|channel|>commentary to=python<|message|>1+1", "length"},
 	{"<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>commentary to=python<|message|>1", "length"},
@@ -232,7 +233,8 @@ func forwardedBody(t *testing.T, g *Gateway, path, body string) string {
 }
 
 func TestTokenIDsRefused(t *testing.T) {
-	history := `{"model":"` + testModel + `","input":[{"role":"user","content":"Hi"},{"role":"assistant","content":"A",%s}]}`
+	history := `{"model":"` + testModel +
+		`","input":[{"role":"user","content":"Hi"},{"role":"assistant","content":"A",%s}]}`
 	for _, tt := range []struct{ members, param string }{
 		{`"prompt_token_ids":[1]`, "input[1].generation_token_ids"},
 		{`"generation_token_ids":[1],"generation_log_probs":[-1]`, "input[1].prompt_token_ids"},

@@ -25,16 +25,19 @@ func TestRememberedTools(t *testing.T) {
 		`[` + function("f", `,"strict":true`) + `]`,
 		`[{"type":"custom","name":"c","description":"Takes text.","format":{"type":"grammar","syntax":"regex",` +
 			`"definition":"a+"}},` + function("f", "") + `]`,
-		`[{"type":"namespace","name":"n","description":"Some.","tools":[` + function("f", "") + `]},` + function("f", "") + `]`,
+		`[{"type":"namespace","name":"n","description":"Some.","tools":[` + function("f", "") + `]},` + function("f",
+			"") + `]`,
 		`[{"type":"local_shell"},{"type":"web_search"}]`, `[{"type":"builtin","name":"python"},` + function("f", "") + `]`,
 		`[{"type":"web_search"}]`, `[]`, `null`, `[` + function("f", "") + `,` + function("f", "") + `]`,
 		`[{"type":"function","name":"f","parameters":` + deep + `}]`,
 	}
-	chatTools := []string{`[` + nested("f", "") + `,` + nested("g", "") + `]`, `[` + nested("f", `,"strict":true`) + `]`, `[]`,
+	chatTools := []string{`[` + nested("f", "") + `,` + nested("g", "") + `]`, `[` + nested("f", `,"strict":true`) +
+		`]`, `[]`,
 		`[{"type":"custom","custom":{"name":"c"}}]`, `[` + nested("f", "") + `,` + nested("f", "") + `]`}
 	var requests [][2]string
-	for _, rest := range []string{``, `,"tool_choice":"none"`, `,"tool_choice":"required"`, `,"tool_choice":{"type":"function",` +
-		`"name":"f"}`, `,"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"}]}`,
+	for _, rest := range []string{``, `,"tool_choice":"none"`, `,"tool_choice":"required"`,
+		`,"tool_choice":{"type":"function",` +
+			`"name":"f"}`, `,"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"}]}`,
 		`,"instructions":"Be brief. "`, `,"tools":null`, `,"include":["harmony.messages"]`,
 		`,"text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`} {
 		for _, tools := range responsesTools {

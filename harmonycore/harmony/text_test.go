@@ -244,7 +244,8 @@ func TestTextParser(t *testing.T) {
 		{"only bytes count, one more", atOnce, []timed{{"123456789", 0}}, "[analysis] 123456789 cut", "implicit_split", true},
 		{"held no longer", split, []timed{{strings.Repeat("x", MaxUndecided+1), 0}},
 			"[analysis] " + strings.Repeat("x", MaxUndecided+1) + " cut", "implicit_split", true},
-		{"stripped or split", TextOptions{Dialect: Stripped, Fallback: split.Fallback}, []timed{{"assistantHm===FINAL===Hi", 0}},
+		{"stripped or split", TextOptions{Dialect: Stripped, Fallback: split.Fallback},
+			[]timed{{"assistantHm===FINAL===Hi", 0}},
 			"[analysis] assistantHm end; [final] Hi cut", "implicit_split", true},
 		{"a mark of one's own", TextOptions{Dialect: Split, Mark: "</think>"}, []timed{{"Hm</thi</think>Hi", 0}},
 			"[analysis] Hm</thi end; [final] Hi cut", "", false},
@@ -257,7 +258,8 @@ func TestTextParser(t *testing.T) {
 		{"as long as possible", TextOptions{Dialect: Split, Mark: strings.Repeat("x", MaxMark)},
 			[]timed{{strings.Repeat("x", MaxMark-1) + "y" + strings.Repeat("x", MaxMark+1), 0}},
 			"[analysis] " + strings.Repeat("x", MaxMark-1) + "y end; [final] x cut", "", false},
-		{"stripped, so no fallback", TextOptions{Dialect: Stripped, Fallback: split.Fallback}, []timed{{"analysis" + long, 0}, {long, 9000}},
+		{"stripped, so no fallback", TextOptions{Dialect: Stripped, Fallback: split.Fallback}, []timed{{"analysis" +
+			long, 0}, {long, 9000}},
 			"[analysis] " + long + long + " cut", "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -110,7 +110,8 @@ func TestGolden(t *testing.T) {
 	conversation := []record.Event{
 		{Kind: record.Began, ID: "a"}, lineOf("a", `{"type":"request","at_ms":0,"record":1,"body":{"secret":"prompt"}}`),
 		sent("a"), lineOf("a", `{"type":"head","at_ms":2,"status":200}`),
-		message("a", 0, "analysis", ""), tokens("a", 0, "The"), tokens("a", 0, " user wants"), tokens("a", 0, " the weather."),
+		message("a", 0, "analysis", ""), tokens("a", 0, "The"), tokens("a", 0, " user wants"), tokens("a", 0,
+			" the weather."),
 		lineOf("a", `{"type":"recovery","at_ms":3,"choice":0,"token":7,"kind":"missing_end"}`),
 		message("a", 0, "commentary", ""), tokens("a", 0, "I look it up.\n\nOne moment."),
 		message("a", 0, "commentary", "functions.get_weather"), tokens("a", 0, `{"city":`), tokens("a", 0, `"Paris"}`),
@@ -120,7 +121,8 @@ func TestGolden(t *testing.T) {
 	}
 	two := []record.Event{
 		sent("a"), message("a", 0, "final", ""), tokens("a", 0, "One begins,"), sent("b"),
-		message("b", 0, "final", ""), tokens("b", 0, "Two is beside it."), tokens("a", 0, " goes on,"), tokens("b", 0, " Still."),
+		message("b", 0, "final", ""), tokens("b", 0, "Two is beside it."), tokens("a", 0, " goes on,"), tokens("b", 0,
+			" Still."),
 		message("b", 1, "final", ""), tokens("b", 1, "The second choice\nhas lines."), tokens("a", 0, " and on,"),
 		ended(good("b")), tokens("a", 0, " and is alone"), tokens("a", 0, " again."), ended(good("a")),
 	}
@@ -170,13 +172,15 @@ func TestStreams(t *testing.T) {
 
 // TestHostile prints what a model and a client could try with a terminal.
 func TestHostile(t *testing.T) {
-	evil := "\x1b[2J\x1b]0;title\a\r\u202e\u0301\u200b\x9b" + strings.Repeat("\u0301", 50_000) + strings.Repeat("x", 5000) + "\x00"
+	evil := "\x1b[2J\x1b]0;title\a\r\u202e\u0301\u200b\x9b" + strings.Repeat("\u0301", 50_000) + strings.Repeat("x",
+		5000) + "\x00"
 	s := good(evil)
 	s.API, s.Model, s.Finish, s.Cut, s.EarlyEnd, s.Broken, s.CacheMissed = evil, evil, evil, evil, evil, evil, evil
 	s.Recoveries = map[string]uint64{evil: 1}
 	got := watched(t, Options{Width: 60, Transcripts: true, Color: true}, nil,
 		message(evil, 0, evil, evil), tokens(evil, 0, evil), tokens(evil, 1<<40, evil), tokens(evil, -1, evil),
-		lineOf(evil, `{"type":"recovery","kind":"\u001b[2J"}`), lineOf(evil, "no JSON"), lineOf(evil, `{"type":"tokens","choice":"x"}`),
+		lineOf(evil, `{"type":"recovery","kind":"\u001b[2J"}`), lineOf(evil, "no JSON"), lineOf(evil,
+			`{"type":"tokens","choice":"x"}`),
 		ended(s))
 	if !strings.Contains(got, `\x1b[2J`) {
 		t.Errorf("got %.200q", got)

@@ -11,7 +11,8 @@ func TestAllows(t *testing.T) {
 		grammar, shortest string
 		right, wrong      []string
 	}{
-		{`root ::= "a" | "b\n" c*` + "\nc ::= [^x\\n]{2,3}", "a", []string{"a", "b\n", "b\nyy", "b\nyyyyy"}, []string{"", "b", "b\ny", "ab"}},
+		{`root ::= "a" | "b\n" c*` + "\nc ::= [^x\\n]{2,3}", "a", []string{"a", "b\n", "b\nyy", "b\nyyyyy"}, []string{"",
+			"b", "b\ny", "ab"}},
 		{`root ::= "(" root ")" | ("x" | "")`, "", []string{"", "x", "((x))"}, []string{"(", "xx"}},
 		{`root ::= root "a" | "b"`, "b", []string{"b", "baaa"}, []string{"a", "ab"}},
 		{`root ::= [a-c\x01]+ "\"\\"?`, "a", []string{"a", "bc\x01", "a\"\\"}, []string{"d", "\"\\"}},
@@ -39,8 +40,10 @@ func TestAllows(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	for _, grammar := range []string{"", `start ::= "a"`, `root ::= a`, `root ::= "a`, `root ::= [a`, `root ::= (`, `root ::= "a")`,
-		"root ::= \"a\"\nroot ::= \"b\"", `root ::= [b-a]`, `root ::= "\q"`, `root ::= "\x0af"`, `root ::= "a"{x}`, `root = "a"`} {
+	for _, grammar := range []string{"", `start ::= "a"`, `root ::= a`, `root ::= "a`, `root ::= [a`, `root ::= (`,
+		`root ::= "a")`,
+		"root ::= \"a\"\nroot ::= \"b\"", `root ::= [b-a]`, `root ::= "\q"`, `root ::= "\x0af"`, `root ::= "a"{x}`,
+		`root = "a"`} {
 		if _, err := ebnf.Read(grammar); err == nil {
 			t.Errorf("%s is read", grammar)
 		}

@@ -27,7 +27,8 @@ func TestPicker(t *testing.T) {
 		p.Picker.Fallback != PolicyLeastRequest {
 		t.Errorf("a picker with a URL: %+v", p)
 	}
-	if in := string(r.FilterJSON); strings.Count(in, `"block_hashes":512`) != 1 || strings.Count(in, `"destination":true`) != 1 || strings.Contains(in, "affinity") {
+	if in := string(r.FilterJSON); strings.Count(in, `"block_hashes":512`) != 1 || strings.Count(in,
+		`"destination":true`) != 1 || strings.Contains(in, "affinity") {
 		t.Errorf("the filter gets %s", in)
 	}
 	if q.Asked() || !q.PickedInFront() {
@@ -69,7 +70,8 @@ func TestPickerRefusals(t *testing.T) {
 	}
 	_, err := Parse("h.yaml", []byte("mode: reduced\nmodels: [{name: m, pool: p}]\npools: [{name: p, policy: picker, "+
 		"servers: ['http://h:1'], picker: {url: 'http://e', send: bodies}}]\n"))
-	if want := "pools[0].picker.send: cannot be bodies in mode reduced"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "pools[0].picker.send: cannot be bodies in mode reduced"; err == nil || !strings.Contains(err.Error(),
+		want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

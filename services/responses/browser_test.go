@@ -57,8 +57,9 @@ func TestBrowserAndPython(t *testing.T) {
 	f := startAt(t, running(ToolOptions{Servers: []ToolServer{{Label: "web", URL: browser.Streamable()},
 		{Label: "py", URL: python.Streamable()}}, Browser: "web", Python: "py"}), gateway)
 	const tools = `"tools":[{"type":"web_search"},{"type":"code_interpreter","container":{"type":"auto"}}]`
-	_, body := f.do("POST", "/v1/responses", `{"model":"m","stream":true,"include":["code_interpreter_call.outputs"],"input":"go",`+
-		tools+`}`)
+	_, body := f.do("POST", "/v1/responses",
+		`{"model":"m","stream":true,"include":["code_interpreter_call.outputs"],"input":"go",`+
+			tools+`}`)
 	events, err := readEvents(strings.NewReader(body))
 	if !errors.Is(err, io.EOF) {
 		t.Fatal(err)
@@ -152,7 +153,8 @@ func TestBuiltinItemsSentBack(t *testing.T) {
 	// An item that was never stored is as the client knows it.
 	f.ask(`"store":false,"input":[{"type":"code_interpreter_call","id":"ci_0","status":"completed","container_id":"auto",` +
 		`"code":"print(1)","outputs":[{"type":"logs","logs":"1"}]},{"role":"user","content":"and?"}],` + tools)
-	if asked := gateway.last(); !strings.Contains(asked, `"input":"print(1)"`) || !strings.Contains(asked, `"output":"1"`) {
+	if asked := gateway.last(); !strings.Contains(asked, `"input":"print(1)"`) || !strings.Contains(asked,
+		`"output":"1"`) {
 		t.Errorf("%s", asked)
 	}
 }

@@ -37,9 +37,11 @@ func cutItems() map[string]cutItem {
 	const thought = `{"id":"i","type":"reasoning","status":"in_progress","summary":[],"content":[]}`
 	const call = `{"id":"i","type":"function_call","status":"in_progress","call_id":"c","name":"f","arguments":""}`
 	const custom = `{"id":"i","type":"custom_tool_call","call_id":"c","name":"f","input":""}`
-	part := [2]string{"response.content_part.added", `"content_index":0,"part":{"type":"output_text","text":"","annotations":[],"logprobs":[]}`}
+	part := [2]string{"response.content_part.added",
+		`"content_index":0,"part":{"type":"output_text","text":"","annotations":[],"logprobs":[]}`}
 	thinks := [2]string{"response.content_part.added", `"content_index":0,"part":{"type":"reasoning_text","text":""}`}
-	sums := [2]string{"response.reasoning_summary_part.added", `"summary_index":0,"part":{"type":"summary_text","text":""}`}
+	sums := [2]string{"response.reasoning_summary_part.added",
+		`"summary_index":0,"part":{"type":"summary_text","text":""}`}
 	delta := func(kind, member string) [2]string { return [2]string{kind + ".delta", member} }
 	text, thinking := "response.output_text", "response.reasoning_text"
 	const likely = `,"logprobs":[{"token":"\\xf0","logprob":-1,"top_logprobs":[{"token":"é","logprob":-1}]}]`
@@ -63,7 +65,8 @@ func cutItems() map[string]cutItem {
 		"reasoning": {thought, cutWithin(thought, thinks, delta(thinking, `"content_index":0,"delta":"hm"`)),
 			"reasoning_text.done content_part.done output_item.done",
 			`{"content":[{"text":"hm","type":"reasoning_text"}],"id":"i","status":"incomplete","summary":[],"type":"reasoning"}`},
-		"summary": {thought, cutWithin(thought, sums, delta("response.reasoning_summary_text", `"summary_index":0,"delta":"hm"`)),
+		"summary": {thought, cutWithin(thought, sums, delta("response.reasoning_summary_text",
+			`"summary_index":0,"delta":"hm"`)),
 			"reasoning_summary_text.done reasoning_summary_part.done output_item.done",
 			`{"content":[],"id":"i","status":"incomplete","summary":[{"text":"hm","type":"summary_text"}],"type":"reasoning"}`},
 		"call": {call, cutWithin(call, delta("response.function_call_arguments", `"delta":"{\"a"`)),

@@ -143,7 +143,8 @@ func TestChain(t *testing.T) {
 	one := f.create(`"input":"first"`)
 	<-f.asked
 	two := f.create(`"input":"second","previous_response_id":"` + one + `"`)
-	if asked := <-f.asked; !strings.HasPrefix(asked, `{"store":false,`) || strings.Contains(asked, "previous_response_id") ||
+	if asked := <-f.asked; !strings.HasPrefix(asked, `{"store":false,`) || strings.Contains(asked,
+		"previous_response_id") ||
 		!(strings.Index(asked, "first") < strings.Index(asked, "Hello.") &&
 			strings.Index(asked, "Hello.") < strings.Index(asked, "second")) {
 		t.Errorf("the gateway is asked %s", asked)
@@ -268,7 +269,8 @@ func TestSlowBody(t *testing.T) {
 // often it refers to one.
 func TestReferences(t *testing.T) {
 	f := start(t, Options{Settings: Settings{BodyLimit: 400 << 10, Memory: 8 << 20}})
-	_, body := f.do("POST", "/v1/conversations", `{"items":[{"role":"user","content":"`+strings.Repeat("x", 130<<10)+`"}]}`)
+	_, body := f.do("POST", "/v1/conversations", `{"items":[{"role":"user","content":"`+strings.Repeat("x",
+		130<<10)+`"}]}`)
 	var c struct{ ID string }
 	if err := json.Unmarshal([]byte(body), &c); err != nil {
 		t.Fatal(err)
@@ -281,7 +283,8 @@ func TestReferences(t *testing.T) {
 		t.Fatal(body)
 	}
 	refer := func(n int) string {
-		return `{"model":"m","input":[` + strings.TrimSuffix(strings.Repeat(`{"type":"item_reference","id":"`+items.First+`"},`, n), ",") +
+		return `{"model":"m","input":[` +
+			strings.TrimSuffix(strings.Repeat(`{"type":"item_reference","id":"`+items.First+`"},`, n), ",") +
 			`]}`
 	}
 	if status, body := f.do("POST", "/v1/responses", refer(2)); status != 200 {
@@ -338,8 +341,9 @@ func TestMemory(t *testing.T) {
 	}
 	f.wants(429, "service_overloaded", "POST", "/v1/responses", large)
 	// A stored conversation counts as well, before it is read.
-	f.wants(429, "service_overloaded", "POST", "/v1/responses", `{"model":"m","previous_response_id":"`+first.ID+`","input":"`+
-		strings.Repeat("x", 8<<10)+`"}`)
+	f.wants(429, "service_overloaded", "POST", "/v1/responses",
+		`{"model":"m","previous_response_id":"`+first.ID+`","input":"`+
+			strings.Repeat("x", 8<<10)+`"}`)
 	for range 20 {
 		if status, body := f.do("POST", "/v1/responses", small); status != 200 {
 			t.Errorf("%d %s", status, body)

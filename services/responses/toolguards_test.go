@@ -65,8 +65,9 @@ func TestToolMany(t *testing.T) {
 		strings.Repeat(`,{"name":"."}`, 2048):                                        400,
 		`,{"name":"x","description":"` + strings.Repeat("x", openai.MaxTools) + `"}`: 400,
 	} {
-		got, body := f.do("POST", "/v1/responses", `{"model":"m","input":[{"type":"mcp_list_tools","server_label":"t","tools":[`+
-			`{"name":"say.it"}`+tools+`]},{"role":"user","content":"x"}],`+never+`}`)
+		got, body := f.do("POST", "/v1/responses",
+			`{"model":"m","input":[{"type":"mcp_list_tools","server_label":"t","tools":[`+
+				`{"name":"say.it"}`+tools+`]},{"role":"user","content":"x"}],`+never+`}`)
 		if got != status {
 			t.Errorf("%d bytes: %d %.200s", len(tools), got, body)
 		}
@@ -118,12 +119,14 @@ func TestToolApprovalsOfMany(t *testing.T) {
 	for len(answers) <= 128 {
 		for _, item := range f.ask(`"input":"go",` + always).Output {
 			if item["type"] == items.TypeApprovalRequest {
-				answers = append(answers, fmt.Sprintf(`{"type":%q,"approval_request_id":%q,"approve":true}`, items.TypeApprovalResponse,
+				answers = append(answers, fmt.Sprintf(`{"type":%q,"approval_request_id":%q,"approve":true}`,
+					items.TypeApprovalResponse,
 					item["id"]))
 			}
 		}
 	}
-	f.wants(400, "invalid_value", "POST", "/v1/responses", `{"model":"m","input":[`+strings.Join(answers, ",")+`],`+always+`}`)
+	f.wants(400, "invalid_value", "POST", "/v1/responses", `{"model":"m","input":[`+strings.Join(answers,
+		",")+`],`+always+`}`)
 	if len(server.Calls()) != 0 {
 		t.Error("calls were run")
 	}
@@ -183,8 +186,9 @@ func TestToolText(t *testing.T) {
 			Method string
 		}
 		_ = json.NewDecoder(r.Body).Decode(&m)
-		answer := map[string]string{"tools/list": list, "tools/call": result, "initialize": `{"protocolVersion":"2025-06-18",` +
-			`"capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`}[m.Method]
+		answer := map[string]string{"tools/list": list, "tools/call": result,
+			"initialize": `{"protocolVersion":"2025-06-18",` +
+				`"capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`}[m.Method]
 		w.Header().Set("content-type", "application/json")
 		w.WriteHeader(map[bool]int{true: http.StatusOK, false: http.StatusAccepted}[answer != ""])
 		if answer != "" {
@@ -254,8 +258,9 @@ func TestToolUnshown(t *testing.T) {
 		saying("x"), slow)
 	t.Cleanup(func() { close(ended) })
 	begun := func() int { return len(server.Calls()) }
-	client, err := http.Post(f.url+"/v1/responses", "application/json", strings.NewReader(`{"model":"m","stream":true,"input":"x",`+
-		never+`}`))
+	client, err := http.Post(f.url+"/v1/responses", "application/json",
+		strings.NewReader(`{"model":"m","stream":true,"input":"x",`+
+			never+`}`))
 	if err != nil {
 		t.Fatal(err)
 	}

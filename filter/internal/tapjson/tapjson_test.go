@@ -30,7 +30,8 @@ func same[T any](t *testing.T, text []byte, want T) {
 	if _, end := any(want).(tap.EndReport); end {
 		return // it always says how many frames were lost
 	}
-	if json.Unmarshal(text, &mine) != nil || json.Unmarshal(marshalled, &theirs) != nil || !reflect.DeepEqual(mine, theirs) {
+	if json.Unmarshal(text, &mine) != nil || json.Unmarshal(marshalled, &theirs) != nil || !reflect.DeepEqual(mine,
+		theirs) {
 		t.Errorf("%s, want %s", text, marshalled)
 	}
 }
@@ -72,13 +73,15 @@ func TestEnd(t *testing.T) {
 		Route: "p;why=length", Client: "team"}
 	around := tap.Around{Upstream: "10.0.0.7:8000", Class: "batch", QueuedMS: 12}
 	full.Recoveries[harmony.MissingStart], full.Recoveries[harmony.ImplicitSplit] = 8, 9
-	same(t, AppendEndReport(nil, &full, &around, 200, 10), tap.EndReport{API: "responses", Model: "m", Server: "vllm", Status: 200,
+	same(t, AppendEndReport(nil, &full, &around, 200, 10), tap.EndReport{API: "responses", Model: "m", Server: "vllm",
+		Status: 200,
 		Finish: "stop", Cut: "client", EarlyEnd: "call", PromptTokens: 1, CachedTokens: 2, CompletionTokens: 3,
 		FirstTokenMS: 4, ReasoningTokens: 5, FinalTokens: 6, ToolCallTokens: 7,
 		PreambleTokens: 11, Pool: "p", Policy: "session", Route: "p;why=length", Client: "team", Around: around,
 		Recoveries: map[string]uint64{"missing_start": 8, "implicit_split": 9}, LostFrames: 10})
 	full.Translated = false
-	same(t, AppendEndReport(nil, &full, &around, 0, 0), tap.EndReport{API: "responses", Model: "m", Server: "vllm", Pool: "p",
+	same(t, AppendEndReport(nil, &full, &around, 0, 0), tap.EndReport{API: "responses", Model: "m", Server: "vllm",
+		Pool:   "p",
 		Policy: "session", Route: "p;why=length", Client: "team", Around: around, FirstTokenMS: -1})
 	immediate := exchange.Report{Translated: true}
 	same(t, AppendEndReport(nil, &immediate, &tap.Around{}, 0, 0), tap.EndReport{})

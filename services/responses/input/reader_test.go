@@ -82,7 +82,8 @@ func TestReadItems(t *testing.T) {
 		sameJSON(t, stored[0].Body, want)
 	}
 	for in, param := range map[string]string{
-		`1`: "input[1]", `null`: "input[1]", `[]`: "input[1]", `{"type":1}`: "input[1].type", `{"id":{},"role":"user"}`: "input[1].id",
+		`1`: "input[1]", `null`: "input[1]", `[]`: "input[1]", `{"type":1}`: "input[1].type",
+		`{"id":{},"role":"user"}`: "input[1].id",
 	} {
 		_, failure := newTestReader(s, nil).Read(t.Context(), "input",
 			[]json.RawMessage{json.RawMessage(`{"role":"user","content":"x"}`), json.RawMessage(in)})
@@ -100,7 +101,8 @@ func TestItemIDs(t *testing.T) {
 		json.RawMessage(`{"role":"user","content":"b","id":"msg_1"}`),
 		json.RawMessage(`{"role":"user","content":"c","id":"msg_2"}`),
 		json.RawMessage(`{"role":"user","content":"d","id":"msg_2"}`),
-		json.RawMessage(`{"type":"function_call","call_id":"c","name":"f","arguments":"","id":"` + strings.Repeat("x", 65) + `"}`),
+		json.RawMessage(`{"type":"function_call","call_id":"c","name":"f","arguments":"","id":"` + strings.Repeat("x",
+			65) + `"}`),
 		json.RawMessage(`{"type":"unheard_of"}`),
 	}
 	items, failure := newTestReader(newAround(nil), past).Read(t.Context(), "input", list)
@@ -135,7 +137,8 @@ func TestHiddenReasoning(t *testing.T) {
 	sameJSON(t, stored[0].Body, `{"type":"reasoning","id":"rs_1","summary":[],"content":[],"harmony_text":"secret thought"}`)
 	sameJSON(t, items.ForModel(&stored[0])[0], `{"type":"reasoning","id":"rs_1","summary":[],
 		"content":[{"type":"reasoning_text","text":"secret thought"}]}`)
-	sameJSON(t, s.settings.Sealer.ForClient(&stored[0], bound, nil), `{"type":"reasoning","id":"rs_1","summary":[],"content":[]}`)
+	sameJSON(t, s.settings.Sealer.ForClient(&stored[0], bound, nil),
+		`{"type":"reasoning","id":"rs_1","summary":[],"content":[]}`)
 	var carried struct {
 		Text   string `json:"harmony_text"`
 		Sealed string `json:"encrypted_content"`
@@ -159,8 +162,9 @@ func TestHiddenReasoning(t *testing.T) {
 }
 
 func TestLogprobs(t *testing.T) {
-	item := &store.Item{Type: items.TypeMessage, Body: []byte(`{"type":"message","content":[{"type":"output_text","text":"a",` +
-		`"logprobs":[{"token":"a"}]},{"type":"refusal","refusal":"no"}]}`)}
+	item := &store.Item{Type: items.TypeMessage,
+		Body: []byte(`{"type":"message","content":[{"type":"output_text","text":"a",` +
+			`"logprobs":[{"token":"a"}]},{"type":"refusal","refusal":"no"}]}`)}
 	s := &newAround(nil).settings.Sealer
 	sameJSON(t, s.ForClient(item, nil, nil), `{"type":"message","content":[{"type":"output_text","text":"a","logprobs":[]},
 		{"type":"refusal","refusal":"no"}]}`)

@@ -225,7 +225,8 @@ func TestAnswers(t *testing.T) {
 		{"a whole one", Messages, false, 0, []answer{streamed(piece{text: message})}, 200, message, Completed, false},
 		{"a reset after the end", Chat, false, 0, []answer{streamed(piece{text: chat, err: errReset})}, 200, chat, Completed,
 			false},
-		{"channel events", Chat, true, 0, []answer{streamed(piece{text: "event: token\ndata: {}\n\nevent: done\ndata: {}\n\n"})},
+		{"channel events", Chat, true, 0,
+			[]answer{streamed(piece{text: "event: token\ndata: {}\n\nevent: done\ndata: {}\n\n"})},
 			200, "event: token\ndata: {}\n\nevent: done\ndata: {}\n\n", Completed, false},
 
 		{"cut", Chat, false, 0, []answer{streamed(piece{text: chatRole + chatText, err: errReset})}, 200,

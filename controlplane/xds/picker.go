@@ -93,6 +93,8 @@ func pickerMode(send string) *procv3.ProcessingMode {
 	if send == config.SendBodies {
 		// The Inference Extension's own picker answers when it has the whole body, and expects this mode.
 		m.RequestBodyMode, m.RequestTrailerMode = procv3.ProcessingMode_FULL_DUPLEX_STREAMED, procv3.ProcessingMode_SEND
+		// Its stream ends with the answer's headers. Envoy would cut the answer if the picker died later: after a body it
+		// never takes a failure as harmless.
 		m.ResponseTrailerMode = procv3.ProcessingMode_SKIP
 	}
 	return m

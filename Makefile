@@ -553,9 +553,10 @@ routing-blocks: ## Simulate how many blocks of a prompt should count, and how mu
 	@$(call bench,routingsim) -out docs/bench $(BENCH_FLAGS)
 
 .PHONY: bench-overload
-bench-overload: build tool-envoy ## What clients get beyond a pool's capacity: no queue, the servers' own, a fair one, SMG's; what a queue costs; writes docs/bench
+bench-overload: build tool-envoy ## What clients get beyond a pool's capacity: no queue, the servers' own, a fair one, SMG's, the Inference Extension's; what a queue costs; writes docs/bench
 	@tools/install-python.sh router-smg
-	@$(call bench,overload) -out docs/bench -smg .tools/venv/router-smg/bin/smg $(BENCH_FLAGS)
+	@tools/install-inference-extension.sh
+	@$(call bench,overload) -out docs/bench -smg .tools/venv/router-smg/bin/smg -gaie .tools/bin/epp $(BENCH_FLAGS)
 	go test -run '^$$' -bench '^Benchmark(Choice|Queue)$$' ./controlplane/picker ./controlplane/picker/queue
 	go test -count=1 -v -run '^Test(ManyWait|Memory)$$' ./controlplane/picker ./controlplane/picker/queue
 

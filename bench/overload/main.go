@@ -23,7 +23,7 @@ import (
 // options are the flags.
 type options struct {
 	rows, out         string
-	smg, log          string
+	smg, gaie, log    string
 	servers, capacity int
 	seed              uint64
 	scale             workload.OverloadScale
@@ -36,6 +36,7 @@ func main() {
 	o := options{server: sim.Options{Models: []string{model}, Keep: -1, Script: stand.Answers(), PromptTokensDetails: true}}
 	flag.StringVar(&o.rows, "rows", ".", "measure only rows whose name matches this `expression`")
 	flag.StringVar(&o.smg, "smg", "", "`program` of SMG; empty leaves out its row")
+	flag.StringVar(&o.gaie, "gaie", "", "`program` of the Inference Extension's picker; empty leaves out its rows")
 	flag.IntVar(&o.servers, "servers", 4, "`servers` of the pool")
 	flag.IntVar(&o.capacity, "capacity", 16, "`requests` that a server gets at once")
 	flag.Uint64Var(&o.seed, "seed", 1, "`number` from which the workload is made")

@@ -27,18 +27,20 @@ const priorityHeader = "x-smg-priority"
 
 // peers returns the rows of other programs.
 func (b *bench) peers() []row {
+	rows := b.gaieRows()
 	if b.options.smg == "" {
-		return nil
+		return rows
 	}
-	return []row{{name: "SMG's priority scheduler", about: "SMG 1.13.0 between Envoy and the servers, with its defaults " +
-		"but for the capacity; the quiet clients are `interactive`, a sixth is reserved for them, the others are `bulk`",
-		pool: "policy: least_request", before: (*bench).withSMG, headers: func(c *workload.Conversation) map[string]string {
-			class := "bulk"
-			if quiet(c.Group) {
-				class = "interactive"
-			}
-			return map[string]string{clientHeader: c.Client, priorityHeader: class}
-		}}}
+	headers := func(c *workload.Conversation) map[string]string {
+		class := "bulk"
+		if quiet(c.Group) {
+			class = "interactive"
+		}
+		return map[string]string{clientHeader: c.Client, priorityHeader: class}
+	}
+	return append(rows, row{name: "SMG's priority scheduler", about: "SMG 1.13.0 between Envoy and the servers, with its " +
+		"defaults but for the capacity; the quiet clients are `interactive`, a sixth is reserved for them, the others are " +
+		"`bulk`", pool: "policy: least_request", kind: "sglang", peer: (*bench).withSMG, headers: headers})
 }
 
 // withSMG puts SMG between Envoy and servers of SGLang's API: it passes on no other prompts of token ids.
@@ -80,51 +82,80 @@ func (b *bench) startSMG(ctx context.Context, program string, servers []string) 
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return "", nil, err
 	}
-	log, err := os.Create(filepath.Join(folder, "log"))
-	if err != nil {
-		return "", nil, err
-	}
-	c := exec.CommandContext(ctx, program, append([]string{"launch", "--host", "127.0.0.1", "--port", ports[0],
+	p, err := startPeer(ctx, folder, program, nil, append([]string{"launch", "--host", "127.0.0.1", "--port", ports[0],
 		"--prometheus-host", "127.0.0.1", "--prometheus-port", ports[1], "--max-concurrent-requests", fmt.Sprint(capacity),
 		"--priority-scheduler-enabled", "--priority-scheduler-default-max-class", "interactive",
 		"--priority-scheduler-config", file, "--worker-urls"}, servers...)...)
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it has children
-	c.Stdout, c.Stderr = log, log
-	if err := c.Start(); err != nil {
-		return "", nil, errors.Join(err, os.RemoveAll(folder))
-	}
-	stop := func() {
-		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
-		_ = c.Wait()
-		_ = log.Close()
-		_ = os.RemoveAll(folder)
+	if err != nil {
+		return "", nil, err
 	}
 	url := "http://127.0.0.1:" + ports[0]
-	if err := awaitModels(ctx, url); err != nil {
-		said, _ := os.ReadFile(log.Name())
-		stop()
-		return "", nil, fmt.Errorf("%w; it said:\n%.4000s", err, said)
+	if err := await(ctx, func() bool { return strings.Contains(get(url+"/v1/models"), model) }); err != nil {
+		return "", nil, p.failed(err)
 	}
-	return url, stop, nil
+	return url, p.stop, nil
 }
 
-// awaitModels waits until a router lists the servers' model.
-func awaitModels(ctx context.Context, url string) error {
-	for end := time.Now().Add(startLimit); ; {
-		if response, err := http.Get(url + "/v1/models"); err == nil {
-			text, _ := io.ReadAll(response.Body)
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK && strings.Contains(string(text), model) {
-				return nil
-			}
-		}
+// peer is another program that runs.
+type peer struct {
+	command *exec.Cmd
+	folder  string
+	log     *os.File
+}
+
+// startPeer starts a program with more variables in its environment. What it says goes into a file in the folder, which
+// is removed when it is stopped.
+func startPeer(ctx context.Context, folder, program string, variables []string, arguments ...string) (*peer, error) {
+	log, err := os.Create(filepath.Join(folder, "log"))
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	p := &peer{exec.CommandContext(ctx, program, arguments...), folder, log}
+	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // SMG has children
+	p.command.Env = append(os.Environ(), variables...)
+	p.command.Stdout, p.command.Stderr = log, log
+	if err := p.command.Start(); err != nil {
+		return nil, errors.Join(err, log.Close(), os.RemoveAll(folder))
+	}
+	return p, nil
+}
+
+func (p *peer) stop() {
+	_ = syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL)
+	_ = p.command.Wait()
+	_ = p.log.Close()
+	_ = os.RemoveAll(p.folder)
+}
+
+// failed stops a program that does not do what it should, and returns the error with what it said.
+func (p *peer) failed(err error) error {
+	said, _ := os.ReadFile(p.log.Name())
+	p.stop()
+	return fmt.Errorf("%w; it said:\n%.9000s", err, said)
+}
+
+// await waits until a program is ready.
+func await(ctx context.Context, ready func() bool) error {
+	for end := time.Now().Add(startLimit); !ready(); {
 		if time.Now().After(end) {
-			return errors.New("the router does not know its servers")
+			return errors.New("it does not know its servers")
 		}
 		if err := workload.Sleep(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// get returns what a URL answers, or nothing.
+func get(url string) string {
+	response, err := http.Get(url)
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	return string(text)
 }
 
 func freePorts(n int) (ports []string, err error) {

@@ -120,12 +120,6 @@ func ms(sorted []float64, share float64) string {
 	return fmt.Sprintf("%.0f", 1000*stats.Quantile(sorted, share))
 }
 
-// notRun says which peers there are no rows of.
-const notRun = `The Inference Extension's picker with its flow control, which llm-d has too, has no row: it reads its servers
-from a Kubernetes API, as pods.
-
-`
-
 // before says whether the kernel runs this program before others. On a busy machine it has to.
 func before() string {
 	stat, err := os.ReadFile("/proc/self/stat")
@@ -166,7 +160,11 @@ refused is not sent again.
 		rows = append(rows, []string{r.name, r.about})
 	}
 	lab.WriteTable(out, []string{"row", "what it is"}, rows)
-	fmt.Fprint(out, notRun)
+	for _, r := range b.rows {
+		if r.note != "" {
+			fmt.Fprintf(out, "%s\n\n", r.note)
+		}
+	}
 	b.writeFirsts(out)
 	b.writeWhole(out)
 	b.writeTargets(out)

@@ -20,6 +20,8 @@ type row struct {
 	name string
 	// about is what the page says of it.
 	about string
+	// note is what the page says behind the table, in lines.
+	note string
 	// alone leaves out the noisy client and the burst.
 	alone bool
 	// pool is the settings of the pool, in which {picker} is the picker's address.
@@ -27,8 +29,10 @@ type row struct {
 	// classes reports whether clients have classes.
 	classes bool
 	picker  bool
-	// before names the program between Envoy and the servers.
-	before func(*bench, *stand.Options) error
+	// peer sets what starts another program: one between Envoy and the servers, or a picker.
+	peer func(*bench, *stand.Options) error
+	// kind is the servers' kind, if it is not the pool's default.
+	kind string
 	// headers returns the headers of a request. Nil: the client's name.
 	headers func(*workload.Conversation) map[string]string
 }
@@ -73,16 +77,16 @@ func (b *bench) stand(r *row) (stand.Options, error) {
 	if r.picker {
 		s.Picker = &picker.Options{BlocksPerServer: b.options.server.CacheBlocks - 1}
 	}
-	if r.before != nil {
-		return s, r.before(b, &s)
+	if r.peer != nil {
+		return s, r.peer(b, &s)
 	}
 	return s, nil
 }
 
 func (b *bench) configuration(r *row, servers []string, picker string) string {
 	kind, classes := "", ""
-	if r.before != nil {
-		kind = "\n    kind: sglang"
+	if r.kind != "" {
+		kind = "\n    kind: " + r.kind
 	}
 	if r.classes {
 		classes = "\n  classes: [{ name: interactive }, { name: batch }]"

@@ -35,6 +35,8 @@ type Options struct {
 	Picker *picker.Options
 	// Before, if it is not nil, starts what stands between Envoy and the servers. It returns the URL of that.
 	Before func(ctx context.Context, servers []string) (url string, stop func(), err error)
+	// Ask, if it is not nil, starts another picker than ours. It returns the address of that.
+	Ask func(ctx context.Context, servers []string) (address string, stop func(), err error)
 }
 
 // Stand is an Envoy with the filter, its picker, and its servers.
@@ -78,11 +80,18 @@ func (s *Stand) run(ctx context.Context, o *Options) (err error) {
 		}
 		s.stops, urls = append(s.stops, stop), []string{url}
 	}
+	address := ""
+	if o.Ask != nil {
+		picker, stop, err := o.Ask(ctx, urls)
+		if err != nil {
+			return err
+		}
+		s.stops, address = append(s.stops, stop), picker
+	}
 	if s.folder, err = os.MkdirTemp("", "harmony-bench-"); err != nil {
 		return err
 	}
 	var listener net.Listener
-	address := ""
 	if o.Picker != nil {
 		if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 			return err

@@ -53,10 +53,11 @@ type diffPrompt struct {
 	// ids is the prompt, and what the model has written behind it in a record. prompt is how many of them are the prompt.
 	ids    []uint32
 	prompt int
-	// body is a body of the API that is not rendered yet.
-	api  string
-	body []byte
-	date string
+	// body is a body of the API that is not rendered yet. guessed reports whether the API follows from its shape.
+	api     string
+	guessed bool
+	body    []byte
+	date    string
 }
 
 // NewDiff compares two files: bodies of requests, records of requests, or token ids.
@@ -145,6 +146,7 @@ func (p *diffPrompt) read(t *tokenizer.Tokenizer, f DiffFile, o DiffOptions) err
 	case p.api == chatAPI && isMessages(p.body):
 		p.api = messagesAPI
 	}
+	p.guessed = o.API == ""
 	return q.err
 }
 
@@ -235,8 +237,11 @@ func (p *diffPrompt) render(t *tokenizer.Tokenizer) error {
 	ids, err := a.prompt(m, p.api, p.body)
 	var refused *completion.Error
 	if errors.As(err, &refused) {
-		return fmt.Errorf("the gateway refuses this body as a request to %s: %s; --api names another API", p.api,
-			messageOf(refused.Body))
+		advice := ""
+		if p.guessed && refused.Status == 400 {
+			advice = "; --api names another API"
+		}
+		return fmt.Errorf("the gateway refuses this body as a request to %s: %s%s", p.api, messageOf(refused.Body), advice)
 	}
 	p.ids, p.prompt = ids, len(ids)
 	return err

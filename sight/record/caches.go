@@ -27,12 +27,11 @@ type caches struct {
 	// earlier are the prompts that are kept, the oldest first, and bytes is their memory.
 	earlier []*earlierPrompt
 	bytes   int
-	// reporting are the servers that have ever reported cached tokens, by address. Others may have a cache without saying
-	// so.
+	// reporting are the pools whose servers have ever reported cached tokens. Others may have a cache without saying so.
 	reporting map[string]bool
 }
 
-// maxReporting is how many servers are known to report cached tokens. Beyond it, what is known is forgotten.
+// maxReporting is how many pools are known to report cached tokens. Beyond it, what is known is forgotten.
 const maxReporting = 4096
 
 // earlierPrompt is a prompt with what the model wrote to it.
@@ -78,11 +77,11 @@ func (c *caches) take(t *tokenizer.Tokenizer, id string, who asker, ids []uint32
 	now := &earlierPrompt{id: id, who: who, upstream: l.Upstream, prompt: prompt}
 	limits := segments.Limits{Segments: maxPromptParts, Blocks: maxPromptBlocks}
 	now.Read(t, l.Model, ids[:prompt], limits)
-	if l.CachedTokens > 0 && l.Upstream != "" {
+	if l.CachedTokens > 0 {
 		if c.reporting == nil || len(c.reporting) >= maxReporting {
 			c.reporting = map[string]bool{}
 		}
-		c.reporting[l.Upstream] = true
+		c.reporting[l.Pool] = true
 	}
 	var out *line.Cache
 	if before, common := c.find(now, ids[:prompt]); before != nil {
@@ -131,7 +130,7 @@ func (c *caches) find(now *earlierPrompt, ids []uint32) (best *earlierPrompt, co
 func (c *caches) compare(before, now *earlierPrompt, common int, l *line.End) *line.Cache {
 	d := segments.Compare(&before.Outline, &now.Outline, common, segments.Cache{Block: blockOf(l.Server)})
 	moved := before.upstream != "" && l.Upstream != "" && before.upstream != l.Upstream
-	if c.reporting[l.Upstream] {
+	if c.reporting[l.Pool] {
 		missing := d.Cached - l.CachedTokens
 		switch {
 		case min(d.Cached, before.prompt)-l.CachedTokens < unread:

@@ -68,6 +68,8 @@ func TestCacheMissed(t *testing.T) {
 	held := t2.AppendEncodeSpecial(nil, aSystem+aQuestion+"<|start|>assistant"+anAnswer)
 	could := (len(held) - 1) / segments.BlockSize * segments.BlockSize
 	first := cacheTurn{prompt: aSystem + aQuestion, answer: anAnswer, upstream: "10.0.0.1:80", cached: 16}
+	silent := first
+	silent.cached = 0
 	another := strings.Replace(aFollowUp, "11-29", "11-30", 1)
 	const one, two = "10.0.0.1:80", "10.0.0.2:80"
 	for name, tt := range map[string]struct {
@@ -76,8 +78,9 @@ func TestCacheMissed(t *testing.T) {
 		cached      int
 	}{
 		"what the model wrote is there": {first, cacheTurn{prompt: aFollowUp, upstream: one, cached: could}, "none", could},
-		"nothing is reported":           {first, cacheTurn{prompt: aFollowUp, upstream: two}, "none", could},
+		"nothing is reported":           {silent, cacheTurn{prompt: aFollowUp, upstream: two}, "none", could},
 		"another server":                {first, cacheTurn{prompt: aFollowUp, upstream: two, cached: 32}, "another_server", 32},
+		"another server with nothing":   {first, cacheTurn{prompt: aFollowUp, upstream: two}, "another_server", 0},
 		"evicted":                       {first, cacheTurn{prompt: aFollowUp, upstream: one}, "evicted", 0},
 		"another day":                   {first, cacheTurn{prompt: another, upstream: one, cached: 32}, "date", 32},
 		"another client":                {first, cacheTurn{prompt: aFollowUp, upstream: one, client: "c"}, "", 0},
@@ -143,7 +146,6 @@ func TestCachesAreBounded(t *testing.T) {
 	}
 	for i := range 300 {
 		l := &line.End{EndReport: tap.EndReport{Model: "m", CachedTokens: 1}}
-		l.Upstream = fmt.Sprintf("10.0.0.1:%d", i)
 		ids[len(ids)-2] = uint32(i)
 		short := ids[:200]
 		if i%2 == 0 {
@@ -162,12 +164,11 @@ func TestCachesAreBounded(t *testing.T) {
 		t.Error("no prompt was dropped")
 	}
 	for i := range 2 * maxReporting {
-		l := &line.End{EndReport: tap.EndReport{Model: "m", CachedTokens: 1}}
-		l.Upstream = fmt.Sprintf("10.0.1.1:%d", i)
+		l := &line.End{EndReport: tap.EndReport{Model: "m", CachedTokens: 1, Pool: fmt.Sprintf("p-%d", i)}}
 		c.take(o200k.Tokenizer(), "r", asker{}, ids[:10], 10, l)
 	}
 	if len(c.reporting) > maxReporting {
-		t.Errorf("%d servers are known", len(c.reporting))
+		t.Errorf("%d pools are known", len(c.reporting))
 	}
 }
 

@@ -3,6 +3,7 @@
 package page
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,22 @@ func TestOneName(t *testing.T) {
 		"Its address is 10.0.1.3:8000", "the first warning", "the second warning"} {
 		b.until(`document.querySelector(".attention").innerText.includes(` + lab.Quote(text) + `)`)
 	}
+}
+
+// TestMissedCache sees of a request why its server's cache was missed.
+func TestMissedCache(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, fake.Well(time.Now()))
+	for i, cached := range []int{64, 0} {
+		if err := f.recorder.Add(fake.Request{ID: fmt.Sprintf("missed-%d", i), Model: lab.Model, API: "chat", Pool: "short",
+			Prompt: strings.Repeat("Is it there? ", 100), Began: time.Now().Add(-time.Minute), Output: comparison,
+			TokensPerPiece: 1, End: tap.EndReport{CachedTokens: cached, Around: tap.Around{Upstream: "10.0.1.2:8000"}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := open(t, f.serve(t), "/#/requests/missed-1")
+	b.see("the server has not kept the earlier prompt; ")
 }
 
 // TestQueuedRequest sees of a request where it went, why, and how long it has waited.

@@ -45,7 +45,8 @@ func (b *bench) gaieRows() []row {
 // gaieNote says how the Inference Extension's picker is configured.
 const gaieNote = `The Inference Extension's picker ("GAIE") lets requests wait while a request waits in each server's own
 queue on average (queueDepthThreshold: 1). It reads the servers' metrics every 10ms, not every 50ms as by default: in
-between it admits up to one request a millisecond. Its other detector, which counts what runs, always says 0 in 1.5.0
+between it admits up to one request a millisecond. It chooses at random by the scores, or one server would get all of
+these while others are idle. Its other detector, which counts what runs, always says 0 in 1.5.0
 ([an issue of llm-d's](https://github.com/llm-d/llm-d-router/issues/1474)), so nothing would wait.`
 
 // gaieFile is the configuration of the Inference Extension's picker. Its scorers go by the prompts' blocks, by what
@@ -57,7 +58,7 @@ plugins:
 - { type: harmony-blocks-scorer, parameters: { blocksPerPod: %[1]d } }
 - { type: queue-scorer }
 - { type: running-requests-size-scorer }
-- { type: max-score-picker }
+- { type: weighted-random-picker }
 - { type: passthrough-parser }
 - type: utilization-detector
   parameters: { queueDepthThreshold: 1, kvCacheUtilThreshold: 0.95, metricsStalenessThreshold: 2s }
@@ -67,9 +68,9 @@ schedulingProfiles:
   plugins:
   - { pluginRef: utilization-detector }
   - { pluginRef: harmony-blocks-scorer, weight: 3 }
-  - { pluginRef: queue-scorer, weight: 2 }
+  - { pluginRef: queue-scorer, weight: 4 }
   - { pluginRef: running-requests-size-scorer, weight: 2 }
-  - { pluginRef: max-score-picker }
+  - { pluginRef: weighted-random-picker }
 parser: { pluginRef: passthrough-parser }
 saturationDetector: { pluginRef: utilization-detector }
 flowControl:

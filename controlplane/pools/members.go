@@ -22,6 +22,8 @@ type member struct {
 	// stranger is the server if it lists other models than the pool's, or nil.
 	stranger *identity
 	meter    load.Meter
+	// asked is how often the server is asked for its load, in nanoseconds.
+	asked atomic.Int64
 	// unanswered counts the questions for a load since the last one that was answered.
 	unanswered atomic.Int32
 	// pathAsked is when the server last answered on the path of requests. It is zero if it has not since its start.
@@ -48,13 +50,41 @@ func (w *Watcher) refresh() {
 		if p.probe.asks() {
 			probed = append(probed, p.members...)
 		}
-		if p.LoadInterval > 0 {
-			sampled = append(sampled, p.members...)
+		for _, m := range p.members {
+			w.drain(p, m)
+			if m.loadInterval() > 0 {
+				sampled = append(sampled, m)
+			}
 		}
 	}
 	w.probes.set(probed)
 	w.sampler.setServers(sampled)
 	w.samples.set(sampled)
+}
+
+// drain begins or ends the draining of a server, as the pool says. The caller holds w.mu.
+func (w *Watcher) drain(p *pool, m *member) {
+	switch drained := config.IsDrained(p.Drain, m.Endpoint, m.Address); {
+	case drained == !m.Draining.IsZero():
+		return
+	case drained:
+		m.Draining = time.Now()
+		w.log.Info("a server is drained: it gets no new requests", "pool", p.Name, "server", m.Endpoint.String(), "address",
+			m.Address)
+	default:
+		m.Draining = time.Time{}
+		w.log.Info("a server is no longer drained", "pool", p.Name, "server", m.Endpoint.String(), "address", m.Address)
+	}
+	notify(w.changed)
+}
+
+// loadInterval returns how often the server is asked for its load, or 0 if it is not. One that is drained is asked, so
+// that the operator sees how much it still has to do.
+func (m *member) loadInterval() time.Duration {
+	if m.probe.loadInterval == 0 && !m.Draining.IsZero() {
+		return config.DefaultLoadInterval
+	}
+	return m.probe.loadInterval
 }
 
 // endpoints returns the pool's servers as the operator wrote them, the file's servers last.
@@ -115,6 +145,9 @@ func newMember(e config.Endpoint, address netip.AddrPort, probe *probe, old *mem
 		if old != nil && old.Endpoint == e && old.probe.asks() {
 			m.Server, m.refusedBecause, m.asking.lacksIDs = old.Server, old.refusedBecause, old.asking.lacksIDs
 		}
+	}
+	if old != nil && old.Endpoint == e {
+		m.Draining = old.Draining
 	}
 	m.keepMeter(old)
 	return m

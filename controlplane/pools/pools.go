@@ -27,6 +27,8 @@ type Pool struct {
 	Name string
 	// Servers are addresses or names. A name may have many addresses, each of which is a server.
 	Servers []config.Endpoint
+	// Drain are the servers that are to get no new requests. Each is written as in Servers, or with an address.
+	Drain []config.Endpoint
 	// File is the path of a file with more servers. It is read again when it changes. "" means no file.
 	File string
 	// Service is a Service of Kubernetes whose ready endpoints are more servers. A zero Name means no Service.
@@ -96,6 +98,8 @@ type Server struct {
 	Reason string
 	// Since is when State last changed.
 	Since time.Time
+	// Draining is since when the server gets no new requests because the operator has said so. It is zero if it does.
+	Draining time.Time
 	// Silent is the time since which the server has not answered at all, for the reason in Reason. It is zero if the last
 	// probe was answered, or if there was none.
 	Silent time.Time
@@ -296,7 +300,7 @@ func (w *Watcher) byName(pools []Pool) (map[string]*pool, error) {
 		if err := w.checkOrigins(&p); err != nil {
 			return nil, err
 		}
-		p.Servers, p.Models = slices.Clone(p.Servers), slices.Clone(p.Models)
+		p.Servers, p.Drain, p.Models = slices.Clone(p.Servers), slices.Clone(p.Drain), slices.Clone(p.Models)
 		next[p.Name] = &pool{Pool: p, probe: probeOf(p)}
 	}
 	return next, nil

@@ -1,6 +1,7 @@
 package pools
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -34,7 +35,8 @@ const (
 
 // interval returns how long after a question for its load a server is asked again.
 func (s *sampler) interval(m *member) time.Duration {
-	asked := time.Duration(float64(m.probe.loadInterval) * max(float64(s.rate.Load())/maxSampleRate, 1))
+	interval := cmp.Or(time.Duration(m.asked.Load()), m.probe.loadInterval)
+	asked := time.Duration(float64(interval) * max(float64(s.rate.Load())/maxSampleRate, 1))
 	d := asked
 	for range min(m.unanswered.Load(), 8) {
 		d = min(2*d, max(slowestSample, asked))
@@ -46,7 +48,8 @@ func (s *sampler) interval(m *member) time.Duration {
 func (s *sampler) setServers(all []*member) {
 	rate := 0.0
 	for _, m := range all {
-		rate += 1 / m.probe.loadInterval.Seconds()
+		m.asked.Store(int64(m.loadInterval()))
+		rate += 1 / m.loadInterval().Seconds()
 	}
 	s.rate.Store(int64(rate))
 	s.closes.Store(len(all) > maxKept)
@@ -107,7 +110,7 @@ func (m *member) gauges() *engine.Gauges {
 
 // keepMeter makes a member go on with the samples of the one that it replaces.
 func (m *member) keepMeter(old *member) {
-	if m.probe.loadInterval > 0 && old != nil && old.Endpoint == m.Endpoint {
+	if m.loadInterval() > 0 && old != nil && old.Endpoint == m.Endpoint {
 		m.meter = old.meter
 	}
 	m.Load = m.meter.Load()

@@ -16,6 +16,9 @@ import (
 // only shown: each Envoy by itself stops sending requests to a server that it does not reach.
 const Unreachable pools.State = "unreachable"
 
+// Draining is the state of a server that gets no new requests because the operator has said so, whatever else it is.
+const Draining pools.State = "draining"
+
 // condition is the state of a server, derived from all reports on it.
 type condition struct {
 	state  pools.State
@@ -32,6 +35,8 @@ func conditionOf(s *pools.Server, r reach.Count) condition {
 	c := condition{state: s.State, reason: s.Reason, since: s.Since, envoys: r}
 	silent := !s.Silent.IsZero()
 	switch {
+	case isDraining(s):
+		c.state, c.reason, c.since = Draining, "", s.Draining
 	case s.State == pools.NotReady:
 	case r.Reach > 0:
 		var notes []string
@@ -131,6 +136,8 @@ func (s *Server) updateConditions() {
 // since returns when a condition got its state.
 func since(found *condition, before condition, s *pools.Server) time.Time {
 	switch {
+	case found.state == Draining:
+		return s.Draining
 	case before.state == found.state:
 		return before.since
 	case found.state == s.State && before.state == "":

@@ -242,7 +242,7 @@ func (s *Server) xdsOptions(c *configuration) xds.Options {
 		for j := range fit {
 			one := &fit[j]
 			all[j] = xds.Server{
-				Endpoint: one.Endpoint, Address: one.Address, NotReady: getsNothing(p, one),
+				Endpoint: one.Endpoint, Address: one.Address, NotReady: getsNothing(p, one), Draining: isDraining(one),
 				Weight: s.weights.of(p.Name, one.Address),
 			}
 		}

@@ -148,6 +148,8 @@ type modelServer struct {
 	status  atomic.Int32
 	away    atomic.Bool
 	asked   atomic.Int64
+	// running is how many requests it tells, plus 1. 0: it does not tell its load.
+	running atomic.Int64
 }
 
 func newModelServer(t *testing.T, tokens int64, status int32) *modelServer {
@@ -161,6 +163,8 @@ func newModelServer(t *testing.T, tokens int64, status int32) *modelServer {
 			w.WriteHeader(http.StatusServiceUnavailable) // the question what it does with tags is no matter of these tests
 		case r.Method == http.MethodPost:
 			w.WriteHeader(int(e.status.Load()))
+		case r.URL.Path == "/metrics" && e.running.Load() > 0:
+			fmt.Fprintf(w, "vllm:num_requests_running %d\nvllm:num_requests_waiting 0\n", e.running.Load()-1)
 		case r.URL.Path != "/v1/models":
 			http.NotFound(w, r)
 		default:

@@ -67,7 +67,7 @@ var (
 		validDesc, loadedDesc, filterDesc, infoDesc, rolloutDesc, pushedDesc}
 	results        = []string{"accepted", "refused"}
 	outcomes       = []string{"ok", "failed"}
-	states         = []pools.State{pools.Ready, pools.NotReady, Unreachable, pools.Unknown}
+	states         = []pools.State{pools.Ready, pools.NotReady, Unreachable, pools.Unknown, Draining}
 	acceptanceTime = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
 )
 
@@ -199,7 +199,9 @@ func (m *metrics) collectEnvoys(to sender, status *Status) {
 func collectPool(to sender, p *Pool) {
 	byState, byRefusal, byTags, other := map[pools.State]int{}, map[pools.Refusal]int{}, map[pools.Tags]int{}, 0
 	for _, s := range p.Servers {
-		byState[s.State]++
+		if byState[s.State]++; s.State == Draining {
+			continue // what is wrong with it besides matters no more
+		}
 		byRefusal[s.Refusal]++
 		byTags[s.StructuralTags]++
 		if s.Vocabulary == pools.OtherVocabulary {

@@ -16,7 +16,9 @@ var refusals = []pools.Refusal{pools.RefusesKey, pools.LacksPath, pools.RefusesI
 
 // warningsOf returns the warnings about a pool's servers, fit.
 func warningsOf(c *config.Resolved, p *config.ResolvedPool, fit []pools.Server) []string {
-	return slices.Concat(refusalWarnings(fit), tagWarnings(c, p, fit), contextWarnings(c, p, fit))
+	drain := drainWarnings(p, fit)
+	fit = slices.DeleteFunc(slices.Clone(fit), func(s pools.Server) bool { return isDraining(&s) })
+	return slices.Concat(refusalWarnings(fit), tagWarnings(c, p, fit), contextWarnings(c, p, fit), drain)
 }
 
 // refusalWarnings returns the warnings about servers that refuse all requests: one for each cause.
@@ -68,7 +70,7 @@ func (c *configuration) keepRefusing(all map[string][]xds.Server, states map[str
 		}
 		refuses := map[string]bool{}
 		for _, s := range states[p.Name].Servers {
-			refuses[s.Address.String()] = s.Refusal != ""
+			refuses[s.Address.String()] = s.Refusal != "" && !isDraining(&s)
 		}
 		for j := range all[p.Name] {
 			one := &all[p.Name][j]

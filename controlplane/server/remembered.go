@@ -107,7 +107,7 @@ func (m remembered) unresolved(p *config.ResolvedPool, state pools.PoolState) []
 			// The ports in a servers file are not known here.
 			known := p.ServersFile != "" || slices.Contains(p.Endpoints, e)
 			if known && !present(state, address) {
-				all = append(all, earlier(e, address, "its name has no address yet; this address is from before the restart"))
+				all = append(all, earlier(p, e, address, "its name has no address yet; this address is from before the restart"))
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (m remembered) unlisted(p *config.ResolvedPool, state pools.PoolState) []po
 			e := config.Endpoint{TLS: p.TLS, Host: host, Port: address.Port()}
 			known := slices.ContainsFunc(all, func(s pools.Server) bool { return s.Address == address })
 			if !known && !present(state, address) {
-				all = append(all, earlier(e, address,
+				all = append(all, earlier(p, e, address,
 					host+" has not been listed yet; this address is from before the restart"))
 			}
 		}
@@ -135,7 +135,11 @@ func present(state pools.PoolState, address netip.AddrPort) bool {
 }
 
 // earlier returns a server of an earlier run.
-func earlier(e config.Endpoint, address netip.AddrPort, reason string) pools.Server {
-	return pools.Server{Endpoint: e, Address: address, State: pools.Unknown, Vocabulary: pools.VocabularyNotAsked,
+func earlier(p *config.ResolvedPool, e config.Endpoint, address netip.AddrPort, reason string) pools.Server {
+	s := pools.Server{Endpoint: e, Address: address, State: pools.Unknown, Vocabulary: pools.VocabularyNotAsked,
 		Reason: reason, Load: load.None()}
+	if config.IsDrained(p.Drained, e, address) {
+		s.Draining = time.Now()
+	}
+	return s
 }

@@ -160,7 +160,7 @@ func (s *Server) Status() Status {
 	s.mu.Unlock()
 	status.Snapshot.Versions = s.ads.Versions()
 	status.Envoys = s.ads.Envoys()
-	status.Pools = s.poolsOf(c, conditions, &weights, contexts, structures)
+	status.Pools = s.poolsOf(c, conditions, &weights, contexts, structures, status.Envoys)
 	status.Services, status.Certificates = s.beside.status(), s.certificates(c)
 	status.Rollout = s.rolloutStatus(status.Envoys)
 	if s.options.Control != nil {
@@ -183,14 +183,16 @@ func (s *Server) filterStatus() Filter {
 	return f
 }
 
-// poolsOf returns the state of the pools of a configuration, with their present servers.
+// poolsOf returns the state of the pools of a configuration, with their present servers. envoys are those that are
+// connected.
 func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weights, contexts contexts,
-	structures structures) []Pool {
+	structures structures, envoys []ads.Envoy) []Pool {
 	if c == nil {
 		return []Pool{}
 	}
 	states, reports, now := s.pools.Servers(), s.reach.Reports(), time.Now()
 	failed := failedOf(s.options.History)
+	current := !slices.ContainsFunc(envoys, func(e ads.Envoy) bool { return !e.Current })
 	all := make([]Pool, 0, len(c.Pools))
 	for i := range c.Pools {
 		p := &c.Pools[i]
@@ -206,6 +208,7 @@ func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weigh
 			// Derived again, because a reason may change without a change of state.
 			found := conditionOf(server, reports[reach.Key{Group: p.Name, Address: server.Address}])
 			found.since = since(&found, conditions.servers[serverKey{p.Name, server.Address}], server)
+			found.explainDrain(server, current, now)
 			shown := poolServer(p, server, &found, now)
 			if !getsNothing(p, server) {
 				shown.Weight = weights.of(p.Name, server.Address)
@@ -242,6 +245,7 @@ func PoolsAlone(c *config.Resolved, states map[string]pools.PoolState, inForce m
 			if usable = usable || found.usable(); found.since.After(down) {
 				down = found.since
 			}
+			found.explainDrain(&fit[j], true, time.Now())
 			one.Servers = append(one.Servers, poolServer(p, &fit[j], &found, time.Now()))
 		}
 		if !usable {
@@ -283,7 +287,7 @@ func poolServer(p *config.ResolvedPool, s *pools.Server, found *condition, now t
 	if p.Asks() {
 		shown.StructuralTags = s.Tags
 	}
-	if p.LoadInterval() > 0 {
+	if p.LoadInterval() > 0 || isDraining(s) {
 		shown.Load = loadOf(&s.Load, now)
 	}
 	return shown

@@ -74,6 +74,9 @@ func lostValue(p *config.ResolvedPool) string {
 func tagsOf(servers []pools.Server) (lost *pools.Server, held int) {
 	for i := range servers {
 		s := &servers[i]
+		if isDraining(s) {
+			continue
+		}
 		if s.Tags.Lost() && lost == nil {
 			lost = s
 		}

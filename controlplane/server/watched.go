@@ -14,7 +14,7 @@ func WatchedPools(c *config.Resolved, token func(name string) string) []pools.Po
 	all := make([]pools.Pool, 0, len(c.Pools))
 	for i := range c.Pools {
 		p := &c.Pools[i]
-		one := pools.Pool{Name: p.Name, Servers: p.Endpoints, File: p.ServersFile, CAFile: c.Config.CAFile,
+		one := pools.Pool{Name: p.Name, Servers: p.Endpoints, Drain: p.Drained, File: p.ServersFile, CAFile: c.Config.CAFile,
 			APIPath: p.APIPath,
 			Service: pools.Service{Namespace: p.Service.Namespace, Name: p.Service.Name, Port: string(p.Service.Port),
 				TLS: p.TLS},

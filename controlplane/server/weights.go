@@ -112,7 +112,7 @@ func (c *configuration) weighed(p *config.ResolvedPool, state pools.PoolState) [
 
 // getsNothing reports whether Envoys are told to send a server no requests.
 func getsNothing(p *config.ResolvedPool, s *pools.Server) bool {
-	return s.State == pools.NotReady && (p.Health.Checked() || s.Refusal != "")
+	return isDraining(s) || s.State == pools.NotReady && (p.Health.Checked() || s.Refusal != "")
 }
 
 // changedPools returns the pools in which servers have other weights than before, or have them no longer.

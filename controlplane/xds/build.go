@@ -72,6 +72,8 @@ type Server struct {
 	Address  netip.AddrPort
 	// NotReady reports whether the server gets no new requests.
 	NotReady bool
+	// Draining reports whether that is because the operator has said so. Its streams are to be moved.
+	Draining bool
 	// Weight is the server's weight beside the others of its pool. 0 is for a pool without weights, and for a server that
 	// gets no requests.
 	Weight uint32

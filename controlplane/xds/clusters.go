@@ -160,7 +160,7 @@ func assignment(cluster string, groups []group) *endpointv3.ClusterLoadAssignmen
 		locality := &endpointv3.LocalityLbEndpoints{Priority: g.priority}
 		for i := range g.servers {
 			e := lbEndpoint(&g.servers[i])
-			e.Metadata = spareMetadata(g.spare)
+			e.Metadata = serverMetadata(g.spare, g.servers[i].Draining)
 			locality.LbEndpoints = append(locality.LbEndpoints, e)
 		}
 		if len(locality.LbEndpoints) > 0 {
@@ -170,13 +170,20 @@ func assignment(cluster string, groups []group) *endpointv3.ClusterLoadAssignmen
 	return a
 }
 
-// spareMetadata returns the metadata from which the access log and the filter know that a server is a spare's.
-func spareMetadata(pool string) *corev3.Metadata {
-	if pool == "" {
+// serverMetadata returns the metadata from which the access log and the filter know that a server is a spare's, and the
+// filter that it is drained. Envoy gives a server's new metadata to streams that run there.
+func serverMetadata(spare string, draining bool) *corev3.Metadata {
+	fields := map[string]*structpb.Value{}
+	if spare != "" {
+		fields[contract.SpareKey] = structpb.NewStringValue(spare)
+	}
+	if draining {
+		fields[contract.DrainingKey] = structpb.NewStringValue(contract.IsDraining)
+	}
+	if len(fields) == 0 {
 		return nil
 	}
-	return &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{contract.MetadataNamespace: {
-		Fields: map[string]*structpb.Value{contract.SpareKey: structpb.NewStringValue(pool)}}}}
+	return &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{contract.MetadataNamespace: {Fields: fields}}}
 }
 
 func lbEndpoint(s *Server) *endpointv3.LbEndpoint {
@@ -190,7 +197,9 @@ func lbEndpoint(s *Server) *endpointv3.LbEndpoint {
 	out := &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{
 		Endpoint: &endpointv3.Endpoint{Address: address, Hostname: hostname},
 	}}
-	if s.NotReady {
+	if s.Draining {
+		out.HealthStatus = corev3.HealthStatus_DRAINING
+	} else if s.NotReady {
 		out.HealthStatus = corev3.HealthStatus_UNHEALTHY
 	} else if s.Weight > 0 {
 		out.LoadBalancingWeight = wrapperspb.UInt32(s.Weight)

@@ -2,6 +2,7 @@ package xds
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -159,7 +160,8 @@ func (b *builder) serversOf(p *config.ResolvedPool) []Server {
 	}
 	var all []Server
 	for _, e := range p.Endpoints {
-		all = append(all, Server{Endpoint: e})
+		drained := slices.Contains(p.Drained, e)
+		all = append(all, Server{Endpoint: e, NotReady: drained, Draining: drained})
 	}
 	return all
 }

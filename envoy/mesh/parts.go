@@ -216,11 +216,14 @@ type Endpoint struct {
 	Priority uint32
 }
 
-// Endpoints returns a cluster's servers.
+// Endpoints returns a cluster's servers, without those that are drained: meshes have no word for them.
 func Endpoints(c *clusterv3.Cluster) []Endpoint {
 	var all []Endpoint
 	for _, locality := range c.GetLoadAssignment().GetEndpoints() {
 		for _, e := range locality.GetLbEndpoints() {
+			if e.GetHealthStatus() == corev3.HealthStatus_DRAINING {
+				continue
+			}
 			at := e.GetEndpoint().GetAddress().GetSocketAddress()
 			all = append(all, Endpoint{Host: at.GetAddress(), Port: at.GetPortValue(),
 				Authority: e.GetEndpoint().GetHostname(), Priority: locality.GetPriority()})

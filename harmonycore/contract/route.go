@@ -102,6 +102,9 @@ func SpareValue(value, spare string) string { return value + ";spare=" + spare }
 const (
 	MetadataNamespace = "harmony"
 	SpareKey          = "spare"
+	// A server that is drained has IsDraining there, as DrainingKey.
+	DrainingKey = "draining"
+	IsDraining  = "1"
 )
 
 // BranchRoute returns the value of [PoolHeader] that leads to a further pool of a model. No model's name has a space.

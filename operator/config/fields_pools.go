@@ -23,6 +23,8 @@ func (p *Pool) fields() []Field {
 			Meaning: "a file with more of them, read again when it changes: [pools](pools.md#the-file)"},
 		{Key: "service", Block: p.Service.fields()},
 		{Key: "inference_pool", Block: p.InferencePool.fields()},
+		{Key: "drain", At: &p.Drain, Form: FormURL,
+			Meaning: "URLs of its servers that get no new requests: [draining](pools.md#draining-a-server)"},
 		{Key: "policy", At: &p.Policy, Zero: PolicyLeastRequest,
 			Words: []string{PolicyLeastRequest, PolicyRoundRobin, PolicySession, PolicyPrefix, PolicyPicker},
 			Meaning: "how a server is chosen: `least_request`, `round_robin`, `session`, [`prefix`](routing.md) or " +

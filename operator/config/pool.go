@@ -39,6 +39,8 @@ type Pool struct {
 	Service PoolService `yaml:"service"`
 	// InferencePool is an InferencePool of Kubernetes, whose ready pods are more servers.
 	InferencePool InferencePool `yaml:"inference_pool"`
+	// Drain are URLs of servers that get no new requests. Each is written as in Servers, or with the server's address.
+	Drain []string `yaml:"drain"`
 	// Policy is "least_request", "round_robin", "session", "prefix" or "picker". Empty: least_request.
 	Policy   string   `yaml:"policy"`
 	Session  Session  `yaml:"session"`
@@ -285,6 +287,7 @@ func (r *Resolved) addPool(p *Pool, kind *contract.Kind, fail failure) {
 		r.owners[e.withoutScheme()] = owner
 	}
 	resolved.APIPath = cmp.Or(resolved.APIPath, contract.DefaultAPIPath)
+	resolved.takeDrain(fail)
 	if field, reason := p.Service.check(resolved.TLS, len(resolved.Endpoints) > 0); reason != "" {
 		fail(".service"+field, "%s", reason)
 	}

@@ -34,6 +34,8 @@ type ResolvedPool struct {
 	Pool
 	// Endpoints are the servers that the configuration lists.
 	Endpoints []Endpoint
+	// Drained are the servers in Drain.
+	Drained []Endpoint
 	// TLS reports whether the servers use https, as the first listed server or the Service does. A pool that has only a
 	// file uses http.
 	TLS bool

@@ -67,11 +67,12 @@ export class Fleet {
 
   showTiles(pools, envoys) {
     const servers = pools.flatMap((pool) => pool.servers ?? []);
-    const ready = servers.filter((server) => server.state === "ready").length;
+    const counted = servers.filter((server) => server.state !== "draining");
+    const ready = counted.filter((server) => server.state === "ready").length;
     const current = envoys.filter((envoy) => envoy.current).length;
     const generated = latest("tokens_per_second", ({ kind }) => !["prompt", "cached", "tool_output"].includes(kind));
     const tiles = [
-      ["Servers ready", `${count(ready)} of ${count(servers.length)}`, ready < servers.length ? "bad" : "ok"],
+      ["Servers ready", `${count(ready)} of ${count(counted.length)}`, ready < counted.length ? "bad" : "ok"],
       ["Streams", quantity(latest("streams")), ""],
       ["Tokens generated/s", quantity(generated), ""],
       ["Requests/s", quantity(latest("requests_per_second")), ""],
@@ -134,13 +135,15 @@ export class Fleet {
 
   updatePool(card, pool) {
     const servers = sorted(pool.servers ?? []);
+    const counted = servers.filter((server) => server.state !== "draining").length;
     const ready = servers.filter((server) => server.state === "ready").length;
     const [header, problem, queue, list, more] = card.children;
     setText(header.children[0], visible(pool.name));
     chip(
       header.children[1],
-      pool.down ? "bad" : ready < servers.length ? "warn" : "ok",
-      readiness(pool, ready, servers.length),
+      pool.down ? "bad" : ready < counted ? "warn" : "ok",
+      readiness(pool, ready, counted) +
+        (counted < servers.length ? `, ${count(servers.length - counted)} drained` : ""),
     );
     setText(
       header.children[2],
@@ -270,7 +273,7 @@ function attentionOf(status) {
       });
     }
     for (const server of pool.servers ?? []) {
-      if (server.state === "ready" || server.state === "unknown") continue;
+      if (["ready", "unknown", "draining"].includes(server.state)) continue; // the operator has drained it
       all.push({
         tone: pool.down ? "bad" : "warn",
         title: `${visible(server.url)} in pool ${visible(pool.name)} is ` + stateOf(server.state)[1],
@@ -405,10 +408,10 @@ function refusalsOf(c) {
 // rankOf puts pools first that need attention.
 function rankOf(pool) {
   if (pool.down) return 0;
-  return (pool.servers ?? []).every((server) => server.state === "ready") ? 2 : 1;
+  return (pool.servers ?? []).every((server) => ["ready", "draining"].includes(server.state)) ? 2 : 1;
 }
 
-const RANK = { not_ready: 0, unreachable: 0, unknown: 1, ready: 2 };
+const RANK = { not_ready: 0, unreachable: 0, unknown: 1, draining: 1, ready: 2 };
 
 const sorted = (servers) => servers.toSorted((a, b) => (RANK[a.state] ?? 1) - (RANK[b.state] ?? 1));
 

@@ -102,6 +102,7 @@ const PLOTS = [
       ["unknown", "not known yet", "unknown"],
       ["not_ready", "not ready", "warn"],
       ["unreachable", "unreachable", "bad"],
+      ["draining", "drained", "unknown"],
     ],
   },
   {

@@ -4,6 +4,7 @@ const states = {
   ready: ["ok", "ready"],
   not_ready: ["bad", "not ready"],
   unreachable: ["bad", "unreachable"],
+  draining: ["unknown", "drained"],
   unknown: ["unknown", "not known yet"],
 };
 

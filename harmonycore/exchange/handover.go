@@ -27,6 +27,10 @@ type handing struct {
 	// replays reports whether the tail is being read, closed whether nothing more is marked, and told whether the service
 	// knows whether there are marks.
 	replays, closed, told bool
+	// looks counts the pieces of the server's answer. drained reports whether its server is drained, and nothing has said
+	// so since.
+	looks   int
+	drained bool
 	// ended is how the answer has ended with the last token of the tail.
 	ended backend.Finish
 }
@@ -231,8 +235,35 @@ func (t *handing) mark(piece []byte, state outletState) []byte {
 	}
 	if t.marks != nil && !t.closed && t.marks.Pending() {
 		piece = t.marks.AppendMark(piece)
+		if t.drained {
+			piece, t.drained = handover.AppendDrained(piece), false
+		}
 	}
 	return piece
+}
+
+// lookInterval is how many pieces of an answer come between two looks at its server's state. A look costs the host a
+// microsecond or two.
+const lookInterval = 16
+
+// LooksAtServer reports whether the host is to say now whether the server of the answer is drained.
+func (e *Exchange) LooksAtServer() bool {
+	if e.generation == nil || e.generation.handover == nil {
+		return false
+	}
+	t := e.generation.handover
+	if t.marks == nil || t.closed {
+		return false
+	}
+	t.looks++
+	return t.looks%lookInterval == 1
+}
+
+// NoteDrained notes that the server of the answer is drained. The responses service then has another one go on.
+func (e *Exchange) NoteDrained() {
+	if e.generation != nil && e.generation.handover != nil {
+		e.generation.handover.drained = true
+	}
 }
 
 // ends counts what earlier servers have sampled, and marks nothing more: the rest of the answer is its end.

@@ -270,6 +270,44 @@ func TestHandoverRefused(t *testing.T) {
 	}
 }
 
+// TestHandoverSaysDrained: behind a mark of a stream whose server is drained stands a comment, at each look at the server.
+func TestHandoverSaysDrained(t *testing.T) {
+	g := testGateway(func(o *Options) { o.SealKeys = handoverKeys(t) })
+	events := handedStream(o200k.Tokenizer().AppendEncodeSpecial(nil, "<|channel|>final<|message|>"+
+		strings.Repeat("one and two ", 20)), 0, 1, false, "stop")
+	for members, want := range map[string]int{`"seed":1`: 3, `"presence_penalty":0.5`: 0} {
+		x, _ := askOf(t, g, contract.ChatPath, chatWith(true, members), nil, Host{Now: testNow, ID: testID})
+		if x.ResponseHeaders(eventStream); x.LooksAtServer() && want == 0 {
+			t.Error("a stream that cannot be handed over looks at its server")
+		}
+		said, answer := 0, ""
+		for i, event := range events[:48] {
+			looks := x.LooksAtServer()
+			if looks {
+				x.NoteDrained()
+			}
+			piece := string(x.ResponseBody([]byte(event), false).Body)
+			if answer += piece; strings.Contains(piece, handover.Drained) {
+				said++
+				rest, _ := strings.CutSuffix(piece, handover.Drained+"\n\n")
+				if last := rest[strings.LastIndex(strings.TrimSpace(rest), "\n\n")+2:]; !strings.HasPrefix(last, handover.MarkStart) {
+					t.Errorf("event %d: it does not end with a mark and the comment: %q", i, piece)
+				}
+			}
+		}
+		if said != want {
+			t.Errorf("%s: said %d times, want %d: %s", members, said, want, answer)
+		}
+	}
+	x := g.Begin("POST", contract.ChatPath)
+	x.Request([]byte(chatBody(true)), Host{Now: testNow, ID: testID})
+	x.ResponseHeaders(eventStream)
+	if x.LooksAtServer() {
+		t.Error("a stream that is not handed over looks at its server")
+	}
+	x.NoteDrained() // does nothing
+}
+
 // TestHandoverIsGuarded: only a header that is signed for the very tail counts.
 func TestHandoverIsGuarded(t *testing.T) {
 	keys := handoverKeys(t)

@@ -9,10 +9,12 @@ import "encoding/base64"
 //	version | length of the id | id | time | tokens of the prompt | whether there are logprobs | tokens
 //
 // The first mark has everything but tokens, and comes before the first event. A stream whose first comment begins with
-// [RefusedStart] cannot be handed over, for the reason behind it.
+// [RefusedStart] cannot be handed over, for the reason behind it. A mark of a stream whose server is drained may be
+// followed by the comment [Drained].
 const (
 	MarkStart    = ": relay "
 	RefusedStart = ": no-relay "
+	Drained      = ": relay-drained"
 )
 
 // version is the first byte of a tail.
@@ -100,6 +102,9 @@ func (w *Writer) text(t []byte) {
 func AppendRefused(dst []byte, reason string) []byte {
 	return append(append(append(dst, RefusedStart...), reason...), "\n\n"...)
 }
+
+// AppendDrained appends the comment [Drained].
+func AppendDrained(dst []byte) []byte { return append(append(dst, Drained...), "\n\n"...) }
 
 // AppendPiece appends what a mark's text has behind [MarkStart].
 func AppendPiece(dst, text []byte) ([]byte, error) {

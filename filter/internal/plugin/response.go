@@ -77,6 +77,13 @@ func (s *stream) noteSpare() {
 	}
 }
 
+// isDrained reports whether the server that answers is drained. The control plane writes it into the server's metadata,
+// which the host updates while the stream runs.
+func isDrained() bool {
+	value, err := readProperty(drained)
+	return err == nil && len(value) > 0
+}
+
 const statusLimited = 429
 
 // otherModel is a header by which OpenAI says that another model has answered. The name that a server knows its model
@@ -120,6 +127,9 @@ func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
 	s.plugin.vm.heap.relieve()
 	s.plugin.vm.heap.busy = true
 	s.plugin.vm.metrics.ResponseChunk()
+	if s.exchange.LooksAtServer() && isDrained() { // before the chunk, whose memory the next call to the host uses again
+		s.exchange.NoteDrained()
+	}
 	var chunk []byte
 	if size > 0 {
 		var err error

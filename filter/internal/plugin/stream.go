@@ -47,14 +47,15 @@ type stream struct {
 
 // The properties that the filter reads from the host, with zeros between the parts of their paths.
 const (
-	codeDetails = "response\x00code_details"
-	upstream    = "upstream\x00address"
-	sparePool   = "xds\x00upstream_host_metadata\x00filter_metadata\x00" + contract.MetadataNamespace + "\x00" +
-		contract.SpareKey
-	responseCode = "response\x00code"
-	ownMetadata  = "metadata\x00filter_metadata\x00" + contract.PickerNamespace + "\x00"
-	queueClass   = ownMetadata + contract.ClassKey
-	queuedTime   = ownMetadata + contract.QueuedKey
+	codeDetails    = "response\x00code_details"
+	upstream       = "upstream\x00address"
+	serverMetadata = "xds\x00upstream_host_metadata\x00filter_metadata\x00" + contract.MetadataNamespace + "\x00"
+	sparePool      = serverMetadata + contract.SpareKey
+	drained        = serverMetadata + contract.DrainingKey
+	responseCode   = "response\x00code"
+	ownMetadata    = "metadata\x00filter_metadata\x00" + contract.PickerNamespace + "\x00"
+	queueClass     = ownMetadata + contract.ClassKey
+	queuedTime     = ownMetadata + contract.QueuedKey
 )
 
 // send answers the client without a server.

@@ -94,7 +94,8 @@ func (e *Env) Answer(ctx context.Context, w http.ResponseWriter, r *Request) *op
 	if r.Stream && r.Resume {
 		x.handover = e.Gateway.NewHandover(r.Hold)
 	}
-	x.passing = &passing{api: r.API, client: x.client, handover: x.handover}
+	x.passing = &passing{api: r.API, client: x.client, handover: x.handover,
+		move: func() *http.Response { return x.move(ctx) }}
 	defer func() { e.Metrics.Relayed(r.API.Name, x.outcome) }()
 	defer x.client.rest()
 	x.client.live()
@@ -158,6 +159,18 @@ func (x *exchange) passStream(ctx context.Context, answer *http.Response) (again
 	}
 	p.begin(x.Retry && x.attempts == 1)
 	err := p.pass(ctx, answer.Body)
+	first := answer // its caller closes it
+	defer func() {
+		if answer != first {
+			answer.Body.Close()
+		}
+	}()
+	for errors.Is(err, errMoved) {
+		answer.Body.Close()
+		answer = p.moved
+		p.begin(false)
+		err = p.pass(ctx, answer.Body)
+	}
 	switch {
 	case errors.Is(err, errLeft):
 		x.outcome = Left

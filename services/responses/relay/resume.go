@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"fmt"
+	"mime"
 	"net/http"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -48,4 +49,30 @@ func (x *exchange) giveUp(cut error) *openai.Error {
 		return nil
 	}
 	return x.cut(p, cut)
+}
+
+// move asks another server to go on with a stream whose server is drained. It returns its answer, or nil: then the
+// stream goes on where it is.
+func (x *exchange) move(ctx context.Context) *http.Response {
+	answer, err := x.Gateway.Open(ctx, x.question())
+	switch {
+	case err != nil:
+	case !isStream(answer):
+		answer.Body.Close()
+		err = fmt.Errorf("the gateway answered %d", answer.StatusCode)
+	default:
+		x.Metrics.Resumed(x.API.Name, upstream.Moved)
+		x.Log.Info("a stream is moved: its server is drained", "api", x.API.Name, "model",
+			openai.Clip(x.Model, refusal.MaxLogged), "tokens", x.handover.Tokens())
+		return answer
+	}
+	x.Log.Warn("a stream stays with a server that is drained: no other one takes it", "api", x.API.Name, "model",
+		openai.Clip(x.Model, refusal.MaxLogged), "error", err)
+	return nil
+}
+
+// isStream reports whether an answer of the gateway is a stream.
+func isStream(answer *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(answer.Header.Get("content-type"))
+	return answer.StatusCode == http.StatusOK && kind == "text/event-stream"
 }

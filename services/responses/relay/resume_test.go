@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/internal/handover"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
@@ -21,6 +22,9 @@ func marks() (head, token, onward string) {
 	token = string(w.AppendMark(nil))
 	return head, token, string(handover.NewWriter(nil).AppendMark(nil))
 }
+
+// drained follows a mark of a stream whose server is drained.
+const drained = handover.Drained + "\n\n"
 
 // resuming is a request whose stream other servers may finish.
 func resuming(api *API) *Request {
@@ -84,6 +88,18 @@ func TestResume(t *testing.T) {
 		{name: "no server", api: Messages, answers: []answer{streamed(piece{text: head + messageStart + token, err: errReset}),
 			answers(0, 503, "{}"), {}, answers(0, 502, "{}"), answers(0, 503, "{}")},
 			want: messageStart + messageCut, outcome: Cut, resumed: "[given_up]"},
+		{name: "moved", api: Chat, answers: []answer{
+			streamed(piece{text: head + chatRole + chatText + token + drained + chatText + token + chatEnd}),
+			streamed(piece{text: onward + chatText + token + chatEnd})},
+			want: chatRole + chatText + chatText + chatEnd, outcome: Completed, resumed: "[moved]"},
+		{name: "moved twice, and cut", api: Messages, answers: []answer{
+			streamed(piece{text: head + messageStart + token + drained}),
+			streamed(piece{text: onward + blockStart + token}, piece{after: time.Minute, text: blockDelta + token + drained}),
+			streamed(piece{text: onward + blockDelta, err: errReset}), streamed(piece{text: onward + messageStop})},
+			want: messageStart + blockStart + blockDelta + messageStop, outcome: Completed, resumed: "[moved moved resumed]"},
+		{name: "stays where it is", api: Chat, answers: []answer{
+			streamed(piece{text: head + chatRole + token + drained + chatText + token + drained}, piece{text: chatEnd}),
+			answers(0, 503, "{}")}, want: chatRole + chatText + chatEnd, outcome: Completed, resumed: "[]"},
 		{name: "a server ended by itself", api: Chat, answers: []answer{
 			streamed(piece{text: head + chatRole + chatText + token, err: errReset}), streamed(piece{text: chatEnd})},
 			want: chatRole + chatText + chatEnd, outcome: Completed, resumed: "[resumed]"},
@@ -98,6 +114,26 @@ func TestResume(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMovesAreBounded: a stream whose servers are all drained is moved a few times in an hour, and ends.
+func TestMovesAreBounded(t *testing.T) {
+	head, token, onward := marks()
+	var all []answer
+	for start := head; len(all) < 30; start = onward {
+		pieces := []piece{{text: start + chatText + token + drained}}
+		for range 3600 {
+			pieces = append(pieces, piece{after: time.Second, text: chatText + token + drained})
+		}
+		all = append(all, streamed(append(pieces, piece{text: chatEnd})...))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		g := resumingGateway(t, all...)
+		got := relay(t.Context(), g, resuming(Chat), 0)
+		if n := len(g.asked); n != 13 || got.aborted || !strings.HasSuffix(got.text.String(), chatEnd) {
+			t.Errorf("asked %d times: %d bytes", n, got.text.Len())
+		}
+	})
 }
 
 // TestResumeAnywhere cuts a stream at each byte.

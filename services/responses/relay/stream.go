@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/services/responses/upstream"
 )
@@ -42,6 +44,9 @@ type passing struct {
 	handover *upstream.Handover
 	waiting  []byte
 	handed   bool
+	// move has another server go on, and returns its answer or nil. moved is the answer that goes on.
+	move  func() *http.Response
+	moved *http.Response
 }
 
 // begin begins a stream, or the rest of one. holds reports whether its first events are held.
@@ -55,13 +60,19 @@ func (p *passing) begin(holds bool) {
 // errLeft means that the client takes nothing more.
 var errLeft = errors.New("the client has left")
 
-// pass passes a stream on until its end. It returns errLeft, or why the stream was cut.
+// errMoved means that another server goes on with the stream.
+var errMoved = errors.New("the stream is moved")
+
+// pass passes a stream on until its end. It returns errLeft, errMoved, or why the stream was cut.
 func (p *passing) pass(ctx context.Context, from io.Reader) error {
 	chunk := make([]byte, readSize)
 	for {
 		n, err := from.Read(chunk)
-		if p.take(chunk[:n]) != nil || ctx.Err() != nil {
+		switch failure := p.take(chunk[:n]); {
+		case ctx.Err() != nil, failure != nil && !errors.Is(failure, errMoved):
 			return errLeft
+		case failure != nil:
+			return errMoved
 		}
 		switch {
 		case err == nil:
@@ -181,6 +192,11 @@ func (p *passing) deliverMarked(events []byte) (free []byte, err error) {
 		if mark || !p.handover.Marked() {
 			if err := p.showWaiting(); err != nil {
 				return nil, err
+			}
+		}
+		if p.handover.Moves(time.Now()) {
+			if p.moved = p.move(); p.moved != nil { //nolint:bodyclose // passStream closes it
+				return nil, errMoved
 			}
 		}
 		switch {

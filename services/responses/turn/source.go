@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -94,6 +95,9 @@ func (s *source) next(ctx context.Context) (upstream.Event, error) {
 			if s.handover.Take(e.Data) {
 				s.release()
 			}
+			if s.handover.Moves(time.Now()) {
+				s.move(ctx)
+			}
 		case !s.handover.Marked():
 			if isLost(&e) {
 				s.noteRefused()
@@ -168,6 +172,20 @@ func (s *source) goOn(ctx context.Context, cut error) bool {
 		t.env.Metrics.Resumed(upstream.GivenUp)
 	}
 	return false
+}
+
+// move has another server go on with an answer whose server is drained. The answer stays where it is if none does.
+func (s *source) move(ctx context.Context) {
+	t := s.t
+	failure := s.ask(ctx)
+	if failure != nil {
+		t.env.Log.Warn("an answer stays with a server that is drained: no other one takes it", "api", "responses", "response",
+			t.ID, "model", t.Request.Model, "reason", failure.Message)
+		return
+	}
+	t.env.Metrics.Resumed(upstream.Moved)
+	t.env.Log.Info("an answer is moved: its server is drained", "api", "responses", "response", t.ID, "model",
+		t.Request.Model, "tokens", s.handover.Tokens())
 }
 
 // isLast reports whether an event is a stream's last.

@@ -23,6 +23,11 @@ type Handover struct {
 	form streamForm
 	// resumes is how often another server was asked, and idle how often in a row without a new token.
 	resumes, idle int
+	// drained reports whether the server of the answer is drained. moves is how often another one was asked for that, and
+	// nextMove when one may be asked again.
+	drained  bool
+	moves    int
+	nextMove time.Time
 	// refused is why the answer cannot be handed over, or empty.
 	refused string
 }
@@ -47,12 +52,17 @@ const (
 	maxIdle    = 4
 	// firstPause is how long the second try without a token waits, and each later one four times as long.
 	firstPause = 250 * time.Millisecond
+	// maxMoves is how often another server is asked for an answer because its server is drained. After the first time it
+	// is firstMove until the next, and then twice as long each time.
+	maxMoves  = 12
+	firstMove = time.Second
 )
 
 // What became of an answer that was cut: another server goes on with it, none does after some tries, or it cannot be
-// handed over.
+// handed over. An answer that was moved was not cut: its server is drained, and another one goes on with it.
 const (
 	Resumed = "resumed"
+	Moved   = "moved"
 	GivenUp = "given_up"
 	Refused = "refused"
 )
@@ -76,7 +86,7 @@ func (c *Client) NewHandover(hold func(int64) error) *Handover {
 // Begin is called before a stream is read.
 func (h *Handover) Begin() {
 	if h != nil {
-		h.form, h.asked = unknown, len(h.tail)
+		h.form, h.asked, h.drained = unknown, len(h.tail), false
 	}
 }
 
@@ -89,6 +99,9 @@ func (h *Handover) Take(event []byte) (mark bool) {
 	text, isMark := bytes.CutPrefix(event, []byte(handover.MarkStart))
 	reason, isRefused := bytes.CutPrefix(event, []byte(handover.RefusedStart))
 	switch {
+	case bytes.HasPrefix(event, []byte(handover.Drained)):
+		h.drained = h.form == marked
+		return true
 	case isMark:
 		if h.form != plain {
 			h.form = marked
@@ -179,6 +192,21 @@ func (h *Handover) Again(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// Moves reports whether another server is to be asked now because the answer's own is drained. All that has come of the
+// answer is kept at that moment. If no other server takes it, the answer goes on where it is.
+func (h *Handover) Moves(now time.Time) bool {
+	if h == nil || !h.drained {
+		return false
+	}
+	h.drained = false
+	if h.moves >= maxMoves || now.Before(h.nextMove) {
+		return false
+	}
+	h.nextMove = now.Add(firstMove << h.moves)
+	h.moves++
+	return true
 }
 
 // Recovers reports whether a status with which the gateway refuses may be another one soon.

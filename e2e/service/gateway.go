@@ -29,6 +29,8 @@ type Gateway struct {
 	Program *lab.Program
 	// Database is the URL of its store, or the path of its file.
 	Database string
+	// File is its configuration.
+	File string
 	// Model is the name by which requests call the model. Empty: [lab.Model].
 	Model string
 }
@@ -78,7 +80,25 @@ models:
 	program, url := lab.StartUpWith(t, o.Environment,
 		append([]string{"--host", o.Host, "--concurrency", "1", "--config", file}, o.Arguments...)...)
 	return &Gateway{T: t, URL: url, Client: lab.HTTP1(t), Sim: server, Schemas: grammar.LoadSchemas(t), Program: program,
-		Database: o.Database}
+		Database: o.Database, File: file}
+}
+
+// Change replaces a text in the gateway's configuration, which it reads again.
+func (g *Gateway) Change(before, after string) {
+	g.T.Helper()
+	text, err := os.ReadFile(g.File)
+	if err == nil && !strings.Contains(string(text), before) {
+		err = fmt.Errorf("%s has no %q", text, before)
+	}
+	if err == nil {
+		err = os.WriteFile(g.File+".new", []byte(strings.Replace(string(text), before, after, 1)), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(g.File+".new", g.File)
+	}
+	if err != nil {
+		g.T.Fatal(err)
+	}
 }
 
 // In returns the gateway for a test within its test.

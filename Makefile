@@ -347,7 +347,7 @@ responses-kill: build tool-envoy tool-postgres ## 200 stored conversations while
 
 .PHONY: resume-all
 resume-all: ## Lose a server after each token of answers, in each API: what clients get does not change by a byte
-	@HARMONY_RESUME_ALL=1 go test -count=1 -timeout 20m -run '^TestResumeEverywhere$$' ./services/responses
+	@HARMONY_RESUME_ALL=1 go test -count=1 -timeout 20m -run '^TestResume(Everywhere|InBackground)$$' ./services/responses
 
 .PHONY: responses-all
 responses-all: build tool-envoy tool-postgres ## The responses service on each host with each database

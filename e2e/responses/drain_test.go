@@ -3,7 +3,6 @@
 package responses
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -75,9 +74,9 @@ func (d *drainable) drain(begin bool) {
 func (d *drainable) ask(t *testing.T, way string) string {
 	switch way {
 	case "background":
-		return unsteady.ReplaceAllString(d.background(t), "$1$3$4")
+		return inBackground(t, d.gateway, "cut at 999.")
 	case "websocket":
-		return unsteady.ReplaceAllString(d.websocket(t), "$1$3$4")
+		return onConnection(t, d.gateway, "cut at 999.")
 	}
 	q := resumeAPIs[way]
 	if way == "penalty" { // it cannot be moved, and ends where it is
@@ -89,47 +88,6 @@ func (d *drainable) ask(t *testing.T, way string) string {
 		t.Errorf("%s: %d %v %s", way, a.Status, a.Err, a.Body)
 	}
 	return unsteady.ReplaceAllString(a.Body, "$1$3$4")
-}
-
-// background makes a response in the background, and returns its output and usage.
-func (d *drainable) background(t *testing.T) string {
-	var o struct {
-		ID, Status    string
-		Output, Usage json.RawMessage
-	}
-	a := lab.Do(lab.HTTP1(t), "POST", d.URL+"/v1/responses", nil, strings.NewReader(d.Body(
-		`"background":true,"temperature":0,"input":"cut at 999."`)))
-	for end := time.Now().Add(lab.Patience); time.Now().Before(end); time.Sleep(lab.Pause) {
-		if err := json.Unmarshal([]byte(a.Body), &o); err != nil || a.Err != nil || a.Status != 200 {
-			t.Errorf("%v %v: %d %s", err, a.Err, a.Status, a.Body)
-			break
-		}
-		if o.Status != "queued" && o.Status != "in_progress" {
-			break
-		}
-		a = lab.Do(lab.HTTP1(t), "GET", d.URL+"/v1/responses/"+o.ID, nil, nil)
-	}
-	return o.Status + string(o.Output) + string(o.Usage)
-}
-
-// websocket makes a response on a connection, and returns its frames.
-func (d *drainable) websocket(t *testing.T) string {
-	c := d.In(t).Dial()
-	c.Write(`{"type":"response.create","stream":true,"model":"two","store":false,"temperature":0,"input":"cut at 999."}`)
-	var all strings.Builder
-	for {
-		_, frame, err := c.WS.Read(t.Context())
-		if err != nil {
-			t.Errorf("%v after %s", err, all.String())
-			break
-		}
-		all.Write(frame)
-		if strings.Contains(string(frame), `"type":"response.completed"`) || strings.Contains(string(frame), `"error"`) &&
-			strings.Contains(string(frame), `"type":"error"`) {
-			break
-		}
-	}
-	return all.String()
 }
 
 // TestDrain drains a server under streams of all kinds. They go on at the other server, and each is what one server

@@ -4,12 +4,14 @@ package responses
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/e2e/service"
@@ -51,6 +53,51 @@ func steady(t *testing.T, g *gateway, q quietly, place string) string {
 	return unsteady.ReplaceAllString(a.Body, "$1$3$4")
 }
 
+// inBackground makes a response in the background, and returns its output and usage without ids and times.
+func inBackground(t *testing.T, g *gateway, place string) string {
+	t.Helper()
+	var o struct {
+		ID, Status    string
+		Output, Usage json.RawMessage
+	}
+	a := lab.Do(lab.HTTP1(t), "POST", g.URL+"/v1/responses", nil, strings.NewReader(g.Body(
+		`"background":true,"temperature":0,"input":"`+place+`"`)))
+	for end := time.Now().Add(lab.Patience); time.Now().Before(end); time.Sleep(lab.Pause) {
+		if err := json.Unmarshal([]byte(a.Body), &o); err != nil || a.Err != nil || a.Status != 200 {
+			t.Errorf("%s: %v %v: %d %s", place, err, a.Err, a.Status, a.Body)
+			break
+		}
+		if o.Status != "queued" && o.Status != "in_progress" {
+			break
+		}
+		a = lab.Do(lab.HTTP1(t), "GET", g.URL+"/v1/responses/"+o.ID, nil, nil)
+	}
+	return unsteady.ReplaceAllString(o.Status+string(o.Output)+string(o.Usage), "$1$3$4")
+}
+
+// onConnection makes a response on a connection of its own, and returns its frames without ids and times.
+func onConnection(t *testing.T, g *gateway, place string) string {
+	t.Helper()
+	c := g.In(t).Dial()
+	body := g.Body(`"stream":true,"store":false,"temperature":0,"top_logprobs":2,"include":` +
+		`["message.output_text.logprobs"],"input":"` + place + `"`)
+	c.Write(`{"type":"response.create",` + body[1:])
+	var all strings.Builder
+	for {
+		_, frame, err := c.WS.Read(t.Context())
+		if err != nil {
+			t.Errorf("%s: %v after %s", place, err, all.String())
+			break
+		}
+		all.Write(append(frame, '\n'))
+		var f struct{ Type string }
+		if json.Unmarshal(frame, &f) != nil || f.Type == "error" || f.Type == "response.completed" || f.Type == "response.failed" {
+			break
+		}
+	}
+	return unsteady.ReplaceAllString(all.String(), "$1$3$4")
+}
+
 // TestResume lets a server die after some of the tokens of an answer. What the client gets is what one server would have
 // given it, to the byte. TestResumeEverywhere in services/responses has all places.
 func TestResume(t *testing.T) {
@@ -64,7 +111,7 @@ func TestResume(t *testing.T) {
 			}
 			g := &gateway{service.Start(t, service.Options{Host: host, ModelSettings: []string{"relay: resume"},
 				Environment: []string{service.StoreKeys, resumeKeys},
-				Sim:         sim.Options{Keep: 100, AnyPrompt: true, Script: sim.NewScript(lines...)}})}
+				Sim:         sim.Options{Keep: 1000, AnyPrompt: true, Script: sim.NewScript(lines...)}})}
 			for api, q := range resumeAPIs {
 				want := steady(t, g, q, "cut at 999.")
 				for _, place := range places {
@@ -73,7 +120,16 @@ func TestResume(t *testing.T) {
 					}
 				}
 			}
-			if n := len(g.Prompts()); n != len(resumeAPIs)*(2*len(places)+1) {
+			ways := map[string]func(*testing.T, *gateway, string) string{"background": inBackground, "websocket": onConnection}
+			for name, ask := range ways {
+				want := ask(t, g, "cut at 999.")
+				for _, place := range places {
+					if got := ask(t, g, fmt.Sprintf("cut at %03d.", place)); got != want || !strings.Contains(got, "completed") {
+						t.Errorf("%s, cut after %d of %d:\n%s\nwant\n%s", name, place, len(ids), got, want)
+					}
+				}
+			}
+			if n := len(g.Prompts()); n != (len(resumeAPIs)+len(ways))*(2*len(places)+1) {
 				t.Errorf("the server was asked %d times", n)
 			}
 		})

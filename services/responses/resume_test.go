@@ -170,6 +170,12 @@ func firstDifference(got, want string) string {
 // TestResumeInBackground cuts responses that are made in the background.
 func TestResumeInBackground(t *testing.T) {
 	places := []int{1, 40, 100, 180}
+	if os.Getenv("HARMONY_RESUME_ALL") != "" {
+		places = nil
+		for at := 1; at < len(o200k.Tokenizer().AppendEncodeSpecial(nil, resumeThoughts+resumeFinal)); at++ {
+			places = append(places, at)
+		}
+	}
 	r := startResumable(t, resumeThoughts+resumeFinal, places, sim.FaultClose, "")
 	want := ""
 	for _, place := range append([]int{resumeNone}, places...) {

@@ -297,11 +297,16 @@ chart: build tool-envoy tool-chart tool-postgres ## The Helm chart, and what har
 	@$(E2E_ENV) HARMONY_CHART_TABLE=$(CURDIR)/dist/chart.txt go test -count=1 -timeout 20m -tags e2e,chart ./e2e/chart
 	@cat dist/chart.txt
 
+# The kinds of a mesh's objects are read from these modules.
+KINDS_MODULES := istio.io/istio sigs.k8s.io/gateway-api sigs.k8s.io/gateway-api-inference-extension
+
 .PHONY: test-kubernetes
-test-kubernetes: binary tool-kubernetes ## A pool by a Service of Kubernetes, on a real API server (built from source, 17 minutes) with the Role of the docs
+test-kubernetes: binary tool-kubernetes ## Pools by a Service and by an InferencePool, and harmony mesh istio's objects, on a real API server (built from source, 17 minutes)
 	@mkdir -p build
+	@cd tools/istio && go mod download $(KINDS_MODULES)
 	@go test -c -tags e2e,kubernetes -o build/kubernetes.test ./e2e/kubernetes
 	@cd e2e/kubernetes && HARMONY_KUBERNETES=$(CURDIR)/.tools/bin/kubernetes-server \
+		HARMONY_ISTIO_MODULES="$$(go list -C $(CURDIR)/tools/istio -m -f '{{.Dir}}' $(KINDS_MODULES) | tr '\n' ' ')" \
 		unshare -rnm bash -c 'ip link set lo up && ip address add 10.0.0.1/32 dev lo && ip address add 10.0.0.2/32 dev lo \
 			&& mount -t tmpfs tmpfs /run && mkdir -p /var/run/secrets/kubernetes.io/serviceaccount \
 			&& exec ../../build/kubernetes.test -test.timeout 10m -test.v'

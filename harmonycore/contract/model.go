@@ -113,7 +113,8 @@ type History struct {
 // MinTokens or more in all. So are MinTokens of white space, dots and ellipses, in any order.
 type Repetition struct {
 	// Reasoning and Text are each "off" or "end": whether a repetition in reasoning, or in text and calls, ends the answer.
-	// Empty: off.
+	// Reasoning may also be "final": the reasoning is closed, and the model is asked for its answer, once. That needs a
+	// service that has a server go on, and other answers end. Empty: off.
 	Reasoning string `yaml:"reasoning"`
 	Text      string `yaml:"text"`
 	// MaxPatternSize, MinCount and MinTokens are counts. Absent: the defaults.
@@ -252,10 +253,11 @@ func (m *ModelSettings) Fields() []Field {
 	}
 }
 
-// The values of [Repetition.Reasoning] and [Repetition.Text].
+// The values of [Repetition.Reasoning] and [Repetition.Text]. RepetitionFinal is for Reasoning.
 const (
-	RepetitionOff = "off"
-	RepetitionEnd = "end"
+	RepetitionOff   = "off"
+	RepetitionEnd   = "end"
+	RepetitionFinal = "final"
 )
 
 // The limits of [Repetition]: a choice of an answer keeps 8 bytes for each token of the longest one that it can find.
@@ -268,7 +270,7 @@ const (
 // Fields returns the settings of the block.
 func (r *Repetition) Fields() []Field {
 	return []Field{
-		word("reasoning", &r.Reasoning, RepetitionOff, RepetitionOff, RepetitionEnd),
+		word("reasoning", &r.Reasoning, RepetitionOff, RepetitionOff, RepetitionEnd, RepetitionFinal),
 		word("text", &r.Text, RepetitionOff, RepetitionOff, RepetitionEnd),
 		number("max_pattern_size", &r.MaxPatternSize, 128, 1, maxPatternSize).
 			advise("is out of range; write how many tokens a pattern has at most, such as 128"),

@@ -31,6 +31,8 @@ type handing struct {
 	// so since.
 	looks   int
 	drained bool
+	// left reports whether the filter itself has made another server go on: nothing more of this one counts.
+	left bool
 	// ended is how the answer has ended with the last token of the tail.
 	ended backend.Finish
 }
@@ -216,6 +218,12 @@ func (t *handing) note(event *backend.Event) {
 		}
 	}
 }
+
+// mayLeave reports whether the filter can make another request go on with the answer.
+func (t *handing) mayLeave() bool { return t != nil && t.marks != nil && !t.closed && !t.replays }
+
+// leave makes another request go on, behind what is noted.
+func (t *handing) leave() { t.left, t.drained = true, true }
 
 // goesOn reports whether earlier servers have begun the answer.
 func (t *handing) goesOn() bool { return t != nil && len(t.tail) > 0 }

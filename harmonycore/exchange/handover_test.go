@@ -385,3 +385,70 @@ func FuzzHandover(f *testing.F) {
 		x.Report()
 	})
 }
+
+// TestHandoverForFinal: a model whose reasoning repeats itself is asked for its answer, once, by another request.
+func TestHandoverForFinal(t *testing.T) {
+	const begin, asked = "<|channel|>analysis<|message|>Hm.", "<|end|><|start|>assistant<|channel|>final<|message|>"
+	loop := strings.Repeat(" I should check that again. Wait,", 60)
+	encode := func(text string) []uint32 { return o200k.Tokenizer().AppendEncodeSpecial(nil, text) }
+	h := Host{Now: testNow, ID: testID}
+	for _, tt := range []struct {
+		name, members string
+		leaves        bool
+	}{
+		{"a stream", `"seed":1`, true},
+		{"one that cannot be handed over", `"presence_penalty":0.5`, false},
+		{"one with logprobs", `"logprobs":true`, false},
+	} {
+		for _, size := range []int{1, 7, 1000} {
+			g := testGateway(func(o *Options) {
+				o.SealKeys = handoverKeys(t)
+				endRepetitions("final", "off")(o)
+			})
+			x, a := askOf(t, g, contract.ChatPath, chatWith(true, tt.members), nil, h)
+			before, _ := promptOf(t, a)
+			s := playHanded(t, x, handedStream(encode(begin+loop), 0, size, tt.name == "one with logprobs", "stop"))
+			if left := strings.Contains(s.waiting, handover.Drained); left != tt.leaves {
+				t.Fatalf("%s: leaves the server: %v, %d marks, refused %q\n%s", tt.name, left, s.marks, s.refused, s.waiting)
+			}
+			if r := x.Report(); r.EarlyEnd != EarlyRepetition || !r.Repeated {
+				t.Errorf("%s: %q, %v", tt.name, r.EarlyEnd, r.Repeated)
+			}
+			if !tt.leaves {
+				if !strings.Contains(s.shown+s.waiting, `"stop_reason":"repetition_detected"`) {
+					t.Errorf("%s: it does not end: %s", tt.name, s.shown+s.waiting)
+				}
+				continue
+			}
+			s.waiting = ""
+			y, a := askOf(t, g, contract.ChatPath, chatWith(true, tt.members), s.tail, h)
+			after, _ := promptOf(t, a)
+			if text, _ := o200k.Tokenizer().AppendDecode(nil, after[len(before):]); !strings.HasSuffix(string(text), " Wait,"+asked) &&
+				!strings.HasSuffix(string(text), asked) {
+				t.Errorf("%s: the next server goes on behind %q", tt.name, text)
+			}
+			// The answer repeats itself too, which is not looked at, and new reasoning does, which ends it.
+			rest := playHanded(t, y, handedStream(encode("Yes.<|end|><|start|>assistant"+begin+loop), 0, size, false, "stop"))
+			shown := s.shown + rest.shown + rest.waiting
+			if !strings.Contains(shown, `"content":"Yes"`) || strings.Contains(rest.waiting, handover.Drained) ||
+				strings.Count(shown, `"finish_reason":"length"`) != 1 || strings.Count(shown, `"role":"assistant"`) != 1 {
+				t.Errorf("%s: got %s", tt.name, shown)
+			}
+		}
+	}
+}
+
+// playHanded gives an exchange a server's events, and returns what the service has of them.
+func playHanded(t *testing.T, x *Exchange, events []string) *handed {
+	t.Helper()
+	s := &handed{}
+	x.ResponseHeaders(eventStream)
+	for i, event := range events {
+		action := x.ResponseBody([]byte(event), i == len(events)-1)
+		s.take(t, string(action.Body))
+		if action.Reset {
+			break
+		}
+	}
+	return s
+}

@@ -103,9 +103,12 @@ func (p *idParser) take(g *generation, c *choice, event *backend.Event) *openai.
 		}
 		g.withheld = g.withheld && id != tokenizer.Message
 		// Withheld text is not yet an answer that could end.
-		if c.gate != nil && !g.withheld && c.endedEarly() || p.repeats != nil && p.repeats.Add(id) && p.endRepeated(g, c) {
+		if c.gate != nil && !g.withheld && c.endedEarly() {
 			g.endEarly(c)
 			g.x.report.WastedTokens += len(event.Tokens) - at - 1
+			return nil
+		}
+		if p.repeats != nil && p.repeats.Add(id) && p.repeated(g, c, event, at) {
 			return nil
 		}
 	}

@@ -27,6 +27,11 @@ func (g *generation) stream(chunk []byte, end bool) ResponseAction {
 		if failure != nil {
 			return g.failOrComplete(failure, end)
 		}
+		if g.handover != nil && g.handover.left {
+			action := g.deliver()
+			g.state = over
+			return action
+		}
 		if finished {
 			return g.complete(end)
 		}
@@ -131,14 +136,14 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 	if !g.started && (generated || event.Finish != backend.Aborted && event.Finish != backend.Running) {
 		g.begin()
 	}
-	if g.handover != nil {
-		g.handover.note(event)
-	}
 	if generated && g.x.report.FirstToken < 0 {
 		g.x.report.FirstToken = max(g.x.now()-g.forwarded, 0)
 	}
 	if failure := c.parser.take(g, c, event); failure != nil || c.finish != backend.Running {
 		return failure
+	}
+	if g.handover != nil {
+		g.handover.note(event)
 	}
 	if g.answer.Full() {
 		return errAnswerTooLarge(g.api, g.translated.Stream)

@@ -181,7 +181,8 @@ var modelMeanings = map[string]about{
 		meaning: "`utc` is the day, `omit` no date, or a fixed day as `YYYY-MM-DD`", flag: "--date"},
 	"system.effort": {meaning: "effort of requests that name none: `low`, `medium` or `high`"},
 	"repetition_detection.reasoning": {
-		meaning: "`end` ends an answer whose reasoning [repeats itself](ending-early.md#repetitions)"},
+		meaning: "`end` ends an answer whose reasoning [repeats itself](ending-early.md#repetitions); `final` asks for the " +
+			"answer, with `relay: resume`"},
 	"repetition_detection.text":             {meaning: "`end` does so for its text and calls"},
 	"repetition_detection.max_pattern_size": {meaning: "the longest pattern that is looked for, in tokens"},
 	"repetition_detection.min_count":        {meaning: "how many copies of it are a repetition"},

@@ -22,6 +22,10 @@ func (c *Config) checkTranslate(i int, p *problems) {
 		fail("relay", "%s is for this product's responses service, and responses_service has no store; write relay: retry",
 			m.Relay)
 	}
+	if m.Repetition.Reasoning == contract.RepetitionFinal && m.Relay != contract.RelayResume {
+		fail("repetition_detection.reasoning", "final has a server go on with the answer, which needs relay: resume; write "+
+			"that too, or end")
+	}
 	if m.KeepAlive != 0 && m.Relay == contract.RelayOff {
 		fail("keep_alive", "needs relay: without it no stream passes the service that keeps it alive; write relay: finish "+
 			"or retry, or leave keep_alive out")

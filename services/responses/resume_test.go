@@ -42,7 +42,8 @@ const (
 const resumeNone = 999
 
 // startResumable starts them. Each place at which an answer is cut has a line of the script.
-func startResumable(t *testing.T, answer string, places []int, fault sim.FaultKind, model string) *resumable {
+func startResumable(t *testing.T, answer string, places []int, fault sim.FaultKind, model string,
+	first ...sim.Line) *resumable {
 	t.Helper()
 	const key = "a:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 	t.Setenv(contract.SealKeysVariable, key)
@@ -51,7 +52,7 @@ func startResumable(t *testing.T, answer string, places []int, fault sim.FaultKi
 		t.Fatal(err)
 	}
 	ids := o200k.Tokenizer().AppendEncodeSpecial(nil, answer)
-	var lines []sim.Line
+	lines := first
 	for _, place := range append(slices.Clone(places), resumeNone) {
 		line := sim.Line{Match: fmt.Sprintf("cut at %03d.", place), Tokens: ids, Continues: true}
 		if place != resumeNone {
@@ -215,6 +216,36 @@ func TestResumeRefused(t *testing.T) {
 	counted := series(t, r.s)
 	if counted["resumed_total{api=responses,outcome=refused}"] != 1 ||
 		counted["resumed_total{api=responses,outcome=resumed}"] != 0 {
+		t.Errorf("%v", counted)
+	}
+}
+
+// TestAskedForFinal: a model whose reasoning repeats itself is asked for its answer, and its client reads one stream.
+func TestAskedForFinal(t *testing.T) {
+	const final = "<|channel|>final<|message|>"
+	answer := sim.Line{Match: final, Tokens: o200k.Tokenizer().AppendEncodeSpecial(nil, "Yes.<|return|>")}
+	again := strings.Repeat(" I should check that again. Wait,", 40)
+	thoughts := resumeThoughts[:strings.Index(resumeThoughts, "<|end|>")]
+	r := startResumable(t, thoughts+again+"<|end|>", nil, "", "    repetition_detection: { reasoning: final }\n", answer)
+	for api, ask := range resumeAsks {
+		members := strings.NewReplacer(`"top_logprobs":2,`, "", `"logprobs":true,`, "",
+			`"include":["message.output_text.logprobs"],`, "").Replace(ask.members)
+		got := r.stream(ask.path, members, resumeNone)
+		for _, want := range map[string][]string{
+			"responses":       {"event: response.completed", `"text":"Yes."`},
+			"responses whole": {`"status":"completed"`, `"text":"Yes."`},
+			"chat":            {`"content":"Yes"`, `"finish_reason":"stop"`, "[DONE]"},
+			"messages":        {`"type":"text_delta","text":"Yes"`, `"stop_reason":"end_turn"`, "message_stop"},
+		}[api] {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: no %s in %s", api, want, got)
+			}
+		}
+		if strings.Contains(got, "repetition_detected") || strings.Contains(got, "relay") {
+			t.Errorf("%s: got %s", api, got)
+		}
+	}
+	if counted := series(t, r.s); counted["resumed_total{api=chat,outcome=moved}"] != 1 {
 		t.Errorf("%v", counted)
 	}
 }

@@ -136,6 +136,33 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestAskedForFinal: a model whose reasoning repeats itself is asked for its answer, once, in the same stream.
+func TestAskedForFinal(t *testing.T) {
+	for _, host := range []string{"envoy", "wazero"} {
+		t.Run(host, func(t *testing.T) {
+			g := &gateway{service.Start(t, service.Options{Host: host,
+				ModelSettings: []string{"relay: resume", "repetition_detection: { reasoning: final }"},
+				Environment:   []string{service.StoreKeys, resumeKeys},
+				Sim: sim.Options{Keep: 100, AnyPrompt: true, Script: sim.NewScript(
+					sim.Line{Match: "<|channel|>final<|message|>", Tokens: lab.Tokens("Yes.<|return|>")},
+					sim.Line{Match: "Hi", Tokens: lab.Tokens("<|channel|>analysis<|message|>Hm." +
+						strings.Repeat(" I should check that again. Wait,", 4_000))})}})}
+			for api, q := range resumeAPIs {
+				q.members = strings.NewReplacer(`"top_logprobs":2,`, "", `"logprobs":true,`, "",
+					`"include":["message.output_text.logprobs"],`, "").Replace(q.members)
+				got := steady(t, g, q, "Hi")
+				if !strings.Contains(got, `"Yes"`) || strings.Contains(got, "repetition_detected") ||
+					strings.Contains(got, "relay") {
+					t.Errorf("%s: %s", api, got)
+				}
+			}
+			if n := len(g.Prompts()); n != 2*len(resumeAPIs) {
+				t.Errorf("the server was asked %d times", n)
+			}
+		})
+	}
+}
+
 // restarted is a server that is restarted at its address.
 type restarted struct {
 	options sim.Options

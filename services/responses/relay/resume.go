@@ -62,7 +62,7 @@ func (x *exchange) move(ctx context.Context) *http.Response {
 		err = fmt.Errorf("the gateway answered %d", answer.StatusCode)
 	default:
 		x.Metrics.Resumed(x.API.Name, upstream.Moved)
-		x.Log.Info("a stream is moved: its server is drained", "api", x.API.Name, "model",
+		x.Log.Info("a stream is moved to another server", "api", x.API.Name, "model",
 			openai.Clip(x.Model, refusal.MaxLogged), "tokens", x.handover.Tokens())
 		return answer
 	}

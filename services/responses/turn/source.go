@@ -184,7 +184,7 @@ func (s *source) move(ctx context.Context) {
 		return
 	}
 	t.env.Metrics.Resumed(upstream.Moved)
-	t.env.Log.Info("an answer is moved: its server is drained", "api", "responses", "response", t.ID, "model",
+	t.env.Log.Info("an answer is moved to another server", "api", "responses", "response", t.ID, "model",
 		t.Request.Model, "tokens", s.handover.Tokens())
 }
 

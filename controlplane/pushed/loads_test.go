@@ -3,7 +3,6 @@ package pushed
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -113,6 +112,6 @@ func TestLoadsOfOthers(t *testing.T) {
 		t.Errorf("a silent peer: %v", got)
 	}
 	if all := h.Numbers(5); len(all) != 1 || all[0].Requests != nil {
-		t.Error(fmt.Sprintf("%+v", all))
+		t.Errorf("%+v", all)
 	}
 }

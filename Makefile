@@ -297,19 +297,27 @@ chart: build tool-envoy tool-chart tool-postgres ## The Helm chart, and what har
 	@$(E2E_ENV) HARMONY_CHART_TABLE=$(CURDIR)/dist/chart.txt go test -count=1 -timeout 20m -tags e2e,chart ./e2e/chart
 	@cat dist/chart.txt
 
-# The kinds of a mesh's objects are read from these modules.
+# Runs tests of e2e/kubernetes with an API server of their own: $(call kubernetes,FLAGS,VARIABLES). The kinds of a mesh's
+# objects are read from modules.
 KINDS_MODULES := istio.io/istio sigs.k8s.io/gateway-api sigs.k8s.io/gateway-api-inference-extension
+define kubernetes
+@mkdir -p build
+@cd tools/istio && go mod download $(KINDS_MODULES)
+@go test -c -tags e2e,kubernetes -o build/kubernetes.test ./e2e/kubernetes
+@cd e2e/kubernetes && HARMONY_KUBERNETES=$(CURDIR)/.tools/bin/kubernetes-server $(2) \
+	HARMONY_ISTIO_MODULES="$$(go list -C $(CURDIR)/tools/istio -m -f '{{.Dir}}' $(KINDS_MODULES) | tr '\n' ' ')" \
+	unshare -rnm bash -c 'ip link set lo up && ip address add 10.0.0.1/32 dev lo && ip address add 10.0.0.2/32 dev lo \
+		&& mount -t tmpfs tmpfs /run && mkdir -p /var/run/secrets/kubernetes.io/serviceaccount \
+		&& exec ../../build/kubernetes.test -test.timeout 10m -test.v $(1)'
+endef
 
 .PHONY: test-kubernetes
 test-kubernetes: binary tool-kubernetes ## Pools by a Service and by an InferencePool, and harmony mesh istio's objects, on a real API server (built from source, 17 minutes)
-	@mkdir -p build
-	@cd tools/istio && go mod download $(KINDS_MODULES)
-	@go test -c -tags e2e,kubernetes -o build/kubernetes.test ./e2e/kubernetes
-	@cd e2e/kubernetes && HARMONY_KUBERNETES=$(CURDIR)/.tools/bin/kubernetes-server \
-		HARMONY_ISTIO_MODULES="$$(go list -C $(CURDIR)/tools/istio -m -f '{{.Dir}}' $(KINDS_MODULES) | tr '\n' ' ')" \
-		unshare -rnm bash -c 'ip link set lo up && ip address add 10.0.0.1/32 dev lo && ip address add 10.0.0.2/32 dev lo \
-			&& mount -t tmpfs tmpfs /run && mkdir -p /var/run/secrets/kubernetes.io/serviceaccount \
-			&& exec ../../build/kubernetes.test -test.timeout 10m -test.v'
+	$(call kubernetes,-test.skip ^TestIstio)
+
+.PHONY: test-kubernetes-mesh
+test-kubernetes-mesh: build tool-envoy tool-kubernetes tool-istio ## An InferencePool behind a gateway of Istio, with harmony picker: Istio and the pool on a real API server
+	$(call kubernetes,-test.run ^TestIstio,$(E2E_ENV) HARMONY_ISTIO=$(CURDIR)/.tools/bin/istio-server)
 
 .PHONY: suite-kinds
 suite-kinds: build tool-envoy ## The behaviour suite before simulated servers of every kind but vLLM, on all hosts

@@ -41,8 +41,24 @@ const (
 // be taken for that server, so its node has one of its own.
 const (
 	loopbackIP = "127.0.0.1"
-	nodeID     = "router~10.0.0.1~" + istioLabel + "." + istioNamespace + "~" + istioNamespace + ".svc.cluster.local"
+	nodeIP     = "10.0.0.1"
 )
+
+// IstioPod is a pod of a gateway. Its Envoy has no agent, and listens on all addresses of this machine.
+type IstioPod struct {
+	Name, Namespace, Address string
+	Labels                   map[string]string
+}
+
+// Run runs a plain Envoy in the place of the pod's, with what a running Istio has for it. xds is Istio's address for
+// Envoys, and port the gateway's.
+func (p *IstioPod) Run(s Setup, xds string, port int) (*Host, error) {
+	bootstrap, err := p.bootstrap(xds)
+	if err != nil {
+		return nil, err
+	}
+	return startEnvoyAt(s, bootstrap, "0.0.0.0_"+strconv.Itoa(port))
+}
 
 // Run runs a plain Envoy with what Istio makes of a configuration's objects.
 func (i *Istio) Run(s Setup) (*Host, error) {
@@ -58,7 +74,8 @@ func (i *Istio) Run(s Setup) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	bootstrap, err := istioBootstrap(server.xds)
+	pod := IstioPod{Name: istioLabel, Namespace: istioNamespace, Address: nodeIP, Labels: map[string]string{"app": istioLabel}}
+	bootstrap, err := pod.bootstrap(server.xds)
 	if err != nil {
 		server.stop()
 		return nil, err
@@ -158,9 +175,10 @@ func (i *Istio) start(objects []byte) (*istioServer, error) {
 	return s, nil
 }
 
-// istioBootstrap returns the bootstrap of a plain Envoy that Istio takes for a gateway. An agent of Istio's would add
-// the statistics by the EnvoyFilter for the bootstrap.
-func istioBootstrap(xdsAddress string) ([]byte, error) {
+// bootstrap returns the bootstrap of a plain Envoy that Istio takes for a gateway. An agent of Istio's would add the
+// statistics by the EnvoyFilter for the bootstrap.
+func (p *IstioPod) bootstrap(xdsAddress string) ([]byte, error) {
+	nodeID := "router~" + p.Address + "~" + p.Name + "." + p.Namespace + "~" + p.Namespace + ".svc.cluster.local"
 	plain, err := envoy.DiscoveryBootstrap(envoy.Discovery{ControlPlane: xdsAddress, Node: nodeID, Admin: anyPort})
 	if err != nil {
 		return nil, err
@@ -169,9 +187,8 @@ func istioBootstrap(xdsAddress string) ([]byte, error) {
 	if err := json.Unmarshal(plain, &b); err != nil {
 		return nil, err
 	}
-	b["node"] = map[string]any{"id": nodeID, "cluster": istioLabel + "." + istioNamespace, "metadata": map[string]any{
-		"NAMESPACE": istioNamespace, "ISTIO_VERSION": "1.31.0", "CLUSTER_ID": "Kubernetes",
-		"LABELS": map[string]string{"app": istioLabel},
+	b["node"] = map[string]any{"id": nodeID, "cluster": p.Name + "." + p.Namespace, "metadata": map[string]any{
+		"NAMESPACE": p.Namespace, "ISTIO_VERSION": "1.31.0", "CLUSTER_ID": "Kubernetes", "LABELS": p.Labels,
 	}}
 	// Istio has no health discovery and no runtime.
 	delete(b, "hds_config")

@@ -37,7 +37,7 @@ func TestMeshObjects(t *testing.T) {
 	c.kinds()
 	c.create("/api/v1/namespaces", "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace+"}\n")
 	c.create(poolPath, pickedPool("FailClose"))
-	c.apply(c.printed("/dev/stdout"))
+	c.apply(c.printed("/dev/stdout", "/etc/harmony/filter.wasm"))
 	c.kill()
 }
 
@@ -134,11 +134,11 @@ func (c *cluster) apply(objects string) {
 }
 
 // printed returns the objects that harmony mesh istio prints.
-func (c *cluster) printed(log string) string {
+func (c *cluster) printed(log, module string) string {
 	c.Helper()
 	c.write("mesh-config.yaml", fmt.Appendf(nil, meshConfiguration, log))
 	p := lab.Run(c.T, exec.Command(lab.Tool(c.T, "HARMONY_BIN"), "mesh", "istio", "--config",
-		filepath.Join(c.folder, "mesh-config.yaml"), "-n", namespace, "--module", "file:///etc/harmony/filter.wasm"))
+		filepath.Join(c.folder, "mesh-config.yaml"), "-n", namespace, "--module", "file://"+module))
 	if !p.Ended(lab.ProgramLimit) || p.ExitCode(c.T) != 0 {
 		c.Fatalf("harmony mesh istio: %s", &p.Stderr)
 	}

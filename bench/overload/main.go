@@ -40,7 +40,7 @@ func main() {
 	flag.IntVar(&o.servers, "servers", 4, "`servers` of the pool")
 	flag.IntVar(&o.capacity, "capacity", 16, "`requests` that a server gets at once")
 	flag.Uint64Var(&o.seed, "seed", 1, "`number` from which the workload is made")
-	flag.DurationVar(&o.scale.Length, "length", 30*time.Second, "how `long` new conversations come")
+	flag.DurationVar(&o.scale.Length, "length", 45*time.Second, "how `long` new conversations come")
 	flag.Float64Var(&o.scale.Load, "load", 1.5, "`factor` of all requests' rates")
 	flag.Float64Var(&o.scale.Burst, "burst", 2.5, "the burst's rate, as a `factor` of the noisy client's")
 	flag.IntVar(&o.server.CacheBlocks, "blocks", 12288, "`blocks` in a server's cache")

@@ -33,7 +33,8 @@ Metrics get their labels from the second EnvoyFilter, which pods read when they 
 const inferenceComment = `
 istiod must have ENABLE_GATEWAY_API_INFERENCE_EXTENSION=true. The gateway is one of the Gateway API, of which Istio makes
 the pods: %[1]s-istio. The filter is before Istio's filter for endpoint pickers, which is there when the HTTPRoute is
-accepted. Until then no filter is there, and no request has a route. Delete the gateway and its routes by
+accepted. Until then no filter is there, and no request has a route. Pods whose labels the EnvoyFilters do not select
+have the routes and no filter: harmony mesh check says so. Delete the gateway and its routes by
 kubectl delete gtw,httproute too.
 `
 

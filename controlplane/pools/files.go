@@ -84,6 +84,7 @@ func (w *Watcher) rereadFiles() {
 	defer w.mu.Unlock()
 	w.lists, w.roots = lists, roots
 	w.refresh()
+	notify(w.changed) // a file that can no longer be read changes no servers
 }
 
 // reread reads the files again. It logs errors that are new, and files that have new valid content.

@@ -90,6 +90,7 @@ func (w *Watcher) resolve(ctx context.Context, host string) {
 		}
 		if before == "" {
 			w.log.Warn("a name cannot be looked up", "name", host, "error", n.problem)
+			notify(w.changed) // a pool without servers may be down now
 		}
 		return
 	}

@@ -221,8 +221,8 @@ func (w *Watcher) updateOrigin(o origin, f *followed, state apiserver.State) {
 	case f.problem == "" && before.problem != "":
 		w.log.Info(what+" is followed again", key, name, "endpoints", len(state.Addresses))
 	}
-	if state.Listed != before.state.Listed {
-		notify(w.changed) // those of an earlier run no longer count
+	if state.Listed != before.state.Listed || f.problem != before.problem {
+		notify(w.changed) // those of an earlier run no longer count, and a pool without servers may be down now
 	}
 	if !slices.Equal(state.Addresses, before.state.Addresses) {
 		w.refresh()

@@ -92,7 +92,7 @@ func (s *Server) updateConditions() {
 	groups := make([]reach.Group, 0, len(c.Pools))
 	for i := range c.Pools {
 		p := &c.Pools[i]
-		fit, _ := c.serversOf(p, states[p.Name])
+		fit, problem := c.serversOf(p, states[p.Name])
 		groups = append(groups, groupOf(p, fit))
 		if now.warnings[p.Name] = contextWarnings(c.Resolved, p, fit); len(now.warnings[p.Name]) == 0 {
 			delete(now.warnings, p.Name)
@@ -112,7 +112,7 @@ func (s *Server) updateConditions() {
 				reasons = append(reasons, one.Endpoint.String()+": "+string(found.state)+", "+found.reason)
 			}
 		}
-		if usable == 0 && c.needed(p) && !atZero(p, len(fit)) {
+		if usable == 0 && c.needed(p) && !atZero(p, len(fit), problem) {
 			now.down[p.Name] = time.Now()
 			if first, ok := before.down[p.Name]; ok {
 				now.down[p.Name] = first
@@ -176,9 +176,10 @@ func groupOf(p *config.ResolvedPool, servers []pools.Server) reach.Group {
 }
 
 // atZero reports whether a pool has no servers because its scaler has taken the last one, and requests wait for the
-// next: that is how it is meant to be, and it is not down.
-func atZero(p *config.ResolvedPool, servers int) bool {
-	return servers == 0 && p.Queue.On() && p.Queue.Hold > 0
+// next: that is how it is meant to be, and it is not down. A pool whose servers cannot be told, for the reason in
+// problem, is.
+func atZero(p *config.ResolvedPool, servers int, problem string) bool {
+	return servers == 0 && problem == "" && p.Queue.On() && p.Queue.Hold > 0
 }
 
 // needed reports whether requests may go to the pool's servers: the pool has models, or is the spare of a pool with

@@ -116,6 +116,18 @@ func TestAPoolWithoutServersIsDown(t *testing.T) {
 			t.Errorf("%s: at zero: %v, down since %v", pool.Name, pool.AtZero, pool.Down)
 		}
 	}
+	if err := os.WriteFile(file, []byte("no list\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a list that cannot be read", func() bool {
+		return p.metric(`harmony_controlplane_pool_up{pool="zero"}`) == "0"
+	})
+	if err := os.WriteFile(file, []byte("[]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "at zero again", func() bool {
+		return p.metric(`harmony_controlplane_pool_up{pool="zero"}`) == "1"
+	})
 	if err := os.WriteFile(file, []byte("[http://127.0.0.1:1]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -198,7 +198,7 @@ func (s *Server) poolsOf(c *configuration, conditions conditions, weights *weigh
 		p := &c.Pools[i]
 		fit, problem := c.serversOf(p, states[p.Name])
 		one := newPool(p, problem)
-		one.Down, one.AtZero = conditions.down[p.Name], atZero(p, len(fit))
+		one.Down, one.AtZero = conditions.down[p.Name], atZero(p, len(fit), problem)
 		one.Warnings = warningsOf(c.Resolved, p, fit)
 		one.setFailed(failed[p.Name], envoysLog)
 		one.Contexts, one.shortContexts = contexts.limitsOf(c.Config, p), shortContexts(c.Resolved, p, fit)

@@ -12,6 +12,8 @@ import (
 // TestUsageErrors checks that every command exits with 2 for a wrong command line, before it starts anything, and
 // prints what may have been meant.
 func TestUsageErrors(t *testing.T) {
+	t.Setenv("OPENAI_BASE_URL", "")
+	t.Setenv("OPENAI_API_BASE", "")
 	misspelt := clitest.WriteFile(t, "misspelt.yaml", "models:\n- name: m\n  server: [\"vllm=http://127.0.0.1:1\"]\n")
 	for line, want := range map[string]string{
 		"upp --model m":               `harmony has no command "upp"; did you mean up?`,
@@ -23,8 +25,8 @@ func TestUsageErrors(t *testing.T) {
 		"up --body_limit 1MB":         "did you mean --body-limit?",
 		"up -x":                       "unknown shorthand flag",
 		"up --colour red":             "unknown flag: --colour; see harmony up --help",
-		"up m":                        `"m" is not expected here`,
-		"up":                          "no model is given",
+		"up m":                        `"m" is not a URL; write http://host:port`,
+		"up":                          "no server is given",
 		"up --model m":                "no server is given",
 		"up --model m --backend http://127.0.0.1:1":                       "--backend",
 		"up --model m --backend vllm=http://127.0.0.1:1 --host x":         "--host x is not known",

@@ -24,8 +24,13 @@ type Options struct {
 	// Model is the name that the server knows the model by. Empty: the server's first model, or its first whose name
 	// contains gpt-oss.
 	Model string
+	// Choose chooses one of the server's models where Model is empty. It may return "". If it is nil, no choice is an error.
+	Choose func(models []string) (string, error)
 	// Authorization is the value of the header authorization. Empty: none is sent.
 	Authorization string
+	// Brief leaves out what a gateway does not need to begin: other kinds than the first that it can use, most of the
+	// texts, the metrics and the cache.
+	Brief bool
 	// Transport sends the requests. It must be set.
 	Transport http.RoundTripper
 }
@@ -84,17 +89,22 @@ func Server(ctx context.Context, o Options) (*Report, error) {
 	if own {
 		r.Ask(func(path string, v any) bool { return s.get(ctx, path, v) })
 	}
-	r.Model = o.Model
-	if r.Model == "" {
-		r.Model = likelyModel(r.Models)
+	if err := s.choose(); err != nil {
+		return nil, err
+	}
+	if own && o.Brief {
+		s.compareTexts(ctx, engine.FewTexts())
 	}
 	for _, name := range kindsFor(r.Engine) {
 		if own || contract.KindNamed(name).TakesAPIPath() {
 			s.askKind(ctx, name)
 		}
+		if o.Brief && r.fits() {
+			break
+		}
 	}
-	if own {
-		s.compareTexts(ctx)
+	if own && !o.Brief {
+		s.compareTexts(ctx, engine.AllTexts())
 		s.readMetrics(ctx)
 		s.tryCache(ctx)
 	}
@@ -104,10 +114,29 @@ func Server(ctx context.Context, o Options) (*Report, error) {
 	return r, ctx.Err()
 }
 
+// choose says which of the server's models is asked.
+func (s *session) choose() error {
+	name := s.options.Model
+	if name == "" && s.options.Choose != nil {
+		var err error
+		if name, err = s.options.Choose(s.report.Models); err != nil {
+			return err
+		}
+	}
+	s.report.Model = cmp.Or(name, likelyModel(s.report.Models))
+	return nil
+}
+
+// Likely reports whether a model's name contains gpt-oss.
+func Likely(model string) bool {
+	name := strings.ToLower(model)
+	return strings.Contains(name, "gpt-oss") || strings.Contains(name, "gpt_oss")
+}
+
 // likelyModel returns the first model whose name contains gpt-oss, else the first one.
 func likelyModel(models []string) string {
 	for _, m := range models {
-		if name := strings.ToLower(m); strings.Contains(name, "gpt-oss") || strings.Contains(name, "gpt_oss") {
+		if Likely(m) {
 			return m
 		}
 	}
@@ -143,13 +172,22 @@ func (r *Report) Kind() *Kind {
 		k := &r.Kinds[i]
 		switch {
 		case !k.Works():
-		case k.Conversations || k.Expected() && !r.otherModel():
+		case r.fitsAs(k):
 			return k
 		case first == nil:
 			first = k
 		}
 	}
 	return first
+}
+
+// fitsAs reports whether the server answers as servers of a kind that works do.
+func (r *Report) fitsAs(k *Kind) bool { return k.Conversations || k.Expected() && !r.otherModel() }
+
+// fits reports whether the kind that was asked last is the one to use.
+func (r *Report) fits() bool {
+	k := r.Kind()
+	return k != nil && r.fitsAs(k)
 }
 
 // otherModel reports whether the server says that its model is not gpt-oss.

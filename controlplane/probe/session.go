@@ -116,9 +116,9 @@ func (s *session) askModels(ctx context.Context) error {
 }
 
 // compareTexts asks the server for the ids of each text.
-func (s *session) compareTexts(ctx context.Context) {
+func (s *session) compareTexts(ctx context.Context, texts []string) {
 	first := true
-	s.report.Texts = s.report.Compare(engine.AllTexts(), s.report.Model, func(request []byte) ([]byte, bool) {
+	s.report.Texts = s.report.Compare(texts, s.report.Model, func(request []byte) ([]byte, bool) {
 		status, answer, err := s.send(ctx, engine.TokenizePath, request, questionTimeout)
 		ok := err == nil && status == http.StatusOK
 		if ok && !first {

@@ -73,7 +73,7 @@ func TestUpFailures(t *testing.T) {
 			[]string{"write vllm=http://gpu:8000"}},
 		{"backend of an unknown kind", append(model, "--backend", "tgi=http://gpu:8000"), nil, usage,
 			[]string{`"tgi"`, "one of vllm"}},
-		{"no model", nil, nil, usage, []string{"no model is given", "--model NAME", "--config FILE"}},
+		{"no model", nil, nil, usage, []string{"no server is given", "harmony up http://", "--config FILE"}},
 		{"no server", model, nil, usage, []string{"no server is given", "--backend vllm=http://HOST:PORT"}},
 		{"whose server", with("--model", "n"), nil, usage,
 			[]string{"does not say which model", "--backend m=vllm=http://127.0.0.1:9"}},

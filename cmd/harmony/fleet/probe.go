@@ -2,12 +2,8 @@ package fleet
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"os"
-	"path"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -15,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/found"
 	"github.com/harmonyedge/harmonyedge/controlplane/engine"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/probe"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/version"
-	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const probeLong = `Asks an inference server which program it is, which models it has, and whether the gateway can use it.
@@ -64,47 +60,25 @@ func probeCommand() *cobra.Command {
 }
 
 func (f *probeFlags) run(cmd *cobra.Command, url string) error {
-	server, err := config.ParseServer(contract.Chat + "=" + url) // this kind may have any path
+	s, err := found.Ask(cmd.Context(), url, found.Options{Model: f.serverModel, KeyVariable: f.keyVariable})
 	if err != nil {
-		return cli.Usage(err)
+		return err
 	}
-	e := server.Endpoint
-	o := probe.Options{URL: e.String(), APIPath: server.APIPath, Model: f.serverModel,
-		Transport: &http.Transport{DisableCompression: true}}
-	if f.keyVariable != "" {
-		key := os.Getenv(f.keyVariable)
-		if key == "" {
-			return cli.Usage(fmt.Errorf("--key-env: the environment has no %s; export it", f.keyVariable))
-		}
-		o.Authorization = "Bearer " + key
-	}
-	r, err := probe.Server(cmd.Context(), o)
-	switch {
-	case errors.Is(err, probe.ErrUnauthorized):
-		return fmt.Errorf("%s: %w; put its key into a variable of the environment, and name that with --key-env", e, err)
-	case err != nil:
-		return fmt.Errorf("%s does not answer: %s; check that the server is started, and its address", e,
-			pools.Cause(err, err.Error()))
-	}
-	out := probeOutput{Writer: cmd.OutOrStdout(), report: r, server: server, keyVariable: f.keyVariable}
+	out := probeOutput{Writer: cmd.OutOrStdout(), Server: s, report: s.Report}
 	if f.report {
 		out.page()
 	} else {
 		out.facts()
 		out.configuration()
 	}
-	if problem := r.Problem(); problem != "" {
-		return fmt.Errorf("the gateway cannot use %s: %s", e, problem)
-	}
-	return nil
+	return s.Unusable()
 }
 
 // probeOutput prints a report.
 type probeOutput struct {
 	io.Writer
-	report      *probe.Report
-	server      config.Server
-	keyVariable string
+	*found.Server
+	report *probe.Report
 }
 
 // fact is one line of the output.
@@ -234,7 +208,7 @@ func textsText(t *engine.Texts) string {
 }
 
 func (o *probeOutput) facts() {
-	fmt.Fprintln(o, o.url())
+	fmt.Fprintln(o, o.URL())
 	w := tabwriter.NewWriter(o, 0, 0, 2, ' ', 0)
 	for _, f := range o.list() {
 		fmt.Fprintf(w, "  %s\t%s\n", f.name, f.value)
@@ -244,113 +218,12 @@ func (o *probeOutput) facts() {
 
 // configuration prints the file for this server, and the command that does the same.
 func (o *probeOutput) configuration() {
-	if file := o.file(); file != "" {
+	if file := o.File(); file != "" {
 		fmt.Fprintf(o, "\nA configuration file for it:\n\n%s", file)
 	}
-	if command := o.command(); command != "" {
+	if command := o.Command(); command != "" {
 		fmt.Fprintf(o, "\nThe same without a file:\n\n  %s\n", command)
 	}
-}
-
-// file returns the configuration for this server, or "" if the gateway cannot use it.
-func (o *probeOutput) file() string {
-	r, kind := o.report, o.report.Kind()
-	if r.Problem() != "" || kind == nil {
-		return ""
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "models:\n  - name: %s\n    pool: gpus\n", yamlText(clientName(r.Model)))
-	if r.Model != clientName(r.Model) {
-		fmt.Fprintf(&b, "    server_model: %s\n", yamlText(r.Model))
-	}
-	if o.otherContext() {
-		fmt.Fprintf(&b, "    context_length: %d\n", r.Context)
-	}
-	if settings := o.chatSettings(); settings != "" {
-		fmt.Fprintf(&b, "    chat:\n%s", settings)
-	}
-	if kind.TagProblem != "" {
-		fmt.Fprintf(&b, "    structured_outputs: %s\n", contract.NoStructure)
-	}
-	fmt.Fprintf(&b, "pools:\n  - name: gpus\n    kind: %s\n", kind.Name)
-	if kind.TextPrompts {
-		fmt.Fprint(&b, "    accept_text_prompts: true\n")
-	}
-	fmt.Fprintf(&b, "    servers:\n      - %s\n", o.url())
-	if e := r.Engine; e != nil && kind.Conversations && o.server.APIPath == contract.DefaultAPIPath {
-		// The kind has no path for the health of its servers, but the program may.
-		if k := contract.KindNamed(e.ID); k != nil && k.Health != "" {
-			fmt.Fprintf(&b, "    health: { path: %s }\n", k.Health)
-		}
-	}
-	if o.keyVariable != "" {
-		fmt.Fprintf(&b, "    authorization: server-key\nsecrets:\n  - name: server-key\n    env: %s\n", o.keyVariable)
-	}
-	return b.String()
-}
-
-// command returns the command line for this server, or "" if there is none: not every setting has a flag.
-func (o *probeOutput) command() string {
-	r, kind := o.report, o.report.Kind()
-	if o.file() == "" || o.keyVariable != "" || kind.TagProblem != "" || o.chatSettings() != "" || !cli.Plain(r.Model) {
-		return ""
-	}
-	c := fmt.Sprintf("harmony up --backend %s=%s --model %s", kind.Name, o.url(), clientName(r.Model))
-	if r.Model != clientName(r.Model) {
-		c += " --server-model " + r.Model
-	}
-	if kind.TextPrompts {
-		c += " --accept-text-prompts"
-	}
-	if o.otherContext() {
-		c += " --context-length " + strconv.Itoa(r.Context)
-	}
-	return c
-}
-
-// url returns the server's URL, with the path of its API if that is not the usual one.
-func (o *probeOutput) url() string {
-	return o.server.Endpoint.String() + cli.IfTrue(o.server.APIPath != contract.DefaultAPIPath, o.server.APIPath)
-}
-
-// chatSettings returns the settings of the model's chat that differ from their defaults.
-func (o *probeOutput) chatSettings() string {
-	c := o.report.Chat
-	if c == nil {
-		return ""
-	}
-	settings := ""
-	if c.History != contract.ReasoningContentOnly {
-		settings += "      reasoning_history: " + c.History + "\n"
-	}
-	if c.Reasoning == probe.InOpenedTags {
-		settings += "      think_tags: " + contract.ThinkOpened + "\n"
-	}
-	return settings
-}
-
-func (o *probeOutput) otherContext() bool {
-	return o.report.Chat == nil && o.report.Context > 0 && o.report.Context != contract.DefaultContextLength
-}
-
-// clientName returns a name for clients of a server's model: openai/gpt-oss-120b is gpt-oss-120b. Characters that such
-// a name cannot have are replaced.
-func clientName(model string) string {
-	return strings.Map(func(r rune) rune {
-		if r <= ' ' || r > '~' {
-			return '-'
-		}
-		return r
-	}, path.Base(model))
-}
-
-// yamlText returns a text as a value in YAML.
-func yamlText(s string) string {
-	_, notNumber := strconv.ParseFloat(s, 64)
-	if cli.Plain(s) && notNumber != nil && s != "true" && s != "false" && s != "null" {
-		return s
-	}
-	return strconv.Quote(s)
 }
 
 // page prints a page of Markdown. It names no address and no key, since issues are public.

@@ -32,6 +32,8 @@ type upFlags struct {
 	store         string
 	envoy         string
 	concurrency   int
+	// base is the configuration of servers that are named by URL. It is nil if there are none.
+	base *config.Config
 }
 
 func (f *upFlags) add(flags *pflag.FlagSet) {
@@ -69,7 +71,10 @@ func (f *upFlags) add(flags *pflag.FlagSet) {
 // config returns the configuration of the file and the flags together, validated.
 func (f *upFlags) config(flags *pflag.FlagSet) (*config.Config, error) {
 	c := config.Default()
-	if f.file != "" {
+	switch {
+	case f.base != nil:
+		c = f.base
+	case f.file != "":
 		var err error
 		if c, err = config.Load(f.file); err != nil {
 			return nil, err
@@ -106,7 +111,7 @@ func (f *upFlags) adjust(flags *pflag.FlagSet) func(*config.Config) error {
 			}
 		}
 		if len(c.Models) == 0 {
-			return errors.New("no model is given; write --model NAME --backend vllm=http://HOST:PORT, or --config FILE")
+			return errors.New("no server is given; write its URL, as in harmony up http://HOST:PORT, or --config FILE")
 		}
 		for i := range c.Models {
 			if m := &c.Models[i]; len(m.Servers) == 0 && m.Pool == "" {

@@ -23,6 +23,13 @@ import (
 const upLong = `Runs Envoy with the Harmony filter in front of inference servers, which have a gpt-oss model loaded, until
 an interrupt. Clients speak OpenAI Chat Completions and Responses to it.
 
+  harmony up http://10.0.0.7:8000
+
+The server is asked what it is, as harmony probe does, and the configuration for it is printed as a file to keep. Several
+URLs of one model are one pool. Without a server, OPENAI_BASE_URL (and OPENAI_API_KEY) of the environment name one.
+
+The same without a question, for a server that starts later:
+
   harmony up --model gpt-oss-120b --backend vllm=http://10.0.0.7:8000
 
 Several --backend of one model are one pool. With several models, each --backend names its model:
@@ -49,79 +56,100 @@ end. A second one ends the program at once. A process manager must wait that lon
 
 Exit status: 0 after an interrupt, 1 when something failed, 2 when the command line or the configuration is wrong.`
 
+// commandLine is a command line of harmony up.
+type commandLine struct {
+	flags          upFlags
+	host           upHost
+	filter         cli.FilterFlags
+	sight          sightFlags
+	servers        upURLs
+	logLevel       string
+	stats          string
+	printBootstrap bool
+	drainTime      config.Duration
+}
+
 // Command returns the command harmony up.
 func Command() *cobra.Command {
-	var (
-		flags          upFlags
-		host           upHost
-		filter         cli.FilterFlags
-		sight          sightFlags
-		logLevel       string
-		stats          string
-		printBootstrap bool
-		drainTime      = config.Duration(cli.DefaultDrainTime)
-	)
+	o := commandLine{drainTime: config.Duration(cli.DefaultDrainTime)}
 	c := &cobra.Command{
-		Use:   "up",
+		Use:   "up [URL...]",
 		Short: "Run the Harmony filter, in Envoy or in this program, in front of your inference servers",
 		Long:  upLong,
-		Args:  cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !slices.Contains(logLevels, logLevel) {
-				return cli.Usage(fmt.Errorf("--log-level %s is not known; write one of %s", logLevel,
-					strings.Join(logLevels, ", ")))
-			}
-			if err := host.check(); err != nil {
-				return err
-			}
-			if err := sight.check(printBootstrap); err != nil {
-				return cli.Usage(err)
-			}
-			c, err := flags.config(cmd.Flags())
-			if err != nil {
-				return cli.Usage(err)
-			}
-			statsAt, err := cli.StatsAddress(stats)
-			if err != nil {
-				return cli.Usage(err)
-			}
-			module, err := filter.Find(cmd.Context())
-			if err != nil {
-				return err
-			}
-			u := up{config: c, file: flags.file, adjust: flags.adjust(cmd.Flags()), module: module, logLevel: logLevel,
-				stats: statsAt, drainTime: time.Duration(drainTime), stdout: cmd.OutOrStdout(),
-				stderr: &lockedWriter{writer: cmd.ErrOrStderr()}}
-			if printBootstrap {
-				return u.printBootstrap()
-			}
-			if err := host.choose(cmd, &u); err != nil {
-				return err
-			}
-			cli.RemoveDeadRuns()
-			if err := u.newService(); err != nil {
-				return err
-			}
-			defer u.service.Close()
-			if u.sight, err = u.startSight(&sight); err != nil {
-				return err
-			}
-			defer u.sight.stop()
-			return host.run(cmd.Context(), &u)
-		},
+		RunE:  o.run,
 	}
-	flags.add(c.Flags())
-	host.add(c.Flags())
-	filter.Add(c.Flags())
-	sight.add(c.Flags())
-	c.Flags().StringVar(&stats, "stats", "",
+	o.flags.add(c.Flags())
+	o.host.add(c.Flags())
+	o.filter.Add(c.Flags())
+	o.sight.add(c.Flags())
+	o.servers.add(c.Flags())
+	c.Flags().StringVar(&o.stats, "stats", "",
 		"`ADDRESS` for Prometheus: GET "+envoy.StatsPath+
 			" and nothing else (default: only at --admin)")
-	c.Flags().StringVar(&logLevel, "log-level", "warning", "`LEVEL` of the proxy's log: "+strings.Join(logLevels, ", "))
-	c.Flags().Var(&drainTime, "drain-time",
+	c.Flags().StringVar(&o.logLevel, "log-level", "warning", "`LEVEL` of the proxy's log: "+strings.Join(logLevels, ", "))
+	c.Flags().Var(&o.drainTime, "drain-time",
 		"how long running streams may take to end after an interrupt; 0s cuts them at once")
-	c.Flags().BoolVar(&printBootstrap, "print-bootstrap", false, "print Envoy's configuration and exit")
+	c.Flags().BoolVar(&o.printBootstrap, "print-bootstrap", false, "print Envoy's configuration and exit")
 	return c
+}
+
+func (o *commandLine) run(cmd *cobra.Command, args []string) error {
+	if !slices.Contains(logLevels, o.logLevel) {
+		return cli.Usage(fmt.Errorf("--log-level %s is not known; write one of %s", o.logLevel,
+			strings.Join(logLevels, ", ")))
+	}
+	if err := o.host.check(); err != nil {
+		return err
+	}
+	if err := o.sight.check(o.printBootstrap); err != nil {
+		return cli.Usage(err)
+	}
+	u := up{file: o.flags.file, logLevel: o.logLevel, drainTime: time.Duration(o.drainTime), stdout: cmd.OutOrStdout(),
+		stderr: &lockedWriter{writer: cmd.ErrOrStderr()}}
+	err := o.configure(cmd, args, &u)
+	if err != nil {
+		return err
+	}
+	if u.stats, err = cli.StatsAddress(o.stats); err != nil {
+		return cli.Usage(err)
+	}
+	if u.module, err = o.filter.Find(cmd.Context()); err != nil {
+		return err
+	}
+	if o.printBootstrap {
+		return u.printBootstrap()
+	}
+	if err := o.host.choose(cmd, &u); err != nil {
+		return err
+	}
+	cli.RemoveDeadRuns()
+	if err := u.newService(); err != nil {
+		return err
+	}
+	defer u.service.Close()
+	if u.sight, err = u.startSight(&o.sight); err != nil {
+		return err
+	}
+	defer u.sight.stop()
+	return o.host.run(cmd.Context(), &u)
+}
+
+// configure gives the run the configuration of the file, or of the servers that the command line names by URL, and of
+// the flags.
+func (o *commandLine) configure(cmd *cobra.Command, urls []string, u *up) (err error) {
+	if err := o.servers.take(urls, &o.flags); err != nil {
+		return cli.Usage(err)
+	}
+	if len(o.servers.urls) > 0 {
+		if err := o.servers.ask(cmd.Context(), &o.flags, u.stderr); err != nil {
+			return err
+		}
+	}
+	u.adjust = o.flags.adjust(cmd.Flags())
+	if u.config, err = o.flags.config(cmd.Flags()); err != nil {
+		return cli.Usage(err)
+	}
+	return nil
 }
 
 var logLevels = []string{"trace", "debug", "info", "warning", "error", "critical", "off"}
@@ -213,8 +241,10 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 const waitNotice = 500 * time.Millisecond
 
 // waitFor says what the start waits for, if that takes long. The caller calls end when the step has ended.
-func (u *up) waitFor(what string) (end func()) {
-	notice := time.AfterFunc(waitNotice, func() { fmt.Fprintf(u.stderr, "note: waiting for %s\n", what) })
+func (u *up) waitFor(what string) (end func()) { return waitFor(u.stderr, what) }
+
+func waitFor(stderr io.Writer, what string) (end func()) {
+	notice := time.AfterFunc(waitNotice, func() { fmt.Fprintf(stderr, "note: waiting for %s\n", what) })
 	return func() { notice.Stop() }
 }
 

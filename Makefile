@@ -51,9 +51,9 @@ UNIT_PACKAGES = $$(go list ./... | grep -v '/e2e')
 bench = go build -C bench -trimpath -o $(CURDIR)/build/bench/$(1) ./$(1) && $(E2E_ENV) build/bench/$(1)
 # Runs a command while the program's default ports are taken: no test needs one.
 TAKEPORTS := go run ./tools/takeports
-# The packages whose tests have a short form. Their code starts no goroutines, and the race detector makes it ten times
-# slower. So every cut is tried without the detector.
-CORE_PACKAGES := ./harmonycore/... ./internal/...
+# The packages whose code starts no goroutines. The race detector makes their tests ten times slower, and those at every
+# cut do not run under it at all.
+CORE_PACKAGES := ./harmonycore/... ./internal/... ./cmd/harmony/look
 
 # The filter is built again when any of these changed.
 WASM_SOURCES := $(shell find filter harmonycore internal tools/vocabtable tools/wasmfinish -type f ! -name '*_test.go' ! -name '*.table' ! -path '*/testdata/*' ! -path 'filter/wasmhost/*' ! -path 'filter/filtertest/*' ! -path 'harmonycore/harmony/harmonytest/*' ! -path 'internal/version/*' ! -path 'internal/watch/*' ! -path 'internal/golden/*' ! -path 'internal/bundled/*' 2>/dev/null) \
@@ -230,10 +230,14 @@ lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellch
 	@go run ./tools/longlines -limit $(LONG_LINES)
 
 .PHONY: unit
-unit: ## go test -race, everything but the end-to-end tests; at every cut without the race detector
-	$(TAKEPORTS) go test -race -short $(UNIT_PACKAGES)
+unit: ## go test of everything but the end-to-end tests; with the race detector where goroutines are
+	$(TAKEPORTS) go test -race -short $$(go list ./... | grep -v '/e2e' | grep -vxFf <(go list $(CORE_PACKAGES)))
 	$(TAKEPORTS) go test -C bench -race -short ./...
 	go test $(CORE_PACKAGES)
+
+.PHONY: race
+race: ## The race detector on the packages that start no goroutines, without every cut
+	go test -race -short $(CORE_PACKAGES)
 
 # How long each target is fuzzed: make fuzz FUZZ_TIME=10m
 FUZZ_TIME ?= 30s

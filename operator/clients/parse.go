@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/harmonyedge/harmonyedge/internal/nearest"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
@@ -70,6 +71,9 @@ func parseError(name string, err error) *Error {
 	e := &Error{File: name, Reason: "is not YAML of a keys file; see docs/keys.md"}
 	var y yaml.Error
 	if errors.As(err, &y) {
+		if why := config.SyntaxReason(y.GetMessage(), ""); why != "" {
+			e.Reason = why
+		}
 		if t := y.GetToken(); t != nil && t.Position != nil {
 			e.Line = t.Position.Line
 		}
@@ -81,11 +85,26 @@ func parseError(name string, err error) *Error {
 	)
 	switch {
 	case errors.As(err, &unknown):
-		e.Reason = "there is no such setting; see docs/keys.md"
+		e.Reason = "there is no such setting; " + meant(unknown) + "see docs/keys.md"
 	case errors.As(err, &twice):
 		e.Reason = "the setting is listed twice"
 	case errors.As(err, &mismatch):
 		e.Reason = "the value is of another type than the setting"
 	}
 	return e
+}
+
+// settings are the names in a keys file.
+var settings = []string{"defaults", "clients", "name", "hashes", "deputy", "limits", "models", "class", "weight",
+	"requests_per_minute", "requests_per_day", "tokens_per_minute", "tokens_per_day", "concurrency", "context"}
+
+// meant returns a hint at the setting that an unknown one may have been meant to be, or "". The unknown one may be a key.
+func meant(unknown *yaml.UnknownFieldError) string {
+	if unknown.Token == nil {
+		return ""
+	}
+	if name := nearest.Word(unknown.Token.Value, settings); name != "" {
+		return "did you mean " + name + "? Or "
+	}
+	return ""
 }

@@ -3,8 +3,11 @@ package clients
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +61,9 @@ func TestRefusals(t *testing.T) {
 		{"clients: [{name: a, hashes: " + secret + "}]", "k:1: "},
 		{"clients: [{name: a, hashes: [{x: " + secret + "}]}]", "k:1: clients[0].hashes[0]"},
 		{"clients:\n  - name: a\n    key: " + secret, "k:3: there is no such setting"},
+		{"clients: [{name: a, hashs: [" + secret + "]}]", "k:1: there is no such setting; did you mean hashes? Or see docs"},
+		{"client: []", "k:1: there is no such setting; did you mean clients? Or see"},
+		{"clients:\n\t- name: " + secret, "k:2: a tab; indent with spaces"},
 		{"clients: [{name: a, limits: {requests_per_hour: 1}}]", "k:1: there is no such setting"},
 		{"clients: [{name: a, limits: {concurrency: " + secret + "}}]", "k:1: the value is of another type"},
 		{"clients: [{name: a, name: " + secret + "}]", "k:1: "},
@@ -126,5 +132,31 @@ func TestKeys(t *testing.T) {
 	}
 	if h, err := ParseHash(HashOf(a).String()); err != nil || h != HashOf(a) {
 		t.Errorf("%v, %v", h, err)
+	}
+}
+
+// TestSettings compares the names for suggestions with the file's.
+func TestSettings(t *testing.T) {
+	names := map[string]bool{}
+	var add func(of reflect.Type)
+	add = func(of reflect.Type) {
+		for of.Kind() == reflect.Slice || of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct {
+			return
+		}
+		for i := range of.NumField() {
+			if name, _, _ := strings.Cut(of.Field(i).Tag.Get("yaml"), ","); name != "" {
+				names[name] = true
+			}
+			if of.Field(i).IsExported() {
+				add(of.Field(i).Type)
+			}
+		}
+	}
+	add(reflect.TypeFor[File]())
+	if got, want := slices.Sorted(slices.Values(settings)), slices.Sorted(maps.Keys(names)); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

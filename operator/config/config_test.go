@@ -294,12 +294,12 @@ func TestMisspeltSettings(t *testing.T) {
 		"api_version: 1": "h.yaml:1: api_version: api_version is not a setting; check its spelling and its indentation",
 		"pools:\n- name: p\n  servers: [http://h:1]\n  health: { intervall: 5s }": "h.yaml:4: pools[0].health.intervall: intervall is " +
 			"not a setting; did you mean interval?",
-		"envoy: { concurrency: many }": "h.yaml:1: envoy.concurrency: found text where a " +
+		"envoy: { concurrency: many }": "h.yaml:1: envoy.concurrency: found \"many\" where a " +
 			"number is expected",
 		"models:\n- name: m\n  drop_commentary_from_history: often": "h.yaml:3: models[0].drop_commentary_from_history: " +
-			"found text where true or false is expected",
+			"found \"often\" where true or false is expected",
 		"envoy:\n  concurrency: &none\n  path: e": "h.yaml:2: envoy.concurrency: found nothing where a number is expected",
-		"models: hello":       "h.yaml:1: models: found text where a list is expected",
+		"models: hello":       "h.yaml:1: models: found \"hello\" where a list is expected",
 		"models: { name: m }": "h.yaml:1: models: found a block of settings where a list is expected",
 		"models:\n- name: m\n  servers: []\n  name: n": "h.yaml:4: name is listed twice, first on line 2",
 		"stall_timeout: soon": `h.yaml:1: stall_timeout: "soon" is not a duration; write a ` +

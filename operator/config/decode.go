@@ -7,7 +7,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 )
 
 // maxDecoded is how many bytes are decoded for one file, which is decoded again without each setting that cannot be
@@ -35,7 +34,7 @@ func decode(name string, data []byte, tree *ast.File) (c *Config, unread []strin
 		e := configError(name, rest, err)
 		found.put(e)
 		if rest == tree { // whose lines are still needed
-			if rest, err = parser.ParseBytes(data, 0); err != nil {
+			if rest, err = parseYAML(data); err != nil {
 				return nil, nil, found
 			}
 		}

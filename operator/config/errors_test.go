@@ -38,7 +38,7 @@ passthrough_paths: [ v1, /v1/, "?" ]
 const mistakes = `h.yaml:1:1: lisen: lisen is not a setting; did you mean listen?
 h.yaml:2:13: body_limit: "3 cats" is not a size; write bytes or a unit, such as 65536, 512KiB, 16MiB or 16MB
 h.yaml:3:7: mode: "half" is not known; write full or reduced
-h.yaml:4:23: envoy.concurrency: found text where a number is expected
+h.yaml:4:23: envoy.concurrency: found "many" where a number is expected
 h.yaml:4:39: envoy.max_heap: 1MiB is out of range; use 128MiB to 1024GiB
 h.yaml:4:51: envoy.path: found a list where text is expected; put quotation marks around it
 h.yaml:5:16: stall_timeout: 5ms would end every request; use at least 1s, or 0s to wait for ever
@@ -80,11 +80,11 @@ func TestEveryMistake(t *testing.T) {
 // TestUnreadSettings shows what follows from a setting that cannot be read: nothing that it may be to blame for.
 func TestUnreadSettings(t *testing.T) {
 	for in, want := range map[string]string{
-		"pools: 5\nmodels: [{ name: m, pool: p }]\nmode: half": "h.yaml:1:8: pools: found a number where a list is expected\n",
-		"pools: 5\nmodels: [{ name: m, pool: p, colour: red }]": "h.yaml:1:8: pools: found a number where a list is " +
+		"pools: 5\nmodels: [{ name: m, pool: p }]\nmode: half": "h.yaml:1:8: pools: found \"5\" where a list is expected\n",
+		"pools: 5\nmodels: [{ name: m, pool: p, colour: red }]": "h.yaml:1:8: pools: found \"5\" where a list is " +
 			"expected\nh.yaml:2:30: models[0].colour: colour is not a setting; check its spelling and its indentation\n",
-		"models: [ a ]\nmode: half": "h.yaml:1:11: models[0]: found text where a block of settings is expected\n",
-		"pools:\n- name: p\n  servers: x\nmodels: [{ name: m, pool: p }]": "h.yaml:3:12: pools[0].servers: found text " +
+		"models: [ a ]\nmode: half": "h.yaml:1:11: models[0]: found \"a\" where a block of settings is expected\n",
+		"pools:\n- name: p\n  servers: x\nmodels: [{ name: m, pool: p }]": "h.yaml:3:12: pools[0].servers: found \"x\" " +
 			"where a list is expected\n",
 		"models:\n- { name: m, answers: &a { stricd: true } }\n- { name: n, answers: *a }\nmode: half": "h.yaml:2:28: " +
 			"models[0].answers.stricd: stricd is not a setting; did you mean strict?\n" +
@@ -92,7 +92,7 @@ func TestUnreadSettings(t *testing.T) {
 		"pool: [{ name: p, servers: ['http://h:1'] }]\nmodels: [{ name: m, pool: p }]": "h.yaml:1:1: pool: pool is not a " +
 			"setting; did you mean pools?\n",
 		"models: [{ nam: m }]":  "h.yaml:1:12: models[0].nam: nam is not a setting; did you mean name?\n",
-		"listen: [\nmode: half": "h.yaml:1:9: sequence end token ']' not found\n",
+		"listen: [\nmode: half": "h.yaml:1:9: a list that begins with [ does not end; write ]\n",
 	} {
 		_, err := Parse("h.yaml", []byte(in))
 		if got := allOf(err); got != want {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 )
 
 // Locate adds the file and the lines to errors about settings, if they are not known yet.
@@ -17,7 +16,7 @@ func Locate(err error, file string) error {
 	}
 	var tree *ast.File
 	if data, err := readFile(file); err == nil {
-		tree, _ = parser.ParseBytes(data, 0) // without a tree the lines are not known
+		tree, _ = parseYAML(data) // without a tree the lines are not known
 	}
 	return locate(err, file, tree)
 }

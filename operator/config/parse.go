@@ -11,7 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 const maxFile = 1 << 20
@@ -76,9 +76,9 @@ func reason(err error) string {
 
 // Parse is [Load] for data that has been read already. name stands for the file in errors.
 func Parse(name string, data []byte) (*Config, error) {
-	tree, err := parser.ParseBytes(data, 0)
+	tree, err := parseYAML(data)
 	if err != nil {
-		return nil, configError(name, nil, err)
+		return nil, syntaxError(name, data, err)
 	}
 	if len(tree.Docs) > 1 {
 		return nil, &Error{File: name, Reason: "holds more than one document; remove the --- lines"}
@@ -97,8 +97,25 @@ func Parse(name string, data []byte) (*Config, error) {
 	return c, nil
 }
 
+// syntaxError returns an error of the YAML library about the structure of a text.
+func syntaxError(name string, data []byte, err error) *Error {
+	e := &Error{File: name, Reason: err.Error()}
+	var y yaml.Error
+	if errors.As(err, &y) {
+		if t := y.GetToken(); t != nil && t.Position != nil {
+			e.Line, e.Column = t.Position.Line, t.Position.Column
+		}
+		if twice := duplicateKey.FindStringSubmatch(y.GetMessage()); twice != nil {
+			e.Reason = plainReason(y.GetMessage())
+		} else {
+			e.Reason = SyntaxReason(y.GetMessage(), lineOf(data, e.Line))
+		}
+	}
+	return e
+}
+
 // configError returns an error of the YAML library, which draws the place as a picture, as one line that names the
-// setting. tree is nil if the text is not YAML.
+// setting.
 func configError(name string, tree *ast.File, err error) *Error {
 	var already *Error
 	if errors.As(err, &already) {
@@ -111,9 +128,7 @@ func configError(name string, tree *ast.File, err error) *Error {
 		e.Reason = y.GetMessage()
 		if t := y.GetToken(); t != nil && t.Position != nil {
 			e.Line, e.Column, e.Reason = t.Position.Line, t.Position.Column, plainReason(e.Reason)
-			if tree != nil {
-				e.Field = fieldPath(tree, t)
-			}
+			e.Field = fieldPath(tree, t)
 		}
 	}
 	var mismatch *yaml.TypeError
@@ -123,6 +138,12 @@ func configError(name string, tree *ast.File, err error) *Error {
 			e.Reason += "; put quotation marks around it"
 		}
 	}
+	if y != nil {
+		e.quote(y.GetToken())
+	}
+	if strings.HasPrefix(e.Reason, "could not find alias") {
+		e.Reason = SyntaxReason(e.Reason, "")
+	}
 	if unknown := unknownField.FindStringSubmatch(e.Reason); unknown != nil {
 		if e.Field == "" {
 			e.Field = unknown[1]
@@ -130,6 +151,21 @@ func configError(name string, tree *ast.File, err error) *Error {
 		e.Reason = suggestion(e.Field)
 	}
 	return e
+}
+
+// quote puts what was found into the text of an error about the form of a value.
+func (e *Error) quote(t *token.Token) {
+	for _, kind := range []string{"text", "a number", "true or false"} {
+		rest, ok := strings.CutPrefix(e.Reason, "found "+kind+" where ")
+		if !ok || t == nil || t.Value == "" {
+			continue
+		}
+		e.Reason = "found " + excerpt(t.Value) + " where " + rest
+		if strings.Contains(rest, "a block of settings") && strings.Contains(t.Value, ":") {
+			e.Reason += "; a space belongs after the colon of a setting"
+		}
+		return
+	}
 }
 
 // plainReason returns an error text of the YAML library about the text's structure in the words of the other errors.

@@ -84,7 +84,7 @@ func TestRefusals(t *testing.T) {
 		{model("extra_body: [1]"), "h.yaml:3: models[0].extra_body: found a list where a block of settings is expected"},
 		{model("extra_body: {a: 1, a: 2}"), "h.yaml:3: a is listed twice, first on line 3"},
 		{model("extra_body: {a: .inf}"), "h.yaml: an object holds .nan or .inf, which JSON does not have; remove it"},
-		{model("chat: {template_kwargs: text}"), "h.yaml:3: models[0].chat.template_kwargs: found text where a block of set"},
+		{model("chat: {template_kwargs: text}"), "h.yaml:3: models[0].chat.template_kwargs: found \"text\" where a block of set"},
 		{model("chat: {think_tags: maybe}"),
 			`models[0].chat.think_tags: "maybe" is not known; write leading, anywhere, open`},
 		{"stall_timeout: 5ms", "stall_timeout: 5ms would end every request"},
@@ -109,7 +109,7 @@ func TestRefusals(t *testing.T) {
 		{"a", "h.yaml:1: "},
 		{"models: {a: b}", "h.yaml:1: "},
 		{"models: [a]", "h.yaml:1: "},
-		{"models: [{name: m, servers: [vllm=http://h:1]}]", "h.yaml:1: models[0].servers[0]: found a block of settings " +
+		{"models: [{name: m, servers: [a: 1]}]", "h.yaml:1: models[0].servers[0]: found a block of settings " +
 			"where text is expected; put quotation marks"},
 		{"envoy:\n  concurrency: -1", "h.yaml:2: envoy.concurrency: -1 is out of range"},
 		{"envoy:\n  concurrency: many", "h.yaml:2: "},

@@ -19,8 +19,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
-const notFoundText = "Nothing is served at this URL. The API is POST " + contract.ChatPath + ", POST " +
-	contract.ResponsesPath + " and POST " + contract.MessagesPath + "."
+const notFoundText = "Nothing is served at this URL with this method. The API is POST " + contract.ChatPath + ", POST " +
+	contract.ResponsesPath + ", POST " + contract.MessagesPath + " and GET " + contract.ModelsPath + ". GET " + healthPath +
+	" is the gateway's own health."
 
 const notFoundBody = `{"error":{"message":"` + notFoundText + `","type":"` + contract.InvalidRequestError +
 	`","param":null,"code":"` + contract.CodeUnknownURL + `"}}`

@@ -78,7 +78,7 @@ func (f *limitsFlags) run(cmd *cobra.Command) error {
 		return cli.Usage(fmt.Errorf("--slot-lifetime is out of range; write 1s to %s", ledger.OpenLifetime))
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-	books, closeBooks, err := f.openLedger()
+	books, closeBooks, err := f.openLedger(log)
 	if err != nil {
 		return cli.Usage(err)
 	}
@@ -111,7 +111,7 @@ func (f *limitsFlags) run(cmd *cobra.Command) error {
 }
 
 // openLedger returns where the numbers are kept.
-func (f *limitsFlags) openLedger() (l ledger.Ledger, done func(), err error) {
+func (f *limitsFlags) openLedger(log *slog.Logger) (l ledger.Ledger, done func(), err error) {
 	o := ledger.Options{SlotLifetime: time.Duration(f.slot)}
 	if f.redis == "" {
 		return ledger.NewMemory(o), func() {}, nil
@@ -120,5 +120,6 @@ func (f *limitsFlags) openLedger() (l ledger.Ledger, done func(), err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("--redis: %w", err)
 	}
+	redisledger.LogTo(log)
 	return r, func() { _ = r.Close() }, nil // the program ends
 }

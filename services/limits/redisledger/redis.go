@@ -6,6 +6,7 @@ import (
 	_ "embed" // the scripts
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"strconv"
 	"strings"
@@ -196,3 +197,15 @@ func (l *Ledger) run(ctx context.Context, script *redis.Script, client, id, mode
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
 func inMicros(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
+
+// LogTo makes the client of Redis, which otherwise prints lines of its own to standard error, write to a log. It is for
+// the whole program.
+func LogTo(log *slog.Logger) { redis.SetLogger(clientLog{log}) }
+
+// clientLog gets what the client of Redis reports: connections that fail.
+type clientLog struct{ log *slog.Logger }
+
+// Printf implements the client's logger.
+func (c clientLog) Printf(ctx context.Context, format string, args ...any) {
+	c.log.WarnContext(ctx, "a connection to Redis fails", "error", strings.TrimSpace(fmt.Sprintf(format, args...)))
+}

@@ -129,15 +129,15 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	if err := u.askModelsAt(ctx, s.Address(), following); err != nil {
 		return err
 	}
-	if watchErr != nil {
-		fmt.Fprintln(u.stderr, "warning: the servers are not watched:", watchErr)
-	}
 	defer u.followServers(ctx, s, resolved, watcher)()
 	if err := u.showWazero(folder, s, resolved, watcher); err != nil {
 		return err
 	}
 	u.printReady(s.Address(), fmt.Sprintf("the filter runs in this program, without Envoy, in %s\npage: %s",
 		cli.Plural(len(s.Proxy().Stats()), "VM"), u.sight.url()))
+	if watchErr != nil {
+		fmt.Fprintln(u.stderr, "warning: the servers are not watched:", watchErr)
+	}
 	defer u.tryServers(ctx)()
 	select {
 	case <-following.done:

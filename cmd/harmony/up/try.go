@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -290,5 +291,9 @@ func unasked(states map[string]pools.PoolState) bool {
 
 // eventLog is for the events of a control plane. Events of its normal work matter only with many Envoys.
 func (u *up) eventLog() *slog.Logger {
-	return slog.New(slog.NewTextHandler(u.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	var out io.Writer = u.stderr
+	if u.events != nil {
+		out = u.events
+	}
+	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

@@ -106,6 +106,8 @@ func (o *commandLine) run(cmd *cobra.Command, args []string) error {
 	}
 	u := up{file: o.flags.file, logLevel: o.logLevel, drainTime: time.Duration(o.drainTime), stdout: cmd.OutOrStdout(),
 		stderr: &lockedWriter{writer: cmd.ErrOrStderr()}}
+	u.events = hold(u.stderr, holdTime)
+	defer u.events.release()
 	err := o.configure(cmd, args, &u)
 	if err != nil {
 		return err
@@ -173,6 +175,8 @@ type up struct {
 	clients        *clients.File // of the filter in this program
 	sight          *upSight
 	stdout, stderr io.Writer
+	// events gets the log's lines. If it is nil, they go to stderr.
+	events *heldWriter
 }
 
 // resources returns all resources of the configuration, for hosts that discover none.
@@ -256,6 +260,9 @@ try:
   curl -N http://%s/v1/chat/completions -H 'content-type: application/json' \
     -d '{"model":"%s","stream":true,"messages":[{"role":"user","content":"Say hello."}]}'
 `, address, about, localAddress(address), u.config.Models[0].Name)
+	if u.events != nil {
+		u.events.release()
+	}
 }
 
 // portsFree checks the port of every listener.

@@ -18,7 +18,13 @@ func TestUsageErrors(t *testing.T) {
 	for line, want := range map[string]string{
 		"upp --model m":               `harmony has no command "upp"; did you mean up?`,
 		"controlplan":                 `did you mean controlplane?`,
-		"serve":                       `harmony has no command "serve"; see harmony --help`,
+		"serve":                       `harmony has no command "serve"; did you mean harmony up?`,
+		"validate x.yaml":             `did you mean harmony controlplane validate?`,
+		"config":                      `did you mean harmony controlplane validate?`,
+		"tokenize":                    `did you mean harmony inspect tokenize?`,
+		"help nope":                   `harmony has no command "nope"; see harmony --help`,
+		"help controlplane nope":      `harmony controlplane has no command "nope"`,
+		"unheardof":                   `harmony has no command "unheardof"; see harmony --help`,
 		"controlplane validte x.yaml": `harmony controlplane has no command "validte"; did you mean validate?`,
 		"inspect tokenise --x":        `did you mean tokenize?`,
 		"up --modle m":                "unknown flag: --modle; did you mean --model?",
@@ -66,11 +72,48 @@ func TestUsageErrors(t *testing.T) {
 			t.Errorf("harmony %s: exit status %d, want %d\n%s%s\nwant %q", line, code, cli.ExitUsage, &out, &errOutput, want)
 		}
 	}
-	for _, line := range []string{"", "help", "help up", "up --help", "--version", "inspect", "completion bash",
+	for _, line := range []string{"", "help", "help up", "help controlplane validate", "help inspect", "up --help", "--version", "inspect", "completion bash",
 		"__complete u"} {
 		var out, errOutput bytes.Buffer
 		if code := run(t.Context(), strings.Fields(line), &out, &errOutput); code != 0 || out.Len() == 0 {
 			t.Errorf("harmony %s: exit status %d\n%s", line, code, &errOutput)
+		}
+	}
+}
+
+// TestHelp checks that the program's help has an example first, and every command in a group.
+func TestHelp(t *testing.T) {
+	var out, errOutput bytes.Buffer
+	if code := run(t.Context(), []string{"--help"}, &out, &errOutput); code != 0 {
+		t.Fatal(&errOutput)
+	}
+	text := out.String()
+	if example := strings.Index(text, "  harmony up http://"); example < 0 || example > strings.Index(text, "Run a gateway:") {
+		t.Errorf("the example is not first:\n%s", text)
+	}
+	if strings.Contains(text, "Additional Commands") {
+		t.Errorf("a command is in no group:\n%s", text)
+	}
+}
+
+// TestCompletions checks that values of flags are completed.
+func TestCompletions(t *testing.T) {
+	file := clitest.WriteFile(t, "c.yaml", "models:\n- {name: first}\n- {name: second}\n")
+	for line, want := range map[string]string{
+		"up --host ":                        "auto\nenvoy\nwazero\n:4",
+		"up --mode ":                        "full\nreduced\n:4",
+		"up --config " + file + " --model ": "first\nsecond\n:4",
+		"up --config /none --model ":        ":4",
+		"up --config ":                      "yaml\nyml\n:8",
+		"controlplane --config ":            "yaml\nyml\n:8",
+		"controlplane --log-format ":        "text\njson\n:4",
+		"responses show --config ":          "yaml\nyml\n:8",
+		"sim --kind s":                      "sglang\n",
+	} {
+		var out, errOutput bytes.Buffer
+		args := append([]string{"__complete"}, strings.Split(line, " ")...)
+		if code := run(t.Context(), args, &out, &errOutput); code != 0 || !strings.Contains(out.String(), want) {
+			t.Errorf("harmony %s: %d, %s\nwant %s", line, code, &out, want)
 		}
 	}
 }

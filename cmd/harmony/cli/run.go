@@ -33,14 +33,17 @@ func (e usageError) Unwrap() error { return e.err }
 // Root returns the command harmony with these commands below it.
 func Root(commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "harmony",
-		Short:         "OpenAI Chat Completions and Responses for gpt-oss models, at the edge",
+		Use:   "harmony",
+		Short: "OpenAI Chat Completions and Responses for gpt-oss models, at the edge",
+		Example: "  harmony up http://127.0.0.1:8000   # a gateway before your inference server\n" +
+			"  harmony sim                        # no server yet? This one needs no GPU",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	showVersion(root)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(commands...)
+	group(root, commands)
+	completeFiles(root)
 	return root
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,8 +28,27 @@ func NoArgs(c *cobra.Command, args []string) error {
 	if len(subcommands) == 0 {
 		return Usage(fmt.Errorf("%q is not expected here; see %s --help", args[0], c.CommandPath()))
 	}
-	return Usage(fmt.Errorf("%s has no command %q; %ssee %s --help", c.CommandPath(), args[0],
-		didYouMean(nearest.Word(args[0], subcommands)), c.CommandPath()))
+	meant := nearest.Word(args[0], subcommands)
+	if elsewhere := meantBy(c.Root(), args[0]); elsewhere != "" && (meant == "" || !c.HasParent()) {
+		meant = elsewhere
+	}
+	return Usage(fmt.Errorf("%s has no command %q; %ssee %s --help", c.CommandPath(), args[0], didYouMean(meant),
+		c.CommandPath()))
+}
+
+// meantBy returns the path of a command that has this name, or for which people from other programs write it, or "".
+func meantBy(c *cobra.Command, name string) string {
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() && (sub.Name() == name && c.HasParent() || slices.Contains(sub.SuggestFor, name)) {
+			return sub.CommandPath()
+		}
+	}
+	for _, sub := range c.Commands() {
+		if path := meantBy(sub, name); path != "" {
+			return path
+		}
+	}
+	return ""
 }
 
 // checkCommand refuses a misspelt command before its flags are read. Otherwise the error would be about flags that
@@ -36,6 +56,9 @@ func NoArgs(c *cobra.Command, args []string) error {
 func checkCommand(root *cobra.Command, args []string) error {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
+	if len(args) > 1 && args[0] == "help" {
+		args = args[1:]
+	}
 	c, rest, _ := root.Find(args)
 	if c == nil || !c.HasAvailableSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") ||
 		strings.HasPrefix(rest[0], "__") {

@@ -88,6 +88,7 @@ func controlplaneCommand() *cobra.Command {
 	flags.StringVar(&f.wasmOnEnvoys, "wasm-on-envoys", "", "the filter's `PATH` on the Envoys' machines, where you have "+
 		"put it yourself (default: Envoys get the filter from here)")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT` of the log: text or json")
+	cli.CompleteWords(c, "log-format", "text", "json")
 	f.tls.Add(flags)
 	flags.IntVar(&f.maxEnvoys, "max-envoys", ads.DefaultMaxEnvoys, "Envoys that may be connected at once")
 	flags.Var(&f.drainTime, "drain-time", "how long what the responses service makes may take to end after an interrupt")

@@ -73,8 +73,29 @@ func newKeyCommand() *cobra.Command {
 	return c
 }
 
+// checkedKeys is what is found of a keys file.
+type checkedKeys struct {
+	File     string   `json:"file"`
+	Clients  int      `json:"clients"`
+	Hashes   int      `json:"hashes"`
+	Warnings []string `json:"warnings"`
+	Notes    []string `json:"notes"`
+}
+
+func (k *checkedKeys) print(cmd *cobra.Command) error {
+	for _, text := range k.Warnings {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", text)
+	}
+	for _, text := range k.Notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note:", text)
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %d clients, %d hashes\n", k.File, k.Clients, k.Hashes)
+	return err
+}
+
 func checkKeysCommand() *cobra.Command {
 	var file string
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a keys file",
@@ -101,23 +122,24 @@ func checkKeysCommand() *cobra.Command {
 					return cli.Usage(fmt.Errorf("%s: %w", args[0], err))
 				}
 			}
-			for _, text := range smallLimits(f, c) {
-				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", text)
-			}
-			hashes := 0
+			checked := checkedKeys{File: args[0], Clients: len(f.Clients), Notes: []string{}}
+			checked.Warnings = append([]string{}, smallLimits(f, c)...)
 			for i := range f.Clients {
-				hashes += len(f.Clients[i].Hashes)
+				checked.Hashes += len(f.Clients[i].Hashes)
 				if len(f.Clients[i].Hashes) == 0 && f.Clients[i].Name != clients.Anonymous {
-					fmt.Fprintf(cmd.ErrOrStderr(), "note: %s has no hash, so no key is its\n", f.Clients[i].Name)
+					checked.Notes = append(checked.Notes, f.Clients[i].Name+" has no hash, so no key is its")
 				}
 			}
 			if info, err := os.Stat(args[0]); err == nil && info.Mode().Perm()&fs.FileMode(0o022) != 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "warning: others may write %s, and so let anybody in; chmod 600 %[1]s\n", args[0])
+				checked.Warnings = append(checked.Warnings, "others may write "+args[0]+", and so let anybody in; chmod 600 "+args[0])
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d clients, %d hashes\n", args[0], len(f.Clients), hashes)
-			return err
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), checked)
+			}
+			return checked.print(cmd)
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON, for scripts")
 	c.Flags().StringVar(&file, "config", "", "configuration `FILE` whose models the limits are about")
 	return c
 }

@@ -34,7 +34,7 @@ line is wrong.`
 // probeFlags are the flags of harmony probe.
 type probeFlags struct {
 	serverModel, keyVariable string
-	report                   bool
+	report, asJSON           bool
 }
 
 func probeCommand() *cobra.Command {
@@ -56,6 +56,8 @@ func probeCommand() *cobra.Command {
 		"`NAME` that the server knows the model by (default: its first model, gpt-oss if it has several)")
 	c.Flags().StringVar(&f.keyVariable, "key-env", "", "`VARIABLE` of the environment that has the server's API key")
 	c.Flags().BoolVar(&f.report, "report", false, "print a page of Markdown for an issue")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print the facts and the configuration as JSON, for scripts")
+	c.MarkFlagsMutuallyExclusive("report", "json")
 	return c
 }
 
@@ -65,9 +67,14 @@ func (f *probeFlags) run(cmd *cobra.Command, url string) error {
 		return err
 	}
 	out := probeOutput{Writer: cmd.OutOrStdout(), Server: s, report: s.Report}
-	if f.report {
+	switch {
+	case f.asJSON:
+		if err := printJSON(out, out.json()); err != nil {
+			return err
+		}
+	case f.report:
 		out.page()
-	} else {
+	default:
 		out.facts()
 		out.configuration()
 	}

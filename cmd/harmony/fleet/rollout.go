@@ -51,7 +51,7 @@ const (
 type rolloutFlags struct {
 	address, socket, filter, share, rules string
 	plan                                  rollout.Plan
-	on, back, wait                        bool
+	on, back, wait, asJSON                bool
 }
 
 func rolloutCommand() *cobra.Command {
@@ -78,6 +78,7 @@ func rolloutCommand() *cobra.Command {
 	flags.BoolVar(&f.on, "on", false, "go on to the next step now")
 	flags.BoolVar(&f.back, "back", false, "give all Envoys the old filter again")
 	flags.BoolVar(&f.wait, "wait", false, "wait for the end")
+	flags.BoolVar(&f.asJSON, "json", false, "print the rollout as JSON, for scripts; null if there has been none")
 	flags.StringVar(&f.address, "address", defaultStatus, "`ADDRESS` of the control plane, its --status")
 	flags.StringVar(&f.socket, "socket", "", "`PATH` of its socket for commands (default: as its status says)")
 	return c
@@ -149,13 +150,24 @@ func (f *rolloutFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if f.asJSON {
+		if err := printJSON(out, s.Rollout); err != nil {
+			return err
+		}
+		return f.outcome(s.Rollout)
+	}
 	if s.Rollout == nil {
 		fmt.Fprintln(out, "there has been no rollout")
 		return nil
 	}
 	now := time.Now()
 	printRollout(out, s.Rollout, func(t time.Time) string { return now.Sub(t).Round(time.Second).String() })
-	if f.wait && s.Rollout.State == rollout.TakenBack && !f.back {
+	return f.outcome(s.Rollout)
+}
+
+// outcome returns an error if the rollout that the command has waited for is taken back.
+func (f *rolloutFlags) outcome(r *server.Rollout) error {
+	if f.wait && r != nil && r.State == rollout.TakenBack && !f.back {
 		return errors.New("the rollout is taken back")
 	}
 	return nil

@@ -18,7 +18,7 @@ const validateLong = `Checks configuration files as harmony up and harmony contr
 files that they name. The filter's part is checked as the filter reads it. Nothing is started, and no server is asked.
 Every mistake is printed with its file, line, column and setting.
 
-A note is not a mistake. Notes are about settings that only harmony up uses, and about programs, folders and secrets that
+--json prints the same as JSON, for scripts. A note is not a mistake. Notes are about settings that only harmony up uses, and about programs, folders and secrets that
 the file names and this machine lacks.
 
 --explain needs no file. It prints every setting with its default, its range, its meaning, and whether a change takes
@@ -29,13 +29,12 @@ Exit status: 0 when all files are right, 2 when one is wrong.`
 func validateCommand() *cobra.Command {
 	var explain, asJSON bool
 	c := &cobra.Command{
-		Use:   "validate FILE...",
-		Short: "Check configuration files, or explain their settings",
-		Long:  validateLong,
+		Use:        "validate FILE...",
+		SuggestFor: []string{"config", "check", "lint", "verify", "test"},
+		Short:      "Check configuration files, or explain their settings",
+		Long:       validateLong,
 		Args: func(c *cobra.Command, files []string) error {
 			switch {
-			case asJSON && !explain:
-				return cli.Usage(errors.New("--json is for --explain"))
 			case explain && len(files) > 0:
 				return cli.Usage(errors.New("--explain is about all files; leave FILE out"))
 			case !explain && len(files) == 0:
@@ -45,51 +44,106 @@ func validateCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, files []string) error {
 			switch {
-			case asJSON:
+			case asJSON && explain:
 				return explainJSON(cmd.OutOrStdout())
 			case explain:
 				return explainSettings(cmd.OutOrStdout())
 			}
-			return validateFiles(cmd, files)
+			return validateFiles(cmd, files, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&explain, "explain", false, "print a table of all settings")
-	c.Flags().BoolVar(&asJSON, "json", false, "print that table as JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the result, or that table, as JSON")
 	return c
 }
 
+// fileResult is what is found of a file, as JSON.
+type fileResult struct {
+	File  string `json:"file"`
+	Right bool   `json:"right"`
+	// Models, Pools and Servers are how many a right file has.
+	Models   int       `json:"models"`
+	Pools    int       `json:"pools"`
+	Servers  int       `json:"servers"`
+	Mistakes []mistake `json:"mistakes"`
+	Notes    []mistake `json:"notes"`
+}
+
+// mistake is a mistake or a note. Line and column are 0 if they are not known.
+type mistake struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Setting string `json:"setting,omitempty"`
+	Reason  string `json:"reason"`
+}
+
+// mistakesOf returns the errors of a configuration, or the one text of another error.
+func mistakesOf(err error) []mistake {
+	var all config.Errors
+	var one *config.Error
+	switch {
+	case errors.As(err, &all):
+	case errors.As(err, &one):
+		all = config.Errors{one}
+	default:
+		return []mistake{{Reason: err.Error()}}
+	}
+	found := make([]mistake, 0, len(all))
+	for _, e := range all {
+		found = append(found, mistake{e.File, e.Line, e.Column, e.Field, e.Reason})
+	}
+	return found
+}
+
 // validateFiles checks files, and prints what is wrong with them.
-func validateFiles(cmd *cobra.Command, files []string) error {
+func validateFiles(cmd *cobra.Command, files []string, asJSON bool) error {
 	var wrong cli.Lines
+	results := make([]fileResult, 0, len(files))
 	for _, file := range files {
+		one := fileResult{File: file, Mistakes: []mistake{}, Notes: []mistake{}}
 		c, err := Validate(file)
 		if err != nil {
 			wrong = append(wrong, cli.Mistakes(err, (*config.Error).Exact)...)
+			one.Mistakes = mistakesOf(err)
+			results = append(results, one)
 			continue
 		}
-		total := 0
+		one.Right, one.Models, one.Pools = true, len(c.Models), len(c.Servers)
 		for _, servers := range c.Servers {
-			total += len(servers)
+			one.Servers += len(servers)
 		}
-		for _, field := range c.OnlyUp() {
-			printNote(cmd, file, &config.Error{Field: field,
-				Reason: "is for harmony up only; harmony controlplane does not use it"})
+		for _, note := range notesOn(c) {
+			located := config.Locate(note, file)
+			one.Notes = append(one.Notes, mistakesOf(located)...)
+			if !asJSON { // a note is not a mistake
+				fmt.Fprintln(cmd.ErrOrStderr(), "note:", cli.Mistakes(located, (*config.Error).Exact)[0])
+			}
 		}
-		for _, e := range c.MissingHere() {
-			printNote(cmd, file, e)
+		if !asJSON {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: right; models: %d, pools: %d, servers: %d\n", file, one.Models, one.Pools,
+				one.Servers)
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: right; models: %d, pools: %d, servers: %d\n", file, len(c.Models),
-			len(c.Servers), total)
+		results = append(results, one)
 	}
+	var failed error
 	if wrong != nil {
-		return cli.Usage(wrong)
+		failed = cli.Usage(wrong)
 	}
-	return nil
+	if asJSON {
+		return errors.Join(printJSON(cmd.OutOrStdout(), results), failed)
+	}
+	return failed
 }
 
-// printNote prints a note about a setting. A note is not a mistake.
-func printNote(cmd *cobra.Command, file string, e *config.Error) {
-	fmt.Fprintln(cmd.ErrOrStderr(), "note:", cli.Mistakes(config.Locate(e, file), (*config.Error).Exact)[0])
+// notesOn returns notes about settings that only harmony up uses, and about what this machine lacks.
+func notesOn(c *Validated) []*config.Error {
+	var notes []*config.Error
+	for _, field := range c.OnlyUp() {
+		notes = append(notes, &config.Error{Field: field,
+			Reason: "is for harmony up only; harmony controlplane does not use it"})
+	}
+	return append(notes, c.MissingHere()...)
 }
 
 // Validated is a configuration with the servers of each pool, from the configuration and from servers files.

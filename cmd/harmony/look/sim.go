@@ -59,6 +59,8 @@ Also served: the kind's pages, such as /v1/models, /health and /metrics. HTTP/1.
 		},
 	}
 	f.add(c.Flags())
+	cli.CompleteWords(c, "kind", sim.Kinds()...)
+	cli.CompleteWords(c, "front-end", sim.PythonFrontEnd, sim.RustFrontEnd)
 	return c
 }
 

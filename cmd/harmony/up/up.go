@@ -15,6 +15,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/store"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/operator/clients"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/operator/follow"
@@ -73,10 +74,11 @@ type commandLine struct {
 func Command() *cobra.Command {
 	o := commandLine{drainTime: config.Duration(cli.DefaultDrainTime)}
 	c := &cobra.Command{
-		Use:   "up [URL...]",
-		Short: "Run the Harmony filter, in Envoy or in this program, in front of your inference servers",
-		Long:  upLong,
-		RunE:  o.run,
+		Use:        "up [URL...]",
+		SuggestFor: []string{"serve", "start", "run", "gateway", "proxy"},
+		Short:      "Run the Harmony filter, in Envoy or in this program, in front of your inference servers",
+		Long:       upLong,
+		RunE:       o.run,
 	}
 	o.flags.add(c.Flags())
 	o.host.add(c.Flags())
@@ -90,6 +92,10 @@ func Command() *cobra.Command {
 	c.Flags().Var(&o.drainTime, "drain-time",
 		"how long running streams may take to end after an interrupt; 0s cuts them at once")
 	c.Flags().BoolVar(&o.printBootstrap, "print-bootstrap", false, "print Envoy's configuration and exit")
+	cli.CompleteWords(c, "host", hostAuto, cli.HostEnvoy, cli.HostWazero)
+	cli.CompleteWords(c, "mode", contract.ModeFull, contract.ModeReduced)
+	cli.CompleteWords(c, "log-level", logLevels...)
+	cli.CompleteWords(c, "date", contract.DateUTC, contract.DateOmit)
 	return c
 }
 

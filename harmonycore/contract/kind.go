@@ -197,3 +197,15 @@ func PromptPaths() []string {
 	}
 	return paths
 }
+
+// CacheBlock returns how many tokens a block of the cache of a kind's servers has.
+func CacheBlock(kind string) int {
+	switch kind {
+	case LlamaCPP, SGLang, SGLangCompletions:
+		return 1
+	}
+	return vllmBlock
+}
+
+// vllmBlock is how many tokens a block of vLLM's cache has by default.
+const vllmBlock = 16

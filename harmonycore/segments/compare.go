@@ -20,6 +20,8 @@ const (
 	// not kept what it had.
 	AnotherServer
 	Evicted
+	// Unknown means that the server has not kept what it or another one had, and that the earlier prompt is not known.
+	Unknown
 	reasons
 )
 
@@ -27,7 +29,8 @@ const (
 const Reasons = int(reasons)
 
 var reasonNames = [...]string{Nothing: "none", ReasoningDropped: "reasoning_dropped", Removed: "messages_removed",
-	Inserted: "messages_inserted", Model: "model", AnotherServer: "another_server", Evicted: "evicted"}
+	Inserted: "messages_inserted", Model: "model", AnotherServer: "another_server", Evicted: "evicted",
+	Unknown: "unknown"}
 
 // String returns the reason's name.
 func (r Reason) String() string {
@@ -228,9 +231,13 @@ func again(before, now []Segment, same int) (n int) {
 // exactly if the later prompt begins with all of o, or if the first difference is where a segment begins. Otherwise it
 // is up to the last whole block before the difference.
 func (o *Outline) CommonWith(p *Outline, ids []uint32) (n int) {
-	blocks := 0
-	for blocks < len(o.Blocks) && blocks < len(p.Blocks) && o.Blocks[blocks] == p.Blocks[blocks] {
-		blocks++
+	blocks, beyond := 0, min(len(o.Blocks), len(p.Blocks))+1
+	for blocks+1 < beyond { // each hash stands for all blocks before it, too
+		if half := (blocks + beyond) / 2; o.Blocks[half-1] == p.Blocks[half-1] {
+			blocks = half
+		} else {
+			beyond = half
+		}
 	}
 	if blocks == len(o.Blocks) && o.Model == p.Model && o.Tokens <= len(ids) && o.hashOfRest(ids) == o.rest {
 		return o.Tokens

@@ -128,18 +128,10 @@ func (c *caches) find(now *earlierPrompt, ids []uint32) (best *earlierPrompt, co
 
 // compare compares a prompt with an earlier one. What the server reports counts before what it should have.
 func (c *caches) compare(before, now *earlierPrompt, common int, l *line.End) *line.Cache {
-	d := segments.Compare(&before.Outline, &now.Outline, common, segments.Cache{Block: blockOf(l.Server)})
+	d := segments.Compare(&before.Outline, &now.Outline, common, segments.Cache{Block: contract.CacheBlock(l.Server)})
 	moved := before.upstream != "" && l.Upstream != "" && before.upstream != l.Upstream
 	if c.reporting[l.Pool] {
-		missing := d.Cached - l.CachedTokens
-		switch {
-		case min(d.Cached, before.prompt)-l.CachedTokens < unread:
-		case moved:
-			d.Reason = segments.AnotherServer
-		case d.Reason == segments.Nothing:
-			d.Reason = segments.Evicted
-		}
-		d.Cached, d.Again, d.Computed = d.Cached-missing, max(d.Again+missing, 0), d.Computed+missing
+		d = d.Reported(l.CachedTokens, before.prompt, moved)
 	}
 	out := &line.Cache{Reason: d.Reason.String(), Earlier: before.id, Common: d.Common, Cached: d.Cached,
 		Computed: d.Computed, Again: min(d.Again, d.Computed)}
@@ -147,19 +139,6 @@ func (c *caches) compare(before, now *earlierPrompt, common int, l *line.End) *l
 		out.Message, out.Was = d.Message+1, d.Was+1
 	}
 	return out
-}
-
-// unread is how many tokens of an earlier prompt a server may leave unread that has it. Blocks have up to 128 tokens.
-// What the model wrote does not count: by default vLLM goes on only from where a prompt of gpt-oss ended.
-const unread = 128
-
-// blockOf returns how many tokens a block of the cache of a kind of servers has.
-func blockOf(kind string) int {
-	switch kind {
-	case contract.LlamaCPP, contract.SGLang, contract.SGLangCompletions:
-		return 1
-	}
-	return segments.BlockSize
 }
 
 // keep keeps a prompt, at the cost of the oldest ones.

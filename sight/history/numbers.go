@@ -21,7 +21,7 @@ const (
 const (
 	// kept is how many minutes are kept, the present one included.
 	kept = 60
-	// maxNumbers is how many servers have numbers, and as many pools, models and clients together. A row takes 9 KB.
+	// maxNumbers is how many servers have numbers, and as many pools, models and clients together. A row takes 10 KB.
 	maxNumbers = 1000
 )
 
@@ -32,6 +32,7 @@ const (
 	limited
 	tokensIn
 	tokensOut
+	missedTokens
 	firstTokens
 	firstTokenMS
 	counts
@@ -184,6 +185,10 @@ func countNumbers(all map[countedOf]*counted, name string, s *Sample) bool {
 		case other:
 			one(OfClient, l["client"], failures5xx)
 		}
+	case contract.MissedTokensTotal.Info().Name:
+		one(OfModel, l["model"], missedTokens)
+	case contract.ClientMissedTokensTotal.Info().Name:
+		one(OfClient, l["client"], missedTokens)
 	case contract.ClientTokensTotal.Info().Name:
 		one(OfClient, l["client"], tokensOut)
 	}
@@ -290,6 +295,8 @@ type Numbers struct {
 	// TokensIn are of prompts, and TokensOut of answers; of a client both together are TokensOut.
 	TokensIn  *float64 `json:"tokens_in,omitempty"`
 	TokensOut *float64 `json:"tokens_out,omitempty"`
+	// MissedTokens were computed again, since servers' caches did not have them.
+	MissedTokens *float64 `json:"missed_tokens,omitempty"`
 	// FirstTokenMS is the mean time to the first token, as the server tells it.
 	FirstTokenMS *float64 `json:"first_token_ms,omitempty"`
 	// Running, Waiting and Cache are means, and the others the greatest values.
@@ -340,7 +347,7 @@ func (r *row) sum(now, minutes int64) Numbers {
 	}
 	n := Numbers{Of: r.of, Name: r.name, Pool: r.pool}
 	for which, to := range [counts]**float64{requests: &n.Requests, failures5xx: &n.Errors, limited: &n.Limited,
-		tokensIn: &n.TokensIn, tokensOut: &n.TokensOut} {
+		tokensIn: &n.TokensIn, tokensOut: &n.TokensOut, missedTokens: &n.MissedTokens} {
 		if to != nil && (r.has[which] || r.has[requests] && (which == failures5xx || which == limited && r.of != OfPool && r.of != OfServer)) {
 			*to = significantly(s.counts[which])
 		}

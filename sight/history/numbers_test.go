@@ -21,7 +21,7 @@ func of(h *History, minutes int, kind, name string) string {
 	for _, n := range h.Numbers(minutes) {
 		if n.Of == kind && n.Name == name {
 			var all []string
-			for _, v := range []*float64{n.Requests, n.Errors, n.Limited, n.TokensIn, n.TokensOut, n.FirstTokenMS, n.Running,
+			for _, v := range []*float64{n.Requests, n.Errors, n.Limited, n.TokensIn, n.TokensOut, n.MissedTokens, n.FirstTokenMS, n.Running,
 				n.RunningMost, n.Waiting, n.WaitingMost, n.Cache, n.CacheMost} {
 				all = append(all, text(v))
 			}
@@ -50,7 +50,12 @@ harmony_client_requests_total{client="c",class="served"} %d
 harmony_client_requests_total{client="c",class="limited"} %d
 # TYPE harmony_client_tokens_total counter
 harmony_client_tokens_total{client="c"} %d
-`, 10*n, n, 2*n, 1000*n, 100*n, 10*n, n, 10*n, 2*n, 1100*n)))
+# TYPE harmony_cache_missed_tokens_total counter
+harmony_cache_missed_tokens_total{model="m",kind="tools"} %d
+harmony_cache_missed_tokens_total{model="m",kind="date"} %d
+# TYPE harmony_client_cache_missed_tokens_total counter
+harmony_client_cache_missed_tokens_total{client="c",kind="tools"} %d
+`, 10*n, n, 2*n, 1000*n, 100*n, 10*n, n, 10*n, 2*n, 1100*n, 300*n, 10*n, 300*n)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,21 +73,21 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 	h.Add(c.now, "one", counting(t, 7))
-	wants("the first reading", 5, OfModel, "m", " 0 0 0 0 0 - - - - - - -")
+	wants("the first reading", 5, OfModel, "m", " 0 0 0 0 0 0 - - - - - - -")
 	h.Add(c.now, "two", Families{})
 	c.now = c.now.Add(time.Minute)
 	h.Add(c.now, "one", counting(t, 9)) // 2 more
 	h.Add(c.now, "two", counting(t, 1)) // its first counts
-	wants("two Envoys", 5, OfModel, "m", " 39 3 6 3000 300 - - - - - - -")
-	wants("two Envoys", 5, OfPool, "p", " 33 3 - - - - - - - - - -")
-	wants("two Envoys", 5, OfClient, "c", " 36 0 6 - 3300 - - - - - - -")
+	wants("two Envoys", 5, OfModel, "m", " 39 3 6 3000 300 930 - - - - - - -")
+	wants("two Envoys", 5, OfPool, "p", " 33 3 - - - - - - - - - - -")
+	wants("two Envoys", 5, OfClient, "c", " 36 0 6 - 3300 900 - - - - - - -")
 	c.now = c.now.Add(10 * time.Minute)
 	h.Add(c.now, "one", counting(t, 4)) // it was started again
-	wants("a restart", 5, OfModel, "m", " 52 4 8 4000 400 - - - - - - -")
-	wants("a restart, in a quarter", 15, OfModel, "m", " 91 7 14 7000 700 - - - - - - -")
+	wants("a restart", 5, OfModel, "m", " 52 4 8 4000 400 1240 - - - - - - -")
+	wants("a restart, in a quarter", 15, OfModel, "m", " 91 7 14 7000 700 2170 - - - - - - -")
 	c.now = c.now.Add(45 * time.Minute)
 	wants("later", 5, OfModel, "m", "")
-	wants("later, in the hour", 60, OfModel, "m", " 91 7 14 7000 700 - - - - - - -")
+	wants("later, in the hour", 60, OfModel, "m", " 91 7 14 7000 700 2170 - - - - - - -")
 	c.now = c.now.Add(20 * time.Minute)
 	wants("over", 60, OfModel, "m", "")
 }
@@ -98,10 +103,10 @@ func TestServersNumbers(t *testing.T) {
 		FirstTokenMS: 50})
 	h.SetServer(c.now, "q", "10.0.0.2:8000", ServerReading{Running: 1, Waiting: -1, Cache: -1, FirstTokens: -1,
 		FirstTokenMS: -1})
-	if got, want := of(h, 5, OfServer, "10.0.0.1:8000"), "p - - - - - 200 3 4 1.5 3 0.5 0.75"; got != want {
+	if got, want := of(h, 5, OfServer, "10.0.0.1:8000"), "p - - - - - - 200 3 4 1.5 3 0.5 0.75"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := of(h, 5, OfServer, "10.0.0.2:8000"), "q - - - - - - 1 1 - - - -"; got != want {
+	if got, want := of(h, 5, OfServer, "10.0.0.2:8000"), "q - - - - - - - 1 1 - - - -"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	h.AddServer(c.now, "q", "10.0.0.2:8000", 10, 3)
@@ -109,7 +114,7 @@ func TestServersNumbers(t *testing.T) {
 	for _, wrong := range [][2]float64{{-1, -1}, {1, 2}, {math.Inf(1), 0}, {math.NaN(), 0}, {2 * most, 1}} {
 		h.AddServer(c.now, "q", "10.0.0.2:8000", wrong[0], wrong[1])
 	}
-	if got, want := of(h, 5, OfServer, "10.0.0.2:8000"), "q 15 3 - - - - 1 1 - - - -"; got != want {
+	if got, want := of(h, 5, OfServer, "10.0.0.2:8000"), "q 15 3 - - - - - 1 1 - - - -"; got != want {
 		t.Errorf("with what Envoys had: got %q, want %q", got, want)
 	}
 	if h.AddServer(c.now, "p", "10.0.0.2:8000", 1, 1); len(h.Numbers(5)) != 2 {

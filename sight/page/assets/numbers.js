@@ -29,6 +29,8 @@ const load = [
   ["Waiting", (n) => mean(n.waiting, n.waiting_most, quantity), "requests in the server's own queue, on average"],
   ["Cache", (n) => mean(n.cache, n.cache_most, percent), "the part of the KV cache that is used"],
 ];
+const missed = ["Missed", (n) => known(n.missed_tokens, quantity),
+  "tokens of earlier prompts that were computed again, where cache_reasons is set"];
 const traffic = [
   ["Requests", (n) => known(n.requests, count), "requests that ended"],
   ["Errors", (n) => errorsOf(n), "5xx; of servers also attempts that were cut, of clients all but 2xx and 429"],
@@ -48,8 +50,9 @@ const COLUMNS = {
     ...traffic,
     ["Tokens in", (n) => known(n.tokens_in, quantity), "tokens of prompts"],
     ["Tokens out", (n) => known(n.tokens_out, quantity), "tokens of answers"],
+    missed,
   ],
-  client: [...traffic, ["Tokens", (n) => known(n.tokens_out, quantity), "tokens of prompts and answers"]],
+  client: [...traffic, ["Tokens", (n) => known(n.tokens_out, quantity), "tokens of prompts and answers"], missed],
 };
 
 const EMPTY = {

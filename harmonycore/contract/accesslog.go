@@ -32,6 +32,8 @@ const (
 	LogReservedTokens   = "reserved_tokens"
 	LogUnusedTokens     = "unused_tokens"
 	LogRoute            = "route"
+	LogCacheReason      = "cache_reason"
+	LogMissedTokens     = "missed_tokens"
 )
 
 // UsedTokensState is the property with the tokens that a request has used, for the settlement of its reservation. Its
@@ -55,6 +57,6 @@ func LogFields() []string {
 		LogReasoningTokens,
 		LogPreambleTokens, LogFinalTokens, LogToolCallTokens, LogCompletionTokens, LogFirstTokenMS, LogRecoveries,
 		LogFinish, LogEarlyEnd, LogCut, LogUntranslated, LogRole, LogPrefill, LogPrefillServer, LogPrefillMS,
-		LogReservedTokens, LogUnusedTokens, LogRoute,
+		LogReservedTokens, LogUnusedTokens, LogRoute, LogCacheReason, LogMissedTokens,
 	}
 }

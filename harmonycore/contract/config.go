@@ -21,6 +21,8 @@ type Config struct {
 	MemoryLimit int
 	// PrefixMemory is how much memory a VM may take for the beginnings of requests, in bytes. 0 is none.
 	PrefixMemory int
+	// CacheReasons is how much memory a VM may take to say why servers' caches were missed, in bytes. 0 is none.
+	CacheReasons int
 	// ReasoningRatioAlert is the share of reasoning in an answer's tokens, from 0 to 1, above which the answer is counted.
 	ReasoningRatioAlert float64
 	// Seal determines how reasoning is sealed. The keys are not in the configuration, since the proxy shows the
@@ -92,6 +94,7 @@ func (c *Config) Fields() []Field {
 		number("stall_timeout_ms", &c.StallTimeoutMS, DefaultStallTimeoutMS, 0, 1<<30),
 		number("memory_limit", &c.MemoryLimit, DefaultMemoryLimit, 1, MaxMemoryLimit),
 		number("prefix_memory", &c.PrefixMemory, DefaultPrefixMemory, 0, MaxPrefixMemory),
+		number("cache_reasons", &c.CacheReasons, 0, 0, MaxCacheReasons),
 		fraction("reasoning_ratio_alert", &c.ReasoningRatioAlert, DefaultReasoningAlert),
 		block("seal", c.Seal.Fields()),
 		service, tap, clients,

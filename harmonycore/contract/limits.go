@@ -23,6 +23,7 @@ const (
 	MaxContextLength = 4 << 20
 	MaxMemoryLimit   = 448 << 20
 	MaxPrefixMemory  = 64 << 20
+	MaxCacheReasons  = 64 << 20
 )
 
 // MaxSealLifetimeS is the longest time for which a sealed text can be opened, in seconds.

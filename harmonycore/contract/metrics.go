@@ -36,6 +36,11 @@ const (
 	ClientRequestsTotal
 	// ClientTokensTotal counts tokens of their requests, prompts and answers.
 	ClientTokensTotal
+	// MissedTokensTotal counts tokens of earlier prompts that servers had to compute again, by why caches did not have
+	// them.
+	MissedTokensTotal
+	// ClientMissedTokensTotal counts the same by client.
+	ClientMissedTokensTotal
 	// TokensTotal counts tokens of translated requests.
 	TokensTotal
 	// WastedTokensTotal counts tokens that servers generated after the early end of an answer, by the reason for the end.
@@ -135,6 +140,8 @@ var metricInfos = [MetricCount]MetricInfo{
 	PrefillTimeTotal:          {"harmony_prefill_milliseconds_total", Counter, nil},
 	ClientRequestsTotal:       {"harmony_client_requests_total", Counter, []string{"client", "class"}},
 	ClientTokensTotal:         {"harmony_client_tokens_total", Counter, []string{"client"}},
+	MissedTokensTotal:         {"harmony_cache_missed_tokens_total", Counter, []string{"model", "kind"}},
+	ClientMissedTokensTotal:   {"harmony_client_cache_missed_tokens_total", Counter, []string{"client", "kind"}},
 	TokensTotal:               {"harmony_tokens_total", Counter, []string{"model", "kind"}},
 	WastedTokensTotal:         {"harmony_wasted_tokens_total", Counter, []string{"model", "kind"}},
 	TimeToFirstToken:          {"harmony_time_to_first_token_milliseconds", Histogram, nil},
@@ -210,8 +217,8 @@ type LabelPattern struct{ Label, Regex string }
 // Envoy tries a pattern only on names with its literal prefix, so other filters' metrics cost nothing.
 func LabelPatterns() []LabelPattern {
 	return []LabelPattern{
-		{"model", `^wasmcustom\.harmony_(?:requests|tokens|wasted_tokens|route_requests)_total(\.model\.(.+))` +
-			`\.(?:(?:api|kind)\.[a-z_]+|pool\..+\.reason\.)`},
+		{"model", `^wasmcustom\.harmony_(?:requests|tokens|wasted_tokens|cache_missed_tokens|route_requests)_total` +
+			`(\.model\.(.+))\.(?:(?:api|kind)\.[a-z_]+|pool\..+\.reason\.)`},
 		{"api", `^wasmcustom\.harmony_requests_total\.model\..+(\.api\.([a-z]+))\.status\.[a-z0-9]+$`},
 		{"status", `^wasmcustom\.harmony_requests_total\.model\..+(\.status\.([a-z0-9]+))$`},
 		{"pool", `^wasmcustom\.harmony_(?:pool_requests|prefill|failed_attempts|route_requests)_total(?:\.model\..+)?` +
@@ -220,8 +227,9 @@ func LabelPatterns() []LabelPattern {
 		{"result", `^wasmcustom\.harmony_prefill_total\.pool\..+(\.result\.([a-z]+))$`},
 		{"policy", `^wasmcustom\.harmony_pool_requests_total\.pool\..+(\.policy\.([a-z_]+))\.class\.[a-z0-9]+$`},
 		{"class", `^wasmcustom\.harmony_(?:pool|client)_requests_total\..+(\.class\.([a-z0-9]+))$`},
-		{"client", `^wasmcustom\.harmony_client_(?:requests|tokens)_total(\.client\.(.+?))(?:\.class\.[a-z0-9]+)?$`},
-		{"kind", `^wasmcustom\.harmony_[a-z_]+_total(?:\.model\..+)?(\.kind\.([a-z_]+))$`},
+		{"client", `^wasmcustom\.harmony_client_(?:requests|tokens|cache_missed_tokens)_total(\.client\.(.+?))` +
+			`(?:\.class\.[a-z0-9]+|\.kind\.[a-z_]+)?$`},
+		{"kind", `^wasmcustom\.harmony_[a-z_]+_total(?:\.(?:model|client)\..+)?(\.kind\.([a-z_]+))$`},
 		{"channel", `^wasmcustom\.harmony_channel_messages_total(\.channel\.([a-z]+))$`},
 		{"cause", `^wasmcustom\.harmony_cut_streams_total(\.cause\.([a-z]+))$`},
 		{"version", `^wasmcustom\.harmony_build_info(\.version\.(.+))\.config\.[0-9a-f]+$`},

@@ -9,6 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/prefixmemory"
+	"github.com/harmonyedge/harmonyedge/harmonycore/segments"
 	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
@@ -46,6 +47,8 @@ type Options struct {
 	// Prefixes remembers the beginnings of requests, for a host that makes one call at a time. It may be nil. Several
 	// gateways may share it: none finds what another one has remembered.
 	Prefixes *prefixmemory.Memory
+	// Turns keeps outlines of prompts, for a host that makes one call at a time. It may be nil, and be shared as Prefixes.
+	Turns *segments.Memory
 	// Adapters are further values of [contract.ModelSettings.Speaks], by name. Each begins with [contract.ForeignPrefix].
 	Adapters map[string]structure.New
 }

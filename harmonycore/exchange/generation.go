@@ -6,6 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/segments"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
@@ -97,6 +98,11 @@ type generation struct {
 	divided *divided
 	// handover is nil if no other server will have to finish the answer.
 	handover *handing
+	// turn is what is kept of the prompt to say why the server's cache was missed, or nil. counts are the server's last
+	// counts, and counted reports whether it has sent any.
+	turn    *segments.Turn
+	counts  backend.Usage
+	counted bool
 }
 
 func beginChat(x *Exchange, _ string) endpoint {
@@ -230,9 +236,9 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 		return nil, a.tooLong(g.param(), all+1)
 	}
 	model = a.choosePool(all, r.Sampling.MaxTokens)
+	g.outline(a, scratch, tokens, broken)
 	a.routeByTokens(scratch)
-	room := a.context - all
-	maxTokens := r.Sampling.MaxTokens
+	room, maxTokens := a.context-all, r.Sampling.MaxTokens
 	if maxTokens == 0 || maxTokens > room {
 		maxTokens, g.boundByWindow = room, true
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/segments"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
@@ -93,6 +94,8 @@ type Report struct {
 	EarlyEnd string
 	// Repeated reports whether the model repeated itself in one of the choices, and the gateway or the server ended it.
 	Repeated bool
+	// Missed is what the server had to compute again of an earlier prompt ([Options.Turns]).
+	Missed segments.Missed
 	// WastedTokens is the number of tokens that came after the answer, or the choice that they were for, had ended. Tokens
 	// that a server generates after its release are not counted.
 	WastedTokens int
@@ -167,6 +170,7 @@ func (g *generation) complement(r *Report) {
 	if !g.kind.Facts().EstimatesTokens() || r.CompletionTokens == 0 { // an estimate never replaces a count
 		r.CompletionTokens = max(g.generated(), r.CompletionTokens)
 	}
+	r.Missed = g.turn.Missed()
 	r.Tally = g.answer.Tally()
 	r.ReasoningAlert = float64(r.Reasoning) > g.x.gateway.options.ReasoningRatioAlert*float64(r.CompletionTokens)
 	r.UnexpectedOrder = r.FinalFirst && g.effort >= harmony.Medium

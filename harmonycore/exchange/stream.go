@@ -74,6 +74,7 @@ func (g *generation) take() (bool, *openai.Error) {
 	}
 	if event.HasUsage {
 		last := g.awaitsUsage()
+		g.counts, g.counted = event.Usage, true
 		if g.usage = event.Usage; last {
 			return true, nil
 		}

@@ -30,6 +30,8 @@ type Config struct {
 	// PrefixMemory is how much of it each worker may use to remember what the beginnings of requests were turned into. 0
 	// is none.
 	PrefixMemory Size `yaml:"prefix_memory"`
+	// CacheReasons is how much of it each worker may use to say why servers' caches were missed. 0 says nothing.
+	CacheReasons Size `yaml:"cache_reasons"`
 	// AccessLog is the file to which Envoy writes a line for each request. Empty: there is no access log.
 	AccessLog string `yaml:"access_log"`
 	// CORSOrigins are the origins, such as https://chat.example.com, whose pages may call the API from a browser. "*" is
@@ -164,6 +166,7 @@ func (c *Config) Filter() *contract.Config {
 		Schema: contract.Schema, Mode: c.Mode, Passthrough: c.Passthrough != "", BodyLimit: int(c.BodyLimit),
 		MemoryLimit:    int(c.MemoryLimit),
 		PrefixMemory:   int(c.PrefixMemory),
+		CacheReasons:   int(c.CacheReasons),
 		StallTimeoutMS: int(time.Duration(c.StallTimeout).Milliseconds()),
 
 		ReasoningRatioAlert: c.ReasoningRatioAlert,

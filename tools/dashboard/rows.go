@@ -101,6 +101,8 @@ func traffic() row {
 		{title: "Tokens of prompts", unit: "short", help: "Per second. cached is the part that servers had in their cache.",
 			queries: []query{{
 				rate("harmony_tokens_total", with(ofModel, `kind=~"prompt|cached|tool_output"`), "kind"), "{{kind}}"}}},
+		plain("Missed caches", "Tokens per second that servers computed again, by why their caches did not have them.", "short",
+			"harmony_cache_missed_tokens_total", ofModel, "kind"),
 		{title: "Tokens of answers by channel", unit: "short", form: stack, help: "Per second.",
 			queries: []query{{rate("harmony_tokens_total", with(ofModel, said), "kind"), "{{kind}}"}}},
 		{title: "Streams and connections of clients", unit: "short",

@@ -13,6 +13,7 @@ type model struct {
 	requests [len(apis)][len(statuses) + 1]metric
 	tokens   [tokenKinds]metric
 	wasted   [len(earlyEnds)]metric
+	missed   [missReasons]metric
 }
 
 var apis = [...]string{"chat", "responses", "messages", "completions"}
@@ -55,6 +56,7 @@ type client struct {
 	name     string
 	requests [len(clientClasses)]metric
 	tokens   metric
+	missed   [missReasons]metric
 }
 
 // clientClasses are the classes of statuses of clients' requests.
@@ -142,6 +144,7 @@ func (s *Set) Count(r *exchange.Report, status int) {
 			s.add(&m.wasted[i], r.WastedTokens, contract.WastedTokensTotal, m.name, kind)
 		}
 	}
+	s.countMissed(r, m)
 	for i, cause := range cuts {
 		if cause == r.Cut {
 			s.add(&s.cuts[i], 1, contract.CutStreamsTotal, cause)

@@ -12,6 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/segments"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
@@ -76,6 +77,7 @@ func fullReport(model string) *exchange.Report {
 			IncompleteBuiltIns: 4, AfterCalls: 5}, Fallbacks: 3,
 		Refused: harmony.ExpectedStart, ReasoningAlert: true, UnexpectedOrder: true, FirstToken: 250,
 		Finish:   exchange.FinishToolCalls,
+		Missed:   segments.Missed{Reason: segments.Reason(segments.Tools), Tokens: 48},
 		EarlyEnd: exchange.EarlyCall, WastedTokens: 7, Cut: exchange.CutServer,
 	}
 	for i := range r.Messages {
@@ -169,7 +171,7 @@ const (
 	histogramSeries = maxBuckets + 3
 )
 
-// TestBounded: more models and statuses than anybody has, over and over, are less than 2,600 series.
+// TestBounded: more models and statuses than anybody has, over and over, are less than 2,900 series.
 func TestBounded(t *testing.T) {
 	k := &recordingHost{maxMetrics: 1 << 20, refusesValues: true}
 	s := NewSet(k)
@@ -180,6 +182,11 @@ func TestBounded(t *testing.T) {
 		}
 		s.Configured("v", fmt.Sprint(round), modelsNamed(models...))
 		for _, m := range append(models, "unknown") {
+			for reason := range segments.Reasons {
+				r := fullReport(m)
+				r.Missed.Reason = segments.Reason(reason)
+				s.Count(r, 200)
+			}
 			for _, api := range apis {
 				for i, status := range append(statuses[:], 100, 418, 599) {
 					r := fullReport(m)
@@ -206,20 +213,25 @@ func TestBounded(t *testing.T) {
 	}
 	// Further configurations have a series each, up to the bound.
 	series += maxBuilds - len(s.builds)
-	if t.Logf("%d series", series); series > 2600 {
+	if t.Logf("%d series", series); series > 2900 {
 		t.Errorf("%d series", series)
 	}
 	before := len(k.kinds)
 	for i := range 3 * contract.MaxCountedClients {
 		name := fmt.Sprintf("client-%d", i)
 		s.Counted([]string{name})
+		for reason := range segments.Reasons {
+			r := fullReport("unknown")
+			r.Client, r.Missed.Reason = name, segments.Reason(reason)
+			s.Count(r, 200)
+		}
 		for _, status := range []int{0, 200, 429} {
 			r := fullReport("unknown")
 			r.Client = name
 			s.Count(r, status)
 		}
 	}
-	if more := len(k.kinds) - before; more != 4*(contract.MaxCountedClients+1) {
+	if more := len(k.kinds) - before; more != (4+missReasons)*(contract.MaxCountedClients+1) {
 		t.Errorf("%d series of clients", more)
 	}
 	for _, name := range []string{"model-0-27.api", "model.other.api", "model-0-27.policy.session.class.2xx",

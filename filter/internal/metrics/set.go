@@ -7,7 +7,7 @@ import (
 )
 
 // MaxModels is how many models have series of their own, and how many pools. Further ones are counted as [Other]. With
-// the greatest number of values for every label there are fewer than 2,600 series.
+// the greatest number of values for every label there are fewer than 2,900 series.
 const MaxModels = 28
 
 // MaxPrefills is how many pools have series of their own whose servers read prompts.

@@ -37,6 +37,10 @@ func (v *vm) describe(r *exchange.Report) {
 	setState(contract.LogStatePrefix+contract.LogFinish, r.Finish)
 	setState(contract.LogStatePrefix+contract.LogEarlyEnd, r.EarlyEnd)
 	setState(contract.LogStatePrefix+contract.LogCut, r.Cut)
+	if r.Missed.Tokens > 0 {
+		setState(contract.LogStatePrefix+contract.LogCacheReason, r.Missed.Reason.String())
+		v.setCount(contract.LogStatePrefix+contract.LogMissedTokens, uint64(r.Missed.Tokens))
+	}
 }
 
 // describeRequest writes the fields that are known when the request has been read.

@@ -47,6 +47,7 @@ func (s *stream) endSpan() {
 	if !s.plugin.traced || s.exchange == nil {
 		return
 	}
+	s.noteServer()
 	report := s.exchange.Report()
 	s.plugin.vm.describe(&report)
 	if report.CachedTokens > 0 {

@@ -107,6 +107,7 @@ func (s *stream) OnHttpStreamDone() {
 			s.exchange.NeverSent()
 		}
 	}
+	s.noteServer()
 	report := s.exchange.Report()
 	s.leavePrefill(report.Prefill.Result)
 	s.exchange = nil
@@ -126,6 +127,14 @@ func (s *stream) OnHttpStreamDone() {
 		s.endTap(&report, status)
 	}
 	s.plugin.end(s)
+}
+
+// noteServer tells the exchange which server has answered, if it is to know.
+func (s *stream) noteServer() {
+	if s.exchange.AwaitsServer() {
+		server, _ := readProperty(upstream)
+		s.exchange.Answered(string(server))
+	}
 }
 
 // responseStatus returns the status that the client got, or 0.

@@ -11,6 +11,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/prefixmemory"
+	"github.com/harmonyedge/harmonyedge/harmonycore/segments"
 	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
@@ -44,6 +45,8 @@ type vm struct {
 	scratch exchange.Scratch
 	// prefixes are the remembered beginnings of requests, or nil.
 	prefixes *prefixmemory.Memory
+	// turns are the outlines of prompts, or nil.
+	turns *segments.Memory
 	// held counts what the host holds of requests that are still being received.
 	held    held
 	metrics *metrics.Set
@@ -143,7 +146,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	}
 	options := exchange.Options{
 		Config: *c, Tokenizer: p.vm.tokenizer, SealKeys: p.vm.keys, Adapters: p.vm.Adapters,
-		Prefixes: p.vm.remember(c.PrefixMemory),
+		Prefixes: p.vm.remember(c.PrefixMemory), Turns: p.vm.outlines(c.CacheReasons),
 	}
 	if i := options.UnknownAdapter(); i >= 0 {
 		return p.misconfigured(data, &config.Error{

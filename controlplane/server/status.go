@@ -25,12 +25,17 @@ type Status struct {
 	Control  string      `json:"control,omitempty"`
 	Snapshot Snapshot    `json:"snapshot"`
 	Envoys   []ads.Envoy `json:"envoys"`
-	Pools    []Pool      `json:"pools"`
+	// ExpectedEnvoys is how many there should be, by the configuration. 0: it does not say.
+	ExpectedEnvoys int    `json:"expected_envoys,omitempty"`
+	Pools          []Pool `json:"pools"`
 	// Services are the services that Envoys need beside the inference servers.
 	Services []ServiceStatus `json:"services,omitempty"`
 	// Certificates are the certificates of listeners and authorities in the configuration, and the program's own.
 	Certificates []CertificateStatus `json:"certificates,omitempty"`
 }
+
+// MissingEnvoys returns how many Envoys should be connected and are not.
+func (s *Status) MissingEnvoys() int { return max(0, s.ExpectedEnvoys-len(s.Envoys)) }
 
 // Configuration describes the configuration in force.
 type Configuration struct {
@@ -160,6 +165,9 @@ func (s *Server) Status() Status {
 	s.mu.Unlock()
 	status.Snapshot.Versions = s.ads.Versions()
 	status.Envoys = s.ads.Envoys()
+	if c != nil {
+		status.ExpectedEnvoys = c.Config.Envoy.Expect
+	}
 	status.Pools = s.poolsOf(c, conditions, &weights, contexts, structures, status.Envoys)
 	status.Services, status.Certificates = s.beside.status(), s.certificates(c)
 	status.Rollout = s.rolloutStatus(status.Envoys)

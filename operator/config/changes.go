@@ -84,9 +84,9 @@ func (c *Config) OnlyUp() []string {
 	var names []string
 	defaults, fields := Default().Fields(), c.Fields()
 	for i := range fields {
-		up := false
-		walk("", fields[i:i+1], func(_ string, f *Field) { up = up || f.Start == PartEnvoy || f.Start == PartPage })
-		if up && len(changes("", defaults[i:i+1], fields[i:i+1])) > 0 {
+		only := map[string]bool{}
+		walk("", fields[i:i+1], func(path string, f *Field) { only[path] = f.Start == PartEnvoy || f.Start == PartPage })
+		if slices.ContainsFunc(changes("", defaults[i:i+1], fields[i:i+1]), func(path string) bool { return only[path] }) {
 			names = append(names, fields[i].Key)
 		}
 	}

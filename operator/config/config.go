@@ -89,6 +89,8 @@ type Envoy struct {
 	MaxHeap Size `yaml:"max_heap"`
 	// MaxConnections is how many connections of clients there may be at once. Further connections are closed.
 	MaxConnections int `yaml:"max_connections"`
+	// Expect is how many Envoys there should be. 0: any number.
+	Expect int `yaml:"expect"`
 }
 
 // Model is one Harmony model and the servers that have it loaded.

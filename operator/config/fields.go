@@ -164,6 +164,8 @@ func (e *Envoy) fields() []Field {
 		{Key: "max_connections", At: &e.MaxConnections, Default: DefaultMaxConnections, Range: numbers(1, 1_000_000),
 			Start:   PartEnvoy,
 			Meaning: "how many connections of clients there may be at once; others are closed"},
+		{Key: "expect", At: &e.Expect, Zero: 0, Shown: "0, any number", Range: numbers(1, 100_000), Or: "0 for any number",
+			Meaning: "how many Envoys a control plane should have; `harmony status` fails while fewer are connected"},
 	}
 }
 

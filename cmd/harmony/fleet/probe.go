@@ -238,21 +238,21 @@ func (o *probeOutput) page() {
 	r := o.report
 	fmt.Fprintf(o, "## `harmony probe`\n\nHarmony Edge %s\n\n| | |\n|---|---|\n", version.Current().Version)
 	for _, f := range o.list() {
-		fmt.Fprintf(o, "| %s | %s |\n", f.name, cell(f.value))
+		fmt.Fprintf(o, "| %s | %s |\n", f.name, mdCell(f.value))
 	}
-	fmt.Fprintf(o, "| usable | %s |\n", cell(cmp.Or(r.Problem(), "yes")))
+	fmt.Fprintf(o, "| usable | %s |\n", mdCell(cmp.Or(r.Problem(), "yes")))
 	if r.Texts.Example != "" {
-		fmt.Fprintf(o, "| a text with other ids | %s |\n", cell(r.Texts.Example))
+		fmt.Fprintf(o, "| a text with other ids | %s |\n", mdCell(r.Texts.Example))
 	}
 	fmt.Fprint(o, "\n| request | status | |\n|---|---|---|\n")
 	for _, q := range r.Requests {
 		fmt.Fprintf(o, "| %s %s | %s | %s |\n", q.Method, q.Path,
 			cmp.Or(cli.IfTrue(q.Status > 0, strconv.Itoa(q.Status)), "none"),
-			cell(q.Error))
+			mdCell(q.Error))
 	}
 }
 
-// cell returns a text as a cell of a Markdown table. A server's words are shown as they are, and not as markup.
-func cell(text string) string {
+// mdCell returns a text as a cell of a Markdown table. A server's words are shown as they are, and not as markup.
+func mdCell(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", `\<`, "\n", " ", "@", "@\u2060").Replace(text)
 }

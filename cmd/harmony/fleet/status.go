@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,8 +10,11 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -18,7 +22,6 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
-	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const statusLong = `Prints the state of a control plane: its configuration, what each Envoy has accepted and refused,
@@ -27,44 +30,110 @@ the pools with their servers, and the services of rate limits and responses.
 Where no control plane answers at the default address, it prints the state of your harmony up on this machine. If
 several run, name the page of one with --address.
 
-Exit status: 0 when the configuration and the filter's file are in force, every Envoy has accepted everything, and every
-pool that models need has a server that is reachable and ready, no server refuses all requests, passes structural tags
-over or has a smaller context than context_length says, no answer has failed before its first token in the last 90 seconds, no certificate expires
-soon, and the services of rate limits and responses work; else 1, also when nothing answers.`
+Exit status: 0 when all of this holds, else 1, also when nothing answers:
+
+- the configuration and the filter's file are in force;
+- every Envoy has accepted everything, and as many are connected as envoy.expect says;
+- every pool that models need has a server that is reachable and ready;
+- no server refuses all requests, passes structural tags over or has a smaller context than
+  context_length says;
+- no answer has failed before its first token in the last 90 seconds;
+- no certificate expires soon, and the services of rate limits and responses work.`
 
 const statusTimeout = 10 * time.Second
 
+// statusFlags are the flags of harmony status.
+type statusFlags struct {
+	address string
+	raw     bool
+	layout  cli.LayoutFlags
+	watch   time.Duration
+}
+
 func statusCommand() *cobra.Command {
-	var address string
-	var raw bool
+	var f statusFlags
 	c := &cobra.Command{
-		Use:   "status",
-		Short: "Print the state of a control plane, its Envoys and its servers",
-		Long:  statusLong,
-		Args:  cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			text, err := fetchStatus(cmd.Context(), address)
-			if err != nil && !cmd.Flags().Changed("address") {
-				text, err = upStatus(cmd.Context(), err)
-			}
-			if err != nil {
-				return err
-			}
-			if raw {
-				_, err := cmd.OutOrStdout().Write(text)
-				return err
-			}
-			var s server.Status
-			if err := json.Unmarshal(text, &s); err != nil {
-				return fmt.Errorf("%s does not answer like a control plane: %w", address, err)
-			}
-			return printStatus(cmd.OutOrStdout(), &s, time.Now())
-		},
+		Use:        "status",
+		Short:      "Print the state of a control plane, its Envoys and its servers",
+		Long:       statusLong,
+		SuggestFor: []string{"state", "health", "ps", "top", "ls"},
+		Args:       cli.NoArgs,
+		RunE:       func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	c.Flags().StringVar(&address, "address", defaultStatus, "`ADDRESS` of the control plane, its --status; or of the "+
+	c.Flags().StringVar(&f.address, "address", defaultStatus, "`ADDRESS` of the control plane, its --status; or of the "+
 		"page of harmony up, its --admin")
-	c.Flags().BoolVar(&raw, "json", false, "print the JSON of GET /status")
+	c.Flags().BoolVar(&f.raw, "json", false, "print the JSON of GET /status")
+	c.Flags().DurationVar(&f.watch, "watch", 0, "print it again each `TIME`, until an interrupt")
+	c.Flags().Lookup("watch").NoOptDefVal = watchInterval.String()
+	f.layout.Add(c.Flags())
+	cli.CompleteWords(c, "color", "auto", "always", "never")
 	return c
+}
+
+// watchInterval is the time of --watch, and shortestWatch is the shortest one.
+const (
+	watchInterval = 2 * time.Second
+	shortestWatch = 100 * time.Millisecond
+)
+
+func (f *statusFlags) run(cmd *cobra.Command) error {
+	out := cmd.OutOrStdout()
+	layout, err := f.layout.Options(out)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	if !cmd.Flags().Changed("watch") {
+		return f.once(cmd, &screen{out, layout.Width, layout.Color})
+	}
+	if f.watch < shortestWatch {
+		return cli.Usage(fmt.Errorf("--watch %s is too short; write at least %s", f.watch, shortestWatch))
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cmd.SetContext(ctx)
+	for {
+		var text bytes.Buffer
+		if err := f.once(cmd, &screen{&text, layout.Width, layout.Color}); err != nil && ctx.Err() == nil {
+			fmt.Fprintln(&text, "\nerror:", err)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if cli.IsTerminal(out) {
+			const clear = "\x1b[H\x1b[2J"
+			_, err = io.WriteString(out, clear+text.String())
+		} else {
+			_, err = io.WriteString(out, text.String()+"\n")
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(f.watch):
+		}
+	}
+}
+
+// once prints the state as it is now.
+func (f *statusFlags) once(cmd *cobra.Command, to *screen) error {
+	text, err := fetchStatus(cmd.Context(), f.address)
+	if err != nil && !cmd.Flags().Changed("address") {
+		text, err = upStatus(cmd.Context(), err)
+	}
+	if err != nil {
+		return err
+	}
+	if f.raw {
+		_, err := to.Write(text)
+		return err
+	}
+	var s server.Status
+	if err := json.Unmarshal(text, &s); err != nil {
+		return fmt.Errorf("%s does not answer like a control plane: %w", f.address, err)
+	}
+	return printStatus(to, &s, time.Now())
 }
 
 func fetchStatus(ctx context.Context, address string) ([]byte, error) {
@@ -105,8 +174,8 @@ func upStatus(ctx context.Context, none error) ([]byte, error) {
 }
 
 // printStatus prints the status for people. Its error names everything that is not as it should be.
-func printStatus(w io.Writer, s *server.Status, now time.Time) error {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+func printStatus(to *screen, s *server.Status, now time.Time) error {
+	t := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
 	ago := func(since time.Time) string {
 		if since.IsZero() {
 			return "-"
@@ -116,19 +185,22 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	printProgram(t, s, ago)
 	printFilter(t, &s.Filter, ago)
 	printRollout(t, s.Rollout, ago)
-	outdated := 0
 	if s.Host == cli.HostWazero {
 		fmt.Fprintf(t, "host\tthe filter runs in that program, without Envoy\n")
 	} else {
-		outdated = printEnvoys(t, s, ago)
+		printSnapshot(t, &s.Snapshot, ago)
 	}
-	down, warned := printPools(t, s.Pools, ago)
-	warned = append(warned, printQueues(t, s.Pools)...)
-	away := printServices(t, s.Services, ago)
-	warned = append(warned, printCertificates(t, s.Certificates, now)...)
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	outdated := 0
+	if s.Host != cli.HostWazero {
+		outdated = printEnvoys(to, s, ago)
+	}
+	down, warned := printPools(to, s.Pools, ago)
+	warned = append(warned, printQueues(to, s.Pools)...)
+	away := printServices(to, s.Services, ago)
+	warned = append(warned, printCertificates(to, s.Certificates, now)...)
 	switch {
 	case s.Filter.Error != "":
 		return fmt.Errorf("the filter's file is not in force: %s", s.Filter.Error)
@@ -140,6 +212,8 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		return fmt.Errorf("%d of %d Envoys have not accepted everything", outdated, len(s.Envoys))
 	case len(down) > 0:
 		return fmt.Errorf("no server is reachable and ready in %s", strings.Join(down, ", "))
+	case s.MissingEnvoys() > 0:
+		return errors.New(missingText(s))
 	case len(away) > 0:
 		return errors.New(away[0])
 	case len(warned) > 0:
@@ -162,129 +236,90 @@ func printProgram(w io.Writer, s *server.Status, ago func(time.Time) string) {
 	}
 }
 
-// printPools prints the pools with their servers. It returns which pools are down, and the warnings.
-func printPools(w io.Writer, pools []server.Pool, ago func(time.Time) string) (down, warned []string) {
-	loads := slices.ContainsFunc(pools, func(p server.Pool) bool { return slices.ContainsFunc(p.Servers, hasLoad) })
-	fmt.Fprintf(w, "\nPOOL\tMODELS\tPOLICY\tSERVER\tADDRESS\tSTATE\tFOR\tPROGRAM")
-	if loads {
-		fmt.Fprintf(w, "\tLOAD")
-	}
-	fmt.Fprintf(w, "\n")
-	for i := range pools {
-		p := &pools[i]
-		printServers(w, p, loads, ago)
-		if !p.Down.IsZero() {
-			fmt.Fprintf(w, "\tDOWN for %s: no server is reachable and ready%s\n", ago(p.Down), spareNote(p))
-			down = append(down, p.Name)
-		}
-		if p.AtZero {
-			fmt.Fprintf(w, "\tAT ZERO: it has no servers, and requests wait for the first one (queue.hold)\n")
-		}
-		for _, text := range p.Warnings {
-			fmt.Fprintf(w, "\tWARNING: %s\n", text)
-			warned = append(warned, text)
-		}
-		for _, model := range slices.Sorted(maps.Keys(p.Contexts)) {
-			fmt.Fprintf(w, "\t%s has a context of %d tokens, the smallest of its servers'\n", model, p.Contexts[model])
-		}
-		for _, model := range slices.Sorted(maps.Keys(p.StructuredOutputs)) {
-			fmt.Fprintf(w, "\tstructured_outputs of %s is %s, because of its servers\n", model,
-				p.StructuredOutputs[model])
-		}
-		if p.Problem != "" {
-			fmt.Fprintf(w, "\tPROBLEM: %s\n", p.Problem)
-		}
-	}
-	return down, warned
-}
-
-// printServers prints a line for each server of a pool, of which the first names the pool. loads reports whether the
-// table has a column of loads.
-func printServers(w io.Writer, p *server.Pool, loads bool, ago func(time.Time) string) {
-	name, models, policy := p.Name, strings.Join(p.Models, ", "), p.Policy
-	switch {
-	case p.Role == config.RolePrefill:
-		models = "prefill for " + strings.Join(p.PrefillFor, ", ")
-	case models == "":
-		models = "-"
-	case p.Prefill != "":
-		models += " (prefill: " + p.Prefill + ")"
-	}
-	if len(p.Servers) == 0 {
-		fmt.Fprintf(w, "%s\t%s\t%s\tnone\n", name, models, policy)
-	}
-	for i := range p.Servers {
-		one := &p.Servers[i]
-		state := string(one.State)
-		if one.Reason != "" {
-			state += " (" + one.Reason + ")"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, models, policy, one.URL, one.Address, state,
-			ago(one.Since), cli.ProgramText(one.Program, one.Context, one.Vocabulary))
-		if loads {
-			fmt.Fprintf(w, "\t%s", loadText(one))
-		}
-		fmt.Fprintf(w, "\n")
-		name, models, policy = "", "", ""
-	}
-}
-
 // printCertificates warns of certificates that expire soon, and returns the warnings.
-func printCertificates(w io.Writer, all []server.CertificateStatus, now time.Time) (warned []string) {
+func printCertificates(to *screen, all []server.CertificateStatus, now time.Time) (warned []string) {
 	for _, one := range all {
 		if one.Late(now) {
 			text := fmt.Sprintf("the certificate in %s expires on %s", one.File, one.Expires.UTC().Format(time.DateTime))
-			fmt.Fprintf(w, "\nWARNING: %s\n", text)
+			fmt.Fprintln(to)
+			to.note(0, doubt, "WARNING: "+text)
 			warned = append(warned, text)
 		}
 	}
 	return warned
 }
 
-// printEnvoys prints what Envoys get and have accepted. It returns how many have not accepted everything.
-func printEnvoys(w io.Writer, s *server.Status, ago func(time.Time) string) (outdated int) {
-	fmt.Fprintf(w, "snapshot\tpushed %s ago\n", ago(s.Snapshot.Pushed))
-	if s.Snapshot.Saved {
+// printSnapshot prints what Envoys get.
+func printSnapshot(w io.Writer, s *server.Snapshot, ago func(time.Time) string) {
+	fmt.Fprintf(w, "snapshot\tpushed %s ago\n", ago(s.Pushed))
+	if s.Saved {
 		fmt.Fprintf(w, "\tTHE LAST GOOD ONE of an earlier run; there is no configuration in force\n")
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Snapshot.Versions)) {
-		fmt.Fprintf(w, "\t%s\t%s\n", name, s.Snapshot.Versions[name])
+	for _, name := range slices.Sorted(maps.Keys(s.Versions)) {
+		fmt.Fprintf(w, "\t%s\t%s\n", name, s.Versions[name])
 	}
-	fmt.Fprintf(w, "\nENVOY\tVERSION\tADDRESS\tCONNECTED\tSTATE\n")
+}
+
+// printEnvoys prints what Envoys have accepted. It returns how many have not accepted everything.
+func printEnvoys(to *screen, s *server.Status, ago func(time.Time) string) (outdated int) {
+	fmt.Fprintln(to)
+	rows := [][]cell{cells("ENVOY", "VERSION", "ADDRESS", "CONNECTED", "STATE")}
+	var notes []string
 	for i := range s.Envoys {
 		e := &s.Envoys[i]
+		state := cell{"current", good}
 		if !e.Current {
 			outdated++
+			state = cell{"not current", bad}
+			notes = append(notes, e.ID+": "+cli.EnvoyState(e))
 		}
-		state := cli.EnvoyState(e)
 		if e.Chosen {
-			state += ", with the rollout's filter"
+			notes = append(notes, e.ID+" has the rollout's filter")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", e.ID, e.Version, e.Address, ago(e.Connected), state)
+		rows = append(rows, append(cells(e.ID, e.Version, e.Address, ago(e.Connected)), state))
 	}
+	to.table(0, rows)
 	if len(s.Envoys) == 0 {
-		fmt.Fprintf(w, "none has connected yet\n")
+		fmt.Fprintln(to, "none has connected yet")
+	}
+	for _, text := range notes {
+		to.note(2, plain, text)
+	}
+	if s.MissingEnvoys() > 0 {
+		to.note(2, bad, "WARNING: "+missingText(s))
 	}
 	return outdated
 }
 
+// missingText says that Envoys are missing.
+func missingText(s *server.Status) string {
+	return fmt.Sprintf("%s of %d missing (envoy.expect)", cli.Plural(s.MissingEnvoys(), "Envoy"), s.ExpectedEnvoys)
+}
+
 // printServices prints the services beside the inference servers, and returns what is wrong with them.
-func printServices(w io.Writer, all []server.ServiceStatus, ago func(time.Time) string) (away []string) {
+func printServices(to *screen, all []server.ServiceStatus, ago func(time.Time) string) (away []string) {
 	if len(all) == 0 {
 		return nil
 	}
 	names := map[string]string{server.LimitsService: "rate limits", server.ResponsesService: "responses"}
-	fmt.Fprintf(w, "\nSERVICE\tURL\tSTATE\tFOR\n")
+	fmt.Fprintln(to)
+	rows := [][]cell{cells("SERVICE", "URL", "STATE", "FOR")}
+	var notes []string
 	for _, one := range all {
-		name, state := names[one.Name], "works"
+		name, state := names[one.Name], cell{"works", good}
 		switch {
 		case one.Problem != "":
-			state = "DOES NOT WORK: " + one.Problem
+			state = cell{"DOES NOT WORK", bad}
+			notes = append(notes, name+": "+one.Problem)
 			away = append(away, fmt.Sprintf("the service of %s at %s does not work: %s", name, one.URL, one.Problem))
 		case one.Since.IsZero():
-			state = "not asked yet"
+			state = cell{"not asked yet", plain}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", name, one.URL, state, ago(one.Since))
+		rows = append(rows, []cell{{name, plain}, {one.URL, plain}, state, {ago(one.Since), plain}})
+	}
+	to.table(0, rows)
+	for _, text := range notes {
+		to.note(2, plain, text)
 	}
 	return away
 }
@@ -306,50 +341,4 @@ func printFilter(w io.Writer, f *server.Filter, ago func(time.Time) string) {
 	if f.Error != "" {
 		fmt.Fprintf(w, "\tREFUSED: %s\n", f.Error)
 	}
-}
-
-func hasLoad(s server.PoolServer) bool { return s.Load != nil || s.Weight > 0 }
-
-// loadText describes the load of a server, and its weight with the reason for it.
-func loadText(s *server.PoolServer) string {
-	var words []string
-	if l := s.Load; l != nil {
-		add := func(n *float64, format string) {
-			if n != nil {
-				words = append(words, fmt.Sprintf(format, *n))
-			}
-		}
-		add(l.Running, "%.0f running")
-		add(l.Waiting, "%.0f waiting")
-		if l.Cache != nil {
-			words = append(words, fmt.Sprintf("cache: %.0f %%", 100**l.Cache))
-		}
-		add(l.FirstToken, "first token: %.0f ms")
-		if l.Preemptions != nil && *l.Preemptions > 0 {
-			words = append(words, fmt.Sprintf("%g preemptions a minute", *l.Preemptions))
-		}
-		switch {
-		case l.Problem == "":
-		case len(words) == 0:
-			words = append(words, "unknown: "+l.Problem)
-		default:
-			words = append(words, "of before: "+l.Problem)
-		}
-	}
-	if s.Weight > 0 {
-		weight := fmt.Sprintf("weight: %d", s.Weight)
-		if s.WeightReason != "" {
-			weight += " (" + s.WeightReason + ")"
-		}
-		words = append(words, weight)
-	}
-	return cmp.Or(strings.Join(words, ", "), "-")
-}
-
-// spareNote names the pools that get the requests of a pool that is down.
-func spareNote(p *server.Pool) string {
-	if len(p.Spares) == 0 {
-		return ""
-	}
-	return "; requests go to " + strings.Join(p.Spares, ", ")
 }

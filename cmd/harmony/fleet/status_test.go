@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
@@ -40,7 +43,7 @@ func goodStatus() server.Status {
 }
 
 func TestStatus(t *testing.T) {
-	const shared = "http://gpu:1 10.0.1.1:1 ready 0s vLLM 0.33.0, context: 131072 tokens, vocabulary: same "
+	const shared = "vLLM 0.33.0, context: 131072 tokens, vocabulary: same"
 	for name, tt := range map[string]struct {
 		change func(*server.Status)
 		code   int
@@ -49,9 +52,10 @@ func TestStatus(t *testing.T) {
 		"well": {func(*server.Status) {}, 0, []string{
 			"edge-1 1.40.0 10.0.0.1:5 0s current", "edge-2 1.40.0 10.0.0.2:5 0s current",
 			"configuration /etc/h.yaml, in force for 0s", "clusters 0123",
-			"h200 a, b session http://gpu:1 10.0.1.1:1 ready 0s vLLM 0.33.0, context: 131072 tokens, vocabulary: same",
-			"http://gpu:1 10.0.1.2:1 not_ready (it serves others) 0s unknown, vocabulary: not asked",
-			"idle - least_request none", "PROBLEM: idle.yaml:3: not a URL",
+			"POOL h200: a, b; session", "SERVER ADDRESS STATE FOR", "gpu:1 10.0.1.1:1 ready 0s",
+			"gpu:1 10.0.1.2:1 not ready 0s", "10.0.1.2:1: it serves others", "10.0.1.1:1: " + shared,
+			"10.0.1.2:1: unknown, vocabulary: not asked",
+			"POOL idle: no model; least_request", "no server", "PROBLEM: idle.yaml:3: not a URL",
 		}},
 		"a rollout": {func(s *server.Status) {
 			s.Envoys[1].Chosen = true
@@ -62,7 +66,7 @@ func TestStatus(t *testing.T) {
 					Events: 1, Of: 200, Beside: rollout.Others, BesideOf: 400}}}
 		}, 0, []string{"rollout 2, sha256 001122334455: step 1 of 2, 100 % of group canary, for 0s; 1 of 1 Envoys have it",
 			"watched for 3s more", "well: errors (of requests): 1 of 200 (0.5 %), and 0 of 400 (0 %) with the old filter",
-			"edge-2 1.40.0 10.0.0.2:5 0s current, with the rollout's filter"}},
+			"edge-2 has the rollout's filter"}},
 		"a rollout that is taken back": {func(s *server.Status) {
 			s.Rollout = &server.Rollout{State: rollout.TakenBack, Filter: rollout.Filter{Version: "2"}, Ended: time.Now(),
 				Reason: "edge-1 refuses it"}
@@ -74,14 +78,20 @@ func TestStatus(t *testing.T) {
 			s.Envoys[1].Types = map[string]ads.TypeState{
 				"routes": {Refused: "89", Error: "no\nsuch cluster"}, "clusters": {Current: true}, "listeners": {}}
 		}, cli.ExitFailed, []string{
-			"edge-2 1.40.0 10.0.0.2:5 0s has not accepted listeners; refuses routes: no such cluster"}},
+			"edge-2 1.40.0 10.0.0.2:5 0s not current",
+			"edge-2: has not accepted listeners; refuses routes: no such cluster"}},
+		"an Envoy that is gone": {func(s *server.Status) { s.ExpectedEnvoys = 3 }, cli.ExitFailed,
+			[]string{"WARNING: 1 Envoy of 3 missing (envoy.expect)"}},
+		"as many as expected": {func(s *server.Status) { s.ExpectedEnvoys = 2 }, 0, nil},
+		"a server that some do not reach": {func(s *server.Status) {
+			s.Pools[0].Servers[0].Reason = "1 of 2 Envoys do not reach it"
+		}, 0, []string{"gpu:1 10.0.1.1:1 ready in part 0s", "10.0.1.1:1: 1 of 2 Envoys do not reach it"}},
 		"a pool that is down": {func(s *server.Status) {
 			s.Pools[0].Down, s.Pools[0].Spares = time.Now(), []string{"idle"}
 			s.Pools[0].Servers[0].State, s.Pools[0].Servers[0].Reason = server.Unreachable,
 				"no Envoy reaches it; connection refused"
 		}, cli.ExitFailed, []string{
-			"h200 a, b session http://gpu:1 10.0.1.1:1 unreachable (no Envoy reaches it; connection refused) 0s " +
-				"vLLM 0.33.0, context: 131072 tokens, vocabulary: same",
+			"gpu:1 10.0.1.1:1 unreachable 0s", "10.0.1.1:1: no Envoy reaches it; connection refused",
 			"DOWN for 0s: no server is reachable and ready; requests go to idle",
 		}},
 		"a context that a server lacks": {func(s *server.Status) {
@@ -102,11 +112,10 @@ func TestStatus(t *testing.T) {
 			unknown.Load, unknown.Weight = &server.ServerLoad{Problem: "answers 404 to GET /metrics"}, 0
 			s.Pools[0].Servers = append(s.Pools[0].Servers, one, old, unknown)
 		}, 0, []string{
-			"POOL MODELS POLICY SERVER ADDRESS STATE FOR PROGRAM LOAD",
-			"http://gpu:1 10.0.1.2:1 not_ready (it serves others) 0s unknown, vocabulary: not asked -",
-			shared + "12 running, 3 waiting, cache: 92 %, 1.5 preemptions a minute, weight: 71 (its load is 18, and the " +
-				"middle of the pool 8)",
-			shared + "0 running, of before: no answer in time, weight: 100", shared + "unknown: answers 404 to GET /metrics",
+			"SERVER ADDRESS STATE FOR LOAD CACHE WEIGHT", "gpu:1 10.0.1.2:1 not ready 0s",
+			"gpu:1 10.0.1.1:1 ready 0s 12 + 3 92 % 71", "gpu:1 10.0.1.1:1 ready 0s 0 100",
+			"10.0.1.1:1: 1.5 preemptions a minute; weight 71: its load is 18, and the middle of the pool 8",
+			"10.0.1.1:1: load of before: no answer in time", "10.0.1.1:1: load unknown: answers 404 to GET /metrics",
 		}},
 		"a queue": {func(s *server.Status) {
 			s.Pools[0].Queue = &server.Queue{QueueStatus: picker.QueueStatus{Held: true, Classes: []picker.ClassStatus{
@@ -115,7 +124,7 @@ func TestStatus(t *testing.T) {
 				{Name: "batch", Ended: map[string]uint64{}}}}}
 		}, 0, []string{"QUEUE CLASS WAITING TOKENS OLDEST ADMITTED LEFT REFUSED",
 			"h200 agents 3 12345 2.5s 1000 4 deadline 1, full 2", "batch 0 0 - 0 0 -",
-			"HELD: no server is ready; requests wait for one"}},
+			"HELD: no server of h200 is ready; requests wait for one"}},
 		"a queue without its picker": {func(s *server.Status) {
 			s.Pools[0].Queue = &server.Queue{Picker: "http://e:2", Problem: "the picker does not answer in time"}
 		}, cli.ExitFailed, []string{"h200 - unknown",
@@ -211,5 +220,85 @@ func TestStatusOfUp(t *testing.T) {
 	if _, err := upStatus(t.Context(), none); err == nil || !strings.Contains(err.Error(), first) ||
 		!strings.Contains(err.Error(), second) || cli.ExitStatus(err) != cli.ExitUsage {
 		t.Errorf("two run: %v", err)
+	}
+}
+
+// TestStatusFits checks that the tables and the reasons of a large and long-winded fleet fit 100 columns, with all that
+// tells servers apart.
+func TestStatusFits(t *testing.T) {
+	s := goodStatus()
+	s.Envoys[0].ID = "edge-" + strings.Repeat("x", 80) + "-17"
+	s.Envoys[0].Current = false
+	s.Envoys[0].Types = map[string]ads.TypeState{"routes": {Refused: "1", Error: strings.Repeat("a long reason ", 20)}}
+	running, first := 123.0, 12345.0
+	for i := range 3 {
+		s.Pools[0].Servers = append(s.Pools[0].Servers, server.PoolServer{
+			URL:     fmt.Sprintf("http://gpu-%d.inference.svc.cluster.local.example.com:8000", i),
+			Address: fmt.Sprintf("[2001:db8:1234:5678:9abc:def0:1234:%d]:8000", i), State: "ready", Since: s.Started,
+			Reason: strings.Repeat("a reason ", 30), Weight: 100,
+			Load: &server.ServerLoad{Running: &running, Waiting: &running, FirstToken: &first}})
+	}
+	s.Services = []server.ServiceStatus{{Name: server.LimitsService, URL: "http://" + strings.Repeat("h", 90) + ":1",
+		Problem: strings.Repeat("refused ", 20)}}
+	for _, color := range []bool{false, true} {
+		var out bytes.Buffer
+		if err := printStatus(&screen{&out, 100, color}, &s, time.Now()); err == nil {
+			t.Error("all is well")
+		}
+		text := out.String()
+		if strings.Contains(text, "\x1b[") != color {
+			t.Errorf("colours: %v\n%s", color, text)
+		}
+		text = regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(text, "")
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 {
+				t.Errorf("%d columns: %s", n, line)
+			}
+		}
+		for _, want := range []string{"gpu-0.", "gpu-2.", "-17 ", ":1]:8000", ":2]:8000"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %s in\n%s", want, text)
+			}
+		}
+	}
+}
+
+// TestStatusWatch checks that --watch prints the state again and ends with its context, and that a control plane that
+// goes away does not end it.
+func TestStatusWatch(t *testing.T) {
+	s := goodStatus()
+	asked := make(chan int, 100)
+	n := 0
+	from := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if n++; n == 2 {
+			w.WriteHeader(http.StatusBadGateway)
+		} else {
+			_ = json.NewEncoder(w).Encode(s)
+		}
+		asked <- n
+	}))
+	defer from.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan string, 1)
+	go func() {
+		var out, failed bytes.Buffer
+		code := run(ctx, []string{"status", "--watch=100ms", "--address", from.Listener.Addr().String()}, &out, &failed)
+		ended <- fmt.Sprint(code, out.String(), failed.String())
+	}()
+	for range 3 {
+		<-asked
+	}
+	for {
+		select {
+		case <-asked:
+			cancel()
+			continue
+		case text := <-ended:
+			if !strings.HasPrefix(text, "0") || strings.Count(text, "POOL h200") < 2 || !strings.Contains(text, "502 Bad Gateway") {
+				t.Errorf("it prints %s", text)
+			}
+		}
+		return
 	}
 }

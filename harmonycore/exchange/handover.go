@@ -243,7 +243,10 @@ func (t *handing) mark(piece []byte, state outletState) []byte {
 	}
 	if t.marks != nil && !t.closed && t.marks.Pending() {
 		piece = t.marks.AppendMark(piece)
-		if t.drained {
+		switch {
+		case t.drained && t.left:
+			piece, t.drained = handover.AppendFinal(piece), false
+		case t.drained:
 			piece, t.drained = handover.AppendDrained(piece), false
 		}
 	}

@@ -10,11 +10,13 @@ import "encoding/base64"
 //
 // The first mark has everything but tokens, and comes before the first event. A stream whose first comment begins with
 // [RefusedStart] cannot be handed over, for the reason behind it. A mark of a stream whose server is drained may be
-// followed by the comment [Drained].
+// followed by the comment [Drained], and one of a model that is asked for its answer by the comment [Final]. Either way
+// another request goes on.
 const (
 	MarkStart    = ": relay "
 	RefusedStart = ": no-relay "
 	Drained      = ": relay-drained"
+	Final        = Drained + "-final"
 )
 
 // version is the first byte of a tail.
@@ -105,6 +107,9 @@ func AppendRefused(dst []byte, reason string) []byte {
 
 // AppendDrained appends the comment [Drained].
 func AppendDrained(dst []byte) []byte { return append(append(dst, Drained...), "\n\n"...) }
+
+// AppendFinal appends the comment [Final].
+func AppendFinal(dst []byte) []byte { return append(append(dst, Final...), "\n\n"...) }
 
 // AppendPiece appends what a mark's text has behind [MarkStart].
 func AppendPiece(dst, text []byte) ([]byte, error) {

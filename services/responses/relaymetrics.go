@@ -27,7 +27,7 @@ func newRelayMetrics() relayMetrics {
 	}
 	for _, api := range []string{responsesAPI, relay.Chat.Name, relay.Messages.Name} { // there before the first event
 		m.kept.WithLabelValues(api)
-		for _, outcome := range []string{upstream.Resumed, upstream.Moved, upstream.GivenUp, upstream.Refused} {
+		for _, outcome := range []string{upstream.Resumed, upstream.Moved, upstream.Final, upstream.GivenUp, upstream.Refused} {
 			m.resumed.WithLabelValues(api, outcome)
 		}
 	}

@@ -246,7 +246,8 @@ func TestAskedForFinal(t *testing.T) {
 			t.Errorf("%s: got %s", api, got)
 		}
 	}
-	if counted := series(t, r.s); counted["resumed_total{api=chat,outcome=moved}"] != 1 {
+	if counted := series(t, r.s); counted["resumed_total{api=chat,outcome=final}"] != 1 ||
+		counted["resumed_total{api=chat,outcome=moved}"] != 0 {
 		t.Errorf("%v", counted)
 	}
 }

@@ -95,7 +95,7 @@ func (e *Env) Answer(ctx context.Context, w http.ResponseWriter, r *Request) *op
 		x.handover = e.Gateway.NewHandover(r.Hold)
 	}
 	x.passing = &passing{api: r.API, client: x.client, handover: x.handover,
-		move: func() *http.Response { return x.move(ctx) }}
+		move: func(why string) *http.Response { return x.move(ctx, why) }}
 	defer func() { e.Metrics.Relayed(r.API.Name, x.outcome) }()
 	defer x.client.rest()
 	x.client.live()

@@ -51,9 +51,9 @@ func (x *exchange) giveUp(cut error) *openai.Error {
 	return x.cut(p, cut)
 }
 
-// move asks another server to go on with a stream whose server is drained. It returns its answer, or nil: then the
-// stream goes on where it is.
-func (x *exchange) move(ctx context.Context) *http.Response {
+// move asks another server to go on with a stream whose server is drained, or whose model is asked for its answer. It
+// returns its answer, or nil: then the stream goes on where it is.
+func (x *exchange) move(ctx context.Context, why string) *http.Response {
 	answer, err := x.Gateway.Open(ctx, x.question())
 	switch {
 	case err != nil:
@@ -61,13 +61,12 @@ func (x *exchange) move(ctx context.Context) *http.Response {
 		answer.Body.Close()
 		err = fmt.Errorf("the gateway answered %d", answer.StatusCode)
 	default:
-		x.Metrics.Resumed(x.API.Name, upstream.Moved)
-		x.Log.Info("a stream is moved to another server", "api", x.API.Name, "model",
-			openai.Clip(x.Model, refusal.MaxLogged), "tokens", x.handover.Tokens())
+		x.Metrics.Resumed(x.API.Name, why)
+		x.Log.Info(upstream.MovedText(why), "api", x.API.Name, "model", openai.Clip(x.Model, refusal.MaxLogged),
+			"tokens", x.handover.Tokens())
 		return answer
 	}
-	x.Log.Warn("a stream stays with a server that is drained: no other one takes it", "api", x.API.Name, "model",
-		openai.Clip(x.Model, refusal.MaxLogged), "error", err)
+	x.Log.Warn(upstream.StaysText(why), "api", x.API.Name, "model", openai.Clip(x.Model, refusal.MaxLogged), "error", err)
 	return nil
 }
 

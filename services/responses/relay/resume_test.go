@@ -26,6 +26,9 @@ func marks() (head, token, onward string) {
 // drained follows a mark of a stream whose server is drained.
 const drained = handover.Drained + "\n\n"
 
+// asksFinal follows a mark of a model that is asked for its answer.
+const asksFinal = handover.Final + "\n\n"
+
 // resuming is a request whose stream other servers may finish.
 func resuming(api *API) *Request {
 	r := request(api, true, 0)
@@ -97,6 +100,10 @@ func TestResume(t *testing.T) {
 			streamed(piece{text: onward + blockStart + token}, piece{after: time.Minute, text: blockDelta + token + drained}),
 			streamed(piece{text: onward + blockDelta, err: errReset}), streamed(piece{text: onward + messageStop})},
 			want: messageStart + blockStart + blockDelta + messageStop, outcome: Completed, resumed: "[moved moved resumed]"},
+		{name: "moved, and asked for its answer at once", api: Chat, answers: []answer{
+			streamed(piece{text: head + chatRole + token + drained}), streamed(piece{text: onward + chatText + token + asksFinal}),
+			streamed(piece{text: onward + chatText + chatEnd})},
+			want: chatRole + chatText + chatText + chatEnd, outcome: Completed, resumed: "[moved final]"},
 		{name: "stays where it is", api: Chat, answers: []answer{
 			streamed(piece{text: head + chatRole + token + drained + chatText + token + drained}, piece{text: chatEnd}),
 			answers(0, 503, "{}")}, want: chatRole + chatText + chatEnd, outcome: Completed, resumed: "[]"},

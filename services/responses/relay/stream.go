@@ -45,7 +45,7 @@ type passing struct {
 	waiting  []byte
 	handed   bool
 	// move has another server go on, and returns its answer or nil. moved is the answer that goes on.
-	move  func() *http.Response
+	move  func(why string) *http.Response
 	moved *http.Response
 }
 
@@ -194,8 +194,8 @@ func (p *passing) deliverMarked(events []byte) (free []byte, err error) {
 				return nil, err
 			}
 		}
-		if p.handover.Moves(time.Now()) {
-			if p.moved = p.move(); p.moved != nil { //nolint:bodyclose // passStream closes it
+		if why := p.handover.Moves(time.Now()); why != "" {
+			if p.moved = p.move(why); p.moved != nil { //nolint:bodyclose // passStream closes it
 				return nil, errMoved
 			}
 		}

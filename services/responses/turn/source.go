@@ -95,8 +95,8 @@ func (s *source) next(ctx context.Context) (upstream.Event, error) {
 			if s.handover.Take(e.Data) {
 				s.release()
 			}
-			if s.handover.Moves(time.Now()) {
-				s.move(ctx)
+			if why := s.handover.Moves(time.Now()); why != "" {
+				s.move(ctx, why)
 			}
 		case !s.handover.Marked():
 			if isLost(&e) {
@@ -174,18 +174,19 @@ func (s *source) goOn(ctx context.Context, cut error) bool {
 	return false
 }
 
-// move has another server go on with an answer whose server is drained. The answer stays where it is if none does.
-func (s *source) move(ctx context.Context) {
+// move has another server go on with an answer whose server is drained, or whose model is asked for it. The answer stays
+// where it is if none does.
+func (s *source) move(ctx context.Context, why string) {
 	t := s.t
 	failure := s.ask(ctx)
 	if failure != nil {
-		t.env.Log.Warn("an answer stays with a server that is drained: no other one takes it", "api", "responses", "response",
-			t.ID, "model", t.Request.Model, "reason", failure.Message)
+		t.env.Log.Warn(upstream.StaysText(why), "api", "responses", "response", t.ID, "model", t.Request.Model,
+			"reason", failure.Message)
 		return
 	}
-	t.env.Metrics.Resumed(upstream.Moved)
-	t.env.Log.Info("an answer is moved to another server", "api", "responses", "response", t.ID, "model",
-		t.Request.Model, "tokens", s.handover.Tokens())
+	t.env.Metrics.Resumed(why)
+	t.env.Log.Info(upstream.MovedText(why), "api", "responses", "response", t.ID, "model", t.Request.Model,
+		"tokens", s.handover.Tokens())
 }
 
 // isLast reports whether an event is a stream's last.

@@ -23,9 +23,10 @@ type Handover struct {
 	form streamForm
 	// resumes is how often another server was asked, and idle how often in a row without a new token.
 	resumes, idle int
-	// drained reports whether the server of the answer is drained. moves is how often another one was asked for that, and
-	// nextMove when one may be asked again.
+	// drained reports whether the server of the answer is drained, or, with final, whether the model is to be asked for
+	// its answer. moves is how often another one was asked for that, and nextMove when one may be asked again.
 	drained  bool
+	final    bool
 	moves    int
 	nextMove time.Time
 	// refused is why the answer cannot be handed over, or empty.
@@ -59,10 +60,12 @@ const (
 )
 
 // What became of an answer that was cut: another server goes on with it, none does after some tries, or it cannot be
-// handed over. An answer that was moved was not cut: its server is drained, and another one goes on with it.
+// handed over. An answer that was moved was not cut: its server is drained, and another one goes on with it. One that is
+// asked for as final was not cut either: the model has repeated itself.
 const (
 	Resumed = "resumed"
 	Moved   = "moved"
+	Final   = "final"
 	GivenUp = "given_up"
 	Refused = "refused"
 )
@@ -86,7 +89,7 @@ func (c *Client) NewHandover(hold func(int64) error) *Handover {
 // Begin is called before a stream is read.
 func (h *Handover) Begin() {
 	if h != nil {
-		h.form, h.asked, h.drained = unknown, len(h.tail), false
+		h.form, h.asked, h.drained, h.final = unknown, len(h.tail), false, false
 	}
 }
 
@@ -100,7 +103,7 @@ func (h *Handover) Take(event []byte) (mark bool) {
 	reason, isRefused := bytes.CutPrefix(event, []byte(handover.RefusedStart))
 	switch {
 	case bytes.HasPrefix(event, []byte(handover.Drained)):
-		h.drained = h.form == marked
+		h.drained, h.final = h.form == marked, bytes.HasPrefix(event, []byte(handover.Final))
 		return true
 	case isMark:
 		if h.form != plain {
@@ -194,19 +197,40 @@ func (h *Handover) Again(ctx context.Context) bool {
 	}
 }
 
-// Moves reports whether another server is to be asked now because the answer's own is drained. All that has come of the
-// answer is kept at that moment. If no other server takes it, the answer goes on where it is.
-func (h *Handover) Moves(now time.Time) bool {
+// Moves returns [Moved] if another server is to be asked now because the answer's own is drained, [Final] if one is to
+// be asked for the answer, or nothing. All that has come of the answer is kept at that moment. If no other server takes
+// it, the answer goes on where it is.
+func (h *Handover) Moves(now time.Time) string {
 	if h == nil || !h.drained {
-		return false
+		return ""
 	}
 	h.drained = false
-	if h.moves >= maxMoves || now.Before(h.nextMove) {
-		return false
+	if h.moves >= maxMoves || !h.final && now.Before(h.nextMove) {
+		return ""
 	}
 	h.nextMove = now.Add(firstMove << h.moves)
 	h.moves++
-	return true
+	if h.final {
+		return Final
+	}
+	return Moved
+}
+
+// MovedText and StaysText are what the log says of an answer that another request goes on with, and of one that none
+// does.
+func MovedText(why string) string {
+	if why == Final {
+		return "a model that repeats itself is asked for its answer"
+	}
+	return "an answer is moved from a server that is drained to another one"
+}
+
+// StaysText is described at [MovedText].
+func StaysText(why string) string {
+	if why == Final {
+		return "a model that repeats itself cannot be asked for its answer: no server takes the request"
+	}
+	return "an answer stays with a server that is drained: no other one takes it"
 }
 
 // Recovers reports whether a status with which the gateway refuses may be another one soon.

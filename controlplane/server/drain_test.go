@@ -168,3 +168,36 @@ func TestDrainOfNoServer(t *testing.T) {
 		return len(all) > 0 && strings.Join(all[0].Warnings, "") == "drain names http://gone:1, which is no server of the pool now"
 	})
 }
+
+// TestDrainOfServersFile: a server of a file is drained by its URL, as long as the file has it, and from the beginning
+// if the file gets it later.
+func TestDrainOfServersFile(t *testing.T) {
+	stays, goes := newModelServer(t, 0, 400), newModelServer(t, 0, 400)
+	both := "- " + stays.URL + "\n- " + goes.URL + "\n"
+	folder := folderWith(t, "models:\n- {name: m, pool: p}\npools:\n- name: p\n  servers_file: list.yaml\n"+
+		"  drain: [ "+goes.URL+" ]\n", "list.yaml", both)
+	p := start(t, folder)
+	e := startEnvoy(t, p.ads, "one")
+	states := func() string {
+		all := ""
+		for _, pool := range p.Status().Pools {
+			for _, url := range []string{stays.URL, goes.URL} {
+				for _, s := range pool.Servers {
+					if s.URL == url {
+						all += string(s.State) + " "
+					}
+				}
+			}
+			all += strings.Join(pool.Warnings, "")
+		}
+		return all
+	}
+	const cluster = "harmony-pool-p"
+	eventually(t, "drained", func() bool { return e.drained(t, cluster) == goes.URL && states() == "ready draining " })
+	p.write("list.yaml", "- "+stays.URL+"\n")
+	eventually(t, "gone", func() bool {
+		return e.drained(t, cluster) == "" && states() == "ready drain names "+goes.URL+", which is no server of the pool now"
+	})
+	p.write("list.yaml", both)
+	eventually(t, "drained again", func() bool { return e.drained(t, cluster) == goes.URL && states() == "ready draining " })
+}

@@ -80,6 +80,35 @@ func TestFleetRollout(t *testing.T) {
 	b.see("ago: vm_failures: 7 of 69")
 }
 
+// TestFleetDrained sees how a server is drained: it is no failure, its last requests are counted, and then it may be
+// stopped. A drained server that is a pool's last one is a failure.
+func TestFleetDrained(t *testing.T) {
+	t.Parallel()
+	s := fake.Well(time.Now())
+	drained := &s.Pools[0].Servers[2]
+	drained.State, drained.Reason, drained.Since = server.Draining, "7 requests left", time.Now().Add(-50*time.Second)
+	f := newFleet(t, s)
+	b := open(t, f.serve(t), "/#/fleet")
+	for _, text := range []string{"All well", "4 of 4", ", 1 drained", "7 requests left", fake.DeadServer} {
+		b.see(text)
+	}
+	b.until(`[...document.querySelectorAll(".servers .chip, .servers *")].some((e) => e.innerText === "drained")`)
+	stopped := fake.Well(time.Now())
+	stopped.Pools[0].Servers[2].State = server.Draining
+	stopped.Pools[0].Servers[2].Reason = "no request left: it may be stopped"
+	f.status.Store(&stopped)
+	b.see("no request left: it may be stopped")
+	b.see("All well")
+	down := fake.Well(time.Now())
+	down.Pools[1].Servers[0].State, down.Pools[1].Down = server.Draining, time.Now().Add(-time.Minute)
+	f.status.Store(&down)
+	b.see("Pool small has no server that is ready")
+	back := fake.Well(time.Now())
+	f.status.Store(&back)
+	b.see("5 of 5")
+	b.until(`!document.body.innerText.includes("drained")`)
+}
+
 // TestFleetDown sees a pool without a ready server.
 func TestFleetDown(t *testing.T) {
 	t.Parallel()

@@ -55,7 +55,7 @@ func startFleet(t *testing.T, keys map[string]string, limits string) *fleet {
 		f.replicas, urls = append(f.replicas, r), append(urls, "http://"+r.address)
 	}
 	for range 4 {
-		s, url := lab.RunSim(t, sim.Options{TokensPerSecond: 2000, Keep: bookedRequests})
+		s, url := lab.RunSim(t, sim.Options{TokensPerSecond: 2000, Keep: int(bookedRequests)})
 		f.servers, servers = append(f.servers, s), append(servers, "vllm="+url)
 	}
 	for i := range 2 {
@@ -101,7 +101,7 @@ func TestGateway(t *testing.T) {
 		client := []string{"a", "b", "strict", "a"}[c%4]
 		random := rand.New(rand.NewPCG(uint64(c), 2))
 		group.Go(func() {
-			for i := range bookedRequests / bookedClients {
+			for i := range int(bookedRequests) / bookedClients {
 				switch sent.Add(1) {
 				case bookedRequests / 4:
 					f.servers[0].Close()

@@ -22,7 +22,7 @@ var chatServerClients = []string{"openai-python", "openai-node, Responses", "ope
 // without it. Their views are checked as for a Harmony model.
 func TestChatServerClients(t *testing.T) {
 	programs := clientFolder(t)
-	for _, host := range clientHosts {
+	for _, host := range triedHosts() {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			server, serverURL := lab.RunSim(t, sim.Options{

@@ -40,7 +40,7 @@ models:
 // model runs two commands, answers, and is asked again. Without keys the reasoning travels as text, with keys sealed as
 // well, and where it is hidden sealed alone.
 func TestCodex(t *testing.T) {
-	for _, host := range clientHosts {
+	for _, host := range triedHosts() {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			server, serverURL := lab.RunSim(t, sim.Options{Script: lab.ReadScript(t, "e2e/clients/codex/script.jsonl")})

@@ -279,13 +279,17 @@ e2e: build dist/probe.wasm dist/panic-filter.wasm dist/failing-filter.wasm tool-
 	$(E2E_ENV) $(TAKEPORTS) go test -count=1 -p $(E2E_PARALLEL) -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony/... ./filter/filtertest
 	$(E2E_ENV) $(TAKEPORTS) go test -C bench -count=1 -timeout 10m -tags e2e ./...
 
+.PHONY: suite-cuts
+suite-cuts: tool-python ## The servers' answers to all cases of the suite, cut at every place; make test cuts them at each seventh
+	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -timeout 40m -tags e2e -v -run 'AtEveryCut$$' ./e2e/suite
+
 .PHONY: books
 books: build tool-envoy tool-redis ## 10,000 requests on two Envoys and two replicas of the rate limit service: the books balance to the token
-	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e -v -run '^(TestBooks|TestGateway)$$' ./e2e/books
+	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -timeout 20m -tags e2e -v -run '^(TestBooks|TestGateway)$$' ./e2e/books
 
 .PHONY: bench-limits
 bench-limits: build tool-envoy tool-redis ## What routing, held answers, keys and limits add to a request, in processor time and time to the first byte
-	$(E2E_ENV) HARMONY_COST=1 go test -count=1 -timeout 20m -tags e2e -v -run '^TestCost$$' ./e2e/books
+	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -timeout 20m -tags e2e -v -run '^TestCost$$' ./e2e/books
 
 .PHONY: mesh
 mesh: build tool-envoy tool-istio tool-envoy-gateway ## The behaviour suite on gateways that Istio and Envoy Gateway program, with a table: dist/mesh.tsv
@@ -344,8 +348,8 @@ suite: build tool-envoy tool-python ## The behaviour suite alone, with a table: 
 	@$(E2E_ENV) HARMONY_SUITE=$(CURDIR)/dist/suite.tsv tools/suite.sh
 
 .PHONY: test-clients
-test-clients: build tool-envoy tool-python tool-clients ## Real clients alone, each with text, streams and tools, with a table: dist/clients.txt, and Codex
-	@$(E2E_ENV) HARMONY_CLIENTS_TABLE=$(CURDIR)/dist/clients.txt go test -count=1 -timeout 10m -tags e2e -run '^Test(Clients|StoredClients|ToolClients|ConnectedClients|Codex|CodexConnected)$$' ./e2e/clients
+test-clients: build tool-envoy tool-python tool-clients tool-mcp ## Real clients alone on both hosts, each with text, streams and tools, with a table: dist/clients.txt, and Codex
+	@$(E2E_ENV) HARMONY_SOAK=1 HARMONY_CLIENTS_TABLE=$(CURDIR)/dist/clients.txt go test -count=1 -timeout 30m -tags e2e ./e2e/clients
 	@cat dist/clients.txt
 
 .PHONY: test-codex

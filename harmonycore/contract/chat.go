@@ -35,6 +35,15 @@ const (
 	SpeaksHarmony = "harmony"
 	SpeaksChat    = "chat"
 	SpeaksMarker  = "marker"
+	// The forms of models that write their calls into the text.
+	SpeaksHermes      = "hermes"
+	SpeaksQwen3Coder  = "qwen3_coder"
+	SpeaksGLM45       = "glm45"
+	SpeaksKimiK2      = "kimi_k2"
+	SpeaksDeepSeekV3  = "deepseek_v3"
+	SpeaksDeepSeekV32 = "deepseek_v32"
+	SpeaksMistral     = "mistral"
+	SpeaksLlama3JSON  = "llama3_json"
 
 	ForeignPrefix = "x-"
 )
@@ -106,7 +115,28 @@ func validSpeaks(s string) bool {
 	case SpeaksAuto, SpeaksHarmony, SpeaksChat, SpeaksMarker:
 		return true
 	}
+	if SpeaksCalls(s) {
+		return true
+	}
 	return strings.HasPrefix(s, ForeignPrefix) && len(s) > len(ForeignPrefix)
+}
+
+// CallForms returns the values of [ModelSettings.Speaks] that name a form of calls.
+func CallForms() []string {
+	return []string{
+		SpeaksHermes, SpeaksQwen3Coder, SpeaksGLM45, SpeaksKimiK2, SpeaksDeepSeekV3, SpeaksDeepSeekV32, SpeaksMistral,
+		SpeaksLlama3JSON,
+	}
+}
+
+// SpeaksCalls reports whether a value of [ModelSettings.Speaks] names a form of calls.
+func SpeaksCalls(s string) bool {
+	for _, form := range CallForms() {
+		if s == form {
+			return true
+		}
+	}
+	return false
 }
 
 func validMarker(s string) bool { return len(s) <= maxMarker && strings.TrimSpace(s) == s }

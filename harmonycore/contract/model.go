@@ -1,5 +1,7 @@
 package contract
 
+import "strings"
+
 // Model is one model in the filter's configuration.
 type Model struct {
 	// Name is the name that clients use.
@@ -74,8 +76,8 @@ type ModelSettings struct {
 	// Translate is "all", a share such as "10%", or "observe": which requests are translated. All others pass untouched to
 	// the API of the model's own servers. With "observe" none is, and the gateway only counts (docs/opt-in.md).
 	Translate string `yaml:"translate"`
-	// Speaks is "auto", "harmony", "chat", "marker" or the name of an adapter that begins with "x-": what the text of the
-	// model's answers is (docs/structure.md). Empty: auto.
+	// Speaks is "auto", "harmony", "chat", "marker", a form of calls such as "hermes", or the name of an adapter that
+	// begins with "x-": what the text of the model's answers is (docs/structure.md). Empty: auto.
 	Speaks string `yaml:"speaks"`
 	// Marker is the text after which the answer begins, for a model that speaks marker. Empty: ===FINAL===. A model that
 	// speaks harmony may have one too: text that turns out not to be Harmony is then read so.
@@ -239,8 +241,9 @@ func (m *ModelSettings) Fields() []Field {
 			`must be "all", a share such as "10%", or "observe"`).
 			advise(`is not known; write all, a share such as 10%, or observe`),
 		valid(text("speaks", &m.Speaks, SpeaksAuto), validSpeaks,
-			`must be "auto", "harmony", "chat", "marker" or begin with "x-"`).
-			advise("is not known; write auto, harmony, chat, marker, or x- and the name of an adapter"),
+			`must be "auto", "harmony", "chat", "marker", a form of calls such as "hermes", or begin with "x-"`).
+			advise("is not known; write auto, harmony, chat, marker, " + strings.Join(CallForms(), ", ") +
+				", or x- and the name of an adapter"),
 		valid(text("marker", &m.Marker, ""), validMarker,
 			"must be a text of at most 64 bytes without space at its ends").
 			advise("is not a marker; write a text of at most 64 bytes without space at its ends, such as " + DefaultMarker),

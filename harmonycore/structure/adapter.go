@@ -31,6 +31,8 @@ type Options struct {
 	Marker string
 	// ThinkTags is [contract.ChatServers.ThinkTags].
 	ThinkTags string
+	// Tools are the request's functions, or nil.
+	Tools Tools
 }
 
 // New returns a new adapter for one answer.

@@ -15,6 +15,9 @@ func Named(name string, foreign map[string]New) (New, bool) {
 	case contract.SpeaksMarker:
 		return NewMarker, true
 	}
+	if create := NewCalls(name); create != nil {
+		return create, true
+	}
 	adapter, ok := foreign[name]
 	return adapter, ok && adapter != nil
 }

@@ -143,7 +143,7 @@ var modelMeanings = map[string]about{
 		meaning: "the model that gets [what does not fit](pools.md#choice-by-length), with the same or other servers"},
 	"translate": {meaning: "a share such as `10%`, or `observe`: [opting in by steps](opt-in.md)"},
 	"speaks": {
-		meaning: "`harmony`, `chat`, `marker` or `x-NAME`: what [the text](structure.md) of an answer is"},
+		meaning: "`harmony`, `chat`, `hermes` …, `x-NAME`: what [the text](structure.md) of answers is"},
 	"marker": {meaning: "the text before the answer, of a model that [speaks `marker`](structure.md): by default " +
 		"`===FINAL===`. With `speaks: harmony` text without control tokens is split at it"},
 	"extra_body": {

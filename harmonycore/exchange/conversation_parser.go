@@ -4,6 +4,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/structure"
@@ -29,7 +30,13 @@ func newConversationParser(g *generation, model *Model, r *translate.Request, an
 	if !ok {
 		create = structure.NewAuto
 	}
-	p.adapter = create(p.sink, structureOptions(model))
+	o := structureOptions(model)
+	if contract.SpeaksCalls(model.Speaks) {
+		o.Tools = r
+		p.adapter = create(&formSink{conversationSink: p.sink, request: r}, o)
+	} else {
+		p.adapter = create(p.sink, o)
+	}
 	p.calls = callReader{sink: p.sink, request: r}
 	return p
 }

@@ -59,6 +59,21 @@ func TestSpeaks(t *testing.T) {
 			want: "reasoning(Hm) message(Hi)"},
 		{name: "opened, reasoning beside it", tags: contract.ThinkOpened, answer: chunk(`"reasoning":"Hm"`) + text("Hi") +
 			finish("stop"), want: "reasoning(Hm) message(Hi)"},
+		{name: "hermes", speaks: contract.SpeaksHermes, answer: text("<think>Hm</think>\\n\\n<tool",
+			`_call>{\"name\": \"f\", `,
+			`\"arguments\": {}}</tool_call>`) + finish("stop"),
+			want: "reasoning(Hm) function_call(call_0123456789abcdef01234567_1 f {})"},
+		{name: "qwen3_coder, two calls", speaks: contract.SpeaksQwen3Coder, answer: text("Hi<tool_call>\\n<function=f>",
+			"\\n</func",
+			"tion>\\n</tool_call>\\n<tool_call>",
+			"<function=f><parameter=a>\\nx\\n</parameter></function></tool_call>") + finish("stop"),
+			want: "message(Hi) function_call(call_0123456789abcdef01234567_1 f {}) " +
+				`function_call(call_0123456789abcdef01234567_2 f {"a":"x"})`},
+		{name: "llama3_json", speaks: contract.SpeaksLlama3JSON, answer: text(`{\"name\": \"f\", \"para`, `meters\": {}}`) +
+			finish("stop"), want: "function_call(call_0123456789abcdef01234567_0 f {})"},
+		{name: "hermes, a custom tool", speaks: contract.SpeaksHermes, answer: text(`<tool_call>{\"name\": \"patch\", `,
+			`\"arguments\": {\"input\": \"+a\"}}</tool_call>`) + finish("stop"),
+			want: "custom_tool_call(call_0123456789abcdef01234567_0 patch +a)"},
 		{name: "foreign", speaks: "x-upper", answer: text("hi") + finish("stop"), want: "message(HI)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -88,6 +103,23 @@ func TestSpeaks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSpeaksCallsToChat: calls in the text of a server are calls of a Chat answer, which ends for them.
+func TestSpeaksCallsToChat(t *testing.T) {
+	const request = `{"model":"qwen","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":` +
+		`{"name":"f","parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}}]}`
+	answer := chunk(`"content":"Hi<tool_call>\n<function=f>\n<parameter=n>\n5\n</parameter>\n</function>\n</tool_call>"`) +
+		finish("stop")
+	g := conversing(func(m *contract.Model) { m.Speaks = contract.SpeaksQwen3Coder })
+	_, got, _ := ask(t, g, contract.ChatPath, request, "text/event-stream", answer, 5)
+	for _, want := range []string{
+		`"finish_reason":"tool_calls"`, `"content":"Hi"`, `"arguments":"{\"n\":5}"`, `"name":"f"`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is missing in %s", want, got)
+		}
 	}
 }
 

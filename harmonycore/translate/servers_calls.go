@@ -71,3 +71,16 @@ func inputOf(arguments []byte) ([]byte, bool) {
 	value, kind := rawjson.Find(arguments, chatserver.InputMember)
 	return []byte(rawjson.Unescape(value)), kind == rawjson.String
 }
+
+// Function returns the JSON schema of a function's arguments, or nothing if it is too long to be kept, and reports
+// whether the request declares the function.
+func (r *Request) Function(name string) (schema []byte, declared bool) {
+	t := r.tools.byRecipient(name)
+	switch {
+	case t == nil:
+		return nil, false
+	case t.custom:
+		return nil, true
+	}
+	return t.schema, true
+}

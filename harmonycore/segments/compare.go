@@ -231,6 +231,18 @@ func again(before, now []Segment, same int) (n int) {
 // exactly if the later prompt begins with all of o, or if the first difference is where a segment begins. Otherwise it
 // is up to the last whole block before the difference.
 func (o *Outline) CommonWith(p *Outline, ids []uint32) (n int) {
+	blocks := o.blocksWith(p)
+	if blocks == len(o.Blocks) && o.Model == p.Model && o.Tokens <= len(ids) && o.hashOfRest(ids) == o.rest {
+		return o.Tokens
+	}
+	for i := 0; i < len(o.Segments) && i < len(p.Segments) && o.Segments[i] == p.Segments[i]; i++ {
+		n += int(o.Segments[i].Size)
+	}
+	return max(n, blocks*BlockSize)
+}
+
+// blocksWith returns how many blocks two outlines have in common.
+func (o *Outline) blocksWith(p *Outline) int {
 	blocks, beyond := 0, min(len(o.Blocks), len(p.Blocks))+1
 	for blocks+1 < beyond { // each hash stands for all blocks before it, too
 		if half := (blocks + beyond) / 2; o.Blocks[half-1] == p.Blocks[half-1] {
@@ -239,13 +251,7 @@ func (o *Outline) CommonWith(p *Outline, ids []uint32) (n int) {
 			beyond = half
 		}
 	}
-	if blocks == len(o.Blocks) && o.Model == p.Model && o.Tokens <= len(ids) && o.hashOfRest(ids) == o.rest {
-		return o.Tokens
-	}
-	for i := 0; i < len(o.Segments) && i < len(p.Segments) && o.Segments[i] == p.Segments[i]; i++ {
-		n += int(o.Segments[i].Size)
-	}
-	return max(n, blocks*BlockSize)
+	return blocks
 }
 
 // Common returns how many tokens two prompts have in common from the beginning.

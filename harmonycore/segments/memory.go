@@ -147,6 +147,9 @@ func (m *Memory) find(now *kept, ids []uint32) (best *kept, common int) {
 		if k.server == 0 || k.Model != now.Model || k.client != now.client || k.key != now.key {
 			continue
 		}
+		if b := k.blocksWith(&now.Outline); b < len(k.Blocks) && 2*b+1 <= most {
+			continue // it has less
+		}
 		n := k.CommonWith(&now.Outline, ids)
 		goesOn := now.has(&k.last)
 		if k.key == 0 && n < k.Tokens && n <= k.head && !goesOn && k.first != now.first {

@@ -43,6 +43,7 @@ var settings = []setting{
 	{path: "request_timeout", top: "request_timeout: 1m"},
 	{path: "memory_limit", top: "memory_limit: 300MiB"},
 	{path: "prefix_memory", top: "prefix_memory: 2MiB"},
+	{path: "cache_reasons", top: "cache_reasons: 2MiB"},
 	{path: "cors_origins", top: "cors_origins: ['https://app.example']", seen: func(g *gateway) bool {
 		r, _ := http.NewRequest(http.MethodOptions, g.URL+chatPath, nil)
 		r.Header = http.Header{"Origin": {"https://app.example"}, "Access-Control-Request-Method": {"POST"}}

@@ -23,6 +23,8 @@ import (
 var absent = map[string]string{
 	"harmony_responses_store_errors_total":      "no operation of the database has failed",
 	"harmony_failed_attempts_total":             "no server's answer fails before its first token",
+	"harmony_cache_missed_tokens_total":         "cache_reasons is off",
+	"harmony_client_cache_missed_tokens_total":  "the same",
 	"envoy_cluster_upstream_rq_active_overflow": "in Envoy 1.37 this is counted by another name, which is read too",
 }
 

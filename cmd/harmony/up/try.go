@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -291,7 +290,7 @@ func unasked(states map[string]pools.PoolState) bool {
 
 // eventLog is for the events of a control plane. Events of its normal work matter only with many Envoys.
 func (u *up) eventLog() *slog.Logger {
-	var out io.Writer = u.stderr
+	out := u.stderr
 	if u.events != nil {
 		out = u.events
 	}

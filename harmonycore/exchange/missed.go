@@ -15,16 +15,16 @@ func (g *generation) outline(a *modelRequest, scratch *Scratch, tokens, broken i
 	options := &g.x.gateway.options
 	g.turn.Unanswered() // it is another pool's now
 	g.turn = nil
-	if options.Turns == nil || tokens > maxOutlined || broken > 0 || a.model.Kind.Facts().TextPrompts {
-		return
+	m := a.model
+	if options.Turns == nil || tokens > maxOutlined || broken > 0 || m.Kind.Facts().TextPrompts || m.Prefill.Cluster != "" {
+		return // where another pool reads prompts, the server's count is not what was cached
 	}
 	prompt := scratch.prompt
 	if a.recall.resumed() {
 		prompt = a.recall.firstIDs(tokens, prompt)
 	}
 	who := segments.Asker{Client: g.x.report.Client, Conversation: g.x.report.Conversation}
-	g.turn = options.Turns.Begin(options.Tokenizer, who, a.model.Name, a.model.PoolName, prompt,
-		contract.CacheBlock(a.model.Server))
+	g.turn = options.Turns.Begin(options.Tokenizer, who, m.Name, m.PoolName, prompt, contract.CacheBlock(m.Server))
 }
 
 // AwaitsServer reports whether [Exchange.Answered] is to be called at the end.

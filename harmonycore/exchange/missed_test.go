@@ -89,3 +89,16 @@ func TestMissedFailed(t *testing.T) {
 		t.Errorf("%d bytes are kept", memory.Bytes())
 	}
 }
+
+// TestMissedWithoutOutline: nothing is kept of prompts that another pool reads.
+func TestMissedWithoutOutline(t *testing.T) {
+	memory := segments.NewMemory(1 << 20)
+	g := recallGateway(t, 0, func(o *Options) {
+		o.Turns = memory
+		o.Models[0].Prefill = contract.Prefill{Cluster: "c", Pool: "p", MinTokens: 1 << 20}
+	})
+	x := forwarded(t, g, contract.ResponsesPath, longConversation(1, noReasoning)[0])
+	if memory.Bytes() != 0 || x.AwaitsServer() {
+		t.Errorf("%d bytes are kept", memory.Bytes())
+	}
+}

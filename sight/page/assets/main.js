@@ -25,7 +25,11 @@ function root(name) {
 // go shows the view that the address names: #/requests/ID is a request.
 function go() {
   const [, wanted = "", id = ""] = location.hash.split("/");
-  const name = wanted in VIEWS ? wanted : "fleet";
+  const known = Object.hasOwn(VIEWS, wanted);
+  const unknown = document.getElementById("unknown");
+  setText(unknown, wanted === "" || known ? "" : `There is no view ${visible(location.hash)}. This is the fleet.`);
+  show(unknown, unknown.textContent !== "");
+  const name = known ? wanted : "fleet";
   for (const other of Object.keys(VIEWS)) show(root(other), other === name);
   for (const link of document.querySelectorAll("nav a")) {
     if (link.hash === `#/${name}`) link.setAttribute("aria-current", "page");

@@ -7,7 +7,7 @@ import { count, milliseconds, plural, quantity, visible } from "./format.js";
 import { Lanes } from "./lanes.js";
 import { Reader } from "./record.js";
 import { fillError } from "./replay.js";
-import { buildRequest } from "./request.js";
+import { asCurl, buildRequest, parseTools } from "./request.js";
 import { changes, store } from "./store.js";
 import { Tokens } from "./tokens.js";
 import { finishOf } from "./words.js";
@@ -25,12 +25,16 @@ const EFFORTS = [
   ["high", "high"],
 ];
 
+// MOST_SHOWN is how many characters of a message of the conversation are shown.
+const MOST_SHOWN = 2000;
+
 // Playground fills the view of the playground.
 export class Playground {
   constructor(root) {
     this.api = "responses";
     this.effort = "";
     this.run = null;
+    this.turns = [];
     this.lanes = new Lanes();
     this.tokens = new Tokens();
     this.make(root);
@@ -54,14 +58,22 @@ export class Playground {
       dir: "ltr",
       spellcheck: "false",
       placeholder: '[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{}}}]',
-      oninput: () => this.tools.removeAttribute("aria-invalid"),
+      "aria-describedby": "tools-error",
+      oninput: () => this.checkTools(),
     });
+    this.toolsError = el("p", { class: "invalid", id: "tools-error", role: "status" });
+    this.key = el("input", { id: "key", type: "password", autocomplete: "off", placeholder: "none" });
+    this.temperature = numberInput("temperature", { max: "2", step: "0.1" });
+    this.limit = numberInput("limit", { min: "1", step: "1" });
+    this.goOn = el("input", { type: "checkbox", id: "go-on", checked: true });
+    this.anew = el("button", { type: "button", class: "quiet", onclick: () => this.forget() }, "New conversation");
+    this.history = el("ol", { class: "turns" });
     this.send = el("button", { type: "submit", class: "primary" }, "Send");
     this.cancel = el("button", { type: "button", onclick: () => this.run?.cancel() }, "Cancel");
     this.cancel.disabled = true;
     const form = el(
       "form",
-      { class: "ask", "aria-label": "Request", onsubmit: (event) => this.submit(event) },
+      { class: "ask", "aria-label": "Request", novalidate: true, onsubmit: (event) => this.submit(event) },
       field("Model", this.model),
       segmented("api", "API", APIS, this.api, (api) => (this.api = api)),
       segmented("effort", "Effort", EFFORTS, this.effort, (effort) => (this.effort = effort)),
@@ -72,16 +84,35 @@ export class Playground {
         el("summary", {}, "Instructions and tools"),
         field("Instructions", this.instructions),
         field("Tools, as JSON", this.tools),
+        this.toolsError,
       ),
+      el(
+        "details",
+        {},
+        el("summary", {}, "Key, temperature and length"),
+        field("Client's key, which is not kept", this.key),
+        field("Temperature, 0 to 2", this.temperature),
+        field("Tokens of the answer at most", this.limit),
+      ),
+      el("label", { class: "inline" }, this.goOn, " go on with the conversation"),
       el(
         "div",
         { class: "row" },
         this.send,
         this.cancel,
+        el("button", { type: "button", class: "quiet", onclick: () => this.copy() }, "Copy as curl"),
         el("span", { class: "hint" }, "Ctrl+Enter sends, Esc cancels"),
       ),
     );
-    form.addEventListener("keydown", (event) => this.key(event, form));
+    form.addEventListener("keydown", (event) => this.pressed(event, form));
+    this.conversation = el(
+      "details",
+      { class: "panel", hidden: true },
+      el("summary", {}, "Conversation so far"),
+      this.history,
+      this.anew,
+    );
+    this.command = el("pre", { class: "command mono", tabindex: "0", hidden: true });
     this.status = el("p", { class: "status", role: "status" }, "Nothing sent yet.");
     this.facts = el("dl", { class: "facts-list" });
     this.error = el("div", { class: "error", role: "alert", hidden: true });
@@ -113,7 +144,9 @@ export class Playground {
       el(
         "div",
         { class: "answer" },
+        this.conversation,
         this.status,
+        this.command,
         this.error,
         this.lanes.element,
         this.facts,
@@ -136,7 +169,79 @@ export class Playground {
     if (about.models?.includes(chosen)) this.model.value = chosen;
   }
 
-  key(event, form) {
+  // checkTools says what is wrong with the tools while they are typed.
+  checkTools() {
+    let wrong = "";
+    try {
+      parseTools(this.tools.value);
+    } catch (error) {
+      wrong = error.message;
+    }
+    if (wrong) this.tools.setAttribute("aria-invalid", "true");
+    else this.tools.removeAttribute("aria-invalid");
+    setText(this.toolsError, wrong);
+    return wrong === "";
+  }
+
+  // read returns the request that the form describes, or null, and says why.
+  read() {
+    if (!this.checkTools()) {
+      this.tools.closest("details").open = true;
+      this.tools.focus();
+      setText(this.status, this.toolsError.textContent);
+      return null;
+    }
+    for (const input of [this.temperature, this.limit]) {
+      if (input.validity.valid) continue;
+      input.closest("details").open = true;
+      input.reportValidity();
+      return null;
+    }
+    return buildRequest({
+      api: this.api,
+      model: this.model.value,
+      effort: this.effort,
+      prompt: this.prompt.value,
+      instructions: this.instructions.value,
+      tools: this.tools.value,
+      key: this.key.value,
+      temperature: this.temperature.value,
+      limit: this.limit.value,
+      turns: this.goOn.checked ? this.turns : [],
+    });
+  }
+
+  // copy copies the request as a command, and shows it. A page that is not from this machine may not copy.
+  async copy() {
+    const request = this.read();
+    if (!request) return;
+    const text = asCurl(request, store.about.gateway);
+    setText(this.command, text);
+    show(this.command, true);
+    try {
+      await navigator.clipboard.writeText(text);
+      setText(this.status, "Copied as a command.");
+    } catch {
+      getSelection().selectAllChildren(this.command);
+      setText(this.status, "The browser lets no page copy here. The command is selected below.");
+    }
+  }
+
+  // said notes a turn that has ended well.
+  said(prompt, answer) {
+    this.turns.push({ prompt, answer });
+    this.history.append(el("li", {}, message(prompt), message(answer)));
+    show(this.conversation, true);
+  }
+
+  forget() {
+    this.turns = [];
+    this.history.replaceChildren();
+    show(this.conversation, false);
+    this.prompt.focus();
+  }
+
+  pressed(event, form) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       form.requestSubmit();
@@ -149,30 +254,17 @@ export class Playground {
   submit(event) {
     event.preventDefault();
     if (this.run?.running) return;
-    let request;
-    try {
-      request = buildRequest({
-        api: this.api,
-        model: this.model.value,
-        effort: this.effort,
-        prompt: this.prompt.value,
-        instructions: this.instructions.value,
-        tools: this.tools.value,
-      });
-    } catch (error) {
-      this.tools.setAttribute("aria-invalid", "true");
-      this.tools.closest("details").open = true;
-      this.tools.focus();
-      setText(this.status, error.message);
-      return;
-    }
+    const request = this.read();
+    if (!request) return;
+    show(this.command, false);
+    if (!this.goOn.checked) this.forget();
     this.lanes.clear();
     this.tokens.clear();
     this.facts.replaceChildren();
     this.record.replaceChildren();
     show(this.error, false);
     this.run?.stop();
-    this.run = new Run(this, request);
+    this.run = new Run(this, request, this.prompt.value);
     this.run.start();
   }
 
@@ -188,9 +280,12 @@ export class Playground {
 
 // Run is one request and its answer.
 class Run {
-  constructor(view, request) {
+  constructor(view, request, prompt) {
     this.view = view;
     this.request = request;
+    this.prompt = prompt;
+    this.answer = "";
+    this.called = false;
     this.abort = new AbortController();
     this.running = true;
     this.finish = "";
@@ -276,6 +371,8 @@ class Run {
       this.follow(this.view.details.open);
     }
     this.pieces++;
+    if (step.do === "text" && step.lane === "answer") this.answer += step.text;
+    this.called ||= step.do === "call";
     this.view.lanes.take(step, at);
   }
 
@@ -307,6 +404,7 @@ class Run {
     this.running = false;
     clearInterval(this.ticker);
     const ended = this.finish ? finishOf(this.finish) : "";
+    if (ended && !words && this.answer && !this.called) this.view.said(this.prompt, this.answer);
     this.say(
       words ||
         (ended ? `Done in ${milliseconds(this.elapsed())}: ${ended}.` : `Done in ${milliseconds(this.elapsed())}.`),
@@ -365,6 +463,14 @@ class Run {
   stop() {
     this.unfollow?.();
   }
+}
+
+function message(text) {
+  return el("p", { dir: "auto" }, visible(text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)} …` : text));
+}
+
+function numberInput(id, attributes) {
+  return el("input", { id, type: "number", min: "0", placeholder: "default", ...attributes });
 }
 
 function field(label, input) {

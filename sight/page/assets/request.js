@@ -1,18 +1,27 @@
 // The requests that the playground sends, in the form of each API.
 
-// buildRequest returns the path, the headers and the body of a request. It throws an error in words if tools are none.
+// buildRequest returns the path, the headers and the body of a request. form.turns are the turns of the conversation
+// before it. It throws an error in words if tools are none.
 export function buildRequest(form) {
   const tools = parseTools(form.tools);
+  const said = form.turns.flatMap((turn) => [
+    { role: "user", content: turn.prompt },
+    { role: "assistant", content: turn.answer },
+  ]);
+  const messages = [...said, { role: "user", content: form.prompt }];
+  const common = { model: form.model, stream: true, temperature: number(form.temperature) };
+  const most = number(form.limit);
+  const key = form.key ? { authorization: `Bearer ${form.key}` } : {};
   if (form.api === "responses") {
     return {
       path: "/api/gateway/v1/responses",
-      headers: {},
+      headers: key,
       body: compact({
-        model: form.model,
-        stream: true,
+        ...common,
         store: false,
+        max_output_tokens: most,
         instructions: form.instructions || undefined,
-        input: form.prompt,
+        input: said.length > 0 ? messages : form.prompt,
         reasoning: form.effort ? { effort: form.effort } : undefined,
         tools: tools.map(flat),
       }),
@@ -21,28 +30,26 @@ export function buildRequest(form) {
   if (form.api === "messages") {
     return {
       path: "/api/gateway/v1/messages",
-      headers: { "anthropic-version": "2023-06-01" },
+      headers: { "anthropic-version": "2023-06-01", ...key },
       body: compact({
-        model: form.model,
-        stream: true,
-        max_tokens: MAX_TOKENS,
+        ...common,
+        max_tokens: most ?? MAX_TOKENS,
         system: form.instructions || undefined,
-        messages: [{ role: "user", content: form.prompt }],
+        messages,
         thinking: { type: "adaptive" }, // without it no reasoning is shown
         output_config: form.effort ? { effort: form.effort } : undefined,
         tools: tools.map(anthropic),
       }),
     };
   }
-  const messages = [{ role: "user", content: form.prompt }];
   if (form.instructions) messages.unshift({ role: "developer", content: form.instructions });
   const channels = form.api === "channels";
   return {
     path: "/api/gateway/v1/chat/completions",
-    headers: channels ? { "x-harmony-events": "channels" } : {},
+    headers: channels ? { "x-harmony-events": "channels", ...key } : key,
     body: compact({
-      model: form.model,
-      stream: true,
+      ...common,
+      max_completion_tokens: most,
       stream_options: channels ? undefined : { include_usage: true },
       messages,
       reasoning_effort: form.effort || undefined,
@@ -59,7 +66,20 @@ function compact(body) {
   return JSON.parse(JSON.stringify(body)); // leaves out what is undefined
 }
 
-function parseTools(text) {
+const number = (text) => (text === "" ? undefined : Number(text));
+
+// asCurl returns a request as a command. Whoever runs it puts the key in, if there is one.
+export function asCurl(request, gateway) {
+  const url = gateway + request.path.replace("/api/gateway", "");
+  const lines = [`curl -N ${url}`, "-H 'content-type: application/json'"];
+  for (const [name, value] of Object.entries(request.headers))
+    lines.push(name === "authorization" ? '-H "authorization: Bearer $OPENAI_API_KEY"' : `-H '${name}: ${value}'`);
+  lines.push(`-d '${JSON.stringify(request.body).replaceAll("'", "'\\''")}'`);
+  return lines.join(" \\\n  ");
+}
+
+// parseTools returns the tools of a text. It throws an error in words if they are none.
+export function parseTools(text) {
   if (text.trim() === "") return [];
   let tools;
   try {

@@ -30,6 +30,8 @@ const (
 	Text = "text"
 	// LlamaCPP speaks llama.cpp's /completion.
 	LlamaCPP = "llamacpp"
+	// VLLMRender renders conversations, and speaks vLLM's /inference/v1/generate with text in its answers.
+	VLLMRender = "vllm-render"
 	// Chat speaks vLLM's /v1/chat/completions.
 	Chat = "chat"
 )
@@ -58,6 +60,8 @@ func protocolOf(o Options) server.Protocol {
 		return openai.Text()
 	case LlamaCPP:
 		return llamacpp.Completion()
+	case VLLMRender:
+		return openai.Render()
 	case Chat:
 		return openai.Chat()
 	}
@@ -66,7 +70,8 @@ func protocolOf(o Options) server.Protocol {
 
 // Kinds returns the values of [Options.Kind], the default first.
 func Kinds() []string {
-	return []string{VLLM, VLLMGenerate, VLLMLegacy, SGLang, SGLangCompletions, TRTLLM, LlamaCPP, Ollama, Text, Chat}
+	return []string{VLLM, VLLMGenerate, VLLMLegacy, SGLang, SGLangCompletions, TRTLLM, LlamaCPP, Ollama, Text, Chat,
+		VLLMRender}
 }
 
 // New returns a server that does not listen yet: call [Server.Start], or serve its [Server.Handler].

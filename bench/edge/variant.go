@@ -56,7 +56,7 @@ func variantsOf(beside bool) []*variant {
 		{rustFrontEnd, vllm, chat, false, rustFrontEnd},
 	}
 	for _, kind := range contract.ServerKinds() {
-		if kind == vllm {
+		if kind == vllm || contract.KindNamed(kind).Renders { // a request of the latter waits for a call
 			continue
 		}
 		all = append(all, &variant{plain + " " + shown(kind), kind, raw, false, plain},

@@ -13,6 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/engine"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
@@ -111,7 +112,7 @@ func (s *session) askConversation(ctx context.Context, kind backend.Kind) {
 		k.Problem = err.Error()
 	case len(a.text) == 0 && len(a.reasoning) == 0:
 		k.Problem = "its answer has no text"
-	default:
+	case !kind.Facts().Renders:
 		s.greeting = &a
 	}
 	s.report.Kinds = append(s.report.Kinds, k)
@@ -167,10 +168,33 @@ type completion struct {
 	counted int
 }
 
+// render has the server render a conversation, and returns what asks it for the answer.
+func (s *session) render(ctx context.Context, conversation []byte, r *backend.Request) ([]byte, error) {
+	path := s.path(contract.RenderPath)
+	status, answer, err := s.send(ctx, path, conversation, completionTimeout)
+	switch {
+	case err != nil:
+		return nil, errors.New(pools.Cause(err, err.Error()))
+	case status != http.StatusOK:
+		return nil, fmt.Errorf("%s answers %d: %s", path, status, engine.Clip(backend.ReadError(status, answer).Message))
+	}
+	ids, out, ok := backend.ReadRendered(nil, answer, contract.MaxContextLength)
+	if !ok || out.More {
+		return nil, fmt.Errorf("the answer of %s is not a rendered conversation", path)
+	}
+	return backend.AppendRendered(nil, r.Model, ids, r.MaxTokens, &out, nil), nil
+}
+
 // complete asks for a completion.
 func (s *session) complete(ctx context.Context, kind backend.Kind, r *backend.Request) (c completion, err error) {
 	path := s.path(kind.Facts().Path)
-	status, answer, err := s.send(ctx, path, kind.AppendRequest(nil, r), completionTimeout)
+	body := kind.AppendRequest(nil, r)
+	if kind.Facts().Renders {
+		if body, err = s.render(ctx, body, r); err != nil {
+			return c, err
+		}
+	}
+	status, answer, err := s.send(ctx, path, body, completionTimeout)
 	if err != nil {
 		return c, errors.New(pools.Cause(err, err.Error()))
 	}

@@ -43,6 +43,21 @@ func says(status int, body string) http.HandlerFunc {
 	}
 }
 
+// TestVLLMRender: a vLLM that renders is found to do so, and another one is not.
+func TestVLLMRender(t *testing.T) {
+	for _, kind := range []string{sim.VLLMRender, sim.VLLM, sim.Chat} {
+		r, err := ask(t, sim.Options{Kind: kind, AnyPrompt: true}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range r.Kinds {
+			if k.Name == contract.VLLMRender && k.Works() != (kind == sim.VLLMRender) {
+				t.Errorf("%s: %+v", kind, k)
+			}
+		}
+	}
+}
+
 // TestVLLM checks what a simulated vLLM is found to be.
 func TestVLLM(t *testing.T) {
 	r, err := ask(t, sim.Options{Models: []string{"other", "openai/gpt-oss-20b"}, MaxModelLen: 4096}, nil)

@@ -48,12 +48,13 @@ func (c *configuration) watchedPools() []pools.Pool {
 }
 
 // modelsOf returns the names of the models that the servers of a pool must list. For a pool that is only a spare, or
-// that reads prompts for others, they are the models of the pools that it helps.
+// that reads or renders prompts for others, they are the models of the pools that it helps.
 func modelsOf(c *config.Resolved, pool *config.ResolvedPool) []string {
 	all := slices.Clone(pool.Models)
 	if len(all) == 0 {
 		for i := range c.Pools {
-			if slices.Contains(c.Pools[i].Spares, pool.Name) || slices.Contains(pool.PrefillFor, c.Pools[i].Name) {
+			if slices.Contains(c.Pools[i].Spares, pool.Name) || slices.Contains(pool.PrefillFor, c.Pools[i].Name) ||
+				slices.Contains(pool.RenderFor, c.Pools[i].Name) {
 				all = append(all, c.Pools[i].Models...)
 			}
 		}

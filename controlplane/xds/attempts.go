@@ -51,7 +51,8 @@ func (b *builder) router() *routerv3.Router {
 // so its silence says nothing.
 func (b *builder) retryHeld(policy *routev3.RetryPolicy, p *config.ResolvedPool) {
 	policy.RetryOn += ",reset"
-	if b.config.StallTimeout > 0 && !p.ServerKind().Conversations {
+	kind := p.ServerKind()
+	if b.config.StallTimeout > 0 && (!kind.Conversations || kind.Renders) {
 		policy.PerTryIdleTimeout = durationpb.New(time.Duration(b.config.StallTimeout) +
 			contract.AttemptSlackMS*time.Millisecond)
 	}

@@ -91,7 +91,7 @@ type Resources struct {
 	Runtime *structpb.Struct
 	// Overload belongs in the bootstrap, because Envoy cannot discover it.
 	Overload *overloadv3.OverloadManager
-	// Prefill are the clusters of servers that read prompts. The filter alone calls them, so no route leads there.
+	// Prefill are the clusters of servers that only read or render prompts. The filter alone calls them, so no route leads there.
 	Prefill []string
 	// Replies are the rules of the listeners' local_reply_config, for hosts that cannot evaluate its CEL.
 	Replies []LocalReply

@@ -57,12 +57,12 @@ func (b *builder) clusters() []*clusterv3.Cluster {
 	return clusters
 }
 
-// usedPools returns the pools with models, and those that read prompts for one of them. The others are spares, or have
+// usedPools returns the pools with models, and those that read or render prompts for one of them. The others are spares, or have
 // no model yet.
 func (b *builder) usedPools() []*config.ResolvedPool {
 	var all []*config.ResolvedPool
 	for i := range b.resolved.Pools {
-		if p := &b.resolved.Pools[i]; len(p.Models) > 0 || len(b.decodePools(p)) > 0 {
+		if p := &b.resolved.Pools[i]; len(p.Models) > 0 || len(b.decodePools(p)) > 0 || b.rendersForOthers(p) {
 			all = append(all, p)
 		}
 	}

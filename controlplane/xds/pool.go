@@ -48,7 +48,7 @@ const (
 // hosted APIs keep theirs.
 func isSingleUse(p *config.ResolvedPool) bool {
 	kind := p.ServerKind()
-	return kind.SingleUse || kind.Conversations && !p.TLS
+	return kind.SingleUse || kind.Conversations && !kind.Renders && !p.TLS
 }
 
 func (b *builder) poolCluster(p *config.ResolvedPool) *clusterv3.Cluster {

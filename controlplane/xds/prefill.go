@@ -3,6 +3,7 @@ package xds
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -29,11 +30,19 @@ func (b *builder) isPinned(p *config.ResolvedPool) bool {
 	return kind != nil && kind.Prefill == contract.PrefillBootstrap && len(b.decodePools(p)) > 0
 }
 
-// prefillClusters returns the names of the clusters of servers that read prompts.
+// rendersForOthers reports whether a pool's servers render conversations for the models of others.
+func (b *builder) rendersForOthers(p *config.ResolvedPool) bool {
+	return slices.ContainsFunc(p.RenderFor, func(name string) bool {
+		other := b.resolved.Pool(name)
+		return other != nil && len(other.Models) > 0
+	})
+}
+
+// prefillClusters returns the names of the clusters of servers that read prompts, or render them, and have no route.
 func (b *builder) prefillClusters() []string {
 	var all []string
 	for _, p := range b.usedPools() {
-		if len(b.decodePools(p)) > 0 {
+		if len(b.decodePools(p)) > 0 || len(p.Models) == 0 && b.rendersForOthers(p) {
 			all = append(all, poolPrefix+p.Name)
 		}
 	}

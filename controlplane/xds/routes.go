@@ -224,6 +224,13 @@ func (b *builder) routeBufferLimit() *wrapperspb.UInt64Value {
 		const members = 4 * config.MaxObject // those of the operator's, and those that say what is wanted of the answer
 		limit = max(limit, 2*uint64(b.config.BodyLimit)+members)
 	}
+	for i := range b.resolved.Pools {
+		if p := &b.resolved.Pools[i]; p.ServerKind().Renders {
+			for _, m := range p.Models { // the ids of a conversation may be longer than its text
+				limit = max(limit, uint64(contract.MaxRenderedIn(m.ContextLength)))
+			}
+		}
+	}
 	if slices.ContainsFunc(b.resolved.Pools, func(p config.ResolvedPool) bool { return p.Prefill.Pool != "" }) {
 		limit += contract.MaxPrefillAnswer
 	}

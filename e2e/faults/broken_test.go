@@ -4,6 +4,7 @@ package faults
 
 import (
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -43,7 +44,11 @@ func forwardedTo(t *testing.T, kind, path, body string) (*exchange.Exchange, str
 	m.System.Date = lab.Date
 	x := exchange.New(exchange.Options{Tokenizer: o200k.Tokenizer(),
 		Config: contract.Config{BodyLimit: 1 << 20, Models: []contract.Model{m}}}).Begin(http.MethodPost, path)
-	action := x.Request([]byte(body), exchange.Host{ID: "abcdefghijklmnopqrstuvwx"})
+	host := exchange.Host{ID: "abcdefghijklmnopqrstuvwx"}
+	action := x.Request([]byte(body), host)
+	if call := action.Render; call != nil {
+		action = x.Rendered(exchange.RenderAnswer{Status: http.StatusOK, Body: lab.Render(t, string(call.Body))}, host)
+	}
 	if action.Forward == nil {
 		t.Fatalf("not forwarded: %s", action.Reply.Body)
 	}
@@ -64,7 +69,8 @@ func brokenOf(t *testing.T, kind *contract.Kind) map[string]broken {
 
 // passes reports whether the answer to the request passes unchanged.
 func (r *brokenRequest) passes(kind string) bool {
-	return contract.KindNamed(kind).Conversations && r.path == lab.ChatPath
+	k := contract.KindNamed(kind)
+	return k.Conversations && !k.Renders && r.path == lab.ChatPath
 }
 
 // asks returns the client's request for a broken response.
@@ -191,6 +197,11 @@ func TestBrokenServers(t *testing.T) {
 	for _, name := range contract.ServerKinds() {
 		all := brokenOf(t, contract.KindNamed(name))
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == contract.RenderPath {
+				conversation, _ := io.ReadAll(r.Body)
+				_, _ = w.Write(lab.Render(t, string(conversation)))
+				return
+			}
 			b := all[r.Header.Get("X-Broken")]
 			b.ServeHTTP(w, r)
 		}))

@@ -106,7 +106,11 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = rand.Read(id[:])
 	now := func() int64 { return time.Now().UnixMilli() }
 	seen := bytes.Clone(body)
-	action := x.Request(seen, exchange.Host{Now: now(), Clock: now, ID: hex.EncodeToString(id[:])})
+	host := exchange.Host{Now: now(), Clock: now, ID: hex.EncodeToString(id[:])}
+	action := x.Request(seen, host)
+	if action.Render != nil {
+		action = n.rendered(r, x, action.Render, seen, host)
+	}
 	switch {
 	case action.Reply != nil:
 		reply(w, action.Reply)
@@ -127,6 +131,36 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		n.untouched(w, r, strings.NewReader(string(body)))
 	}
+}
+
+// rendered has the conversation of a held request rendered. seen is the client's body, which nothing may refer to.
+func (n *native) rendered(r *http.Request, x *exchange.Exchange, call *exchange.Render, seen []byte, h exchange.Host,
+) exchange.RequestAction {
+	call.Body = bytes.Clone(call.Body)
+	for i := range seen {
+		seen[i] = '!'
+	}
+	answer := n.render(r, call)
+	h.Now = h.Clock()
+	return x.Rendered(answer, h)
+}
+
+// render makes the call that renders a conversation.
+func (n *native) render(r *http.Request, call *exchange.Render) exchange.RenderAnswer {
+	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(call.TimeoutMS)*time.Millisecond)
+	defer cancel()
+	header := http.Header{"Content-Type": {"application/json"}}
+	response, err := n.roundTrip(r.WithContext(ctx), n.server, call.Path, header, bytes.NewReader(call.Body))
+	if err != nil {
+		return exchange.RenderAnswer{Status: http.StatusServiceUnavailable}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(call.MaxAnswer)+1))
+	if err != nil {
+		return exchange.RenderAnswer{Status: http.StatusGatewayTimeout}
+	}
+	return exchange.RenderAnswer{Status: response.StatusCode, RetryAfter: response.Header.Get("retry-after"), Body: body,
+		TooLarge: len(body) > call.MaxAnswer}
 }
 
 func reply(w http.ResponseWriter, r *exchange.Reply) {

@@ -81,6 +81,9 @@ func loads() []load {
 	}
 	add("channel events, 1000 chunks, `vllm`", contract.VLLM, "", 1, stream(events))
 	for _, kind := range contract.ServerKinds() {
+		if contract.KindNamed(kind).Renders {
+			continue // its requests wait for a call, which is not the filter's work
+		}
 		for _, a := range []api{chat, responses} {
 			add(a.name+", 1000 chunks, `"+kind+"`", kind, "", 1, stream(a))
 		}

@@ -4,10 +4,13 @@ package lab
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
@@ -51,9 +54,23 @@ const SixWords = "<|channel|>final<|message|>one two three four five six<|return
 // Tokens returns the ids of Harmony text.
 func Tokens(text string) []uint32 { return Vocabulary.AppendEncodeSpecial(nil, text) }
 
+// Render returns what a simulated server of [sim.VLLMRender] makes of a conversation.
+func Render(t *testing.T, conversation string) []byte {
+	t.Helper()
+	w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, contract.RenderPath,
+		strings.NewReader(conversation))
+	r.Header.Set("Content-Type", "application/json")
+	s := sim.New(sim.Options{Kind: sim.VLLMRender, Models: []string{Model}})
+	defer s.Close()
+	if s.Handler().ServeHTTP(w, r); w.Code != http.StatusOK {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+	return w.Body.Bytes()
+}
+
 // Completions returns the requests for completions that a server received, without the probes of the control plane.
 func Completions(s *sim.Server) []sim.Request {
 	return slices.DeleteFunc(slices.Clone(s.Requests()), func(r sim.Request) bool {
-		return r.Method != http.MethodPost || r.Path == "/tokenize"
+		return r.Method != http.MethodPost || r.Path == "/tokenize" || r.Path == contract.RenderPath
 	})
 }

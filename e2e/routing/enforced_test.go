@@ -42,7 +42,7 @@ func oneModelOf(t *testing.T, o sim.Options) (*config.Config, *sim.Server) {
 	gpu, url := lab.RunSim(t, o)
 	c := lab.OneModel(url)
 	c.Models[0].Servers, c.Models[0].AcceptTextPrompts = []string{o.Kind + "=" + url}, true
-	if o.Kind == sim.Chat {
+	if contract.TakesConversations(o.Kind) {
 		c.Models[0].System = config.DefaultModel("").System // its servers write the prompt
 	}
 	return c, gpu
@@ -198,7 +198,7 @@ func internalHeaders(t *testing.T, run lab.RunProxy) {
 func TestWithoutFilter(t *testing.T) {
 	all, servers := oneModelOfEach(t, contract.ServerKinds())
 	for i, kind := range contract.ServerKinds() {
-		if kind != contract.Chat {
+		if !contract.TakesConversations(kind) {
 			all[i].Models[0].RawPrompts = "allow"
 		}
 	}

@@ -100,6 +100,9 @@ func Split(c *config.Resolved, servers map[string][]xds.Server) (*Parts, error) 
 		if p := &c.Pools[i]; p.Policy == config.PolicyPrefix || p.Policy == config.PolicyPicker {
 			return nil, errors.New("the policy " + p.Policy + " of the pool " + p.Name + ": a mesh chooses servers itself; " +
 				"write another policy, such as session")
+		} else if p.ServerKind().Renders {
+			return nil, errors.New("the kind " + p.Kind + " of the pool " + p.Name + ": a mesh names clusters itself, and the " +
+				"filter would not find the one that renders; use another kind")
 		} else if p.Prefill.Pool != "" {
 			return nil, errors.New("the prefill of the pool " + p.Name + ": a mesh names clusters itself, and the filter would " +
 				"not find that of " + p.Prefill.Pool + "; leave prefill out")

@@ -103,6 +103,7 @@ func (p *parser) checkTranslate(c *contract.Config) {
 			p.fail("models["+strconv.Itoa(i)+"].translate", reason)
 		}
 		p.checkPrefill("models["+strconv.Itoa(i)+"].prefill", m, c.Mode)
+		p.checkRender("models["+strconv.Itoa(i)+"].render", m, c.Mode)
 		p.checkRoute("models["+strconv.Itoa(i)+"].route", m, c.Mode)
 		if m.OverflowModel != "" {
 			p.checkOverflow("models["+strconv.Itoa(i)+"].overflow_model", m, c)
@@ -145,6 +146,24 @@ func (p *parser) checkRoute(path string, m *contract.Model, mode string) {
 		one := *m
 		one.Prefill = m.Route[i].Prefill
 		p.checkPrefill(path+"["+strconv.Itoa(i)+"].prefill", &one, mode)
+	}
+}
+
+// checkRender checks that the model's conversations can be rendered.
+func (p *parser) checkRender(path string, m *contract.Model, mode string) {
+	kind := contract.KindNamed(m.Server)
+	switch {
+	case kind == nil:
+	case !kind.Renders:
+		if m.Render.Cluster != "" {
+			p.fail(path, "is for servers of the kind "+contract.VLLMRender)
+		}
+	case m.Render.Cluster == "":
+		p.fail(path+".cluster", "is missing: servers of the kind "+kind.Name+" are asked to render conversations")
+	default:
+		if reason := contract.CannotRender(&m.ModelSettings, kind, mode); reason != "" {
+			p.fail(path, reason)
+		}
 	}
 }
 

@@ -51,7 +51,7 @@ const (
 func Named(name string) (Kind, bool) {
 	for _, k := range [...]Kind{
 		vllm{}, vllmGenerate{}, vllmLegacy{}, sglang{}, sglangCompletions{}, trtllm{}, llamacpp{}, ollama{}, text{},
-		chat{},
+		chat{}, vllmRender{},
 	} {
 		if k.Facts().Name == name {
 			return k, true

@@ -125,6 +125,27 @@ func PrefillError(kind Kind, status int, body []byte) *Error {
 	return nil
 }
 
+// RenderError returns the error in the answer to a call that renders a conversation, or nil if the status is that of a
+// success.
+func RenderError(status int, body []byte) *Error {
+	switch {
+	case status >= 200 && status <= 299:
+		return nil
+	case status == 0 || status >= 500 && rawjson.Validate(body, rawjson.MaxDepth) != nil:
+		e := unanswered(status)
+		switch status {
+		case 503:
+			e.Message = "no server that renders could be reached"
+		case 504:
+			e.Message = "the server that was asked to render it has not answered in time"
+		default:
+			e.Message = "the server that was asked to render it has not answered"
+		}
+		return e
+	}
+	return ReadError(status, body)
+}
+
 // unanswered returns the error for a call that no server has answered.
 func unanswered(status int) *Error {
 	switch status {

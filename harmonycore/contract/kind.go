@@ -68,6 +68,9 @@ type Capabilities struct {
 	// Conversations reports whether a request holds a conversation, which the servers render themselves.
 	Conversations bool
 	_             bool
+	// Renders reports whether a conversation is rendered by a call before the request is sent, which then has token ids.
+	// Answers come as text with the ids of its tokens. Such kinds have Conversations too.
+	Renders bool
 }
 
 // HoldsForms reports whether servers can hold an answer to a form.
@@ -85,7 +88,7 @@ func (c *Capabilities) TracesTokens() bool {
 }
 
 // EstimatesTokens reports whether the gateway can only estimate how many tokens an answer has.
-func (c *Capabilities) EstimatesTokens() bool { return c.TextAnswers && !c.ControlTokens }
+func (c *Capabilities) EstimatesTokens() bool { return c.TextAnswers && !c.ControlTokens && !c.Renders }
 
 // The names of the kinds of servers.
 const (
@@ -109,6 +112,9 @@ const (
 	Text = "text"
 	// Chat speaks OpenAI's /v1/chat/completions. The models need not be Harmony models.
 	Chat = "chat"
+	// VLLMRender is any model of a vLLM that renders conversations at /v1/chat/completions/render, and takes their ids at
+	// /inference/v1/generate.
+	VLLMRender = "vllm-render"
 )
 
 // conversationHeader makes llama.cpp's server go on with an answer whose client has left, and lets anyone who knows its
@@ -122,8 +128,9 @@ var (
 	allAPIs  = []string{ChatPath, ResponsesPath, MessagesPath}
 )
 
-// kinds are all kinds of servers, the default first. Text and Chat are the last: `harmony probe` takes the first kind
-// that works, and many servers of the other kinds answer in text too.
+// kinds are all kinds of servers, the default first. Text, Chat and VLLMRender are the last: `harmony probe` takes the
+// first kind that works, and many servers of the other kinds answer in text too. Chat comes before VLLMRender, which
+// must be told of the form of a model's calls.
 var kinds = [...]Kind{
 	{Name: VLLM, Path: CompletionsPath, Health: "/health", OwnAPI: allAPIs, Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
@@ -159,6 +166,10 @@ var kinds = [...]Kind{
 		TextAnswers: true, Choices: true, Logprobs: true, StopTokens: true, Scheduling: true, MinTokens: true, Biases: true,
 		Conversations: true,
 	}},
+	{Name: VLLMRender, Path: InferenceGeneratePath, Health: "/health", OwnAPI: allAPIs, Capabilities: Capabilities{
+		TextAnswers: true, Choices: true, Logprobs: true, StopTokens: true, Scheduling: true, MinTokens: true, Biases: true,
+		Conversations: true, Renders: true,
+	}},
 }
 
 // StreamType returns the media type of answers.
@@ -166,7 +177,7 @@ func (k *Kind) StreamType() string { return cmp.Or(k.MediaType, "text/event-stre
 
 // TakesAPIPath reports whether the API of such servers may have another path than [DefaultAPIPath]: others run them
 // too.
-func (k *Kind) TakesAPIPath() bool { return k.Conversations || k.Name == Text }
+func (k *Kind) TakesAPIPath() bool { return k.Conversations && !k.Renders || k.Name == Text }
 
 // KindNamed returns the kind of server with this name, or nil if there is none.
 func KindNamed(name string) *Kind {
@@ -176,6 +187,12 @@ func KindNamed(name string) *Kind {
 		}
 	}
 	return nil
+}
+
+// TakesConversations reports whether servers of the kind with this name take conversations.
+func TakesConversations(name string) bool {
+	k := KindNamed(name)
+	return k != nil && k.Conversations
 }
 
 // ServerKinds returns the names of the kinds of inference servers that the filter supports, the default first.

@@ -24,6 +24,8 @@ type Model struct {
 	ForwardAuthorization bool
 	// Prefill determines which servers read the prompts.
 	Prefill Prefill
+	// Render determines which servers render the conversations.
+	Render Render
 	// Route are the rules by which requests go to further pools of the model.
 	Route []Branch
 	ModelSettings
@@ -178,6 +180,8 @@ func DefaultModel(name string) Model {
 func (m *Model) Fields() []Field {
 	prefill := block("prefill", m.Prefill.Fields())
 	prefill.Optional = true
+	render := block("render", m.Render.Fields())
+	render.Optional = true
 	own := []Field{
 		text("name", &m.Name, m.Name).required(),
 		text("pool", &m.Pool, m.Name),
@@ -190,6 +194,7 @@ func (m *Model) Fields() []Field {
 		block("routing", m.Routing.Fields()),
 		flag("forward_authorization", &m.ForwardAuthorization, false),
 		prefill,
+		render,
 		route(&m.Route),
 	}
 	return append(own, m.ModelSettings.Fields()...)

@@ -91,6 +91,8 @@ const (
 	MessagesPath      = APIPrefix + "messages"
 	CountTokensPath   = MessagesPath + "/count_tokens"
 	TokenizePath      = "/tokenize"
+	// RenderPath is where a vLLM renders a conversation.
+	RenderPath = ChatPath + "/render"
 	// ServiceReadyPath is where the responses service answers whether its store does. No route leads there.
 	ServiceReadyPath  = "/ready"
 	DetokenizePath    = "/detokenize"

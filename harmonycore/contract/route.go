@@ -66,7 +66,7 @@ func CannotRoute(kind *Kind, mode string) string {
 	switch {
 	case mode == ModeReduced:
 		return "cannot be used in mode reduced, where a server is chosen before the length of the prompt is known"
-	case kind.Conversations:
+	case kind.Conversations && !kind.Renders:
 		return "is for servers that take prompts: those of the kind " + kind.Name +
 			" count the tokens of a conversation themselves"
 	}

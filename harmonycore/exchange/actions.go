@@ -55,7 +55,10 @@ type RequestAction struct {
 	Forward *Forward
 	// Prefill is a call that the host makes before it sends Forward, or beside it.
 	Prefill *Prefill
-	Reply   *Reply
+	// Render is a call that the host makes before there is anything to forward. The host keeps the request until
+	// [Exchange.Rendered] has decided.
+	Render *Render
+	Reply  *Reply
 	// Hold keeps the body back for good: the server has answered without it.
 	Hold bool
 	// Full reports that [Host.Admit] has not admitted the request, and nothing was decided or changed. The host makes room

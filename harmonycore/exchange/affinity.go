@@ -86,6 +86,9 @@ func (e *Exchange) setAffinity(h affinity.Hash, by string) {
 // tell sets an internal header of the request. The value may lie in the scratch memory.
 func (e *Exchange) tell(name, value string) { e.internal = append(e.internal, Header{name, value}) }
 
+// noRole is the id of no token: the user's role is not known in another model's vocabulary.
+const noRole uint32 = 1<<32 - 1
+
 // routeByTokens tells the proxy about a prompt.
 func (a *modelRequest) routeByTokens(scratch *Scratch) {
 	r, seed := &a.model.Routing, a.model.seed
@@ -100,6 +103,9 @@ func (a *modelRequest) routeByTokens(scratch *Scratch) {
 	}
 	if a.byPrompt {
 		user := a.x.gateway.userID
+		if a.model.Kind.Facts().Renders {
+			user = noRole
+		}
 		a.x.setAffinity(affinity.Prefix(seed, prompt, user, size, a.model.blocks()), contract.RoutedByPrefix)
 	}
 	if shown {

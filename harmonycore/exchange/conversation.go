@@ -16,7 +16,8 @@ type conversation struct{ *generation }
 // send sends a request to servers that take conversations. A Chat request goes on as it is, unless its answer must be
 // made anew.
 func (c conversation) send(a *modelRequest, body []byte, h Host) RequestAction {
-	if c.api == translate.ChatAPI && !a.model.RemakesChat() && !c.mayWantChannelEvents(a) {
+	renders := a.model.Kind.Facts().Renders
+	if c.api == translate.ChatAPI && !renders && !a.model.RemakesChat() && !c.mayWantChannelEvents(a) {
 		return c.x.passChat(a, body, h)
 	}
 	var sent []byte
@@ -28,6 +29,9 @@ func (c conversation) send(a *modelRequest, body []byte, h Host) RequestAction {
 	}
 	if failure != nil {
 		return c.x.refuse(failure)
+	}
+	if renders {
+		return c.render(a, sent)
 	}
 	a.routeByText(sent)
 	c.x.generation, c.x.response = c.generation, c.generation
@@ -65,10 +69,12 @@ func (c conversation) read(a *modelRequest, read reader, h Host) (*translate.Req
 		return nil, failure
 	}
 	a.overrideDemand()
-	if failure := a.fitsEstimate(c.param()); failure != nil {
-		return nil, failure
+	if !a.model.Kind.Facts().Renders { // else the tokens are counted
+		if failure := a.fitsEstimate(c.param()); failure != nil {
+			return nil, failure
+		}
+		a.reserveCounted(h)
 	}
-	a.reserveCounted(h)
 	if c.byChannels {
 		r.ByChannelsAlone()
 	}
@@ -100,10 +106,11 @@ func (c conversation) converse(a *modelRequest, h Host) ([]byte, *openai.Error) 
 // begins sets up what takes the answer to a request that is complete.
 func (c conversation) begins(model *Model, r *translate.Request, h Host) {
 	c.generation.begins(model, r, h)
-	c.traced, c.takesWhole = r.TokenIDs(), true
+	late := !model.Kind.Facts().Renders // an engine ends an answer once, and in a stream
+	c.traced, c.takesWhole = r.TokenIDs(), late
 	for i := range c.choices {
 		choice := &c.choices[i]
-		choice.endsLate = true
+		choice.endsLate = late
 		choice.parser = newConversationParser(c.generation, model, r, choice.sink())
 	}
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // conversationParser is the [parser] of a choice of a server that takes conversations. The server may separate
-// reasoning and calls from the text. An adapter finds the messages in the text. Numbers of tokens are estimates.
+// reasoning and calls from the text. An adapter finds the messages in the text. Numbers of tokens are estimates, unless
+// they are counted.
 type conversationParser struct {
 	x       *Exchange
 	sink    *conversationSink
@@ -20,12 +21,16 @@ type conversationParser struct {
 	calls   callReader
 	// logprobs reports whether the client gets them. Servers also send them for ids of tokens, or unasked.
 	logprobs bool
-	// received is the number of bytes received, and ids the number of ids of tokens.
+	// received is the number of bytes received, and ids the number of ids of tokens. counted reports whether the server
+	// names the ids of all tokens, so that nothing is estimated.
 	received, ids int
+	counted       bool
 }
 
 func newConversationParser(g *generation, model *Model, r *translate.Request, answer translate.Choice) *conversationParser {
-	p := &conversationParser{x: g.x, sink: &conversationSink{Choice: answer}, logprobs: r.Logprobs}
+	counted := model.Kind.Facts().Renders
+	p := &conversationParser{x: g.x, sink: &conversationSink{Choice: answer, counted: counted}, logprobs: r.Logprobs,
+		counted: counted}
 	create, ok := structure.Named(model.Speaks, g.x.gateway.options.Adapters)
 	if !ok {
 		create = structure.NewAuto
@@ -51,7 +56,8 @@ func bytesOf(e *backend.Event) int {
 }
 
 func (p *conversationParser) exceeds(event *backend.Event, tokens int) bool {
-	return (p.received+bytesOf(event)+maxTokenBytes-1)/maxTokenBytes > tokens || p.ids+len(event.SampledIDs) > tokens
+	estimated := (p.received + bytesOf(event) + maxTokenBytes - 1) / maxTokenBytes
+	return !p.counted && estimated > tokens || p.ids+len(event.SampledIDs) > tokens
 }
 
 // prefill implements [parser]. Conversations end before the answer.
@@ -60,6 +66,7 @@ func (p *conversationParser) prefill(*generation) {}
 func (p *conversationParser) take(g *generation, c *choice, event *backend.Event) *openai.Error {
 	p.received += bytesOf(event)
 	p.ids += len(event.SampledIDs)
+	p.sink.arrived += len(event.SampledIDs)
 	if p.logprobs {
 		p.sink.logprobs.forget()
 		p.sink.logprobs.keep(event)
@@ -197,7 +204,12 @@ func (p *conversationParser) conclude(whole bool) {
 	p.sink.source = fromNothing
 }
 
-func (p *conversationParser) generated() int { return max(p.ids, harmony.EstimateTokens(p.received)) }
+func (p *conversationParser) generated() int {
+	if p.counted {
+		return p.ids
+	}
+	return max(p.ids, harmony.EstimateTokens(p.received))
+}
 
 func (p *conversationParser) recoveries() harmony.Recoveries { return p.adapter.Recoveries() }
 

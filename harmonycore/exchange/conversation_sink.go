@@ -34,6 +34,10 @@ type conversationSink struct {
 	// bytes is the length of the content so far, and tokens how many tokens of it the choice was told.
 	bytes, tokens int
 	logprobs      textLogprobs
+	// counted reports whether the numbers of tokens are known. arrived is how many tokens have come that the choice was
+	// not told of.
+	counted bool
+	arrived int
 }
 
 // Open implements [harmony.Sink]. A message of text waits for its first character that is not blank: many templates put
@@ -69,10 +73,14 @@ func (s *conversationSink) Content(text []byte, _ int) {
 	s.pass(text)
 }
 
-// pass gives the choice content of the open message. The number of tokens is estimated over the whole answer.
+// pass gives the choice content of the open message. The number of tokens is estimated over the whole answer, unless
+// it is known. The tokens of a mark count with the text after it.
 func (s *conversationSink) pass(text []byte) {
 	s.bytes += len(text)
 	tokens := harmony.EstimateTokens(s.bytes) - s.tokens
+	if s.counted {
+		tokens, s.arrived = s.arrived, 0
+	}
 	s.tokens += tokens
 	if s.logprobs.some() {
 		s.logprobs.take(text, s.Choice.Logprob)

@@ -299,6 +299,23 @@ func errServerPath(model *Model, status int) *openai.Error {
 	return out
 }
 
+// errRenderPath is for a server that does not render conversations.
+func errRenderPath(path string, status int) *openai.Error {
+	return &openai.Error{
+		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerPathNotFound,
+		Message: "The server does not render conversations at POST " + path + " (status " + strconv.Itoa(status) +
+			"). A vLLM does only with --enable-scale-out.",
+	}
+}
+
+// errRendered is for a rendered conversation that the engine cannot get.
+func errRendered(what string) *openai.Error {
+	return &openai.Error{
+		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerError,
+		Message: "The conversation that the server rendered " + what + ".",
+	}
+}
+
 // errServerTags is for a server that takes no structural tag, whatever the request.
 func errServerTags(kind string) *openai.Error {
 	return &openai.Error{
@@ -312,7 +329,8 @@ func errServerTags(kind string) *openai.Error {
 // isScaleOut reports whether a server's status may be the 403 of a vLLM without --enable-scale-out. For a wrong key
 // vLLM answers 401.
 func isScaleOut(model *Model, status int) bool {
-	return status == 403 && model.Kind.Facts().Name == contract.VLLMGenerate
+	name := model.Kind.Facts().Name
+	return status == 403 && (name == contract.VLLMGenerate || name == contract.VLLMRender)
 }
 
 // isGatewaysFault reports whether a server's status is about the gateway's own request, of whose key, path and name of

@@ -111,7 +111,7 @@ func TestServersRefuseTheGateway(t *testing.T) {
 	for _, kind := range contract.ServerKinds() {
 		for name, r := range requests {
 			check(kind+", "+name, settings(kind, nil), r, 401, refused)
-			if kind == contract.VLLMGenerate {
+			if kind == contract.VLLMGenerate || kind == contract.VLLMRender {
 				check(kind+", "+name, settings(kind, nil), r, 403, "server_path_not_found")
 			} else {
 				check(kind+", "+name, settings(kind, nil), r, 403, refused)

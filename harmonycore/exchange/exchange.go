@@ -236,7 +236,7 @@ func (e *Exchange) Overdue(now int64) bool {
 		limit = contract.MaxLost*(limit+contract.AttemptSlackMS) + contract.AttemptSlackMS // the attempts end before it
 	}
 	return limit > 0 && now-e.lastActivity >= limit+e.queuedMS && e.response != nil && !e.PassesThrough() &&
-		!e.isAwaitingPrefill()
+		!e.isAwaitingPrefill() && !e.isRendering()
 }
 
 // Stalled decides what to do about a server that is [Exchange.Overdue] at now. The zero action does nothing.

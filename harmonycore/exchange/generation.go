@@ -96,6 +96,8 @@ type generation struct {
 	recall *recall
 	// divided is nil if the servers that write the answer read the prompt too.
 	divided *divided
+	// rendering is zero unless a server renders the conversation.
+	rendering rendering
 	// handover is nil if no other server will have to finish the answer.
 	handover *handing
 	// turn is what is kept of the prompt to say why the server's cache was missed, or nil. counts are the server's last

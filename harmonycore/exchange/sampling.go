@@ -24,8 +24,7 @@ func samplingOf(s *translate.Sampling, maxTokens int) (backend.Sampling, *openai
 		out.TopP = string(gptOSS)
 	}
 	if s.MinTokens > maxTokens {
-		return out, openai.Invalid("min_tokens", "Invalid 'min_tokens': the answer has room for "+
-			strconv.Itoa(maxTokens)+" tokens only.")
+		return out, errMinTokens(maxTokens)
 	}
 	for i := range s.LogitBias {
 		b := &s.LogitBias[i]
@@ -44,6 +43,10 @@ func samplingOf(s *translate.Sampling, maxTokens int) (backend.Sampling, *openai
 		}
 	}
 	return out, nil
+}
+
+func errMinTokens(room int) *openai.Error {
+	return openai.Invalid("min_tokens", "Invalid 'min_tokens': the answer has room for "+strconv.Itoa(room)+" tokens only.")
 }
 
 // openSampling returns the client's sampling as it stands. The tokens that it names are in the model's own

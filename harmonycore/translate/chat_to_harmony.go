@@ -135,6 +135,11 @@ func ChatAnswer(body *openai.Body, m *contract.Model, env Env) (*Request, *opena
 	if err != nil {
 		return nil, err
 	}
+	if kind := contract.KindNamed(m.Server); kind != nil && kind.Renders {
+		if err := in.Sampling.Salted(m.ServerExtras); err != nil { // the gateway writes the engine's request
+			return nil, err
+		}
+	}
 	r, err := newChatRequest(in, m, env)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ type ServedMessages struct {
 func ReadServed(body *openai.Body, m *contract.Model, sealing *Sealing, counting bool) (*ServedMessages,
 	*openai.Error) {
 	t := messagesRequest{
-		in:      openai.NewItemsRequest(body.Model, body.Values, m.Server == contract.Chat),
+		in:      openai.NewItemsRequest(body.Model, body.Values, contract.TakesConversations(m.Server)),
 		sealing: sealing, serves: true,
 	}
 	if err := t.readBody(body, m, counting); err != nil {

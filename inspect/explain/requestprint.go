@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/segments"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/sight/record/line"
@@ -126,6 +127,9 @@ func named(name, value string) string {
 // prompt prints the messages of the prompt without their tokens, which are many. It reports whether there is a prompt.
 func (p *printer) prompt(s *line.Sent, o Options) bool {
 	messages := 0
+	if contract.TakesConversations(s.Server) {
+		return false // its ids are of the servers' own vocabulary
+	}
 	ids := s.PromptIDs
 	if s.PromptText != "" {
 		ids = p.t.AppendEncodeSpecial(nil, s.PromptText)

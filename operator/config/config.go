@@ -192,7 +192,7 @@ func (c *Config) filterModel(m *Model) contract.Model {
 		Name: m.Name, Pool: m.Route(), PoolName: m.PoolName(), Policy: c.policy(m), Server: c.kind(m),
 		ServerModel: cmp.Or(m.ServerModel, m.Name),
 		APIPath:     c.apiPath(m), Routing: c.routing(m), ForwardAuthorization: m.ForwardAuthorization,
-		Prefill: c.filterPrefill(m), Route: c.filterRoute(m), ModelSettings: m.ModelSettings,
+		Prefill: c.filterPrefill(m), Render: c.filterRender(m), Route: c.filterRoute(m), ModelSettings: m.ModelSettings,
 	}
 }
 

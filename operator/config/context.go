@@ -6,8 +6,11 @@ import (
 )
 
 // LimitsContext reports whether the gateway holds requests for a model to the model's context. Servers that take
-// conversations render prompts themselves, and hold their context themselves too.
-func (c *Config) LimitsContext(m *Model) bool { return !c.ServerKind(m).Conversations }
+// conversations render prompts themselves, and hold their context themselves too, unless the gateway gets the prompts.
+func (c *Config) LimitsContext(m *Model) bool {
+	kind := c.ServerKind(m)
+	return !kind.Conversations || kind.Renders
+}
 
 // StructuresIn returns structured_outputs in the filter's JSON, by model, where it is not the default. For anything
 // else it returns nil.

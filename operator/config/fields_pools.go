@@ -55,6 +55,8 @@ func (p *Pool) fields() []Field {
 			Meaning: "name of a secret for the servers, as `Authorization: Bearer …`"},
 		{Key: "probe", Block: p.Probe.fields()},
 		{Key: "prefill", Block: p.Prefill.fields()},
+		{Key: "render", At: &p.Render, Form: FormName,
+			Meaning: "pool that [renders](vllm-render.md) this pool's conversations, if not itself"},
 	}
 }
 

@@ -92,7 +92,7 @@ func (m *Model) fit(kind *contract.Kind) (path, reason string) {
 	if path, advice := forPrompts.find(m); path != "" {
 		return path, "is for servers that take prompts, and those of the kind " + kind.Name + " take conversations; " + advice
 	}
-	if path, advice := forNewAnswers.find(m); path != "" && !m.RemakesChat() {
+	if path, advice := forNewAnswers.find(m); path != "" && !kind.Renders && !m.RemakesChat() {
 		return path, "is for answers that the gateway makes, and answers of " + kind.Name + " servers to Chat requests " +
 			"pass as they come; " + advice
 	}

@@ -69,6 +69,9 @@ type Pool struct {
 	Probe         PoolProbe `yaml:"probe"`
 	// Prefill is the pool whose servers read the prompts of this pool's requests.
 	Prefill Prefill `yaml:"prefill"`
+	// Render is the name of the pool whose servers render the conversations of this pool's requests. Empty: this pool's
+	// own.
+	Render string `yaml:"render"`
 }
 
 // DefaultTries is the default of [Pool.Tries]. The first two attempts may reach the same dead server, because only its
@@ -222,6 +225,7 @@ func (c *Config) checkPools(r *Resolved, p *problems) {
 	for i := range c.Pools {
 		r.checkSpares(i, p)
 		p.put(r.checkPrefill(i))
+		p.put(r.checkRender(i))
 	}
 }
 

@@ -201,7 +201,7 @@ func TestRefusals(t *testing.T) {
 		{pooled("servers: [http://h:1]\n  kind: trtllm") + "  answers: {token_ids: true}",
 			"models[0].answers.token_ids: trtllm " +
 				"servers do not send both token ids and logprobs; leave it out, or use servers of a kind that does: vllm, " +
-				"vllm-generate, vllm-legacy, sglang or chat"},
+				"vllm-generate, vllm-legacy, sglang, chat or vllm-render"},
 		{onChat("structured_outputs: none"),
 			"h.yaml:4: models[0].structured_outputs: is for servers that take prompts, and " +
 				"those of the kind chat take conversations; leave it out: tool choices and JSON schemas go to the servers"},

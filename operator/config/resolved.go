@@ -49,6 +49,8 @@ type ResolvedPool struct {
 	Short bool
 	// PrefillFor are the names of the pools for which the servers read prompts.
 	PrefillFor []string
+	// RenderFor are the names of the other pools for which the servers render conversations.
+	RenderFor []string
 	// wrong reports whether the kind or a server is refused.
 	wrong bool
 }

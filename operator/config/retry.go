@@ -31,6 +31,10 @@ func (p *Pool) hasOthers(servers int) bool {
 // call would be in the same VM (RATIONALE.md#210).
 func (c *Config) holds(p *Pool, servers int) bool {
 	reads := slices.ContainsFunc(c.Pools, func(o Pool) bool { return o.Prefill.Pool != "" && o.Prefill.Pool == p.Name })
+	// Such a cluster has its own filters only if it adds a credential. A picker's is not called.
+	if p.Authorization != "" && c.rendersItself(p) {
+		return false
+	}
 	return p.hasOthers(servers) && p.RetryUntil != RetryUntilHeaders && p.Prefill.Pool == "" && !reads &&
 		c.Mode == contract.ModeFull && !c.HeadersOnly
 }

@@ -98,6 +98,7 @@ func (c *Config) checkModels(r *Resolved, p *problems) {
 		}
 		c.checkTranslate(i, p)
 		c.checkPrefillUse(i, r, p)
+		c.checkRenderUse(i, p)
 		c.checkRoute(i, r, p)
 		c.checkOverflow(i, p)
 	}

@@ -42,6 +42,9 @@ func asked(t *testing.T, o sim.Options) (sent, answer []byte, contentType string
 		},
 		MaxTokens: 100, StopTokens: []uint32{200002, 200012},
 	})
+	if kind.Facts().Renders {
+		sent = rendered(t, url, sent)
+	}
 	response, err := http.Post(url+kind.Facts().Path, "application/json", bytes.NewReader(sent))
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +54,22 @@ func asked(t *testing.T, o sim.Options) (sent, answer []byte, contentType string
 		t.Fatalf("status %d, %v: %s", response.StatusCode, err, answer)
 	}
 	return sent, answer, response.Header.Get("Content-Type")
+}
+
+// rendered has a server render a conversation, and returns what asks it for the answer.
+func rendered(t *testing.T, url string, conversation []byte) []byte {
+	t.Helper()
+	response, err := http.Post(url+contract.RenderPath, "application/json", bytes.NewReader(conversation))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	ids, out, ok := backend.ReadRendered(nil, body, contract.MaxContextLength)
+	if err != nil || !ok {
+		t.Fatalf("status %d, %v: %s", response.StatusCode, err, body)
+	}
+	return backend.AppendRendered(nil, sim.DefaultModel, ids, 100, &out, nil)
 }
 
 // recorded is what a record has of an answer.

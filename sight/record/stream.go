@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/affinity"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/segments"
 	"github.com/harmonyedge/harmonyedge/internal/tap"
@@ -141,7 +142,7 @@ func (s *stream) settle() {
 	s.entry.write(l)
 	s.keepIDs(p.ids)
 	s.begun = prompt{text: strings.Clone(line.BegunText(p.text))}
-	if len(p.ids) > 0 {
+	if len(p.ids) > 0 && !contract.TakesConversations(s.sentHead.Server) { // those have a vocabulary of their own
 		s.begun.ids = slices.Clone(line.BegunIDs(s.entry.recorder.options.Tokenizer(), p.ids))
 	}
 }

@@ -169,6 +169,11 @@ func chatLogprobs(j *server.Job, from, to int) any {
 	if j.Asked.Logprobs == nil || chatOf(j).hidesReasoning {
 		return nil
 	}
+	return textLogprobs(j, from, to)
+}
+
+// textLogprobs returns the logprobs of the tokens from..to, which the request has asked for.
+func textLogprobs(j *server.Job, from, to int) any {
 	content := []any{}
 	for at := from; at < to; at++ {
 		_, sampled, all := server.Alternatives(j.Answer.IDs[at], at, *j.Asked.Logprobs)

@@ -11,10 +11,17 @@ import (
 
 // generate is vLLM's /inference/v1/generate, with token ids and without text in both directions. Requests and
 // answers follow vLLM 0.33.0, in vllm/entrypoints/scale_out/token_in_token_out.
-type generate struct{ completions }
+type generate struct {
+	completions
+	// text reports whether requests may have the output_mode text. The answers' text is then for others to write.
+	text bool
+}
 
 // Generate returns vLLM's /inference/v1/generate.
 func Generate() server.Protocol { return generate{} }
+
+// GenerateText is Generate for requests that may have the output_mode text. The events have none.
+func GenerateText() server.Protocol { return generate{text: true} }
 
 func (generate) Path() string { return "/inference/v1/generate" }
 
@@ -42,7 +49,7 @@ type generateRequest struct {
 	KVTransferParams *server.TransferParams `json:"kv_transfer_params"`
 }
 
-func (generate) Decode(s *server.Server, h http.Header, body []byte) (*server.Completion, *server.Refusal) {
+func (v generate) Decode(s *server.Server, h http.Header, body []byte) (*server.Completion, *server.Refusal) {
 	if r := server.CheckContentType(h); r != nil {
 		return nil, r
 	}
@@ -71,7 +78,7 @@ func (generate) Decode(s *server.Server, h http.Header, body []byte) (*server.Co
 	case len(c.Stop) > 0 && only.Detokenize != nil && !*only.Detokenize:
 		return nil,
 			server.BadRequest("", "stop strings are only supported when detokenize is True. Set detokenize=True to use stop.")
-	case q.OutputMode != nil && *q.OutputMode != "tokens":
+	case q.OutputMode != nil && *q.OutputMode != "tokens" && (!v.text || *q.OutputMode != "text"):
 		return nil, server.BadRequest("output_mode", "The simulator answers with tokens only.")
 	case c.Model != nil && *c.Model != "" && !s.Serves(*c.Model):
 		return nil, server.NotFound("model", "The model `"+*c.Model+"` does not exist.")

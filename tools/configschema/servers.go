@@ -11,7 +11,8 @@ import (
 // The tables of docs/servers.md. The losses of clients are written by hand and kept.
 const (
 	serversTable = "| kind | prompts | answers | control tokens | choices | logprobs | stop tokens | structural tags | " +
-		"thinking budget | scheduling | least tokens | biases | conversations |"
+		"thinking budget | scheduling | least tokens | biases | conversations | " +
+		"renders |"
 	lossesTable = "| without | what a client loses |"
 )
 
@@ -30,6 +31,7 @@ var capabilityColumns = []struct{ field, yes, no, loss string }{
 	{"MinTokens", "yes", "no", "least tokens"},
 	{"Biases", "yes", "no", "biases"},
 	{"Conversations", "yes", "no", "conversations"},
+	{"Renders", "yes", "no", "renders"},
 }
 
 // serversPage updates the tables of docs/servers.md.

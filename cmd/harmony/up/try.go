@@ -132,7 +132,7 @@ func (u *up) describeContext(m *config.Model, e config.Endpoint, context int) {
 // themselves too.
 func takesConversations(kind string) bool {
 	k := contract.KindNamed(kind)
-	return k != nil && k.Conversations
+	return k != nil && k.Conversations && !k.Renders
 }
 
 // compareModels warns if a server does not list a model by the name that requests to it have.

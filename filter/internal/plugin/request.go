@@ -213,6 +213,17 @@ func (s *stream) request() types.Action {
 	if s.exchange.Translated() {
 		s.plugin.vm.metrics.Rendered(micros() - started)
 	}
+	if action.Render != nil {
+		if result, called := s.render(action.Render); called {
+			return result
+		}
+		action = s.exchange.Rendered(exchange.RenderAnswer{Status: 503}, s.host(at)) // no such cluster, or no server in it
+	}
+	return s.actOn(&action)
+}
+
+// actOn does what was decided on the held request.
+func (s *stream) actOn(action *exchange.RequestAction) types.Action {
 	s.beginSpan()
 	switch {
 	case action.Hold:

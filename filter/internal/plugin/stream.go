@@ -43,6 +43,8 @@ type stream struct {
 	// when the call was made.
 	call     *exchange.Prefill
 	sentSize int
+	// rendering is the call under way of a server that renders the conversation, or nil.
+	rendering *exchange.Render
 }
 
 // The properties that the filter reads from the host, with zeros between the parts of their paths.

@@ -16,7 +16,7 @@ import (
 // not: the next prompt begins with them. A gateway that is older than this is asked without.
 func (t *Turn) keepIDs() {
 	m := t.settings.Model(t.Request.Model)
-	t.sampling = m.Name != "" && m.Server != contract.Chat && m.History.Calls != contract.HistoryTemplate &&
+	t.sampling = m.Name != "" && !contract.TakesConversations(m.Server) && m.History.Calls != contract.HistoryTemplate &&
 		t.Request.IncludesRead && !t.env.Gateway.IsOlder(t.env.Now())
 }
 

@@ -179,8 +179,8 @@ rationale: ## Write RATIONALE.md, the index of the entries in docs/rationale
 # --- release ---
 
 .PHONY: release
-release: tool-tinygo ## Make dist/release out of the last commit: programs, wheels, images, the Go module, the Helm chart; the same bytes every time
-	@go run ./cmd/harmony-release make
+release: tool-tinygo ## Make dist/release out of the last commit: programs, wheels, images, the Go module, the Helm chart; PLATFORMS=linux/amd64 for one program
+	@go run ./cmd/harmony-release make $(if $(PLATFORMS),--platforms $(PLATFORMS))
 
 .PHONY: release-commit
 release-commit: tool-tinygo ## Make the commit of a release, with the filter in it, and the tag of internal/version/VERSION

@@ -49,16 +49,21 @@ const makeLong = `Makes a release of the commit that is checked out, from a clon
 Run it from the root of the clone, by make release, which installs the tools that it needs.`
 
 func makeCommand() *cobra.Command {
-	var out string
+	var out, platforms string
 	c := &cobra.Command{
 		Use: "make", Short: "Make a release of the commit that is checked out", Long: makeLong, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return makeRelease(cmd, out) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return makeRelease(cmd, out, platforms) },
 	}
+	c.Flags().StringVar(&platforms, "platforms", "", "`LIST` of the programs' platforms, such as linux/amd64 (default: all)")
 	c.Flags().StringVar(&out, "out", defaultFolder, "`FOLDER` to write; an earlier release in it is replaced")
 	return c
 }
 
-func makeRelease(cmd *cobra.Command, out string) error {
+func makeRelease(cmd *cobra.Command, out, platforms string) error {
+	chosen, err := release.ParsePlatforms(platforms)
+	if err != nil {
+		return fmt.Errorf("--platforms: %w", err)
+	}
 	if err := checkOut(out); err != nil {
 		return err
 	}
@@ -67,6 +72,7 @@ func makeRelease(cmd *cobra.Command, out string) error {
 		return err
 	}
 	defer os.RemoveAll(b.Work)
+	b.Platforms = chosen
 	parts, err := b.Build(cmd.Context())
 	if err != nil {
 		return err

@@ -25,6 +25,8 @@ type Builder struct {
 	Work   string // a folder that exists; the sources are cloned into it
 	Output io.Writer
 	Log    Log
+	// Platforms are those that the release has programs for.
+	Platforms []Platform
 
 	network []string // go's settings that say where modules come from
 }
@@ -53,7 +55,7 @@ func (b *Builder) Build(ctx context.Context) (*Parts, error) {
 	if err := b.filter(ctx, p); err != nil {
 		return nil, err
 	}
-	for _, platform := range Platforms() {
+	for _, platform := range b.Platforms {
 		err := b.Log.step("the program for "+platform.String(), func() error { return b.program(ctx, p, platform) })
 		if err != nil {
 			return nil, err

@@ -1,10 +1,13 @@
 package release
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/internal/version"
@@ -55,6 +58,29 @@ func (p Platform) String() string { return p.OS + "-" + p.Arch }
 // Platforms are those that a release has programs for.
 func Platforms() []Platform {
 	return []Platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
+}
+
+// ParsePlatforms reads a list such as linux/amd64,darwin/arm64, in the order of [Platforms]. An empty text is all of them.
+// One of Linux is needed, for the images.
+func ParsePlatforms(text string) ([]Platform, error) {
+	if text == "" {
+		return Platforms(), nil
+	}
+	named := map[Platform]bool{}
+	linux := false
+	for one := range strings.SplitSeq(text, ",") {
+		system, arch, _ := strings.Cut(strings.TrimSpace(one), "/")
+		p := Platform{system, arch}
+		if !slices.Contains(Platforms(), p) {
+			return nil, fmt.Errorf("%q is not a platform of a release; write such as linux/amd64,darwin/arm64", one)
+		}
+		named[p] = true
+		linux = linux || system == "linux"
+	}
+	if !linux {
+		return nil, errors.New("the images need linux/amd64 or linux/arm64")
+	}
+	return slices.DeleteFunc(Platforms(), func(p Platform) bool { return !named[p] }), nil
 }
 
 // writers write the parts of a release into its folder. A later writer in the list may read what came before.

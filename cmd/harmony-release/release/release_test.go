@@ -282,3 +282,35 @@ func TestVerify(t *testing.T) {
 		t.Errorf("an empty folder: %v", err)
 	}
 }
+
+func TestParsePlatforms(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "linux-amd64 linux-arm64 darwin-amd64 darwin-arm64", "linux/amd64": "linux-amd64",
+		"darwin/arm64, linux/arm64,linux/arm64": "linux-arm64 darwin-arm64",
+	} {
+		got, err := ParsePlatforms(text)
+		var names []string
+		for _, p := range got {
+			names = append(names, p.String())
+		}
+		if err != nil || strings.Join(names, " ") != want {
+			t.Errorf("%q: %v, %v", text, names, err)
+		}
+	}
+	for _, text := range []string{"linux", "windows/amd64", "darwin/arm64", "linux/amd64,", "linux-amd64"} {
+		if got, err := ParsePlatforms(text); err == nil {
+			t.Errorf("%q is read as %v", text, got)
+		}
+	}
+}
+
+// TestOnePlatform writes a release of one platform.
+func TestOnePlatform(t *testing.T) {
+	p := parts(t)
+	p.Programs = p.Programs[:1]
+	for name := range contents(t, release(t, p)) {
+		if strings.Contains(name, "arm64") || strings.Contains(name, "darwin") {
+			t.Errorf("it has %s", name)
+		}
+	}
+}

@@ -8,7 +8,7 @@ var groups = []struct {
 	commands []string
 }{
 	{"Run a gateway", []string{"up", "controlplane", "responses", "limits", "picker", "record"}},
-	{"Operate it", []string{"status", "analyze", "bug-report", "rollout", "drain", "keys", "mesh"}},
+	{"Operate it", []string{"status", "ps", "analyze", "bug-report", "rollout", "drain", "keys", "mesh"}},
 	{"Look inside", []string{"probe", "inspect"}},
 	{"Develop and test", []string{"sim", "filter", "version", "completion", "help"}},
 }

@@ -56,7 +56,7 @@ func statusCommand() *cobra.Command {
 		Use:        "status",
 		Short:      "Print the state of a control plane, its Envoys and its servers",
 		Long:       statusLong,
-		SuggestFor: []string{"state", "health", "ps", "top", "ls"},
+		SuggestFor: []string{"state", "health", "top"},
 		Args:       cli.NoArgs,
 		RunE:       func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}

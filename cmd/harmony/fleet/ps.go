@@ -1,0 +1,110 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/controlplane/server"
+)
+
+const psLong = `Lists what runs on this machine: your runs of harmony up, and the control plane at its usual address. Each
+has a page, whose address harmony status takes.
+
+Exit status: 0, also when nothing runs.`
+
+// running is one program that runs here.
+type running struct {
+	Page    string    `json:"page"`
+	Program string    `json:"program"`
+	Version string    `json:"version"`
+	Started time.Time `json:"started"`
+	Models  []string  `json:"models"`
+	// Ready and Servers are how many servers are ready, and how many there are.
+	Ready   int `json:"ready"`
+	Servers int `json:"servers"`
+	Envoys  int `json:"envoys"`
+}
+
+func psCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:        "ps",
+		Short:      "List the gateways and the control plane that run on this machine",
+		Long:       psLong,
+		SuggestFor: []string{"list", "ls", "running"},
+		Args:       cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all := runningHere(cmd.Context(), append([]string{defaultStatus}, cli.RunningPages()...))
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), all)
+			}
+			return printRunning(&screen{Writer: cmd.OutOrStdout(), width: psWidth}, all, time.Now())
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON, for scripts")
+	return c
+}
+
+const (
+	psWidth = 100
+	// psTimeout is how long one program may take to answer.
+	psTimeout = 2 * time.Second
+)
+
+// runningHere asks the programs at the addresses. Those that do not answer are left out.
+func runningHere(ctx context.Context, addresses []string) []running {
+	all := []running{}
+	for _, address := range addresses {
+		ctx, cancel := context.WithTimeout(ctx, psTimeout)
+		text, err := fetchStatus(ctx, address)
+		cancel()
+		var s server.Status
+		if err != nil || json.Unmarshal(text, &s) != nil {
+			continue
+		}
+		one := running{Page: "http://" + address + "/", Program: "control plane", Version: s.Version, Started: s.Started,
+			Models: server.ModelsOf(s.Pools), Envoys: len(s.Envoys)}
+		if s.Host != "" {
+			one.Program = "up, " + s.Host
+		}
+		for i := range s.Pools {
+			for j := range s.Pools[i].Servers {
+				one.Servers++
+				if s.Pools[i].Servers[j].State == pools.Ready {
+					one.Ready++
+				}
+			}
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b running) int { return cmp.Or(a.Started.Compare(b.Started), strings.Compare(a.Page, b.Page)) })
+	return all
+}
+
+func printRunning(to *screen, all []running, now time.Time) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(to, "nothing runs here")
+		return err
+	}
+	rows := [][]cell{cells("PROGRAM", "PAGE", "UP", "ENVOYS", "READY", "MODELS")}
+	for i := range all {
+		one := &all[i]
+		envoys := ""
+		if one.Envoys > 0 {
+			envoys = fmt.Sprint(one.Envoys)
+		}
+		rows = append(rows, cells(one.Program, one.Page, now.Sub(one.Started).Round(time.Second).String(), envoys,
+			fmt.Sprintf("%d of %d", one.Ready, one.Servers), strings.Join(one.Models, ", ")))
+	}
+	to.table(0, rows)
+	return nil
+}

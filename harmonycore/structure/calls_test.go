@@ -68,6 +68,26 @@ func TestHermes(t *testing.T) {
 	})
 }
 
+// TestCallsBeside: a message beside the text ends the open one, whatever it is.
+func TestCallsBeside(t *testing.T) {
+	runForm(t, contract.SpeaksHermes, []textCase{
+		{"text", "a<tool" + brk + "_call>b", "[final] a<tool end; [final] _call>b return", false},
+		{"in a call", `<tool_call>{"name":"time","arguments":{"a":` + brk + "b",
+			timeCall + `{"a": call; [final] b return`, false},
+		{"in an object", `<tool_call>{"name":"ti` + brk + "b",
+			`[final] {"name":"ti end; [final] b return; missing_message 1`, false},
+		{"after a call", `<tool_call>{"name":"time","arguments":{}}` + brk + "</tool_call>b",
+			timeCall + `{} call; [final] b return`, false},
+		{"before all", brk + "<think>a</think>" + `<tool_call>{"name":"time"}</tool_call>`,
+			"[analysis] a end; " + timeCall + "{} call", false},
+		{"reasoning", "<think>a</th" + brk + "b</think>c", "[analysis] a</th end; [analysis] b end; [final] c return", false},
+	})
+	runForm(t, contract.SpeaksQwen3Coder, []textCase{
+		{"in a value", "<function=weather><parameter=city>a" + brk + "b",
+			weatherCall + `{"city":"a"} call; [final] b return`, false},
+	})
+}
+
 func TestQwen3Coder(t *testing.T) {
 	runForm(t, contract.SpeaksQwen3Coder, []textCase{
 		{"a call", "<tool_call>\n<function=weather>\n" +

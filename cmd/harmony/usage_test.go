@@ -31,7 +31,7 @@ func TestUsageErrors(t *testing.T) {
 		"up --body_limit 1MB":         "did you mean --body-limit?",
 		"up -x":                       "unknown shorthand flag",
 		"up --colour red":             "unknown flag: --colour; see harmony up --help",
-		"up m":                        `"m" is not a URL; write http://host:port`,
+		"up m":                        `"m" is not expected here`,
 		"up":                          "no server is given",
 		"up --model m":                "no server is given",
 		"up --model m --backend http://127.0.0.1:1":                       "--backend",

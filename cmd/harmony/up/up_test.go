@@ -137,7 +137,7 @@ func TestExitCodes(t *testing.T) {
 		{"version", []string{"--version"}, 0, ""},
 		{"help", []string{"up", "--help"}, 0, ""},
 		{"unknown flag", []string{"up", "--colour"}, cli.ExitUsage, "see harmony up --help"},
-		{"argument", []string{"up", "x"}, cli.ExitUsage, `"x" is not a URL; write http://host:port`},
+		{"argument", []string{"up", "x"}, cli.ExitUsage, `"x" is not expected here`},
 		{"no model", []string{"up"}, cli.ExitUsage, "no server is given"},
 		{"log level", with("--log-level", "loud"), cli.ExitUsage, "--log-level loud is not known; write one of trace"},
 		{"no module", with("--wasm", "/does/not/exist"), cli.ExitUsage, "make wasm"},

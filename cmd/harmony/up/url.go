@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -42,6 +43,12 @@ func (s *upURLs) add(flags *pflag.FlagSet) {
 // take takes the URLs of the command line. Where it names no server in any way, the environment may. The error is one
 // of flags that do not go together.
 func (s *upURLs) take(args []string, f *upFlags) error {
+	for _, arg := range args {
+		if !strings.Contains(arg, "://") {
+			return fmt.Errorf("%q is not expected here; the URL of a server is, such as http://127.0.0.1:8000: see harmony up "+
+				"--help", arg)
+		}
+	}
 	s.urls = args
 	if len(args) == 0 && f.file == "" && len(f.backends) == 0 {
 		for _, name := range baseURLVariables {

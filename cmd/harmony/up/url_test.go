@@ -116,7 +116,7 @@ func TestURLs(t *testing.T) {
 		a + " " + other:                  "write a file with a pool for each",
 		text:                             "add --accept-text-prompts",
 		two:                              `it serves "gpt-oss-20b", "gpt-oss-120b"; choose one with --server-model NAME`,
-		"gpu":                            `"gpu" is not a URL; write http://host:port`,
+		"gpu":                            `"gpu" is not expected here; the URL of a server is`,
 		"http://127.0.0.1:1":             "http://127.0.0.1:1 does not answer: connection refused; check that the server is started",
 		a + " --config c.yaml":           "write it into the pools of c.yaml",
 		a + " --backend vllm=" + b:       "write every server as --backend KIND=URL",

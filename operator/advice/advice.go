@@ -207,7 +207,7 @@ func (f *finder) unused() {
 	named := map[string]bool{}
 	for i := range f.c.Pools {
 		p := &f.c.Pools[i]
-		for _, s := range append([]string{p.Prefill.Pool}, p.Spares...) {
+		for _, s := range append([]string{p.Prefill.Pool, p.Render}, p.Spares...) {
 			named[s] = true
 		}
 	}

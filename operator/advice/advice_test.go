@@ -121,7 +121,18 @@ pools:
 - { name: q, servers: [http://gpu:2, http://gpu:3] }
 secrets: [{ name: cert, certificate: c.pem, key: k.pem }]
 `)
-	for _, a := range of(t, good) {
+	named := write(t, `models:
+- { name: a, pool: long, route: [{ pool: short, max_prompt: 9000 }] }
+- { name: b, pool: ids, server_model: Q }
+pools:
+- { name: long, servers: [http://gpu:1], prefill: { pool: reads } }
+- { name: reads, servers: [http://gpu:2] }
+- { name: short, servers: [http://gpu:3], spares: [spare] }
+- { name: spare, servers: [http://gpu:4] }
+- { name: ids, kind: vllm-render, servers: [http://gpu:5], render: renders }
+- { name: renders, kind: vllm-render, servers: [http://gpu:6] }
+`)
+	for _, a := range append(of(t, good), of(t, named)...) {
 		t.Errorf("%+v", a)
 	}
 }

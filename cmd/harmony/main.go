@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/chat"
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/fleet"
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/look"
@@ -29,6 +30,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // root returns the command harmony, with every command of the program.
 func root() *cobra.Command {
-	one := []*cobra.Command{up.Command(), store.Command(), mesh.Command()}
+	one := []*cobra.Command{up.Command(), chat.Command(), store.Command(), mesh.Command()}
 	return cli.Root(slices.Concat(one, fleet.Commands(), look.Commands(), cli.Commands())...)
 }

@@ -9,7 +9,7 @@ var groups = []struct {
 }{
 	{"Run a gateway", []string{"up", "controlplane", "responses", "limits", "picker", "record"}},
 	{"Operate it", []string{"status", "ps", "analyze", "bug-report", "rollout", "drain", "keys", "mesh"}},
-	{"Look inside", []string{"probe", "inspect"}},
+	{"Look inside", []string{"chat", "probe", "inspect"}},
 	{"Develop and test", []string{"sim", "filter", "version", "completion", "help"}},
 }
 

@@ -63,6 +63,10 @@ func TestURL(t *testing.T) {
 		if kind == sim.Chat || kind == sim.Text || kind == sim.Ollama {
 			continue // the first has no gpt-oss, and the others need a flag
 		}
+		found := kind
+		if kind == contract.VLLMRender {
+			found = contract.VLLMGenerate // gpt-oss needs no server that renders
+		}
 		t.Run(kind, func(t *testing.T) {
 			url := startSim(t, sim.Options{Kind: kind, Models: []string{"openai/gpt-oss-120b"}, MaxModelLen: 4096})
 			printed, c, err := askURLs(t, url, "--listen", "127.0.0.1:0")
@@ -75,7 +79,7 @@ func TestURL(t *testing.T) {
 				t.Fatalf("%v\n%s", err, printed)
 			}
 			m, k := c.Filter().Models[0], kept.Filter().Models[0]
-			if m.Name != "gpt-oss-120b" || m.ServerModel != "openai/gpt-oss-120b" || m.Server != kind ||
+			if m.Name != "gpt-oss-120b" || m.ServerModel != "openai/gpt-oss-120b" || m.Server != found ||
 				c.Pools[0].Servers[0] != url || c.Listen != "127.0.0.1:0" {
 				t.Errorf("got %+v", m)
 			}

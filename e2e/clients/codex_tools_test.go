@@ -17,7 +17,7 @@ import (
 // TestCodexBrowses lets Codex search the web with the browser of gpt-oss, which the responses service runs as
 // docs/tools.md shows it.
 func TestCodexBrowses(t *testing.T) {
-	for _, host := range clientHosts {
+	for _, host := range triedHosts() {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			server, serverURL := lab.RunSim(t, sim.Options{Script: lab.ReadScript(t, "e2e/clients/codex/tools.jsonl")})

@@ -44,7 +44,7 @@ func startDrainable(t *testing.T, pool string) *drainable {
 // status waits until harmony status says something of the first server, and has the exit status 0.
 func (d *drainable) status(want string) {
 	d.t.Helper()
-	said := ""
+	said, address := "", strings.TrimPrefix(d.url, "http://")
 	for end := time.Now().Add(lab.Patience); time.Now().Before(end); time.Sleep(lab.Pause) {
 		p := lab.RunHarmony(d.t, nil, "status", "--address", d.page)
 		if !p.Ended(lab.ReadyLimit) {
@@ -52,7 +52,7 @@ func (d *drainable) status(want string) {
 		}
 		said = p.Stdout.String() + p.Stderr.String()
 		for line := range strings.Lines(said) {
-			if strings.Contains(line, d.url) && strings.Contains(line, want) && p.ExitCode(d.t) == 0 {
+			if strings.Contains(line, address) && strings.Contains(line, want) && p.ExitCode(d.t) == 0 {
 				return
 			}
 		}

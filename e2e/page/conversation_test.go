@@ -167,7 +167,7 @@ func TestPlaygroundChecks(t *testing.T) {
 	}
 }
 
-// TestUnknownAddress opens an address that is no view.
+// TestUnknownAddress opens an address that names no view.
 func TestUnknownAddress(t *testing.T) {
 	t.Parallel()
 	b := open(t, newFleet(t, fake.Well(time.Now())).serve(t), "/#/nothing")

@@ -19,7 +19,7 @@ type api struct {
 	tools                                  []map[string]any
 }
 
-// maxBody is how much is read of an answer that is no stream, in bytes.
+// maxBody is the most that is read of a refusal or a list of models, in bytes.
 const maxBody = 4 << 20
 
 func (a *api) request(ctx context.Context, method, path string, body any) (*http.Response, error) {

@@ -142,8 +142,8 @@ func TestTalk(t *testing.T) {
 	}
 }
 
-// TestTalkFails: what is told of a refusal, of a stream without an end, and of a place without a gateway. The talk goes
-// on, and the exit status is that of the last answer.
+// TestTalkFails sees refusals, streams without an end, and an address without a gateway in words. The talk goes on, and
+// the exit status tells whether the last answer failed.
 func TestTalkFails(t *testing.T) {
 	cut := events(`{"choices":[{"delta":{"content":"Sun"}}]}`)
 	failed := events(`{"type":"response.failed","response":{"error":{"code":"server_error","message":"It died."}}}`)

@@ -135,7 +135,7 @@ type talk struct {
 	client client
 	in     *bufio.Reader
 	out    *printer
-	asks   bool // whether the user is asked, which programs are not
+	asks   bool // whether the input is a terminal
 }
 
 // maxLine is how long a message may be, in bytes.
@@ -201,7 +201,7 @@ func (t *talk) answers(ctx context.Context) error {
 	}
 }
 
-// read reads a line, and asks for it if somebody is there.
+// read reads a line. In a terminal it asks for it.
 func (t *talk) read(prompt string) (string, error) {
 	if t.asks {
 		t.out.ask(prompt)

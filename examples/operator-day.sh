@@ -59,19 +59,22 @@ end() {
   unset "pids[$1]"
 }
 
+# flat TEXT: the text with one space in place of all white space. harmony status breaks long lines.
+flat() { tr -s '[:space:]' ' ' <<<"$1"; }
+
 # await TEXT COMMAND...: waits until the command prints the text, whatever its exit status is, and keeps what it printed
 # in $said.
 await() {
   local text="$1" limit=$((SECONDS + PATIENCE))
   shift
-  while said="$("$@" 2>&1 || true)" && [[ "$said" != *"$text"* ]]; do
+  while said="$("$@" 2>&1 || true)" && [[ "$(flat "$said")" != *"$text"* ]]; do
     ((SECONDS < limit)) || die "$* does not print \"$text\", but: $said"
     sleep 0.1
   done
 }
 
 # sees TEXT: the last output has it.
-sees() { [[ "$said" == *"$1"* ]] || die "no \"$1\" in: $said"; }
+sees() { [[ "$(flat "$said")" == *"$1"* ]] || die "no \"$1\" in: $said"; }
 
 # sim NAME ADDRESS MODEL [FLAG...]: starts a server; its URL is in $url.
 sim() {
@@ -271,7 +274,7 @@ fleet keyed
 await 'refusing_servers{cause="credentials",pool="h200"} 1' series refusing_servers
 await 200 ask "$gateway"
 status 1
-sees 'not_ready (answers 401 to POST /v1/completions: it refuses the authorization "vllm-key")'
+sees 'answers 401 to POST /v1/completions: it refuses the authorization "vllm-key"'
 sees "WARNING: 1 of 3 servers refuse all requests: $wrong"
 said="$(ask_often "$gateway")"
 printf '%s requests:\n%s\n' "$REQUESTS" "$said"
@@ -486,7 +489,7 @@ gateway() {
 }
 gateway first
 gateway second
-await '  ready  ' "$HARMONY_BIN" status --address "$status_address"
+await ' ready ' "$HARMONY_BIN" status --address "$status_address"
 status 0
 end second KILL
 printf 'after kill -9 are left: %s folders\n' "$(find "$logs/tmp" -mindepth 1 -maxdepth 1 | wc -l)"

@@ -545,7 +545,8 @@ await '"finish_reason"' ask_as
 status 1
 sees "the certificate in $logs/ca.pem expires on"
 end limits
-await 'DOES NOT WORK: connection refused' "$HARMONY_BIN" status --address "$status_address"
+await 'does not work: connection refused' "$HARMONY_BIN" status --address "$status_address"
+sees 'DOES NOT WORK'
 status 1
 sees 'the service of rate limits at http'
 said="$(ask_as)"

@@ -1,9 +1,9 @@
 package fleet
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +70,11 @@ func (f *analyzeFlags) run(cmd *cobra.Command, files []string) error {
 		all = append(all, found...)
 	}
 	if len(files) == 0 {
-		s, err := f.status(cmd)
+		text, err := askStatus(cmd, f.address)
+		if err != nil {
+			return err
+		}
+		s, err := readStatus(text, f.address)
 		if err != nil {
 			return err
 		}
@@ -98,21 +102,6 @@ func (f *analyzeFlags) run(cmd *cobra.Command, files []string) error {
 		fmt.Fprintln(cmd.OutOrStdout(), "nothing was found")
 	}
 	return nil
-}
-
-func (f *analyzeFlags) status(cmd *cobra.Command) (*server.Status, error) {
-	text, err := fetchStatus(cmd.Context(), f.address)
-	if err != nil && !cmd.Flags().Changed("address") {
-		text, err = upStatus(cmd.Context(), err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var s server.Status
-	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, fmt.Errorf("%s does not answer like a control plane: %w", f.address, err)
-	}
-	return &s, nil
 }
 
 func (f *finding) print(cmd *cobra.Command) {
@@ -216,7 +205,7 @@ func analyzePool(p *server.Pool, add func(write, text string, args ...any)) {
 	}
 	if len(programs) > 1 {
 		add("start all with one version", "the servers of the pool %s run %d programs or versions: %s", p.Name, len(programs),
-			strings.Join(sortedKeys(programs), ", "))
+			strings.Join(slices.Sorted(maps.Keys(programs)), ", "))
 	}
 	if len(contexts) > 1 {
 		add("start all with one --max-model-len", "the servers of the pool %s have contexts of %d sizes, and the smallest counts",
@@ -226,17 +215,8 @@ func analyzePool(p *server.Pool, add func(write, text string, args ...any)) {
 		add("capacity: REQUESTS-OF-A-SERVER, with a queue, or another server",
 			"the cache of every server of the pool %s is full, so that requests are put aside and computed again", p.Name)
 	}
-	for _, model := range sortedKeys(p.StructuredOutputs) {
+	for _, model := range slices.Sorted(maps.Keys(p.StructuredOutputs)) {
 		add("start the servers, or the router before them, with structural tags",
 			"structured_outputs of %s is %s, because of its servers", model, p.StructuredOutputs[model])
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -126,11 +125,8 @@ func (f *bugReportFlags) state(cmd *cobra.Command) (text string, _ *server.Statu
 	if err != nil {
 		return "", nil, err
 	}
-	var s server.Status
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return "", nil, errors.New(f.address + " does not answer like a control plane")
-	}
-	return string(raw), &s, nil
+	s, err := readStatus(raw, f.address)
+	return string(raw), s, err
 }
 
 // maxMetrics is how much of metrics is kept, in bytes.
@@ -185,7 +181,7 @@ func settingsText(file string, hidden *redactor) string {
 	return c.Redacted()
 }
 
-// writeArchive writes the parts. Nobody else may read the file, and no file is replaced.
+// writeArchive writes the parts to a new file that only the user can read. It replaces no file.
 func writeArchive(path string, parts []part, now time.Time) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -199,11 +198,7 @@ func (f *rolloutFlags) status(ctx context.Context) (*server.Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	var s server.Status
-	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, fmt.Errorf("%s does not answer like a control plane: %w", f.address, err)
-	}
-	return &s, nil
+	return readStatus(text, f.address)
 }
 
 // command gives a command to the control plane.

@@ -118,10 +118,7 @@ func (f *statusFlags) run(cmd *cobra.Command) error {
 
 // once prints the state as it is now.
 func (f *statusFlags) once(cmd *cobra.Command, to *screen) error {
-	text, err := fetchStatus(cmd.Context(), f.address)
-	if err != nil && !cmd.Flags().Changed("address") {
-		text, err = upStatus(cmd.Context(), err)
-	}
+	text, err := askStatus(cmd, f.address)
 	if err != nil {
 		return err
 	}
@@ -129,11 +126,30 @@ func (f *statusFlags) once(cmd *cobra.Command, to *screen) error {
 		_, err := to.Write(text)
 		return err
 	}
+	s, err := readStatus(text, f.address)
+	if err != nil {
+		return err
+	}
+	return printStatus(to, s, time.Now())
+}
+
+// askStatus asks the program at --address for its state. Where the command line does not name one, it may be the
+// harmony up that runs here.
+func askStatus(cmd *cobra.Command, address string) ([]byte, error) {
+	text, err := fetchStatus(cmd.Context(), address)
+	if err != nil && !cmd.Flags().Changed("address") {
+		return upStatus(cmd.Context(), err)
+	}
+	return text, err
+}
+
+// readStatus reads what the program at an address has answered.
+func readStatus(text []byte, address string) (*server.Status, error) {
 	var s server.Status
 	if err := json.Unmarshal(text, &s); err != nil {
-		return fmt.Errorf("%s does not answer like a control plane: %w", f.address, err)
+		return nil, fmt.Errorf("%s does not answer like a control plane: %w", address, err)
 	}
-	return printStatus(to, &s, time.Now())
+	return &s, nil
 }
 
 func fetchStatus(ctx context.Context, address string) ([]byte, error) {

@@ -18,10 +18,9 @@ type called struct {
 	outside, inside, within marks
 	// The marks of tagged arguments: between them, after a key, and in a value.
 	between, beforeValue, inValue marks
-	// tagged reports whether an answer may begin with reasoning. began is the state at the beginning of the answer.
-	thinks   bool
-	anywhere bool
-	answered bool
+	// thinks reports whether there may be reasoning between tags, and anywhere whether it may stand behind the answer's
+	// text, too. answered reports whether text of the answer has come.
+	thinks, anywhere, answered bool
 	// untagged reports whether an answer that began inside reasoning has had no tag. unmatched is its text.
 	untagged  bool
 	unmatched repeated

@@ -79,7 +79,7 @@ func TestLoads(t *testing.T) {
 		}
 		ends(s) // all reports are taken in by then
 	}
-	all := h.Numbers(5)
+	all := h.Window(5).Rows
 	if len(all) != 1 || all[0].Requests == nil || *all[0].Requests != 18 || *all[0].Errors != 4 || all[0].Limited != nil {
 		t.Errorf("%d rows: %+v", len(all), all)
 	}
@@ -111,7 +111,7 @@ func TestLoadsOfOthers(t *testing.T) {
 	if got := ends(silent); got != codes.DeadlineExceeded {
 		t.Errorf("a silent peer: %v", got)
 	}
-	if all := h.Numbers(5); len(all) != 1 || all[0].Requests != nil {
+	if all := h.Window(5).Rows; len(all) != 1 || all[0].Requests != nil {
 		t.Errorf("%+v", all)
 	}
 }

@@ -60,10 +60,33 @@ func TestNumbers(t *testing.T) {
 	choose("in", "60")
 	sees("10.0.0.99:8000")
 	choose("of", "pool")
-	sees("h200", "1,000", "10 (1 %)", "42 %")
+	sees("h200", "1,000", "10 (1 %)", "42 %", "340 ms")
 	choose("of", "client")
 	sees("team-search", "733", "33", "123K")
 	choose("of", "model")
 	b.until(`document.querySelector(".numbers").innerText.includes("No model has had a request") ||
 		document.querySelector(".numbers tbody tr")`)
+}
+
+// TestNumbersKnown: the page says which part of a window it has, and nothing when it has all of it.
+func TestNumbersKnown(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	f := newFleet(t, fake.Well(now))
+	f.history = history.New(history.Options{})
+	for _, ago := range []time.Duration{8, 7, 6, 2, 1, 0} {
+		f.history.SetServer(now.Add(-ago*time.Minute), "h200", "10.0.0.7:8000", history.ServerReading{Running: 3})
+	}
+	b := open(t, f.serve(t), "/#/load")
+	b.do(`document.querySelector('input[name="numbers-in"][value="60"]').click()`)
+	b.see("Only 6 minutes of these 60 are known: nothing was recorded before " +
+		now.Add(-8*time.Minute).UTC().Format("15:04"))
+	b.see("the program did not run in 3 minutes since")
+	whole := newFleet(t, fake.Well(now))
+	for ago := range time.Duration(60) {
+		whole.history.SetServer(now.Add(-ago*time.Minute), "h200", "10.0.0.7:8000", history.ServerReading{Running: 3})
+	}
+	b = open(t, whole.serve(t), "/#/load")
+	b.see("10.0.0.7:8000")
+	b.until(`document.querySelector(".numbers .hint").hidden`)
 }

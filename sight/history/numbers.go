@@ -78,6 +78,8 @@ func (r *row) at(number int64) *minute {
 // rows are all rows.
 type rows struct {
 	all map[string]*row
+	// known has the minutes in which anything came, each at its number modulo kept.
+	known [kept]int64
 	// servers is how many of them are of servers.
 	servers int
 }
@@ -122,6 +124,13 @@ func (n *rows) forget(now int64) {
 			}
 		}
 	}
+}
+
+// note notes that something came, and returns the minute.
+func (n *rows) note(at time.Time) int64 {
+	minute := minuteOf(at)
+	n.known[minute%kept] = max(n.known[minute%kept], minute)
+	return minute
 }
 
 func minuteOf(t time.Time) int64 { return max(t.Unix()/60, 0) }
@@ -198,7 +207,7 @@ func countNumbers(all map[countedOf]*counted, name string, s *Sample) bool {
 // addNumbers adds what an Envoy has counted since its last reading, and keeps the reading. first reports whether it is
 // the first one, with which nothing is gained.
 func (h *History) addNumbers(s *sender, at time.Time, all map[countedOf]*counted, first bool) {
-	now, before := minuteOf(at), s.numbers
+	now, before := h.rows.note(at), s.numbers
 	s.numbers = make(map[*row]*counted, len(all))
 	for of, c := range all {
 		r := h.rows.find(of.of, "", of.name, now)
@@ -236,7 +245,7 @@ type ServerReading struct {
 func (h *History) SetServer(at time.Time, pool, address string, s ServerReading) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now := minuteOf(at)
+	now := h.rows.note(at)
 	r := h.rows.find(OfServer, pool, address, now)
 	if r == nil {
 		h.dropped++
@@ -297,8 +306,9 @@ type Numbers struct {
 	TokensOut *float64 `json:"tokens_out,omitempty"`
 	// MissedTokens were computed again, since servers' caches did not have them.
 	MissedTokens *float64 `json:"missed_tokens,omitempty"`
-	// FirstTokenMS is the mean time to the first token, as the server tells it.
+	// FirstTokenMS is the mean time to the first token of FirstTokens requests, as the server tells it.
 	FirstTokenMS *float64 `json:"first_token_ms,omitempty"`
+	FirstTokens  *float64 `json:"first_tokens,omitempty"`
 	// Running, Waiting and Cache are means, and the others the greatest values.
 	Running     *float64 `json:"running,omitempty"`
 	RunningMost *float64 `json:"running_most,omitempty"`
@@ -308,18 +318,40 @@ type Numbers struct {
 	CacheMost   *float64 `json:"cache_most,omitempty"`
 }
 
-// Numbers returns the numbers of the last minutes, the present one included, at most an hour. Rows of which nothing came
+// Window is what all rows have had within a while.
+type Window struct {
+	// Minutes is the length of the window. In Known of them something came, first in the one that began at Since, in
+	// seconds since 1970. Since is 0 if nothing came.
+	Minutes int       `json:"minutes"`
+	Known   int       `json:"known"`
+	Since   int64     `json:"since"`
+	Rows    []Numbers `json:"rows"`
+}
+
+// Window returns the numbers of the last minutes, the present one included, at most an hour. Rows of which nothing came
 // in that time are missing.
-func (h *History) Numbers(minutes int) []Numbers {
-	minutes = min(max(minutes, 1), kept)
+func (h *History) Window(minutes int) Window {
+	w := Window{Minutes: min(max(minutes, 1), kept)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := minuteOf(h.now())
+	for number := now; number > now-int64(w.Minutes) && number > 0; number-- {
+		if h.rows.known[number%kept] == number {
+			w.Known++
+			w.Since = 60 * number
+		}
+	}
+	w.Rows = h.numbers(now, int64(w.Minutes))
+	return w
+}
+
+// numbers returns the numbers of the last minutes.
+func (h *History) numbers(now, minutes int64) []Numbers {
 	h.rows.forget(now)
 	all := []Numbers{}
 	for _, key := range slices.Sorted(maps.Keys(h.rows.all)) {
-		if r := h.rows.all[key]; r.newest > now-int64(minutes) {
-			all = append(all, r.sum(now, int64(minutes)))
+		if r := h.rows.all[key]; r.newest > now-minutes {
+			all = append(all, r.sum(now, minutes))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Numbers) int {
@@ -354,6 +386,7 @@ func (r *row) sum(now, minutes int64) Numbers {
 	}
 	if s.counts[firstTokens] > 0 {
 		n.FirstTokenMS = significantly(s.counts[firstTokenMS] / s.counts[firstTokens])
+		n.FirstTokens = significantly(s.counts[firstTokens])
 	}
 	for i, to := range [gauges][2]**float64{running: {&n.Running, &n.RunningMost}, waiting: {&n.Waiting, &n.WaitingMost},
 		cache: {&n.Cache, &n.CacheMost}} {

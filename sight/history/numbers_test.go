@@ -18,7 +18,7 @@ func text(n *float64) string {
 
 // of returns the numbers of one row as text, or "" if it is not there.
 func of(h *History, minutes int, kind, name string) string {
-	for _, n := range h.Numbers(minutes) {
+	for _, n := range h.Window(minutes).Rows {
 		if n.Of == kind && n.Name == name {
 			var all []string
 			for _, v := range []*float64{n.Requests, n.Errors, n.Limited, n.TokensIn, n.TokensOut, n.MissedTokens, n.FirstTokenMS, n.Running,
@@ -117,7 +117,7 @@ func TestServersNumbers(t *testing.T) {
 	if got, want := of(h, 5, OfServer, "10.0.0.2:8000"), "q 15 3 - - - - - 1 1 - - - -"; got != want {
 		t.Errorf("with what Envoys had: got %q, want %q", got, want)
 	}
-	if h.AddServer(c.now, "p", "10.0.0.2:8000", 1, 1); len(h.Numbers(5)) != 2 {
+	if h.AddServer(c.now, "p", "10.0.0.2:8000", 1, 1); len(h.Window(5).Rows) != 2 {
 		t.Error("an Envoy made a row of a server that is not known")
 	}
 }
@@ -137,18 +137,18 @@ func TestNumbersAreBounded(t *testing.T) {
 			t.Fatalf("%d numbers of one Envoy", n)
 		}
 	}
-	if n := len(h.Numbers(5)); n != maxNumbers {
+	if n := len(h.Window(5).Rows); n != maxNumbers {
 		t.Errorf("%d rows", n)
 	}
 	for i := range 2 * maxNumbers {
 		h.SetServer(c.now, "p", fmt.Sprint(i), ServerReading{Running: 1})
 	}
-	if n := len(h.Numbers(5)); n != 2*maxNumbers || h.Dropped() < maxNumbers {
+	if n := len(h.Window(5).Rows); n != 2*maxNumbers || h.Dropped() < maxNumbers {
 		t.Errorf("%d rows with servers", n)
 	}
 	c.now = c.now.Add(2 * time.Hour)
 	h.SetServer(c.now, "p", "new", ServerReading{Running: 1})
-	if n := len(h.Numbers(60)); n != 1 || len(h.rows.all) != 1 || h.rows.servers != 1 {
+	if n := len(h.Window(60).Rows); n != 1 || len(h.rows.all) != 1 || h.rows.servers != 1 {
 		t.Errorf("%d rows two hours later, %d of servers", len(h.rows.all), h.rows.servers)
 	}
 }

@@ -76,11 +76,11 @@ func handler(s Source, pace time.Duration) http.Handler {
 		if err != nil || s.History == nil {
 			minutes = 5
 		}
-		all := []history.Numbers{}
-		if s.History != nil {
-			all = s.History.Numbers(minutes)
+		if s.History == nil {
+			writeJSON(w, history.Window{Minutes: minutes, Rows: []history.Numbers{}})
+			return
 		}
-		writeJSON(w, all)
+		writeJSON(w, s.History.Window(minutes))
 	})
 	api.Handle("GET /api/live", newLive(s, pace))
 	if s.Records != nil {

@@ -72,6 +72,7 @@ func TestAPI(t *testing.T) {
 		"/api/about":       `{"host":"envoy","version":"v1","gateway":"","models":[],"records":false,"admin":true}`,
 		"/api/status":      `{"version":"v1"}`,
 		"/api/history":     `{"interval_s":5,"times":[],"series":[]}`,
+		"/api/numbers":     `{"minutes":5,"known":0,"since":0,"rows":[]}`,
 		"/stats":           `fallback GET /stats`,
 	} {
 		if status, body := ask(t, server, http.MethodGet, path); status != http.StatusOK || !strings.HasPrefix(body, want) {

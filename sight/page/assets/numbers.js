@@ -2,7 +2,7 @@
 
 import { getJSON } from "./api.js";
 import { el, nextFrame, segmented, setText, show, sync } from "./dom.js";
-import { count, milliseconds, quantity, visible } from "./format.js";
+import { count, milliseconds, minute, plural, quantity, visible } from "./format.js";
 
 const SHOWN = 200;
 
@@ -37,15 +37,18 @@ const traffic = [
   ["429", (n) => known(n.limited, count), "requests beyond a limit, or beyond what servers take"],
 ];
 
+const firstToken = ["First token", (n) => milliseconds(n.first_token_ms),
+  "the mean time to the first token, as servers tell it"];
+
 // COLUMNS are what a table has of each kind: title, value, and what it means.
 const COLUMNS = {
   server: [
     ["Pool", (n) => visible(n.pool ?? "–"), ""],
     ...traffic.slice(0, 2),
     ...load,
-    ["First token", (n) => milliseconds(n.first_token_ms), "the mean time to the first token, as the server tells it"],
+    firstToken,
   ],
-  pool: [...traffic.slice(0, 2), ...load],
+  pool: [...traffic.slice(0, 2), ...load, firstToken],
   model: [
     ...traffic,
     ["Tokens in", (n) => known(n.tokens_in, quantity), "tokens of prompts"],
@@ -73,6 +76,7 @@ export class Numbers {
     this.kind = "server";
     this.minutes = "5";
     this.rows = null;
+    this.had = el("p", { class: "hint", role: "status", hidden: true });
     this.head = el("tr");
     this.body = el("tbody");
     this.table = el("table", {}, el("thead", {}, this.head), this.body);
@@ -93,6 +97,7 @@ export class Numbers {
           this.ask();
         }),
       ),
+      this.had,
       el("div", { class: "card scrolls" }, this.table, this.empty),
     );
     this.draw = () => this.update();
@@ -103,8 +108,12 @@ export class Numbers {
     if (this.asking === this.minutes) return;
     const minutes = (this.asking = this.minutes);
     try {
-      const rows = await getJSON(`/api/numbers?minutes=${minutes}`);
-      if (minutes === this.minutes && Array.isArray(rows)) this.rows = rows;
+      const answer = await getJSON(`/api/numbers?minutes=${minutes}`);
+      if (minutes === this.minutes && Array.isArray(answer?.rows)) {
+        this.rows = answer.rows;
+        setText(this.had, hadOf(answer));
+        show(this.had, this.had.textContent !== "");
+      }
     } catch {
       // The rows stay as they are; the connection shows that something is wrong.
     }
@@ -151,6 +160,21 @@ export class Numbers {
 
 const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
+// hadOf says what of a window is known, if that is not all of it. The minute that runs, and the one in which the program
+// was started, are never whole.
+function hadOf({ minutes, known, since }) {
+  if (!since || known >= minutes - 1) return "";
+  const before = Math.floor(Date.now() / 60_000) - minutes + 1 < since / 60;
+  if (!before) return `${known} of these ${minutes} minutes are known: the program did not run in the others.`;
+  const holes = Math.floor(Date.now() / 60_000) - since / 60 + 1 - known; // one may be the minute that runs
+  return (
+    `Only ${plural(known, "minute")} of these ${count(minutes)} are known: nothing was recorded before ` +
+    minute(since * 1000) +
+    (holes > 1 ? `, and the program did not run in ${plural(holes, "minute")} since` : "") +
+    "."
+  );
+}
+
 // loadOf adds up what the servers of a pool tell.
 function loadOf(all, pool) {
   const servers = all.filter((n) => n.of === "server" && n.pool === pool);
@@ -159,5 +183,12 @@ function loadOf(all, pool) {
     return told.length > 0 ? told.reduce((total, n) => total + n[key], 0) : undefined;
   };
   const caches = servers.filter((n) => n.cache !== undefined).map((n) => n.cache);
-  return { running: sum("running"), waiting: sum("waiting"), cache: caches.length ? Math.max(...caches) : undefined };
+  const timed = servers.filter((n) => n.first_tokens > 0);
+  const tokens = timed.reduce((total, n) => total + n.first_tokens, 0);
+  return {
+    running: sum("running"),
+    waiting: sum("waiting"),
+    cache: caches.length ? Math.max(...caches) : undefined,
+    first_token_ms: tokens ? timed.reduce((all, n) => all + n.first_token_ms * n.first_tokens, 0) / tokens : undefined,
+  };
 }

@@ -1,22 +1,80 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/internal/atomicfile"
 	"github.com/harmonyedge/harmonyedge/sight/history"
 )
 
 // ownMetrics is the name under which the control plane adds its own counters to the history.
 const ownMetrics = "the control plane"
 
-// recordHistory records servers, Envoys and refusals, once in each interval of the history.
+// historyFile is the name of the kept history in the state folder, and keepInterval the time between two writes of it.
+const (
+	historyFile  = "history.jsonl.gz"
+	keepInterval = time.Minute
+)
+
+// recordHistory records servers, Envoys and refusals, once in each interval of the history. It keeps the history in the
+// state folder.
 func (s *Server) recordHistory(ctx context.Context) error {
+	kept := time.Now()
 	for s.wait(ctx, s.options.History.UntilNext()) {
-		s.observe(time.Now())
+		now := time.Now()
+		s.observe(now)
+		if now.Sub(kept) >= keepInterval {
+			kept = now
+			s.keepHistory()
+		}
 	}
+	s.keepHistory()
 	return nil
+}
+
+// keepHistory writes the history to the state folder. The page then has the last hour after a restart too.
+func (s *Server) keepHistory() {
+	if s.options.StateDir == "" {
+		return
+	}
+	var kept bytes.Buffer
+	err := s.options.History.Keep(&kept)
+	if err == nil {
+		err = os.MkdirAll(s.options.StateDir, 0o700)
+	}
+	if err == nil {
+		err = atomicfile.Write(filepath.Join(s.options.StateDir, historyFile), kept.Bytes(), 0o600)
+	}
+	if was := s.keptErr; err != nil && was == nil {
+		s.log.Warn("the page's last hour is not kept for the next start", "error", err)
+	}
+	s.keptErr = err
+}
+
+// restoreHistory reads what an earlier run has kept.
+func (s *Server) restoreHistory() {
+	if s.options.StateDir == "" {
+		return
+	}
+	path := filepath.Join(s.options.StateDir, historyFile)
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = s.options.History.Restore(file)
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		s.log.Warn("the page begins without the hour of the earlier run", "file", path, "error", err)
+	}
 }
 
 // observe records what is now.

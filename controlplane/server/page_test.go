@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -109,4 +110,60 @@ func shownBy(t *testing.T, p *testServer) (all []string) {
 		}
 	}
 	return all
+}
+
+// TestHistoryKept: a control plane that is started again has the hour of its earlier run. One whose file is damaged
+// begins anew, and says so.
+func TestHistoryKept(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"}`)
+	folder := folderWith(t, oneModel(engine.URL))
+	again := func() *testServer {
+		p := start(t, folder, func(o *testOptions) {
+			o.History = history.New(history.Options{Interval: 50 * time.Millisecond, Delay: time.Millisecond})
+		})
+		p.ready()
+		return p
+	}
+	first := again()
+	eventually(t, "a ready server in the history", func() bool {
+		return slices.Contains(shownBy(t, first), "servers p ready=1")
+	})
+	first.options.History.SetServer(time.Now(), "p", "10.9.9.9:8000", history.ServerReading{Running: 7})
+	if err := first.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(first.file("state/" + historyFile)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the kept history: %+v, %v", info, err)
+	}
+	second := again()
+	if _, text := second.get("/api/numbers?minutes=60"); !strings.Contains(text, `"name":"10.9.9.9:8000"`) {
+		t.Errorf("the numbers are %s", text)
+	}
+	if err := second.stop(); err != nil {
+		t.Fatal(err)
+	}
+	first.write("state/"+historyFile, "damaged")
+	third := again()
+	if _, text := third.get("/api/numbers?minutes=60"); strings.Contains(text, "10.9.9.9") {
+		t.Errorf("the numbers are %s", text)
+	}
+	if !strings.Contains(third.log.String(), "the page begins without the hour of the earlier run") {
+		t.Errorf("the log has\n%s", third.log)
+	}
+}
+
+// TestHistoryNotKept: a state folder that cannot be written is logged once.
+func TestHistoryNotKept(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"}`)
+	p := start(t, folderWith(t, oneModel(engine.URL)))
+	p.ready()
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	p.options.StateDir = p.file("config.yaml") // no folder
+	p.keepHistory()
+	p.keepHistory()
+	if n := strings.Count(p.log.String(), "the page's last hour is not kept"); n != 1 {
+		t.Errorf("it is logged %d times:\n%s", n, p.log)
+	}
 }

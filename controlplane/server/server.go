@@ -51,7 +51,7 @@ type Options struct {
 	OwnEnvoy bool
 	// Deputy is the hash of the key of the program's own responses service, or zero. No keys file has it.
 	Deputy clients.Hash
-	// StateDir is the folder for the last good snapshot. If it is empty, the snapshot is not saved.
+	// StateDir is the folder for the last good snapshot and the last hour of the history. If it is empty, neither is saved.
 	StateDir string
 	// ModuleFile is the path of the filter's module. Envoys get its content from here, and get the new content when the
 	// file changes. Module is the content of a module that stays the same. ModulePath is a path on the Envoys' machines,
@@ -132,6 +132,8 @@ type Server struct {
 	letGo          <-chan time.Time  // ends configuration.leaving; nil if there is none
 	hadService     bool              // a configuration has had the program's own responses service
 
+	keptErr error // why the history was not kept; only the goroutine that records it uses this
+
 	// Only the goroutine that reads the configuration uses these.
 	firstRead    sync.Once
 	warnedOnlyUp []string // the settings for harmony up that were logged last
@@ -189,6 +191,7 @@ func New(o Options) (*Server, error) {
 		s.receiver = pushed.New(o.History, s.watch, func(ctx context.Context, name string) (string, error) {
 			return s.ads.EnvoyOf(ctx, name)
 		})
+		s.restoreHistory()
 		addRefused(o.History, s.started, 0) // a refusal in the first interval is a gain too
 	}
 	s.ads = ads.New(ads.Options{Log: o.Log, Services: s.services, Vary: handedOut.vary,

@@ -80,8 +80,8 @@ func controlplaneCommand() *cobra.Command {
 		"(default: no playground)")
 	flags.StringSliceVar(&f.pageNames, "page-name", nil, "host `NAME` under which browsers may open the page, besides "+
 		"localhost and addresses; repeat it for more")
-	flags.StringVar(&f.state, "state", "", "`FOLDER` for the last good snapshot (default: harmony-edge/controlplane in "+
-		"the user's cache folder; none keeps none)")
+	flags.StringVar(&f.state, "state", "", "`FOLDER` for the last good snapshot and the page's last hour (default: "+
+		"harmony-edge/controlplane in the user's cache folder; none keeps none)")
 	flags.StringVar(&f.control, "control", "", "`PATH` of the socket by which harmony rollout gives commands, which only "+
 		"this user can open (default: control.sock in the --state folder; none serves none)")
 	f.filter.Add(flags)

@@ -562,6 +562,10 @@ BENCH_FLAGS ?=
 bench-controlplane: build tool-envoy ## What 20 models and 200 servers cost the control plane, ten times as many, a servers file of 10,000 lines, and 10,000 servers' loads
 	@$(call bench,controlplane) $(BENCH_FLAGS)
 
+.PHONY: bench-up
+bench-up: build tool-envoy ## Time from harmony up to the first token, with Envoy and without, beside an older build (BENCH_FLAGS="-beside FOLDER -goal 1.5s")
+	@$(call bench,up) $(BENCH_FLAGS)
+
 .PHONY: bench-load
 bench-load: build tool-envoy ## Time to the first token and spread of load with weights by load and without, of servers that are not alike
 	@$(call bench,load) $(BENCH_FLAGS)

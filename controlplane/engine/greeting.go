@@ -1,8 +1,9 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
-	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
 // greeting is a short conversation whose answer begins with a message's header.
@@ -12,7 +13,7 @@ const greeting = "<|start|>system<|message|>You are ChatGPT, a large language mo
 
 // Greeting returns the ids of a short conversation, and those that end an answer to it.
 func Greeting() (prompt, ends []uint32) {
-	return o200k.Tokenizer().AppendEncodeSpecial(nil, greeting), []uint32{tokenizer.Return, tokenizer.Call}
+	return slices.Clone(known[0].ids), []uint32{tokenizer.Return, tokenizer.Call}
 }
 
 // FixedText is an answer to the greeting that no model gives by itself.
@@ -23,6 +24,3 @@ const FixedText = "<|channel|>final<|message|>1729"
 func FixedTag() []byte {
 	return []byte(`{"type":"structural_tag","format":{"type":"const_string","value":"` + FixedText + `"}}`)
 }
-
-// Spelling returns the text of ids, with control tokens spelled out.
-func Spelling(ids []uint32) string { return o200k.Tokenizer().DecodeString(ids) }

@@ -49,8 +49,8 @@ func (k *Kind) FirstToken() string {
 	if name, ok := tokenizer.SpecialName(k.Tokens[0]); ok {
 		return name
 	}
-	if text, ok := o200k.Tokenizer().TokenBytes(k.Tokens[0]); ok {
-		return strconv.Quote(string(text))
+	if text, ok := o200k.Text(k.Tokens[:1]); ok {
+		return strconv.Quote(text)
 	}
 	return strconv.FormatUint(uint64(k.Tokens[0]), 10)
 }
@@ -146,7 +146,7 @@ func (s *session) tryTag(ctx context.Context, kind backend.Kind, r backend.Reque
 	if err != nil {
 		return err.Error()
 	}
-	_, text, _ := strings.Cut(o200k.Tokenizer().DecodeString(a.tokens), final)
+	_, text, _ := strings.Cut(engine.Spelling(a.tokens), final)
 	var form struct{ Probe *int }
 	if json.Unmarshal([]byte(strings.TrimSuffix(text, "<|return|>")), &form) != nil || form.Probe == nil {
 		return "it ignores structural tags"

@@ -50,7 +50,8 @@ func (u *up) runEnvoy(ctx context.Context) error {
 		}
 		return err
 	}
-	if err := u.serveEnvoy(ctx, p, controlPlane); err != nil {
+	// An interrupt that comes while Envoy is asked is no failure.
+	if err := u.serveEnvoy(ctx, p, controlPlane); err != nil && ctx.Err() == nil {
 		return errors.Join(err, p.Stop())
 	}
 	// The control plane runs until Envoy has ended, so that Envoy gets changes of servers as long as streams run.

@@ -73,3 +73,21 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 }
+
+// TestText: it is what the tokenizer makes of ids, for every id and for some that do not exist.
+func TestText(t *testing.T) {
+	vocabulary := Tokenizer()
+	for id := range uint32(202_000) {
+		want, known := vocabulary.TokenBytes(id)
+		if text, ok := Text([]uint32{id}); ok != known || text != string(want) {
+			t.Fatalf("the id %d is %q %t, want %q %t", id, text, ok, want, known)
+		}
+	}
+	ids := vocabulary.AppendEncodeSpecial(nil, "<|start|>user<|message|>Grüße 👩‍👩‍👧<|end|>")
+	if text, ok := Text(ids); !ok || text != vocabulary.DecodeString(ids) {
+		t.Errorf("%q %t", text, ok)
+	}
+	if text, ok := Text([]uint32{1, 4_000_000_000}); ok || text != "" {
+		t.Errorf("%q %t", text, ok)
+	}
+}

@@ -21,12 +21,12 @@ func (g *generation) replyTo(failure *openai.Error) *Reply {
 	if !isTooLong(failure) || !g.translated.EmptiesTooLong() || g.x.client.state != outletHeld {
 		return g.x.replyWith(failure)
 	}
-	g.x.report.Finish = FinishLength
 	return g.empty(g.translated, g.x.now())
 }
 
 // empty returns an answer without text that ended at its limit. now is in milliseconds since 1970.
 func (g *generation) empty(r *translate.Request, now int64) *Reply {
+	g.x.report.Finish = FinishLength
 	body, contentType := r.EmptyAnswer(g.byChannels, now/1000)
 	return &Reply{Status: 200, ContentType: contentType, Body: body}
 }

@@ -70,6 +70,9 @@ func (e *Exchange) Rendered(answer RenderAnswer, h Host) RequestAction {
 	e.lastActivity = h.Now
 	sent, failure := conversation{g}.rendered(a, answer, h)
 	if failure != nil {
+		if isTooLong(failure) && g.translated.EmptiesTooLong() {
+			return e.answer(g.empty(g.translated, h.Now))
+		}
 		action := e.refuse(failure)
 		if answer.RetryAfter != "" && failure.RetryAfter != "" {
 			action.Reply.RetryAfter = answer.RetryAfter

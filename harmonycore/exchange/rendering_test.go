@@ -290,3 +290,23 @@ func TestRenderTokenIDs(t *testing.T) {
 		}
 	}
 }
+
+// TestRenderEmptiesTooLong: with context_error: empty_length a conversation that does not fit gets an empty answer, if
+// the server that renders says so, and if the count of its ids does.
+func TestRenderEmptiesTooLong(t *testing.T) {
+	long := strings.Replace(rendered3, "[257,117,100000]", "[1"+strings.Repeat(",1", 99)+"]", 1)
+	for name, answer := range map[string]RenderAnswer{
+		"refused": {Status: 400, Body: []byte(`{"error":{"message":"This model's maximum context length is 100 tokens. ` +
+			`However, your request has 137 input tokens.","type":"BadRequestError","param":"input_tokens","code":400}}`)},
+		"counted": {Status: 200, Body: []byte(long)},
+	} {
+		x, _ := beginRender(t, renderingGateway(func(c *contract.Config) {
+			c.Models[0].Answers.ContextError = contract.ContextEmptyLength
+		}), contract.ChatPath, rendersChat)
+		a := x.Rendered(answer, renderHost())
+		if a.Reply == nil || a.Reply.Status != 200 || !strings.Contains(string(a.Reply.Body), `"finish_reason":"length"`) ||
+			x.Report().Finish != FinishLength {
+			t.Errorf("%s: got %+v", name, a.Reply)
+		}
+	}
+}

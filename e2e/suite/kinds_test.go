@@ -34,7 +34,7 @@ func TestKinds(t *testing.T) {
 func testKind(t *testing.T, name, kind string, on func(c *cases.Case) *cases.Case) {
 	t.Run(name, func(t *testing.T) {
 		ran, counts := 0, map[string]int{}
-		eachOnStages(t, cases.All(t), func(c *cases.Case) *cases.Case {
+		eachOnStages(t, cases.All(t), func(c *cases.Case, _ string) *cases.Case {
 			if unconfigurable(c, kind) {
 				return nil
 			}

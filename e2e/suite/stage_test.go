@@ -50,17 +50,17 @@ func (p *place) run(c *cases.Case, tokens int) (cases.Seen, error) {
 }
 
 // asItIs is for [eachOnStages]: the case itself.
-func asItIs(c *cases.Case) *cases.Case { return c }
+func asItIs(c *cases.Case, _ string) *cases.Case { return c }
 
 // eachOnStages runs cases in both modes, in subtests MODE/SETTINGS/CASE. on returns a case before the servers of its
-// stage, or nil if its settings have no stage.
-func eachOnStages(t *testing.T, all []*cases.Case, on func(*cases.Case) *cases.Case,
+// stage, or nil if its settings have no stage in the mode.
+func eachOnStages(t *testing.T, all []*cases.Case, on func(c *cases.Case, mode string) *cases.Case,
 	run func(*testing.T, *stage, *cases.Case, string)) {
 	for _, mode := range []string{contract.ModeFull, contract.ModeReduced} {
 		t.Run(mode, func(t *testing.T) {
 			e := startEnvoys(t, all, on, mode)
 			cases.EachOf(t, all, mode, func(t *testing.T, c *cases.Case, mode string) *stage {
-				if c = on(c); c == nil {
+				if c = on(c, mode); c == nil {
 					return nil
 				}
 				return e.stage(t, c, mode)
@@ -81,20 +81,23 @@ type envoys struct {
 	server string // of the second Envoy
 }
 
-func startEnvoys(t *testing.T, all []*cases.Case, on func(*cases.Case) *cases.Case, mode string) *envoys {
+func startEnvoys(t *testing.T, all []*cases.Case, on func(*cases.Case, string) *cases.Case, mode string) *envoys {
 	t.Helper()
 	e := &envoys{whole: map[string]*place{}}
 	var configs []*config.Config
 	var places []*place
 	counted := &counts{}
 	for _, c := range all {
-		if c = on(c); c == nil || e.whole[c.GatewaySettings()] != nil {
+		if c = on(c, mode); c == nil || e.whole[c.GatewaySettings()] != nil {
 			continue
 		}
 		p := &place{name: "envoy", counts: counted}
 		configs = append(configs, configOf(t, c, p.Serve(t), mode))
 		places = append(places, p)
 		e.whole[c.GatewaySettings()] = p
+	}
+	if len(configs) == 0 {
+		return e
 	}
 	for i, host := range lab.RunEnvoyOfAll(t, configs) {
 		places[i].host = host

@@ -47,8 +47,11 @@ type ModelSettings struct {
 	// requests for one are refused. Empty: structural_tag.
 	StructuredOutputs string `yaml:"structured_outputs"`
 	// ControlTokens is "refuse" or "break": what happens to text of a request that spells a control token, where the
-	// servers take prompts as text and would read it as that token. Empty: refuse.
+	// servers take prompts as text, or render conversations, and would read it as that token. Empty: refuse.
 	ControlTokens string `yaml:"control_tokens"`
+	// ControlSpellings are the texts that the servers' tokenizer reads as control tokens, where it is another than
+	// gpt-oss's. Absent: those of all families.
+	ControlSpellings []string `yaml:"control_spellings"`
 	// FallbackOnTimeoutMS is how long a server that answers in text may send text without a control token before the text
 	// is read as an answer, in milliseconds. MinTokensBeforeFallback must have come as well. Absent: the filter's default.
 	FallbackOnTimeoutMS int `yaml:"fallback_on_timeout_ms"`
@@ -228,6 +231,8 @@ func (m *ModelSettings) Fields() []Field {
 		word("structured_outputs", &m.StructuredOutputs, StructuralTags, StructuralTags, NoStructure,
 			RefuseStructure),
 		word("control_tokens", &m.ControlTokens, ControlTokensRefuse, ControlTokensRefuse, ControlTokensBreak),
+		texts("control_spellings", &m.ControlSpellings, ValidSpelling, "must be 2 to 64 bytes without space, \" and \\").
+			advise("is not the spelling of a token; write one such as <|im_end|>, of 2 to 64 bytes"),
 		number("fallback_on_timeout_ms", &m.FallbackOnTimeoutMS, DefaultFallbackMS, 0, MaxFallbackMS).
 			advise("is out of range; write how many milliseconds a server may write text without a control token"),
 		number("min_tokens_before_fallback", &m.MinTokensBeforeFallback, DefaultFallbackTokens, 0, MaxFallbackTokens).

@@ -1,5 +1,7 @@
 package contract
 
+import "unicode/utf8"
+
 // Render determines which servers turn the conversations of a model into token ids, for a kind with
 // [Capabilities.Renders] (docs/vllm-render.md).
 type Render struct {
@@ -29,6 +31,20 @@ func MaxRenderedIn(context int) int {
 		return MaxRendered
 	}
 	return context*maxRenderedID + maxRenderedRest
+}
+
+// MaxSpelling is the maximum length of a text of [ModelSettings.ControlSpellings], in bytes.
+const MaxSpelling = 64
+
+// ValidSpelling reports whether a text may be one of [ModelSettings.ControlSpellings]. Its bytes stand in JSON as they
+// are.
+func ValidSpelling(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] == '"' || s[i] == '\\' {
+			return false
+		}
+	}
+	return len(s) > 1 && len(s) <= MaxSpelling && utf8.ValidString(s)
 }
 
 // Fields returns the settings of the block.

@@ -14,6 +14,9 @@ const (
 	memoryPerByte     = 3
 	memoryPerToolByte = 10
 	memoryPerValue    = 512
+	// memoryPerBroken is for each byte of a body whose spellings of control tokens are broken: its texts without escapes,
+	// and twice the request with them broken.
+	memoryPerBroken = 5
 )
 
 // memoryFor returns the most memory that reading a request may take, in bytes, without the body itself.

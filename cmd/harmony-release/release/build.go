@@ -61,6 +61,9 @@ func (b *Builder) Build(ctx context.Context) (*Parts, error) {
 			return nil, err
 		}
 	}
+	if err := b.Log.step("the manual pages", func() error { return b.manual(ctx, p) }); err != nil {
+		return nil, err
+	}
 	info, err := buildinfo.Read(bytes.NewReader(p.Programs[0].Content))
 	if err != nil {
 		return nil, err
@@ -140,6 +143,28 @@ func (b *Builder) program(ctx context.Context, p *Parts, platform Platform) erro
 	content, err := os.ReadFile(out)
 	p.Programs = append(p.Programs, Program{platform, content})
 	return err
+}
+
+// manual has the program write its manual pages, compiled for this machine.
+func (b *Builder) manual(ctx context.Context, p *Parts) error {
+	folder := filepath.Join(b.Work, "man1")
+	_, err := b.run(ctx, p.Source, b.goEnv(), "go", "run", "-trimpath", "-buildvcs=false", "-tags", version.Tags, "-ldflags",
+		p.Build.Linker(), "./cmd/harmony", "man", folder)
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil {
+			return err
+		}
+		p.Manual = append(p.Manual, ManPage{e.Name(), text})
+	}
+	return nil
 }
 
 // networkSettings returns go's settings, of the environment or of go env -w, that do not change what it builds.

@@ -34,6 +34,8 @@ type Parts struct {
 	Archive  []byte
 	Filter   []byte
 	Programs []Program
+	// Manual are the manual pages of the program, by their names.
+	Manual []ManPage
 	// ProgramModules and FilterModules are the Go modules that each consists of.
 	ProgramModules, FilterModules []*debug.Module
 	// Tools are the compilers and their like by name, with their versions.
@@ -44,6 +46,12 @@ type Parts struct {
 type Program struct {
 	Platform Platform
 	Content  []byte
+}
+
+// ManPage is a manual page of the program.
+type ManPage struct {
+	Name string
+	Text []byte
 }
 
 // Tool is something that the release was built with.

@@ -41,6 +41,7 @@ func parts(t *testing.T) *Parts {
 		"operator/config/schema.json": "{}", vocabularyFile: "words", bundled.File: "packed",
 		"envoy/chart/Chart.yaml":  "apiVersion: v2\nname: harmony-edge\nversion: 0.0.0\nappVersion: 0.0.0\n",
 		"envoy/chart/values.yaml": "a: b\n", "envoy/chart/templates/a.yaml": "{}\n", "envoy/chart/.helmignore": ".*\n",
+		"examples/systemd/harmony-up.service": "[Unit]\n", "examples/compose/compose.yaml": "services: {}\n",
 		"tools/other/go.mod": "module example.com/other\n", "tools/other/other.go": "package other\n",
 	}
 	p := &Parts{Build: version.Build{Version: "0.1.0-dev.20260102030405.g0123456789ab", Commit: commit},
@@ -55,6 +56,7 @@ func parts(t *testing.T) *Parts {
 		p.Files = append(p.Files, name)
 	}
 	slices.Sort(p.Files)
+	p.Manual = []ManPage{{"harmony.1", []byte(".TH HARMONY 1\n")}}
 	for _, platform := range Platforms() {
 		p.Programs = append(p.Programs, Program{platform, []byte("program for " + platform.String())})
 	}
@@ -147,7 +149,8 @@ func TestProgramArchive(t *testing.T) {
 	}
 	folder := p.name(productName, "-linux-arm64")
 	want := []string{folder + "/harmony 755 program for linux-arm64", folder + "/LICENSE 644 the license",
-		folder + "/NOTICE 644 the notice"}
+		folder + "/NOTICE 644 the notice", folder + "/man/man1/harmony.1 644 .TH HARMONY 1\n",
+		folder + "/systemd/harmony-up.service 644 [Unit]\n", folder + "/compose/compose.yaml 644 services: {}\n"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}

@@ -10,7 +10,7 @@ var groups = []struct {
 	{"Run a gateway", []string{"up", "controlplane", "responses", "limits", "picker", "record"}},
 	{"Operate it", []string{"status", "ps", "analyze", "bug-report", "rollout", "drain", "keys", "mesh"}},
 	{"Look inside", []string{"chat", "probe", "inspect"}},
-	{"Develop and test", []string{"sim", "filter", "version", "completion", "help"}},
+	{"Develop and test", []string{"sim", "filter", "man", "version", "completion", "help"}},
 }
 
 // group adds the commands of the program in their groups, each in its order. A command without a group stands below.

@@ -283,6 +283,11 @@ e2e: build dist/probe.wasm dist/panic-filter.wasm dist/failing-filter.wasm tool-
 suite-cuts: tool-python ## The servers' answers to all cases of the suite, cut at every place; make test cuts them at each seventh
 	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -timeout 40m -tags e2e -v -run 'AtEveryCut$$' ./e2e/suite
 
+.PHONY: e2e-long
+e2e-long: build tool-envoy tool-postgres ## The tests of e2e that take long and rarely fail, which make test leaves out; those of clients are in test-clients, and of floods in soak
+	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -timeout 20m -tags e2e -v \
+		-run '^Test(DrainEachPolicy|Bench|WeightsMoveRequests)$$' ./e2e/responses ./e2e/controlplane
+
 .PHONY: books
 books: build tool-envoy tool-redis ## 10,000 requests on two Envoys and two replicas of the rate limit service: the books balance to the token
 	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -timeout 20m -tags e2e -v -run '^(TestBooks|TestGateway)$$' ./e2e/books

@@ -33,6 +33,7 @@ stage test-inference-extension "the scorer of examples/inference-extension in th
 stage test-alerts "the alert rules by promtool: each fires when it should, and only then"
 stage guide "docs/testing-filters.md, to the letter"
 stage e2e "native at every cut, wazero and Envoy $(version), whole and one byte at a time, both modes; openai-python $(pinned openai openai), strict"
+stage e2e-long "a drained server under each policy, the cost of long chains, weights by load under both policies"
 stage suite-cuts "the servers' answers to all cases of the suite, cut at every place"
 stage skew "Envoy $(version): the filter of $(git log -1 --format=%h HEAD~1) with the control plane of $(git log -1 --format=%h) over ADS, and the other way round"
 stage mesh "the suite on gateways that $(sed -n 's/^require //p' tools/istio/go.mod | head -n 1) and Envoy Gateway $(sed -n 's/^version=//p' tools/install-envoy-gateway.sh) program, in both modes"

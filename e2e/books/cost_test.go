@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -39,9 +38,7 @@ type setup struct {
 
 // TestCost prints what routing, held answers, keys and limits add to a request, side by side: the rounds take turns.
 func TestCost(t *testing.T) {
-	if os.Getenv("HARMONY_SOAK") == "" {
-		t.Skip("it prints figures, and checks nothing that other tests do not: make bench-limits")
-	}
+	lab.Long(t, "bench-limits") // it prints figures, and checks nothing that other tests do not
 	_, url := lab.RunSim(t, sim.Options{})
 	file := writeKeys(t, fmt.Sprintf("clients: [{name: a, hashes: [%q], limits: {requests_per_minute: 1000000, "+
 		"tokens_per_minute: 1000000000, tokens_per_day: 1000000000000, concurrency: 1000}}]\n", clients.HashOf(keyOf("a"))))

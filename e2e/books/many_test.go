@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,7 +20,7 @@ import (
 )
 
 // bookedRequests is how many requests there are: enough for a whole run, or so few that the books' code has been used.
-var bookedRequests = map[bool]int64{true: 10_000, false: 2_000}[os.Getenv("HARMONY_SOAK") != ""]
+var bookedRequests = map[bool]int64{true: 10_000, false: 2_000}[lab.AtLength()]
 
 const (
 	bookedClients = 40

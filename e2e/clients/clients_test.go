@@ -92,7 +92,7 @@ var clientHosts = []string{"envoy", "wazero"}
 // triedHosts are the hosts on which clients do their whole work: both of them in make test-clients, else Envoy. Each host
 // has the same answers for them, which the suite and what is short here hold against each other.
 func triedHosts() []string {
-	if os.Getenv("HARMONY_SOAK") != "" {
+	if lab.AtLength() {
 		return clientHosts
 	}
 	return clientHosts[:1]

@@ -107,6 +107,7 @@ var hastyRows = []earlyRow{
 // side. If the client reads on after the end, the gateway waits for the server, up to drain_tokens. The test prints how
 // many tokens were wasted.
 func TestEarlyEnd(t *testing.T) {
+	lab.Long(t, "test-clients")
 	server, url := lab.RunSim(t, sim.Options{TokensPerSecond: earlyRate,
 		Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: lab.Tokens(earlyAnswer)})})
 	hasty := lab.OneModel(url)

@@ -43,6 +43,7 @@ type clientTask struct {
 // TestFaultClients: docs/faults.md says what real clients, as they come, make of a status, of an error in the stream
 // and of a reset: what they raise, and how often they ask. -update writes the table.
 func TestFaultClients(t *testing.T) {
+	lab.Long(t, "test-clients")
 	server, url := lab.RunSim(t, sim.Options{AllowHeaders: true,
 		Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: lab.Tokens(lab.SixWords)})})
 	gateway := lab.RunEnvoy(t, lab.OneModel(url)).URL

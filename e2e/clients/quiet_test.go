@@ -37,6 +37,7 @@ const (
 // TestQuietClients: clients with a limit on silence give up on a slow prefill, and do not where the gateway gives them
 // signs of life.
 func TestQuietClients(t *testing.T) {
+	lab.Long(t, "test-clients")
 	_, serverURL := lab.RunSim(t, sim.Options{TimeToFirstToken: quietPrefill, Script: sim.NewScript(sim.Line{
 		Match: "Hi", Tokens: lab.Tokens("<|channel|>analysis<|message|>A greeting.<|end|><|start|>assistant<|channel|>final<|message|>" +
 			quietAnswer + "<|return|>")})})

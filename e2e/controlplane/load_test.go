@@ -103,6 +103,9 @@ func shown(s server.Status, url string) server.PoolServer {
 func TestWeightsMoveRequests(t *testing.T) {
 	for _, policy := range []string{"round_robin", "least_request"} {
 		t.Run(policy, func(t *testing.T) {
+			if policy == "round_robin" {
+				lab.Long(t, "e2e-long")
+			}
 			p := startLoaded(t, 4, "    policy: "+policy+"\n    load: { weights: true, interval: 500ms }\n")
 			busy := p.settings.servers[0]
 			for _, s := range p.servers {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
@@ -34,7 +35,7 @@ func TestHolds(t *testing.T) {
 // holds sends the families whose names have a text in them.
 func (w *worker) holds(named string) {
 	sizes, families := []int{w.limit}, All()
-	if os.Getenv("HARMONY_SOAK") != "" {
+	if lab.AtLength() {
 		sizes = append(sizes, w.limit-1, w.limit/2, w.limit/4, 256<<10, 64<<10)
 		families = append(families, AllBroken()...)
 	}

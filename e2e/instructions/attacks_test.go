@@ -70,7 +70,7 @@ func TestStrangersTurn(t *testing.T) {
 // that goes on finds its own. `make soak` sends 100,000.
 func TestSessionFlood(t *testing.T) {
 	sessions := 3000
-	if os.Getenv("HARMONY_SOAK") != "" {
+	if lab.AtLength() {
 		sessions = 100_000
 	}
 	g := remembering(t, lab.Tool(t, "HARMONY_WASM"), true)
@@ -109,7 +109,7 @@ func TestSessionFlood(t *testing.T) {
 // HARMONY_FAMILY are those of one family.
 func TestHoldsWithMemory(t *testing.T) {
 	sizes := []int{48 << 10}
-	if os.Getenv("HARMONY_SOAK") != "" {
+	if lab.AtLength() {
 		sizes = []int{190 << 10, 1000 << 10}
 	}
 	for _, size := range sizes {
@@ -178,7 +178,7 @@ func nearly(size, i int) string {
 // those of docs/agent-turns.md.
 func TestManyWorkers(t *testing.T) {
 	turns, workers := shortSession, []int{1, 2}
-	if os.Getenv("HARMONY_SOAK") != "" {
+	if lab.AtLength() {
 		turns, workers = agents.Turns, []int{1, 2, 4, 8, 16, 64}
 	}
 	wasm := instrumented(t)

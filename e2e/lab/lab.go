@@ -65,3 +65,15 @@ var Root = sync.OnceValue(func() string {
 
 // File returns the path of a file that is named by its path from the repository's root.
 func File(path string) string { return filepath.Join(Root(), path) }
+
+// AtLength reports whether tests that can be made longer run at their full length, as they do in the stages of make
+// test-full: with HARMONY_SOAK in the environment.
+func AtLength() bool { return os.Getenv("HARMONY_SOAK") != "" }
+
+// Long leaves a test that takes long and rarely fails to a target of the Makefile, which is a stage of make test-full.
+func Long(t *testing.T, target string) {
+	t.Helper()
+	if !AtLength() {
+		t.Skip("it takes long: make " + target)
+	}
+}

@@ -25,6 +25,9 @@ type plan struct {
 // writes docs/bench/responses.md. Without, it checks that a long chain costs no more queries than a short one, and that
 // history is not stored again.
 func TestBench(t *testing.T) {
+	if !*lab.Update {
+		lab.Long(t, "e2e-long")
+	}
 	p := plan{rounds: 1, clients: 2, turns: 2, streams: 1, chains: []int{1, 100}, forks: 5}
 	if *lab.Update {
 		p = plan{rounds: 3, clients: 16, turns: 25, streams: 4, paced: 100, chains: []int{1, 10, 100, 1000}, forks: 20}

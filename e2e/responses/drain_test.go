@@ -155,6 +155,7 @@ func TestDrain(t *testing.T) {
 
 // TestDrainEachPolicy: a drained server gets no request, whatever chooses the server.
 func TestDrainEachPolicy(t *testing.T) {
+	lab.Long(t, "e2e-long")
 	for name, pool := range map[string]string{
 		"round_robin": "    policy: round_robin\n", "prefix": "    policy: prefix\n",
 		"cookie": "    policy: session\n    session: { cookie: c }\n", "header": "    policy: session\n    session: { header: x-s }\n",

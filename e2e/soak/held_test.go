@@ -15,13 +15,15 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 // TestSoakHeld sends bodies that never end, round after round. Envoy's memory must stay within its worker's limit, and
 // other clients must be served. `make soak` sends 100 bodies of 15 MB at a time, `make test` 30.
 func TestSoakHeld(t *testing.T) {
-	many, rounds := sized(30, 100), sized(1, 5)
+	lab.Long(t, "soak")
+	const many, rounds = 100, 5
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("content-type", "text/event-stream; charset=utf-8")

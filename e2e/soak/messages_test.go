@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
@@ -25,7 +26,10 @@ const patience = time.Minute
 // TestSoakMessages asks models that have lost their format: most of them write 13,000 messages in one answer. At the
 // end the heap must be as large as at the start, no VM may be lost, and an idle worker must answer at once. `make soak`
 // sends 1,000 requests to each host, `make test` a tenth.
-func TestSoakMessages(t *testing.T) { onHosts(t, sized(100, 1_000), messages) }
+func TestSoakMessages(t *testing.T) {
+	lab.Long(t, "soak")
+	onHosts(t, 1_000, messages)
+}
 
 const (
 	inAnswer = 13_000

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
@@ -21,7 +22,7 @@ const model = "gpt-oss-120b"
 
 // sized returns few, or all if `make soak` asks for the full length.
 func sized(few, all int) int {
-	if os.Getenv("HARMONY_SOAK") != "" {
+	if lab.AtLength() {
 		return all
 	}
 	return few

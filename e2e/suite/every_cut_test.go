@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -32,7 +31,7 @@ type serverAnswer struct {
 
 // cutStep is how far apart the places are at which one answer is cut: 1 is every place. Without HARMONY_SOAK it is a
 // part of them, which begins elsewhere in each answer.
-var cutStep = map[bool]int{true: 1, false: 7}[os.Getenv("HARMONY_SOAK") != ""]
+var cutStep = map[bool]int{true: 1, false: 7}[lab.AtLength()]
 
 // TestSuiteAtEveryCut plays the server's answer of every case to the exchange itself, whole, in single bytes, and cut
 // at every place. The output must not depend on it. Streams are also played in events of other sizes, and then the

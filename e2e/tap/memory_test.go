@@ -3,7 +3,6 @@
 package tap
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +48,7 @@ func TestHostileRequests(t *testing.T) {
 	}
 	families := hostile.All()
 	step := 7 // all of them take a minute
-	if os.Getenv("HARMONY_SOAK") != "" {
+	if lab.AtLength() {
 		step = 1
 	}
 	refused := 0

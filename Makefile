@@ -51,8 +51,7 @@ UNIT_PACKAGES = $$(go list ./... | grep -v '/e2e')
 bench = go build -C bench -trimpath -o $(CURDIR)/build/bench/$(1) ./$(1) && $(E2E_ENV) build/bench/$(1)
 # Runs a command while the program's default ports are taken: no test needs one.
 TAKEPORTS := go run ./tools/takeports
-# The packages whose code starts no goroutines. The race detector makes their tests ten times slower, and those at every
-# cut do not run under it at all.
+# The packages whose tests make unit runs at full length, at every cut.
 CORE_PACKAGES := ./harmonycore/... ./internal/... ./cmd/harmony/look
 
 # The filter is built again when any of these changed.
@@ -230,14 +229,15 @@ lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellch
 	@go run ./tools/longlines -limit $(LONG_LINES)
 
 .PHONY: unit
-unit: ## go test of everything but the end-to-end tests; with the race detector where goroutines are
-	$(TAKEPORTS) go test -race -short $$(go list ./... | grep -v '/e2e' | grep -vxFf <(go list $(CORE_PACKAGES)))
-	$(TAKEPORTS) go test -C bench -race -short ./...
+unit: ## go test of everything but the end-to-end tests
+	$(TAKEPORTS) go test -short $$(go list ./... | grep -v '/e2e' | grep -vxFf <(go list $(CORE_PACKAGES)))
+	$(TAKEPORTS) go test -C bench -short ./...
 	go test $(CORE_PACKAGES)
 
 .PHONY: race
-race: ## The race detector on the packages that start no goroutines, without every cut
-	go test -race -short $(CORE_PACKAGES)
+race: ## The unit tests with the race detector, the core's without every cut
+	$(TAKEPORTS) go test -race -short $$(go list ./... | grep -v '/e2e')
+	$(TAKEPORTS) go test -C bench -race -short ./...
 
 # How long each target is fuzzed: make fuzz FUZZ_TIME=10m
 FUZZ_TIME ?= 30s

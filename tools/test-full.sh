@@ -24,7 +24,7 @@ stage() { # stage TARGET WHAT
 make tools build
 stage lint "gofmt, go vet, golangci-lint with the import rules, shellcheck"
 stage unit "native: vectors of openai-harmony $(pinned oracle openai-harmony) and tiktoken $(pinned oracle tiktoken), every cut, fuzz seeds"
-stage race "the race detector on what starts no goroutines: the core, and what harmony looks at"
+stage race "the unit tests with the race detector"
 stage differential "100,000 streams and 30,000 conversations against openai-harmony $(pinned oracle openai-harmony), and against oss-harmony $(pinned oss-harmony oss-harmony) by its rules"
 stage test-go-get "the last commit as a library, from a file proxy"
 stage test-tinygo "the core's tests as WebAssembly, compiled by TinyGo"

@@ -115,6 +115,8 @@ func (a *called) readName(b []byte, last bool) (n int, stuck bool) {
 		return a.notCall()
 	case found == nil && !last:
 		return 0, true
+	case found == nil && a.types.undeclared(name):
+		return a.notCall() // a word after a mark that is quoted, at the end of an answer
 	}
 	a.call(name)
 	a.beginTagged()
@@ -140,6 +142,17 @@ func (a *called) readFunctionName(b []byte, last bool) (n int, stuck bool) {
 		if end++; end == len(b) && !last {
 			return 0, true
 		}
+	}
+	if !ok && quoted && len(name) == 0 { // the end of the mark is no text
+		whole, partial := begins(b, `">`, last)
+		if partial {
+			return 0, true
+		}
+		if whole {
+			n = len(`">`)
+		}
+		a.notCall()
+		return n, false
 	}
 	if !ok || end == len(b) && !last {
 		return a.notCall()

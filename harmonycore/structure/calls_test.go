@@ -110,6 +110,16 @@ func TestQwen3Coder(t *testing.T) {
 	})
 }
 
+// TestTypesByPythonsNames: clients' schemas have Python's names of types too.
+func TestTypesByPythonsNames(t *testing.T) {
+	set := tools{"f": `{"properties":{"a":{"type":"float"},"b":{"type":"bool"},"c":{"type":"str"},"d":{"type":"list"}}}`}
+	run(t, structure.NewCalls(contract.SpeaksQwen3Coder), structure.Options{Tools: set}, []textCase{
+		{"a call", "<function=f><parameter=a>3.5</parameter><parameter=b>true</parameter><parameter=c>5</parameter>" +
+			"<parameter=d>[1]</parameter></function>",
+			`[commentary>functions.f] {"a":3.5,"b":true,"c":"5","d":[1]} call`, false},
+	})
+}
+
 func TestGLM45(t *testing.T) {
 	runForm(t, contract.SpeaksGLM45, []textCase{
 		{"a call", "<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Paris\n</arg_value>\n<arg_key>days</arg_key>\n" +
@@ -117,6 +127,9 @@ func TestGLM45(t *testing.T) {
 		{"no arguments", "<tool_call>time</tool_call>\n<tool_call>time\n</tool_call>",
 			timeCall + `{} call; ` + timeCall + `{} call`, false},
 		{"no value", "<tool_call>weather<arg_key>city</arg_key></tool_call>", weatherCall + `{"city":""} call`, false},
+		{"a word at the end", "text with <tool_call> marker",
+			"[final] text with marker return; missing_message 1", false},
+		{"a name at the end", "<tool_call>time", timeCall + "{} call", false},
 		{"text instead", "<tool_call>is a mark</tool_call>",
 			`[final] is a mark return; stray_control 1; missing_message 1`, false},
 	})

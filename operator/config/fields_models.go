@@ -23,6 +23,9 @@ func (m *Model) fields() []Field {
 		{Key: "keep_alive", At: &m.KeepAlive, Zero: Duration(0), Range: times(time.Second, time.Hour),
 			Advice: "is out of range; write from {min} to {max}, such as 15s", Or: "0s for no signs of life",
 			Meaning: "with `relay`: signs of life for [quiet streams](responses-service.md#quiet-streams)"},
+		{Key: "response_template", At: &m.ResponseTemplate, Form: FormFile,
+			Meaning: "instead of `speaks`: the checkpoint's `tokenizer_config.json`, if it [describes](structure.md#response_template)" +
+				" answers"},
 		{Key: "route", Entries: entriesOf(m.Rules, zero, (*Rule).fields)},
 	}
 	return append(own, ofContract(m.ModelSettings.Fields(), modelMeanings)...)

@@ -85,6 +85,9 @@ func (c *Config) checkModels(r *Resolved, p *problems) {
 		if path != "" {
 			p.add(modelPath(i)+path, "%s", reason)
 		}
+		if reason := c.Models[i].checkResponseTemplate(); reason != "" {
+			p.add(modelPath(i)+"response_template", "%s", reason)
+		}
 	}
 	c.checkNames(p)
 	for i := range c.Models {

@@ -286,6 +286,20 @@ def smg_vectors(folder, program):
         smg.process.wait()
 
 
+def templates(folder):
+    """Returns the response templates by name that transformers has, and those of vLLM's tests, which are of models."""
+    from transformers.cli.serving import utils
+
+    found = {"transformers " + kinds[0]: t for kinds, t in utils._RESPONSE_TEMPLATE_FALLBACKS.items()}
+    sys.path.insert(0, str(next(folder.glob("vllm-*"))))
+    from tests.parser import test_chat_parsing
+
+    for name, value in vars(test_chat_parsing).items():
+        if name.endswith("_template") and isinstance(value, dict):
+            found["vllm " + name.removesuffix("_template")] = value
+    return found
+
+
 def main():
     folder, out, program = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
     out.mkdir(parents=True, exist_ok=True)
@@ -293,6 +307,7 @@ def main():
         lines = [json.dumps(v, ensure_ascii=False) for v in vectors]
         (out / f"{peer}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
         print(f"{peer}: {len(lines)} inputs", flush=True)
+    (out / "templates.json").write_text(json.dumps(templates(folder), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ func TestFamilies(t *testing.T) {
 			c.Listen, c.Envoy.Concurrency, c.StallTimeout = "127.0.0.1:0", 1, patience
 			m := config.DefaultModel(lab.Model, contract.VLLMRender+"="+v.URL)
 			m.ServerModel, m.Speaks, m.Answers.TokenIDs = engines.VLLMModel, family.Speaks, true
+			m.ControlSpellings = []string{"<|no_token_of_these_models|>"} // so that what spells a token reaches vLLM's render
 			c.Models = []config.Model{m}
 			h := lab.RunEnvoy(t, c)
 			equal := count(t, conversations, func(i int) string { return sameIDs(t, v, h, &family, i) })

@@ -54,8 +54,9 @@ const (
 const (
 	hello = `{"role":"user","content":"Say hello."}`
 	// addTool is a function that a question is about.
-	addTool = `{"type":"function","function":{"name":"add","description":"Adds two numbers.","parameters":` +
-		`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]}}}`
+	addSchema = `{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]}`
+	addTool   = `{"type":"function","function":{"name":"add","description":"Adds two numbers.","parameters":` + addSchema +
+		`}}`
 	probeSchema = `{"type":"json_schema","json_schema":{"name":"probe","strict":true,"schema":{"type":"object",` +
 		`"properties":{"probe":{"type":"integer"}},"required":["probe"],"additionalProperties":false}}}`
 )

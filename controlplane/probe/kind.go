@@ -170,19 +170,29 @@ type completion struct {
 
 // render has the server render a conversation, and returns what asks it for the answer.
 func (s *session) render(ctx context.Context, conversation []byte, r *backend.Request) ([]byte, error) {
+	ids, out, err := s.renderIDs(ctx, conversation)
+	if err != nil {
+		return nil, err
+	}
+	return backend.AppendRendered(nil, r.Model, ids, r.MaxTokens, &out, nil), nil
+}
+
+// renderIDs has the server render a conversation, and returns the ids of its prompt, and the rest.
+func (s *session) renderIDs(ctx context.Context, conversation []byte) ([]uint32, backend.Rendered, error) {
+	var out backend.Rendered
 	path := s.path(contract.RenderPath)
 	status, answer, err := s.send(ctx, path, conversation, completionTimeout)
 	switch {
 	case err != nil:
-		return nil, errors.New(pools.Cause(err, err.Error()))
+		return nil, out, errors.New(pools.Cause(err, err.Error()))
 	case status != http.StatusOK:
-		return nil, fmt.Errorf("%s answers %d: %s", path, status, engine.Clip(backend.ReadError(status, answer).Message))
+		return nil, out, fmt.Errorf("%s answers %d: %s", path, status, engine.Clip(backend.ReadError(status, answer).Message))
 	}
 	ids, out, ok := backend.ReadRendered(nil, answer, contract.MaxContextLength)
 	if !ok || out.More {
-		return nil, fmt.Errorf("the answer of %s is not a rendered conversation", path)
+		return nil, out, fmt.Errorf("the answer of %s is not a rendered conversation", path)
 	}
-	return backend.AppendRendered(nil, r.Model, ids, r.MaxTokens, &out, nil), nil
+	return ids, out, nil
 }
 
 // complete asks for a completion.

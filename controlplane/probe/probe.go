@@ -45,6 +45,8 @@ type Report struct {
 	Kinds []Kind
 	// Chat is what the server can do as one that takes conversations. It is nil if the gateway uses it otherwise.
 	Chat *Chat
+	// Render is what the server's template makes of conversations. It is nil if the gateway does not have it render any.
+	Render *Render
 	// Texts compares the server's tokenizer with ours.
 	Texts engine.Texts
 	// Cache is what the server keeps of an answer. It is nil of other programs than vLLM.
@@ -108,7 +110,11 @@ func Server(ctx context.Context, o Options) (*Report, error) {
 		s.readMetrics(ctx)
 		s.tryCache(ctx)
 	}
-	if k := r.Kind(); k != nil && k.Conversations {
+	switch k := r.Kind(); {
+	case k == nil || !k.Conversations:
+	case k.Name == contract.VLLMRender:
+		s.askRender(ctx)
+	default:
 		s.askChat(ctx, s.greeting)
 	}
 	return r, ctx.Err()
@@ -146,9 +152,13 @@ func likelyModel(models []string) string {
 	return ""
 }
 
-// kindsFor returns all kinds of servers, beginning with the program's kinds.
+// kindsFor returns all kinds of servers, beginning with the program's kinds. A server that renders conversations comes
+// before one that only takes them: what a gateway knows of its requests is exact.
 func kindsFor(e *engine.Engine) []string {
 	kinds := contract.ServerKinds()
+	if chat, render := slices.Index(kinds, contract.Chat), slices.Index(kinds, contract.VLLMRender); chat < render {
+		kinds = slices.Insert(slices.Delete(kinds, render, render+1), chat, contract.VLLMRender)
+	}
 	slices.SortStableFunc(kinds, func(a, b string) int {
 		switch ofA, ofB := e != nil && e.Serves(a), e != nil && e.Serves(b); {
 		case ofA == ofB:

@@ -112,6 +112,9 @@ func (o *probeOutput) list() []fact {
 	if r.Chat != nil {
 		return append(append(facts, chatFacts(r.Chat)...), fact{"metrics", metricsText(r)})
 	}
+	if r.Render != nil {
+		return append(append(facts, renderFacts(r.Render)...), fact{"metrics", metricsText(r)})
+	}
 	if r.Cache != nil {
 		facts = append(facts, fact{"keeps answers", cacheText(r.Cache)})
 	}
@@ -147,6 +150,24 @@ func chatFacts(c *probe.Chat) []fact {
 		facts = append(facts, fact{a.name, cmp.Or(cli.IfTrue(!a.able.Can(), "no: "+a.able.Problem), "yes")})
 	}
 	return facts
+}
+
+// renderFacts describes what a server's template makes of conversations.
+func renderFacts(r *probe.Render) []fact {
+	if r.Problem != "" {
+		return []fact{{"template", "unknown: " + r.Problem}}
+	}
+	calls := cmp.Or(r.Speaks, "in no form that the gateway reads, such as "+strconv.Quote(r.Call)+"; they will be text")
+	opens := "reasoning is found between think tags"
+	if r.Opened {
+		opens = "the prompt ends in <think>"
+	}
+	tokens := "not listed, so those of all families count; vLLM lists them with --enable-tokenizer-info-endpoint"
+	if len(r.Spellings) > 0 {
+		tokens = cli.Plural(len(r.Spellings), "text") + " that no user's text may spell"
+	}
+	return []fact{{"calls", calls}, {"reasoning", opens}, {"earlier reasoning", historyTexts[r.History]},
+		{"control tokens", tokens}}
 }
 
 // historyTexts describe the values of chat.reasoning_history.

@@ -3,6 +3,9 @@ package fleet
 import (
 	"bytes"
 	"cmp"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -245,5 +248,41 @@ func TestProbeChat(t *testing.T) {
 				t.Errorf("got %+v", m)
 			}
 		})
+	}
+}
+
+// TestProbeRender: a vLLM that renders gets a whole configuration of the kind vllm-render, and not of the kind chat.
+func TestProbeRender(t *testing.T) {
+	mux := http.NewServeMux()
+	page := func(path, body string) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })
+	}
+	page("/v1/models", `{"data":[{"id":"Qwen/Qwen3-30B-A3B","owned_by":"vllm","max_model_len":4096}]}`)
+	page("/tokenizer_info", `{"added_tokens_decoder":{"1":"<|im_end|>","2":"<tool_call>"}}`)
+	page("/version", `{"version":"0.32.0"}`)
+	page(contract.RenderPath, `{"token_ids":[1],"sampling_params":{}}`)
+	page(contract.ChatPath, `data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}`+
+		"\n\ndata: [DONE]\n\n")
+	page(contract.InferenceGeneratePath, `data: {"choices":[{"index":0,"text":"Hi","token_ids":[72,105],`+
+		`"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	page("/detokenize", `{"prompt":"Call the function add with a = 2 and b = 3.<tool_call>{\"name\": \"add\", `+
+		`\"arguments\": {\"a\": 2, \"b\": 3}}</tool_call>The sum is known.They want a sum.<think>"}`)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"probe", server.URL}, &stdout, &stderr)
+	out, failed := stdout.String(), stderr.String()
+	_, file, _ := strings.Cut(out, "A configuration file for it:\n\n")
+	c, err := config.Parse("printed", []byte(file))
+	if err == nil {
+		err = c.Validate()
+	}
+	if code != 0 || err != nil || strings.Contains(out, "The same without a file") {
+		t.Fatalf("status %d, %v\n%s%s", code, err, out, failed)
+	}
+	m := c.Filter().Models[0]
+	if m.Server != contract.VLLMRender || m.Speaks != contract.SpeaksHermes || m.Chat.ThinkTags != contract.ThinkOpened ||
+		strings.Join(m.ControlSpellings, " ") != "<tool_call> <|im_end|>" || m.ServerModel != "Qwen/Qwen3-30B-A3B" {
+		t.Errorf("got %+v\n%s", m, out)
 	}
 }

@@ -106,6 +106,15 @@ func File(model string, servers ...*Server) string {
 	if s.otherContext() {
 		fmt.Fprintf(&b, "    context_length: %d\n", r.Context)
 	}
+	if r.Render != nil && r.Render.Speaks != "" {
+		fmt.Fprintf(&b, "    speaks: %s\n", r.Render.Speaks)
+	}
+	if r.Render != nil && len(r.Render.Spellings) > 0 {
+		fmt.Fprint(&b, "    control_spellings:\n")
+		for _, text := range r.Render.Spellings {
+			fmt.Fprintf(&b, "      - %s\n", strconv.Quote(text))
+		}
+	}
 	if settings := s.chatSettings(); settings != "" {
 		fmt.Fprintf(&b, "    chat:\n%s", settings)
 	}
@@ -120,7 +129,7 @@ func File(model string, servers ...*Server) string {
 	for _, one := range servers {
 		fmt.Fprintf(&b, "      - %s\n", one.URL())
 	}
-	if e := r.Engine; e != nil && kind.Conversations && s.server.APIPath == contract.DefaultAPIPath {
+	if e := r.Engine; e != nil && kind.Conversations && contract.KindNamed(kind.Name).Health == "" && s.server.APIPath == contract.DefaultAPIPath {
 		// The kind has no path for the health of its servers, but the program may.
 		if k := contract.KindNamed(e.ID); k != nil && k.Health != "" {
 			fmt.Fprintf(&b, "    health: { path: %s }\n", k.Health)
@@ -135,7 +144,7 @@ func File(model string, servers ...*Server) string {
 // Command returns the command line for this server, or "" if there is none: not every setting has a flag.
 func (s *Server) Command() string {
 	r, kind := s.Report, s.Report.Kind()
-	if s.File() == "" || s.keyVariable != "" || kind.TagProblem != "" || s.chatSettings() != "" || !cli.Plain(r.Model) {
+	if s.File() == "" || r.Render != nil || s.keyVariable != "" || kind.TagProblem != "" || s.chatSettings() != "" || !cli.Plain(r.Model) {
 		return ""
 	}
 	c := fmt.Sprintf("harmony up --backend %s=%s --model %s", kind.Name, s.URL(), ClientName(r.Model))
@@ -153,15 +162,18 @@ func (s *Server) Command() string {
 
 // chatSettings returns the settings of the model's chat that differ from their defaults.
 func (s *Server) chatSettings() string {
-	c := s.Report.Chat
-	if c == nil {
-		return ""
+	history, opened := contract.ReasoningContentOnly, false
+	if c := s.Report.Chat; c != nil {
+		history, opened = c.History, c.Reasoning == probe.InOpenedTags
+	}
+	if r := s.Report.Render; r != nil && r.Problem == "" {
+		history, opened = r.History, r.Opened
 	}
 	settings := ""
-	if c.History != contract.ReasoningContentOnly {
-		settings += "      reasoning_history: " + c.History + "\n"
+	if history != contract.ReasoningContentOnly {
+		settings += "      reasoning_history: " + history + "\n"
 	}
-	if c.Reasoning == probe.InOpenedTags {
+	if opened {
 		settings += "      think_tags: " + contract.ThinkOpened + "\n"
 	}
 	return settings
@@ -169,7 +181,7 @@ func (s *Server) chatSettings() string {
 
 func (s *Server) otherContext() bool {
 	r := s.Report
-	return r.Chat == nil && r.Context > 0 && r.Context != contract.DefaultContextLength
+	return r.Chat == nil && r.Render == nil && r.Context > 0 && r.Context != contract.DefaultContextLength
 }
 
 // ClientName returns a name for clients of a server's model: openai/gpt-oss-120b is gpt-oss-120b. Characters that such

@@ -29,6 +29,7 @@ const (
 	LogPrefill          = "prefill"
 	LogPrefillServer    = "prefill_server"
 	LogPrefillMS        = "prefill_ms"
+	LogRenderMS         = "render_ms"
 	LogReservedTokens   = "reserved_tokens"
 	LogUnusedTokens     = "unused_tokens"
 	LogRoute            = "route"
@@ -57,6 +58,6 @@ func LogFields() []string {
 		LogReasoningTokens,
 		LogPreambleTokens, LogFinalTokens, LogToolCallTokens, LogCompletionTokens, LogFirstTokenMS, LogRecoveries,
 		LogFinish, LogEarlyEnd, LogCut, LogUntranslated, LogRole, LogPrefill, LogPrefillServer, LogPrefillMS,
-		LogReservedTokens, LogUnusedTokens, LogRoute, LogCacheReason, LogMissedTokens,
+		LogRenderMS, LogReservedTokens, LogUnusedTokens, LogRoute, LogCacheReason, LogMissedTokens,
 	}
 }

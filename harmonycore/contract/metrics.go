@@ -83,8 +83,10 @@ const (
 	DroppedPartsTotal
 	// UnenforcedGrammarsTotal counts grammars of custom tools that no server can be held to.
 	UnenforcedGrammarsTotal
-	// BrokenControlTokensTotal counts spellings of control tokens that were broken in prompts as text.
+	// BrokenControlTokensTotal counts spellings of control tokens that were broken in the texts of requests.
 	BrokenControlTokensTotal
+	// FailedRendersTotal counts conversations that servers were to render and did not, through no fault of the client.
+	FailedRendersTotal
 	// RoutedTotal counts requests that were sent to the responses service.
 	RoutedTotal
 	// UntranslatedTotal counts requests that went to the models' own servers as they were.
@@ -164,6 +166,7 @@ var metricInfos = [MetricCount]MetricInfo{
 	DroppedPartsTotal:         {"harmony_dropped_parts_total", Counter, nil},
 	UnenforcedGrammarsTotal:   {"harmony_unenforced_grammars_total", Counter, nil},
 	BrokenControlTokensTotal:  {"harmony_broken_control_tokens_total", Counter, nil},
+	FailedRendersTotal:        {"harmony_failed_renders_total", Counter, nil},
 	RoutedTotal:               {"harmony_routed_requests_total", Counter, nil},
 	UntranslatedTotal:         {"harmony_untranslated_requests_total", Counter, nil},
 	ObservedTotal:             {"harmony_observed_total", Counter, []string{"kind"}},

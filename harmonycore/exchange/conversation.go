@@ -38,7 +38,7 @@ func (c conversation) send(a *modelRequest, body []byte, h Host) RequestAction {
 		return c.x.refuse(failure)
 	}
 	if renders {
-		return c.render(a, sent)
+		return c.render(a, sent, h)
 	}
 	a.routeByText(sent)
 	c.x.generation, c.x.response = c.generation, c.generation

@@ -32,12 +32,23 @@ type RenderAnswer struct {
 	TooLarge bool
 }
 
+// RenderReport is what has become of such a call.
+type RenderReport struct {
+	// Asked reports whether a server was asked, and Failed whether it has not rendered the conversation for another reason
+	// than the conversation itself.
+	Asked, Failed bool
+	// Time is how long the call took, in milliseconds, or -1 if no answer to it was waited for.
+	Time int64
+}
+
 // rendering is the part of a generation whose conversation is being rendered.
 type rendering struct {
 	// request is nil when the call has been answered.
 	request *modelRequest
 	// extras are the servers' own parameters that the client may use.
 	extras []backend.Member
+	// began is when the server was asked.
+	began int64
 }
 
 // guard returns the request to render a conversation, which is sent, without text of the client's that spells a control
@@ -61,10 +72,11 @@ func (c conversation) guard(a *modelRequest, sent []byte, spelled string, h Host
 }
 
 // render asks a server for the token ids of a conversation. sent is that server's request.
-func (c conversation) render(a *modelRequest, sent []byte) RequestAction {
+func (c conversation) render(a *modelRequest, sent []byte, h Host) RequestAction {
 	limit := cmp.Or(c.x.gateway.options.StallTimeoutMS, contract.RenderTimeoutMS)
 	a.body = nil // it lies in the host's memory
-	c.rendering = rendering{request: a}
+	c.rendering = rendering{request: a, began: h.Now}
+	c.x.report.Rendered = RenderReport{Asked: true, Time: -1}
 	for _, m := range c.translated.Sampling.Extras { // they may lie in the body, too
 		c.rendering.extras = append(c.rendering.extras, backend.Member{Name: m.Name, JSON: strings.Clone(m.JSON)})
 	}
@@ -89,11 +101,13 @@ func (e *Exchange) Rendered(answer RenderAnswer, h Host) RequestAction {
 	a := g.rendering.request
 	g.rendering.request = nil
 	e.lastActivity = h.Now
+	e.report.Rendered.Time = max(h.Now-g.rendering.began, 0)
 	sent, failure := conversation{g}.rendered(a, answer, h)
 	if failure != nil {
 		if isTooLong(failure) && g.translated.EmptiesTooLong() {
 			return e.answer(g.empty(g.translated, h.Now))
 		}
+		e.report.Rendered.Failed = failure.Status >= 500
 		action := e.refuse(failure)
 		if answer.RetryAfter != "" && failure.RetryAfter != "" {
 			action.Reply.RetryAfter = answer.RetryAfter

@@ -117,6 +117,9 @@ func TestRender(t *testing.T) {
 				t.Fatalf("%s in pieces of %d: %s", path, n, got)
 			}
 			r := x.Report()
+			if r.Rendered != (RenderReport{Asked: true, Time: 5}) {
+				t.Errorf("%s: the call is reported as %+v", path, r.Rendered)
+			}
 			if r.PromptTokens != 3 || r.CompletionTokens != 7 || r.CachedTokens != 2 || r.Reasoning != 5 || r.Final != 2 ||
 				r.Finish != FinishStop {
 				t.Fatalf("%s in pieces of %d: the report is %+v", path, n, r)
@@ -235,7 +238,7 @@ func TestRenderFails(t *testing.T) {
 				path == contract.MessagesPath && !strings.HasPrefix(got, `{"type":"error"`) {
 				t.Errorf("%s: %d %s", tt.name, a.Reply.Status, got)
 			}
-			if r := x.Report(); r.Pool != "" || r.Translated {
+			if r := x.Report(); r.Pool != "" || r.Translated || r.Rendered != (RenderReport{true, tt.status >= 500, 0}) {
 				t.Errorf("%s: the report is %+v", tt.name, r)
 			}
 		}

@@ -68,6 +68,8 @@ type Report struct {
 	TruncatedTurns int
 	// BrokenSpellings is how many spellings of control tokens in the request's text were broken.
 	BrokenSpellings int
+	// Rendered is about the call that renders the conversation.
+	Rendered RenderReport
 	// CompletionTokens is the number of tokens that the server generated, control tokens included.
 	CompletionTokens int
 	// Tally counts the kinds of tokens in the client's answer.

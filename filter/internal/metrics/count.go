@@ -126,6 +126,7 @@ func (s *Set) Count(r *exchange.Report, status int) {
 	}
 	s.countRecall(r)
 	s.countPrefill(&r.Prefill)
+	s.countIf(r.Rendered.Failed, contract.FailedRendersTotal)
 	s.countIf(r.Routed, contract.RoutedTotal)
 	if r.Untranslated {
 		s.countUntranslated(r)

@@ -71,7 +71,7 @@ func fullReport(model string) *exchange.Report {
 		API: "chat", Model: model, Server: "vllm", Pool: "pool of " + model, Policy: contract.PolicySession, Translated: true,
 		RoutedBy:     contract.RoutedByPrefix,
 		PromptTokens: 100, CachedTokens: 64, ToolOutputTokens: 20, CompletionTokens: 12, DroppedParts: 2,
-		TruncatedTurns: 8, BrokenSpellings: 9,
+		TruncatedTurns: 8, BrokenSpellings: 9, Rendered: exchange.RenderReport{Asked: true, Failed: true, Time: 3},
 		Prefill: exchange.PrefillReport{Pool: "readers of " + model, Result: exchange.PrefillDone, Time: 30},
 		Tally: translate.Tally{Reasoning: 5, Preamble: 2, Final: 4, ToolCall: 3, Calls: 1, UnfitArguments: 1, NoFinal: 2,
 			IncompleteBuiltIns: 4, AfterCalls: 5}, Fallbacks: 3,

@@ -14,6 +14,9 @@ import (
 func (v *vm) describe(r *exchange.Report) {
 	v.describeRequest(r)
 	v.describePrefill(r)
+	if r.Rendered.Asked && r.Rendered.Time >= 0 {
+		v.setCount(contract.LogStatePrefix+contract.LogRenderMS, uint64(r.Rendered.Time))
+	}
 	if r.Reserves {
 		v.setCount(contract.LogStatePrefix+contract.UsedTokensState, uint64(r.UsedTokens))
 		setState(contract.LogStatePrefix+contract.ReservationState, r.Reservation)

@@ -27,6 +27,8 @@ const (
 	statusPace  = time.Second
 	statusShare = 10
 	statusRate  = 32 << 20
+	// maxRunning is how many running requests viewers are told of, the newest ones.
+	maxRunning = 100
 )
 
 // live sends events to viewers. It looks at the status and at the history only while there is a viewer, once for all of
@@ -39,14 +41,16 @@ type live struct {
 	viewers map[*viewer]struct{}
 	stop    context.CancelFunc // ends the looking; nil while there is no viewer
 	status  []byte             // the last status, as an event
+	running []byte             // the last state of the running requests, as an event
 	sampled int64              // the time of the last sample
 }
 
 // viewer is a stream of events to a browser. The mutex of [live] guards its fields.
 type viewer struct {
-	status []byte        // the newest status, if it is not yet sent
-	queue  [][]byte      // the other events
-	wake   chan struct{} // holds a value while something is to be sent
+	status  []byte        // the newest status, if it is not yet sent
+	running []byte        // the newest state of the running requests, if it is not yet sent
+	queue   [][]byte      // the other events
+	wake    chan struct{} // holds a value while something is to be sent
 }
 
 func newLive(s Source, pace time.Duration) *live {
@@ -99,7 +103,7 @@ func (l *live) leave(v *viewer) {
 	delete(l.viewers, v)
 	if len(l.viewers) == 0 {
 		l.stop()
-		l.stop, l.status = nil, nil // the next first viewer must not see an old one
+		l.stop, l.status, l.running = nil, nil, nil // the next first viewer must not see an old one
 	}
 }
 
@@ -111,7 +115,10 @@ func (l *live) take(v *viewer) [][]byte {
 	if v.status != nil {
 		all = slices.Insert(all, 0, v.status)
 	}
-	v.status, v.queue = nil, nil
+	if v.running != nil { // before an end in the queue, which it must not undo
+		all = slices.Insert(all, 0, v.running)
+	}
+	v.status, v.running, v.queue = nil, nil, nil
 	return all
 }
 
@@ -126,6 +133,7 @@ func (l *live) look(ctx context.Context) {
 		l.lookAtStatus(ctx)
 		took := time.Since(began)
 		l.lookAtHistory(ctx)
+		l.lookAtRequests(ctx)
 		pause := time.After(max(l.pace, statusShare*took, l.sending()))
 		for waiting := true; waiting; {
 			select {
@@ -183,6 +191,23 @@ func (l *live) lookAtHistory(ctx context.Context) {
 		is := latest.Time != l.sampled
 		l.sampled = latest.Time
 		return is
+	})
+}
+
+// lookAtRequests tells how far the running requests are.
+func (l *live) lookAtRequests(ctx context.Context) {
+	if l.source.Records == nil {
+		return
+	}
+	text, err := json.Marshal(l.source.Records.Running(maxRunning))
+	if err != nil {
+		return // cannot happen: it is texts and numbers
+	}
+	running := event("running", text)
+	l.tell(ctx, func(v *viewer) { v.running = running }, func() bool {
+		changed := !bytes.Equal(running, l.running)
+		l.running = running
+		return changed
 	})
 }
 

@@ -57,6 +57,9 @@ func TestRecords(t *testing.T) {
 	if _, body := ask(t, server, http.MethodGet, "/api/records"); !strings.HasPrefix(body, `[{"id":"id-1",`) {
 		t.Errorf("the list is %s", body)
 	}
+	for text := ""; !strings.HasPrefix(text, `[{"id":"id-1",`); {
+		text = viewer.next(t, "running")
+	}
 	follower := open(t, server, "/api/records/id-1/live")
 	send(t, frames, tap.Frame{Kind: tap.Body, Payload: []byte(`{"model":"m"}`)}, tap.Frame{Kind: tap.End,
 		Payload: []byte(`{"status":200}`)})

@@ -122,6 +122,19 @@ func (r *Recorder) Summaries() []Summary {
 	return out
 }
 
+// Running returns the records of requests that have not ended, the newest first, at most so many.
+func (r *Recorder) Running(most int) []Summary {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := []Summary{}
+	for i := len(r.entries) - 1; i >= 0 && len(out) < min(most, len(r.running)); i-- {
+		if e := r.entries[i]; e.summary.Running {
+			out = append(out, e.summary.clone())
+		}
+	}
+	return out
+}
+
 // Lines returns the lines of a record so far, each with a line end. They must not be changed. It reports whether the
 // record is in memory.
 func (r *Recorder) Lines(id string) ([]byte, bool) {

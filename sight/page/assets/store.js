@@ -117,6 +117,12 @@ function connect() {
     addRequest(summary);
     tell("requests");
   });
+  on("running", (summaries) => {
+    // What has ended meanwhile has ended, however late this came.
+    if (!store.recordsKnown) return; // the list comes first, since it has the order
+    for (const s of summaries.toReversed()) if (store.requests.get(s.id)?.running ?? true) addRequest(s);
+    tell("requests");
+  });
 }
 
 function on(name, handle) {

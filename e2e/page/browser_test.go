@@ -195,7 +195,7 @@ func (b *tab) see(text string) {
 	b.t.Helper()
 	b.until(fmt.Sprintf(`[document.body.innerText,
 		...[...document.querySelectorAll(".view:not([hidden]) .lane .text")].map((e) => e.textContent),
-	].some((text) => text.toLowerCase().includes(%s))`, lab.Quote(strings.ToLower(text))))
+	].some((text) => text.replaceAll("\u00a0", " ").toLowerCase().includes(%s))`, lab.Quote(strings.ToLower(text))))
 }
 
 // look sets the size of the window and the colour scheme of the system.

@@ -210,6 +210,7 @@ func TestControlPlane(t *testing.T) {
 	f.recorded(b, `"cut":"client"`)
 	b.do(`location.hash = "#/requests"`)
 	b.see("This page has no records. harmony up keeps them, and harmony record does for a fleet.")
+	b.until(`document.querySelector('nav a[href="#/requests"]').hidden`)
 
 	b.do(`location.hash = "#/load"`)
 	for plot, names := range map[string][]string{

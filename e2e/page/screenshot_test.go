@@ -99,7 +99,8 @@ func addRequests(t *testing.T, r *fake.Recorder, now time.Time) {
 			First: time.Duration(210+37*i%90) * time.Millisecond, Each: time.Duration(9+i%5) * time.Millisecond,
 			Output: comparison, TokensPerPiece: 1,
 			End: tap.EndReport{Policy: "least_request", PromptTokens: 812 + 2371*(i%6), CachedTokens: 640, ReasoningTokens: 68,
-				FinalTokens: 160},
+				FinalTokens: 160, Client: []string{"team-search", "team-agents", "batch"}[i%3],
+				Around: tap.Around{Upstream: []string{"10.0.0.7:8000", "10.0.0.8:8000"}[i%2]}},
 		})
 	}
 	add(fake.Request{
@@ -107,13 +108,15 @@ func addRequests(t *testing.T, r *fake.Recorder, now time.Time) {
 		Prompt: "Should I cycle to work in Amsterdam tomorrow?", First: 318 * time.Millisecond, Each: 17 * time.Millisecond,
 		Output: weather, TokensPerPiece: 1,
 		End: tap.EndReport{Policy: "least_request", Finish: "tool_calls", PromptTokens: 1204, CachedTokens: 1024,
-			ReasoningTokens: 79, PreambleTokens: 9, ToolCallTokens: 14,
+			ReasoningTokens: 79, PreambleTokens: 9, ToolCallTokens: 14, Client: "team-agents",
+			Around:     tap.Around{Upstream: "10.0.0.8:8000"},
 			Recoveries: map[string]uint64{"missing_end": 1}},
 	})
 	add(fake.Request{
 		ID: "0198f3a1-dead", Model: lab.Model, API: "chat", Pool: "h200", Began: now.Add(-33 * time.Second), Prompt: "Hello",
 		First: 2 * time.Second, Status: 503, Error: `{"error":{"message":"no server of the model can be reached",` +
 			`"type":"server_error","param":null,"code":"server_unavailable"}}`,
+		End: tap.EndReport{Client: "team-search", Around: tap.Around{Upstream: "10.0.0.9:8000"}},
 	})
 	add(fake.Request{
 		ID: "0198f3a1-running", Model: "gpt-oss-20b", API: "responses", Pool: "small", Began: now.Add(-4 * time.Second),

@@ -109,6 +109,71 @@ func TestFleetDrained(t *testing.T) {
 	b.until(`!document.body.innerText.includes("drained")`)
 }
 
+// TestFleetMissing sees Envoys that should be there, a service that is away and a certificate that ends, and which
+// versions differ. As long as all Envoys agree no version is shown.
+func TestFleetMissing(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	s := fake.Well(now)
+	s.ExpectedEnvoys = 3
+	f := newFleet(t, s)
+	b := open(t, f.serve(t), "/#/fleet")
+	b.see("All well")
+	b.see("3 of 3")
+	b.see("listeners accepted")
+	version := s.Envoys[0].Types["listeners"].Version[:8]
+	shown := `document.querySelector("main").innerText.includes("` + version + `")`
+	if eval[bool](b, shown) {
+		t.Error("versions are shown, although all Envoys agree")
+	}
+	short := fake.Well(now)
+	short.ExpectedEnvoys = 5
+	short.Services = []server.ServiceStatus{{Name: server.LimitsService, URL: "http://10.0.0.3:18002",
+		Problem: "connection refused", Since: now.Add(-time.Minute)},
+		{Name: server.ResponsesService, URL: "http://10.0.0.4:1"}}
+	short.Certificates = []server.CertificateStatus{{File: "/etc/ca.pem", Expires: now.Add(24 * time.Hour)},
+		{File: "/etc/edge.pem", Expires: now.Add(-time.Hour)}, {File: "/etc/good.pem", Expires: now.Add(1000 * time.Hour)}}
+	short.Envoys[2].Types["listeners"] = short.Envoys[0].Types["routes"] // another version
+	f.status.Store(&short)
+	for _, text := range []string{"3 of 5", "2 Envoys of 5 are missing", "envoy.expect is 5, and 3 are connected.",
+		"2 more Envoys should be there", "The limits service at http://10.0.0.3:18002 does not work", "Connection refused.",
+		"The certificate /etc/ca.pem expires soon", "The certificate /etc/edge.pem has expired", version} {
+		b.see(text)
+	}
+	if text := eval[string](b, `document.querySelector("main").innerText`); strings.Contains(text, "good.pem") ||
+		strings.Contains(text, "10.0.0.4") {
+		t.Errorf("what is well needs attention:\n%s", text)
+	}
+	none := fake.Well(now)
+	none.ExpectedEnvoys, none.Envoys = 1, nil
+	f.status.Store(&none)
+	b.see("1 Envoy of 1 is missing")
+	b.see("0 of 1")
+}
+
+// TestExplained brings up what a word means, by keyboard, by pointer and by touch, and takes it away.
+func TestExplained(t *testing.T) {
+	t.Parallel()
+	b := open(t, newFleet(t, fake.Well(time.Now())).serve(t), "/#/fleet")
+	b.see("policy least_request")
+	const meaning = "each request goes to the server with the fewest requests"
+	away := `document.querySelector("#tip").hidden`
+	b.tabTo(`document.activeElement.textContent === "policy least_request"`)
+	b.see(meaning)
+	b.run(chromedp.KeyEvent(kb.Escape))
+	b.until(away)
+	at := eval[[]float64](b, `(() => { const r = document.activeElement.getBoundingClientRect();
+		return [r.left + 9, r.top + r.height / 2]; })()`)
+	b.run(chromedp.MouseEvent("mouseMoved", at[0], at[1]))
+	b.see(meaning)
+	b.run(chromedp.MouseEvent("mouseMoved", 1, 1))
+	b.until(away)
+	b.do(`document.activeElement.click()`)
+	b.see(meaning)
+	b.do(`location.hash = "#/load"`)
+	b.until(away)
+}
+
 // TestFleetDown sees a pool without a ready server.
 func TestFleetDown(t *testing.T) {
 	t.Parallel()
@@ -173,8 +238,25 @@ func TestLoadLive(t *testing.T) {
 	f.history = history.New(history.Options{})
 	b := open(t, f.serve(t), "/#/load")
 	b.see("Nothing in the last hour.")
+	if heights := eval[[]float64](b, `[...new Set([...document.querySelectorAll(".plot .frame")]
+		.filter((frame) => frame.checkVisibility()).map((frame) => frame.clientHeight))]`); len(heights) != 1 {
+		t.Errorf("plots without values are %v high", heights)
+	}
 	f.history.Set(time.Now(), history.Streams, nil, 321)
 	b.until(`[...document.querySelectorAll(".plot")].some((plot) => plot.innerText.includes("321 running"))`)
+	// A plot has the unit of its values, and shows no more time than there is: five minutes.
+	texts := eval[[]string](b, `[...document.querySelectorAll('.plot[aria-label="Streams"] svg text')]
+		.map((e) => e.textContent)`)
+	var times []time.Time
+	for _, text := range texts {
+		if at, err := time.Parse("15:04", text); err == nil {
+			times = append(times, at)
+		}
+	}
+	const day = 24 * time.Hour
+	if n := len(times); n < 3 || (times[n-1].Sub(times[0])+day)%day > 5*time.Minute || texts[0] != "running" {
+		t.Errorf("the plot of a fleet that has just begun has %s", texts)
+	}
 }
 
 // TestRequests sees requests come, filters them, and opens one by keyboard.
@@ -190,6 +272,24 @@ func TestRequests(t *testing.T) {
 	if n := rows(); n != 17 {
 		t.Errorf("%d requests are listed, want 17", n)
 	}
+	choose := func(list, value string, want int) {
+		t.Helper()
+		b.do(fmt.Sprintf(`(() => { const list = document.querySelector('select[aria-label=%q]'); list.value = %q;
+			list.dispatchEvent(new Event("change")); })()`, list, value))
+		b.until(fmt.Sprintf(`document.querySelectorAll(".requests tbody tr").length === %d`, want))
+	}
+	choose("every status", "5xx", 1)
+	choose("every status", "running", 1)
+	choose("every status", "200", 15)
+	choose("every client", "batch", 4)
+	choose("every status", "503", 0)
+	choose("every client", "", 1)
+	choose("every status", "", 17)
+	choose("every model", "gpt-oss-20b", 1)
+	choose("every model", "", 17)
+	for _, text := range []string{"10.0.0.9:8000", "team-agents", "503"} {
+		b.see(text)
+	}
 	b.run(chromedp.Click(`//label[contains(., "failed or repaired only")]/input`))
 	b.until(`document.querySelectorAll(".requests tbody tr").length === 2`)
 	b.run(chromedp.SendKeys("#filter", "503"))
@@ -202,6 +302,26 @@ func TestRequests(t *testing.T) {
 	b.see("No server of this model can be reached.")
 	b.run(chromedp.NavigateBack())
 	b.see("failed or repaired only")
+}
+
+// TestRunning sees the tokens of a running request grow.
+func TestRunning(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, fake.Well(time.Now()))
+	b := open(t, f.serve(t), "/#/requests")
+	b.see("Nothing is recorded yet.")
+	story := fake.Request{ID: "0198f3a1-story", Model: lab.Model, API: "responses", Pool: "h200", Began: time.Now(),
+		Prompt: "Write a story.", First: time.Millisecond, Each: time.Millisecond, Running: true,
+		Output: "<|channel|>analysis<|message|>A story.<|end|>", TokensPerPiece: 1}
+	if err := f.recorder.Add(story); err != nil {
+		t.Fatal(err)
+	}
+	tokens := `Number(document.querySelector('.requests td[data-head="out"]')?.innerText)`
+	b.until(tokens + " === 7")
+	if err := f.recorder.Continue(story.Each, " And one more."); err != nil {
+		t.Fatal(err)
+	}
+	b.until(tokens + " === 11")
 }
 
 // TestReplay replays a recorded request: step by step, to the end, and back.

@@ -113,6 +113,17 @@ func (r *Recorder) Add(q Request) error {
 	return r.send(frames)
 }
 
+// Continue adds tokens to the request that was added last, which runs.
+func (r *Recorder) Continue(after time.Duration, output string) error {
+	at := time.Now().Add(after)
+	var frames []byte
+	for _, id := range r.vocabulary.AppendEncodeSpecial(nil, output) {
+		frames = tap.Append(frames, tap.Frame{Kind: tap.Chunk, Stream: r.stream, At: at.UnixMicro(),
+			Payload: eventOf([]uint32{id})})
+	}
+	return r.send(frames)
+}
+
 // eventOf is an event of a vLLM server with some tokens.
 func eventOf(ids []uint32) []byte {
 	list, _ := json.Marshal(ids)

@@ -54,7 +54,7 @@ func Well(now time.Time) server.Status {
 					ready("http://10.0.0.7:8000", 53*time.Hour, vllm), ready("http://10.0.0.8:8000", 29*time.Hour, vllm),
 					ready(DeadServer, 29*time.Hour, vllm),
 				}},
-			{Name: "small", Models: []string{"gpt-oss-20b"}, Policy: "prefix_affinity",
+			{Name: "small", Models: []string{"gpt-oss-20b"}, Policy: "prefix",
 				Servers: []server.PoolServer{ready("http://10.0.2.3:30000", 8*time.Hour, sglang)}},
 			{Name: "burst", Models: []string{"gpt-oss-120b-burst"}, Policy: "round_robin",
 				Servers: []server.PoolServer{ready("http://gpu-burst.internal:8000", 95*time.Minute, vllm)}},

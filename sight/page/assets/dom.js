@@ -27,7 +27,7 @@ export function setText(node, text) {
 
 // show hides an element or shows it.
 export function show(element, visible) {
-  element.hidden = !visible;
+  element.toggleAttribute("hidden", !visible); // elements of SVG have no property for it
 }
 
 // sync makes a container's children those of items, in their order. A child is kept as long as its key is there, so
@@ -82,4 +82,34 @@ export function segmented(name, label, options, value, changed) {
     group.append(el("label", {}, input, el("span", {}, text)));
   }
   return group;
+}
+
+const tip = el("div", { id: "tip", role: "tooltip", hidden: true });
+
+// explained is a word with its meaning, which the pointer, the keyboard and a touch bring up. Esc takes it away.
+export function explained(word, meaning) {
+  const term = el("button", { type: "button", class: "term", "aria-description": meaning }, word);
+  const bring = () => bringTip(term, meaning);
+  for (const event of ["pointerenter", "focus", "click"]) term.addEventListener(event, bring);
+  for (const event of ["pointerleave", "blur"]) term.addEventListener(event, takeTip);
+  term.addEventListener("keydown", (event) => event.key === "Escape" && takeTip());
+  return term;
+}
+
+function takeTip() {
+  show(tip, false);
+}
+
+// bringTip shows a meaning below a word, within the window.
+function bringTip(term, meaning) {
+  if (!tip.isConnected) {
+    document.body.append(tip);
+    for (const event of ["scroll", "hashchange"]) addEventListener(event, takeTip, { capture: true, passive: true });
+  }
+  setText(tip, meaning);
+  show(tip, true);
+  const { left, bottom, top } = term.getBoundingClientRect();
+  const { width, height } = tip.getBoundingClientRect();
+  tip.style.left = `${Math.max(8, Math.min(left, document.documentElement.clientWidth - width - 8))}px`;
+  tip.style.top = `${bottom + 6 + height > innerHeight ? top - height - 6 : bottom + 6}px`;
 }

@@ -1,12 +1,21 @@
 // The fleet: what needs attention, the pools and their servers, the Envoys, the configuration and the filter.
 
-import { el, nextFrame, setText, show, sync } from "./dom.js";
-import { ago, count, milliseconds, moment, plural, quantity, visible } from "./format.js";
+import { LATE, attentionOf, missingOf, rolloutText } from "./attention.js";
+import { el, explained, nextFrame, setText, show, sync } from "./dom.js";
+import { ago, count, facts as joined, milliseconds, moment, plural, quantity, visible } from "./format.js";
 import { changes, latest, store } from "./store.js";
-import { resourceOf, stateOf } from "./words.js";
+import { policyOf, resourceOf, stateOf } from "./words.js";
 
-const TOLD = 24 * 3600 * 1000; // how long a rollout that was taken back needs attention, in milliseconds
 const FIRST = 30; // how many pools, servers of a pool, and Envoys are shown at first
+
+// TILES are the numbers at the top, and what they mean.
+const TILES = {
+  "Servers ready": "servers that serve their models, of all that the operator has not drained",
+  "Envoys current": "Envoys that have accepted all that the control plane hands out now, of those that should be there",
+  Streams: "requests that the Envoys have open now",
+  "Tokens generated/s": "reasoning, calls and answers, over the last 5 seconds",
+  "Requests/s": "requests that ended, over the last 5 seconds",
+};
 
 // Fleet fills the view of the fleet.
 export class Fleet {
@@ -46,7 +55,7 @@ export class Fleet {
     if (this.root.hidden || !status) return;
     const pools = status.pools ?? [];
     const envoys = status.envoys ?? [];
-    this.showTiles(pools, envoys);
+    this.showTiles(pools, envoys, envoys.length + missingOf(status));
     this.showAttention(attentionOf(status));
     show(this.noPools, pools.length === 0);
     sync(
@@ -61,11 +70,12 @@ export class Fleet {
       (card, pool) => this.updatePool(card, pool),
     );
     show(this.envoysPart, store.about?.host !== "wazero" || envoys.length > 0);
-    this.showEnvoys(envoys);
+    this.differs = differencesOf(envoys);
+    this.showEnvoys(envoys, missingOf(status));
     this.showSettings(status);
   }
 
-  showTiles(pools, envoys) {
+  showTiles(pools, envoys, expected) {
     const servers = pools.flatMap((pool) => pool.servers ?? []);
     const counted = servers.filter((server) => server.state !== "draining");
     const ready = counted.filter((server) => server.state === "ready").length;
@@ -77,18 +87,18 @@ export class Fleet {
       ["Tokens generated/s", quantity(generated), ""],
       ["Requests/s", quantity(latest("requests_per_second")), ""],
     ];
-    if (envoys.length > 0) {
+    if (expected > 0) {
       tiles.splice(1, 0, [
         "Envoys current",
-        `${count(current)} of ${count(envoys.length)}`,
-        current < envoys.length ? "bad" : "ok",
+        `${count(current)} of ${count(expected)}`,
+        current < expected ? "bad" : "ok",
       ]);
     }
     sync(
       this.tiles,
       tiles,
       ([name]) => name,
-      ([name]) => el("div", { class: "tile" }, el("dt", {}, name), el("dd")),
+      ([name]) => el("div", { class: "tile" }, el("dt", {}, explained(name, TILES[name])), el("dd")),
       (tile, [, value, tone]) => {
         tile.dataset.tone = tone;
         setText(tile.lastChild, value);
@@ -125,7 +135,7 @@ export class Fleet {
     return el(
       "section",
       { class: "card pool" },
-      el("header", {}, el("h3"), el("span", { class: "chip" }), el("p", { class: "facts" })),
+      el("header", {}, el("h3"), el("span", { class: "chip" }), el("ul", { class: "facts" })),
       el("p", { class: "problem" }),
       el("div", { class: "queue" }),
       el("ul", { class: "servers" }),
@@ -145,15 +155,17 @@ export class Fleet {
       readiness(pool, ready, counted) +
         (counted < servers.length ? `, ${count(servers.length - counted)} drained` : ""),
     );
-    setText(
+    card.toggleAttribute("data-wide", servers.length > 2);
+    sync(
       header.children[2],
       [
-        `models ${(pool.models ?? []).map(visible).join(", ") || "none"}`,
-        `policy ${pool.policy}`,
-        pool.spares?.length ? `spares ${pool.spares.map(visible).join(", ")}` : "",
-      ]
-        .filter(Boolean)
-        .join(" · "),
+        [`models ${(pool.models ?? []).map(visible).join(", ") || "none"}`, ""],
+        [`policy ${visible(pool.policy)}`, policyOf(pool.policy)],
+        [pool.spares?.length ? `spares ${pool.spares.map(visible).join(", ")}` : "", SPARES],
+      ].filter(([text]) => text !== ""),
+      ([text]) => text,
+      ([text, meaning]) => el("li", { dir: "auto" }, meaning ? explained(text, meaning) : text),
+      () => {},
     );
     setText(problem, visible(pool.problem ?? ""));
     show(problem, Boolean(pool.problem));
@@ -167,14 +179,20 @@ export class Fleet {
     );
   }
 
-  showEnvoys(envoys) {
+  showEnvoys(envoys, missing) {
     const all = envoys.toSorted((a, b) => Number(a.current) - Number(b.current));
     this.moreEnvoys ??= el("button", { type: "button", class: "quiet more" });
     const part = this.part("envoys", all, this.moreEnvoys);
-    sync(this.envoys, part, (envoy) => `${envoy.id} ${envoy.address}`, makeEnvoy, updateEnvoy);
+    const update = (card, envoy) => updateEnvoy(card, envoy, this.differs);
+    sync(this.envoys, part, (envoy) => `${envoy.id} ${envoy.address}`, makeEnvoy, update);
     this.envoys.append(this.moreEnvoys);
-    this.none ??= el("p", { class: "empty" }, "No Envoy is connected.");
-    if (envoys.length === 0) this.envoys.append(this.none);
+    this.none ??= el("p", { class: "empty" });
+    setText(
+      this.none,
+      (envoys.length === 0 ? "No Envoy is connected. " : "") +
+        (missing > 0 ? `${plural(missing, "more Envoy")} should be there, by envoy.expect.` : ""),
+    );
+    if (this.none.textContent) this.envoys.append(this.none);
     else this.none.remove();
   }
 
@@ -203,7 +221,7 @@ export class Fleet {
       ["Filter's SHA-256", f.sha256 ?? ""],
       ["Filter's error", f.error ?? "", "bad"],
       ["Rollout", rolloutText(status.rollout), status.rollout?.state === "taken_back" ? "bad" : ""],
-      ["Resources", versions.map(([type, version]) => `${resourceOf(type)} ${version.slice(0, 8)}`).join(" · ")],
+      ["Resources", this.differs.size === 0 ? "" : versions.map(([type, version]) => `${resourceOf(type)} ${version.slice(0, 8)}`).join(" · ")],
       ["Resources since", status.snapshot?.pushed ? moment(status.snapshot.pushed) : ""],
       ["Saved", status.snapshot?.saved ? "These are the last good resources of an earlier run." : "", "bad"],
       ["This program", `${status.version ?? ""}, started ${moment(status.started)}`],
@@ -221,114 +239,10 @@ export class Fleet {
   }
 }
 
-// rolloutText says how a rollout of another filter goes, or is empty if there has been none.
-function rolloutText(rollout) {
-  if (!rollout) return "";
-  const version = visible(rollout.filter?.version ?? "");
-  const reason = visible(rollout.reason ?? "");
-  if (rollout.state === "done") return `${version}: done ${ago(rollout.ended)} ago: ${reason}`;
-  if (rollout.state === "taken_back") return `${version}: taken back ${ago(rollout.ended)} ago: ${reason}`;
-  const steps = rollout.steps ?? [];
-  const step = steps[rollout.step - 1];
-  const share = step ? `${Math.round(100 * step.share)} % of ${step.group ? `group ${visible(step.group)}` : "all"}` : "";
-  return (
-    `${version}: step ${rollout.step} of ${steps.length} (${share}), ` +
-    `${count(rollout.accepted)} of ${count(rollout.envoys)} Envoys have it: ${reason}`
-  );
-}
-
-// attentionOf returns what an operator should look at, in words.
-function attentionOf(status) {
-  const all = [];
-  const c = status.configuration ?? {};
-  if (c.error) all.push({ tone: "bad", title: "The configuration is not in force", text: visible(c.error) });
-  if (status.filter?.error)
-    all.push({ tone: "bad", title: "The filter's file is not in force", text: visible(status.filter.error) });
-  const rollout = status.rollout;
-  if (rollout?.state === "taken_back" && Date.now() - Date.parse(rollout.ended) < TOLD)
-    all.push({ tone: "bad", title: "A rollout is taken back", text: rolloutText(rollout) });
-  for (const envoy of status.envoys ?? []) {
-    const id = visible(envoy.id);
-    for (const [type, state] of Object.entries(envoy.types ?? {})) {
-      if (!state.refused) continue;
-      all.push({
-        tone: "bad",
-        title: `Envoy ${id} refuses its ${resourceOf(type)}`,
-        text: visible(`${(state.resources ?? []).join(", ")}: ${state.error ?? ""}`),
-      });
-    }
-  }
-  for (const pool of status.pools ?? []) {
-    if (pool.down) {
-      all.push({
-        tone: "bad",
-        title: `Pool ${visible(pool.name)} has no server that is ready`,
-        text:
-          `For ${ago(pool.down)}. ` +
-          (pool.spares?.length
-            ? `Its spares answer: ${pool.spares.map(visible).join(", ")}.`
-            : pool.queue
-              ? "Its queue holds requests as long as hold says; then clients get 503."
-              : "Clients of its models get 503."),
-      });
-    }
-    for (const server of pool.servers ?? []) {
-      if (["ready", "unknown", "draining"].includes(server.state)) continue; // the operator has drained it
-      all.push({
-        tone: pool.down ? "bad" : "warn",
-        title: `${visible(server.url)} in pool ${visible(pool.name)} is ` + stateOf(server.state)[1],
-        text: sentence(server),
-        key: `server ${pool.name} ${server.url} ${server.address}`, // several may stand behind one name
-      });
-    }
-    attentionOfQueue(pool, all);
-    const texts = [pool.problem, ...(pool.warnings ?? [])].filter(Boolean);
-    for (const text of texts) {
-      const key = `pool ${pool.name} ${text}`;
-      all.push({ tone: "warn", title: `Pool ${visible(pool.name)}`, text: visible(text), key });
-    }
-  }
-  return all;
-}
-
-// LATE is which part of their time requests may have waited before that needs attention.
-const LATE = 0.8;
-
 function readiness(pool, ready, servers) {
   if (pool.down) return `down for ${ago(pool.down)}`;
   if (pool.at_zero) return "at zero: requests wait for a server";
   return `${count(ready)} of ${plural(servers, "server")} ready`;
-}
-
-function attentionOfQueue(pool, all) {
-  const queue = pool.queue;
-  if (!queue) return;
-  const name = visible(pool.name);
-  if (queue.problem)
-    all.push({
-      tone: "warn",
-      title: `The queue of pool ${name} is not known`,
-      text: `${visible(queue.problem)} (${visible(queue.picker)}).`,
-    });
-  for (const c of queue.classes ?? []) {
-    if (queue.held || !(c.requests > 0) || !(c.oldest_ms > LATE * c.deadline_ms)) continue;
-    all.push({
-      tone: "warn",
-      key: `queue ${pool.name} ${c.name}`,
-      title: `Requests of the class ${visible(c.name)} wait too long for pool ${name}`,
-      text:
-        `${plural(c.requests, "request")} of ${count(c.tokens)} tokens wait, the oldest for ` +
-        `${milliseconds(c.oldest_ms)}. After ${milliseconds(c.deadline_ms)} they get 429.`,
-    });
-  }
-}
-
-function sentence(server) {
-  const reason = visible(server.reason || "no reason is known").replace(/[.;\s]+$/, "");
-  const apart = server.address && !server.url.endsWith(server.address);
-  const at = apart ? ` Its address is ${visible(server.address)}.` : "";
-  const since = server.since ? ` It has been so for ${ago(server.since)}.` : "";
-  return `${reason.slice(0, 1).toUpperCase()}${reason.slice(1)}.${since}${at}`;
 }
 
 // ENDINGS are why a queue refuses requests, in words.
@@ -339,6 +253,8 @@ const ENDINGS = {
   client_full: "the client's share was full",
   displaced: "gave their place to others",
 };
+
+const SPARES = "pools whose servers answer when this pool has no room, or no server that is ready";
 
 const QUEUE_HEADS = ["Class", "Waiting", "Tokens", "Oldest", "Admitted", "Refused"];
 
@@ -442,7 +358,7 @@ function updateServer(row, server) {
   const { reach = 0, fail = 0 } = server.envoys ?? {};
   setText(
     facts,
-    [
+    joined([
       server.address && !server.url.endsWith(server.address) ? visible(server.address) : "",
       server.since ? `${word} for ${ago(server.since)}` : "",
       visible(server.program ?? ""),
@@ -451,9 +367,7 @@ function updateServer(row, server) {
       LOST_TAGS[server.structural_tags] ?? "",
       reach + fail > 0 ? `reached by ${count(reach)} of ${plural(reach + fail, "Envoy")}` : "",
       ...loadOf(server),
-    ]
-      .filter(Boolean)
-      .join(" · "),
+    ]),
   );
   setText(reason, visible(server.reason ?? ""));
   show(reason, Boolean(server.reason));
@@ -485,7 +399,21 @@ function makeEnvoy() {
   );
 }
 
-function updateEnvoy(card, envoy) {
+// differencesOf returns the types of resources of which Envoys have different versions. Those that all have alike say
+// nothing.
+function differencesOf(envoys) {
+  const versions = new Map();
+  const differs = new Set();
+  for (const envoy of envoys) {
+    for (const [type, state] of Object.entries(envoy.types ?? {})) {
+      if (!versions.has(type)) versions.set(type, state.version);
+      if (state.version !== versions.get(type)) differs.add(type);
+    }
+  }
+  return differs;
+}
+
+function updateEnvoy(card, envoy, differs) {
   const [header, types, nacks] = card.children;
   const states = Object.entries(envoy.types ?? {});
   const refused = states.filter(([, state]) => state.refused);
@@ -497,13 +425,13 @@ function updateEnvoy(card, envoy) {
   );
   setText(
     header.children[2],
-    [
+    joined([
       `Envoy ${visible(envoy.version ?? "")}`,
       visible(envoy.address ?? ""),
       `connected for ${ago(envoy.connected)}`,
       ...(envoy.group ? [`group ${visible(envoy.group)}`] : []),
       ...(envoy.chosen ? ["with the rollout's filter"] : []),
-    ].join(" · "),
+    ]),
   );
   sync(
     types,
@@ -517,6 +445,7 @@ function updateEnvoy(card, envoy) {
         `${resourceOf(type)} ${state.refused ? "refused" : state.current ? "accepted" : "behind"}`,
       );
       setText(item.lastChild, state.version ? visible(state.version.slice(0, 8)) : "none");
+      show(item.lastChild, differs.has(type));
       item.title = state.acknowledged ? `accepted ${moment(state.acknowledged)}` : "";
     },
   );

@@ -58,6 +58,11 @@ export function moment(time) {
   return Number.isNaN(at) ? "–" : `${days.format(at)}, ${clocks.format(at)}`;
 }
 
+// facts joins what is known of a thing. Lines break between facts, and not between a number and its unit.
+export const facts = (all) => all.filter(Boolean).map(tight).join("\u00a0· ");
+
+const tight = (text) => text.replace(/(\d) (?=[\p{L}%])/gu, "$1\u00a0");
+
 // visible spells the characters that would hide or reorder others: controls and marks of direction. It is for names,
 // arguments and addresses, where such a character is a trap. Prose is isolated by its element instead.
 export function visible(text) {

@@ -6,10 +6,11 @@ import { Plot } from "./plot.js";
 import { changes, seriesNamed, store } from "./store.js";
 import { recoveryOf } from "./words.js";
 
-// What is plotted: which series, how their label's values are named, in which order and in which tone.
+// What is plotted and what it means: which series, how their label's values are named, in which order and tone.
 const PLOTS = [
   {
     title: "Tokens generated",
+    meaning: "what the servers have written, by what it was",
     unit: "tokens/s",
     name: "tokens_per_second",
     label: "kind",
@@ -24,6 +25,7 @@ const PLOTS = [
   },
   {
     title: "Tokens read",
+    meaning: "prompts, and how much of them the servers had in their caches",
     unit: "tokens/s",
     name: "tokens_per_second",
     label: "kind",
@@ -36,6 +38,7 @@ const PLOTS = [
   },
   {
     title: "Requests",
+    meaning: "requests that ended, by the class of their HTTP status",
     unit: "requests/s",
     name: "requests_per_second",
     label: "status",
@@ -49,6 +52,7 @@ const PLOTS = [
   },
   {
     title: "Time to the first token",
+    meaning: "from the whole request in the gateway to the server's first token",
     unit: "ms",
     name: "first_token_ms",
     label: "quantile",
@@ -57,9 +61,16 @@ const PLOTS = [
       ["0.95", "95th percentile", "analysis"],
     ],
   },
-  { title: "Streams", unit: "running", name: "streams", named: [["", "streams", "answer"]] },
+  {
+    title: "Streams",
+    meaning: "requests that the Envoys have open now",
+    unit: "running",
+    name: "streams",
+    named: [["", "streams", "answer"]],
+  },
   {
     title: "Requests that wait",
+    meaning: "requests that a picker holds until a server has room",
     unit: "in queues",
     name: "queued_requests",
     label: "class",
@@ -69,6 +80,7 @@ const PLOTS = [
   },
   {
     title: "Refusals of queues",
+    meaning: "requests that a picker gave up, by why",
     unit: "per minute",
     name: "queue_refusals_per_minute",
     label: "reason",
@@ -84,6 +96,7 @@ const PLOTS = [
   },
   {
     title: "Recoveries",
+    meaning: "errors in the form of the model's output that the gateway has repaired",
     unit: "per minute",
     name: "recoveries_per_minute",
     label: "kind",
@@ -93,6 +106,7 @@ const PLOTS = [
   },
   {
     title: "Servers",
+    meaning: "the servers of all pools, by their state",
     unit: "servers",
     name: "servers",
     label: "state",
@@ -107,6 +121,7 @@ const PLOTS = [
   },
   {
     title: "Refusals of Envoys",
+    meaning: "resources that Envoys did not accept (NACKs): they keep what they had",
     unit: "per minute",
     name: "nacks_per_minute",
     named: [["", "NACKs", "bad"]],

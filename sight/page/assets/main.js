@@ -76,7 +76,9 @@ changes.addEventListener("connection", () => {
 });
 
 changes.addEventListener("about", () => {
-  const { host, version, gateway, admin } = store.about;
+  const { host, version, gateway, admin, records } = store.about;
+  // A fleet's page has no records, and so no list of them. Whoever has its address is told where records are.
+  show(document.querySelector('nav a[href="#/requests"]'), records);
   const hosts = { envoy: "on Envoy", wazero: "on wazero, without Envoy", controlplane: "a control plane" };
   const parts = [
     `Harmony Edge ${visible(version ?? "")}`,

@@ -1,7 +1,7 @@
 // The numbers of servers, pools, models and clients within a window, in a table.
 
 import { getJSON } from "./api.js";
-import { el, nextFrame, segmented, setText, show, sync } from "./dom.js";
+import { el, explained, nextFrame, segmented, setText, show, sync } from "./dom.js";
 import { count, milliseconds, minute, plural, quantity, visible } from "./format.js";
 
 const SHOWN = 200;
@@ -131,7 +131,11 @@ export class Numbers {
       columns,
       ([title]) => `${this.kind} ${title}`,
       ([title, , meaning]) =>
-        el("th", { scope: "col", title: meaning || null, "data-head": capital(title) }, capital(title)),
+        el(
+          "th",
+          { scope: "col", "data-head": capital(title) },
+          meaning ? explained(capital(title), meaning) : capital(title),
+        ),
       () => {},
     );
     sync(
@@ -160,8 +164,7 @@ export class Numbers {
 
 const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-// hadOf says what of a window is known, if that is not all of it. The minute that runs, and the one in which the program
-// was started, are never whole.
+// hadOf says what of a window is known, if that is not all of it. The minute that runs is never whole.
 function hadOf({ minutes, known, since }) {
   if (!since || known >= minutes - 1) return "";
   const before = Math.floor(Date.now() / 60_000) - minutes + 1 < since / 60;

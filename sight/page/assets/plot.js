@@ -1,18 +1,25 @@
 // A plot of the last hour, in SVG, with a readout for pointer and keyboard.
 
-import { el, setText, show, svg } from "./dom.js";
+import { el, explained, setText, show, svg } from "./dom.js";
 import { clock, minute, quantity } from "./format.js";
 
-const HEIGHT = 150;
+const HEIGHT = 164;
 const LEFT = 44;
 const BOTTOM = 20;
-const TOP = 8;
-const HOUR = 3600;
+const TOP = 22; // above it is the unit
+// SPANS are how many seconds a plot may show, each with the time between its marks. It shows the shortest one that has
+// all values, so that a young fleet fills it too.
+const SPANS = [
+  [300, 60],
+  [900, 180],
+  [1800, 300],
+  [3600, 600],
+];
 
-// Plot shows some series over the last hour. options: title, unit, stacked, and moved, which is called with the time
-// under the pointer, or null.
+// Plot shows some series over the last hour, or over what there is of it. options: title, its meaning, unit, stacked,
+// and moved, which is called with the time under the pointer, or null.
 export class Plot {
-  constructor({ title, unit, stacked = false, moved }) {
+  constructor({ title, meaning, unit, stacked = false, moved }) {
     this.title = title;
     this.unit = unit;
     this.stacked = stacked;
@@ -24,6 +31,7 @@ export class Plot {
     this.now = el("span", { class: "now" });
     this.legend = el("ul", { class: "legend" });
     this.picture = svg("svg", { "aria-hidden": "true" });
+    this.empty = el("p", { class: "empty" }, "Nothing in the last hour.");
     this.frame = el(
       "div",
       {
@@ -36,14 +44,13 @@ export class Plot {
         "aria-valuenow": "0",
       },
       this.picture,
+      this.empty,
     );
-    this.empty = el("p", { class: "empty" }, "Nothing in the last hour.");
     this.element = el(
       "section",
       { class: "card plot", "aria-label": title },
-      el("header", {}, el("h2", {}, title), this.now),
+      el("header", {}, el("h2", {}, meaning ? explained(title, meaning) : title), this.now),
       this.frame,
-      this.empty,
       this.legend,
     );
     this.frame.addEventListener("pointermove", (event) => this.point(event));
@@ -80,6 +87,7 @@ export class Plot {
       return;
     }
     this.end = times.at(-1);
+    [this.span, this.marks] = SPANS.find(([span]) => this.end - times[0] < span) ?? SPANS.at(-1);
     this.tops = this.stacked ? stack(lines) : lines.map((line) => line.values);
     let most = 0;
     for (const values of this.tops) for (const v of values) if (v > most) most = v;
@@ -93,7 +101,7 @@ export class Plot {
   }
 
   x(time) {
-    return LEFT + ((time - this.end + HOUR) / HOUR) * (this.width - LEFT - 6);
+    return LEFT + ((time - this.end + this.span) / this.span) * (this.width - LEFT - 6);
   }
 
   y(value) {
@@ -101,7 +109,7 @@ export class Plot {
   }
 
   grid() {
-    const parts = [];
+    const parts = [svg("text", { x: 2, y: 9 }, this.unit)];
     for (let v = 0; v <= this.most * 1.001; v += this.step) {
       const y = this.y(v);
       parts.push(
@@ -109,8 +117,8 @@ export class Plot {
         svg("text", { x: LEFT - 6, y: y + 3.5, "text-anchor": "end" }, quantity(v)),
       );
     }
-    const every = this.width < 420 ? 1200 : 600;
-    for (let t = Math.ceil((this.end - HOUR) / every) * every; t <= this.end; t += every) {
+    const every = this.width < 420 ? 2 * this.marks : this.marks;
+    for (let t = Math.ceil((this.end - this.span) / every) * every; t <= this.end; t += every) {
       const x = this.x(t);
       if (x < LEFT + 12 || x > this.width - 18) continue;
       parts.push(svg("text", { x, y: HEIGHT - 4, "text-anchor": "middle" }, minute(t * 1000)));
@@ -216,7 +224,7 @@ export class Plot {
   point(event) {
     if (!this.end) return;
     const share = (event.clientX - this.frame.getBoundingClientRect().left - LEFT) / (this.width - LEFT - 6);
-    this.moved(this.end - HOUR + Math.min(Math.max(share, 0), 1) * HOUR);
+    this.moved(this.end - this.span + Math.min(Math.max(share, 0), 1) * this.span);
   }
 
   key(event) {

@@ -1,6 +1,6 @@
 // The requests that were recorded, as they come, and one of them opened.
 
-import { el, nextFrame, setText, show, sync } from "./dom.js";
+import { el, explained, nextFrame, setText, show, sync } from "./dom.js";
 import { clock, count, milliseconds, quantity, visible } from "./format.js";
 import { Replay } from "./replay.js";
 import { changes, store } from "./store.js";
@@ -16,16 +16,20 @@ export class Requests {
     this.filter = el("input", {
       type: "search",
       id: "filter",
-      placeholder: "model, status, client, server …",
+      placeholder: "server, pool, API, id …",
       autocomplete: "off",
       oninput: () => nextFrame(this.draw),
     });
+    this.choices = CHOICES.map((choice) => ({
+      ...choice,
+      select: el("select", { "aria-label": choice.title, onchange: () => nextFrame(this.draw) }),
+    }));
     this.failed = el("input", { type: "checkbox", onchange: () => nextFrame(this.draw) });
     this.body = el("tbody");
     this.table = el(
       "table",
       { class: "requests" },
-      el("thead", {}, el("tr", {}, ...HEADS.map(([, name, extra]) => el("th", { scope: "col", class: extra }, name)))),
+      el("thead", {}, el("tr", {}, ...HEADS.map(makeHead))),
       this.body,
     );
     this.empty = el("p", { class: "empty" });
@@ -38,6 +42,7 @@ export class Requests {
         { class: "row" },
         el("label", { class: "inline", for: "filter" }, "Filter"),
         this.filter,
+        ...this.choices.map(({ select }) => select),
         el("label", { class: "inline" }, this.failed, " failed or repaired only"),
       ),
       this.table,
@@ -66,7 +71,14 @@ export class Requests {
     if (this.root.hidden || this.list.hidden) return;
     const wanted = this.filter.value.trim().toLowerCase();
     const all = [...store.requests.values()].reverse();
-    const fit = all.filter((s) => (!this.failed.checked || isBad(s)) && (wanted === "" || textOf(s).includes(wanted)));
+    for (const choice of this.choices) offer(choice, all);
+    const chosen = this.choices.filter(({ select }) => select.value !== "");
+    const fit = all.filter(
+      (s) =>
+        (!this.failed.checked || isBad(s)) &&
+        (wanted === "" || textOf(s).includes(wanted)) &&
+        chosen.every(({ of, select }) => of(s).includes(select.value)),
+    );
     this.running = fit.some((s) => s.running);
     sync(this.body, fit.slice(0, SHOWN), (s) => s.id, makeRow, updateRow);
     show(this.table, fit.length > 0);
@@ -106,21 +118,64 @@ function stateOf(s) {
   return ["ok", s.finish ? finishOf(s.finish) : String(s.status || "done")];
 }
 
+// CHOICES are the lists beside the filter: what each is called when nothing is chosen, and what a request has of it.
+const CHOICES = [
+  { title: "every status", of: classesOf },
+  { title: "every model", of: (s) => (s.model ? [s.model] : []) },
+  { title: "every client", of: (s) => (s.client ? [s.client] : []) },
+];
+
+// classesOf returns the words by which a request's status is chosen.
+function classesOf(s) {
+  if (s.running) return ["running"];
+  const all = s.status ? [String(s.status), `${Math.floor(s.status / 100)}xx`] : ["no status"];
+  return s.cut ? [...all, "cut"] : all;
+}
+
+const MOST_OFFERED = 200;
+
+// offer fills a list with what the requests have. What is chosen stays, also when no request has it any more.
+function offer({ title, of, select }, requests) {
+  const words = new Set(requests.flatMap(of));
+  const chosen = select.value;
+  if (chosen) words.add(chosen);
+  const all = ["", ...[...words].sort().slice(0, MOST_OFFERED)];
+  if (chosen && !all.includes(chosen)) all.push(chosen);
+  sync(
+    select,
+    all,
+    (word) => word,
+    (word) => el("option", { value: word }, word === "" ? title : visible(word)),
+    () => {},
+  );
+  select.value = chosen;
+  show(select, all.length > 2 || chosen !== ""); // one of a kind is no choice
+}
+
+// HEADS are the columns: value, title, class and what the title means. Those of the class rest are left out where a
+// request has nothing, if there is little room.
 const HEADS = [
-  [(s) => clock(Date.parse(s.time)), "Time", "first"],
-  [null, "Result", ""],
+  [(s) => clock(Date.parse(s.time)), "Time", "first", "when the gateway had the request's headers"],
+  [null, "Result", "", "how the request ended"],
+  [(s) => (s.status ? String(s.status) : "–"), "Status", "wide", "the HTTP status that the client got"],
   [(s) => visible(s.model ?? s.path ?? "–"), "Model", ""],
   [(s) => s.api ?? "–", "API", "small"],
-  [(s) => visible(s.pool ?? "–"), "Pool", "small"],
-  [(s) => visible(s.upstream ?? "–"), "Server", "small"],
-  [(s) => visible(s.client ?? "–"), "Client", "small"],
-  [(s) => (s.prompt_tokens ? count(s.prompt_tokens) : "–"), "Tokens in", "number"],
-  [(s) => (s.completion_tokens ? count(s.completion_tokens) : "–"), "out", "number"],
-  [(s) => milliseconds(s.first_token_ms), "First token", "number small"],
-  [(s) => (s.tokens_per_second ? quantity(s.tokens_per_second) : "–"), "Tokens/s", "number small"],
+  [(s) => visible(s.client ?? "–"), "Client", "rest", "the client's name in the keys file, known at the end"],
+  [(s) => visible(s.pool ?? "–"), "Pool", "rest"],
+  [(s) => visible(s.upstream ?? "–"), "Server", "rest", "the server that was asked last, known at the end"],
+  [(s) => (s.prompt_tokens ? count(s.prompt_tokens) : "–"), "Tokens in", "number", "tokens of the prompt"],
+  [(s) => (s.completion_tokens ? count(s.completion_tokens) : "–"), "out", "number", "tokens that the server wrote"],
+  [(s) => milliseconds(s.first_token_ms), "First token", "number small", "the time to the server's first token"],
+  [(s) => (s.tokens_per_second ? quantity(s.tokens_per_second) : "–"), "Tokens/s", "number small",
+    "the tokens after the first one, by their time"],
   [(s) => milliseconds(s.running ? Date.now() - Date.parse(s.time) : s.duration_ms), "Took", "number"],
-  [(s) => (repaired(s) ? count(repaired(s)) : "–"), "Repaired", "number small"],
+  [(s) => (repaired(s) ? count(repaired(s)) : "–"), "Repaired", "number small",
+    "how often the model's output was repaired"],
 ];
+
+function makeHead([, name, extra, meaning]) {
+  return el("th", { scope: "col", class: extra }, meaning ? explained(name, meaning) : name);
+}
 
 function makeRow(s) {
   const row = el("tr");
@@ -143,6 +198,7 @@ function updateRow(row, s) {
   for (const [i, [value]] of HEADS.entries()) {
     const inner = row.children[i].firstChild;
     setText(inner, value ? value(s) : words);
+    row.children[i].classList.toggle("none", inner.textContent === "–");
     if (!value) inner.dataset.tone = tone;
   }
   row.title = Object.entries(s.recoveries ?? {})

@@ -11,6 +11,17 @@ const states = {
 // stateOf returns the tone and the word of a server's state.
 export const stateOf = (state) => states[state] ?? ["unknown", String(state)];
 
+const policies = {
+  least_request: "each request goes to the server with the fewest requests",
+  round_robin: "requests go to one server after another",
+  session: "the requests of a session go to the same server",
+  prefix: "requests whose prompts begin alike go to the same server, so that its cache has them",
+  picker: "a program beside the Envoys chooses the server of each request",
+};
+
+// policyOf says how a pool chooses a server. It is "" for a policy that is not known here.
+export const policyOf = (policy) => (Object.hasOwn(policies, policy) ? policies[policy] : "");
+
 const meanings = {
   server_unavailable: [
     "No server of this model can be reached.",

@@ -88,6 +88,7 @@ func Parse(name string, data []byte) (*Config, error) {
 	}
 	c, unread, problems := decode(name, data, tree)
 	if c != nil {
+		c.resolveTemplates(filepath.Dir(name))
 		_, more := c.check()
 		problems.follow(more, unread)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,6 +37,20 @@ func (m *Model) checkResponseTemplate() (reason string) {
 		m.Chat.ThinkTags = form.thinkTags
 	}
 	return ""
+}
+
+// resolveTemplates makes the names of templates absolute, from the folder of the configuration. They are read with it,
+// and other files later.
+func (c *Config) resolveTemplates(folder string) {
+	for i := range c.Models {
+		name := &c.Models[i].ResponseTemplate
+		if *name == "" || filepath.IsAbs(*name) {
+			continue
+		}
+		if absolute, err := filepath.Abs(filepath.Join(folder, *name)); err == nil {
+			*name = absolute
+		}
+	}
 }
 
 // readResponseTemplate reads a tokenizer_config.json that has a response_template, or the template itself.

@@ -100,3 +100,32 @@ func TestResponseTemplateFiles(t *testing.T) {
 		t.Error("a file that is not there is read")
 	}
 }
+
+// TestResponseTemplateInFile: a file's model gets the form, and a mistake has its place in the file.
+func TestResponseTemplateInFile(t *testing.T) {
+	template := filepath.Join(t.TempDir(), "tokenizer_config.json")
+	data := `{"response_template":{"fields":{"tool_calls":{"open":"<tool_call>","content":"json"}}}}`
+	if err := os.WriteFile(template, []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := "models:\n- name: m\n  servers: [chat=http://h:1]\n  response_template: "
+	c, err := Parse("h.yaml", []byte(text+template+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Resolve()
+	if err != nil || !strings.Contains(string(r.FilterJSON), `"speaks":"hermes"`) {
+		t.Fatalf("%v: %s", err, r.FilterJSON)
+	}
+	file := filepath.Join(filepath.Dir(template), "h.yaml")
+	if err := os.WriteFile(file, []byte(text+"tokenizer_config.json\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := Load(file); err != nil || c.Models[0].Speaks != contract.SpeaksHermes {
+		t.Errorf("a path relative to the file: %v", err)
+	}
+	_, err = Parse("h.yaml", []byte(text+template+".none\n"))
+	if err == nil || !strings.Contains(err.Error(), "h.yaml:4: models[0].response_template: cannot be read") {
+		t.Error(err)
+	}
+}

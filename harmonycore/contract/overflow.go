@@ -16,6 +16,9 @@ func CannotOverflow(from, to *Overflow, mode string) string {
 		return "cannot be used in mode reduced, where a server is chosen before the length of the prompt is known"
 	case from.Name == to.Name:
 		return "is the model itself"
+	case from.Kind.Renders:
+		return "is for servers that take prompts: a request for the kind " + from.Kind.Name +
+			" is not kept until its tokens are counted"
 	case from.Kind.Conversations:
 		return "is for servers that take prompts: those of the kind " + from.Kind.Name +
 			" count the tokens of a conversation themselves"

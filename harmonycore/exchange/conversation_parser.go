@@ -25,6 +25,8 @@ type conversationParser struct {
 	// names the ids of all tokens, so that nothing is estimated.
 	received, ids int
 	counted       bool
+	// repeats ends an answer that repeats itself, if the ids of its tokens come. It may be nil.
+	repeats *repetitions
 }
 
 func newConversationParser(g *generation, model *Model, r *translate.Request, answer translate.Choice) *conversationParser {
@@ -43,6 +45,9 @@ func newConversationParser(g *generation, model *Model, r *translate.Request, an
 		p.adapter = create(p.sink, o)
 	}
 	p.calls = callReader{sink: p.sink, request: r}
+	if counted {
+		p.repeats = newRepetitions(&model.Repetition, noTexts{})
+	}
 	return p
 }
 
@@ -85,7 +90,35 @@ func (p *conversationParser) take(g *generation, c *choice, event *backend.Event
 			return failure
 		}
 	}
+	if p.repeats != nil {
+		p.endRepeated(g, c, event)
+	}
 	return nil
+}
+
+// noTexts are the texts of tokens that the gateway does not know. Then only copies of a pattern are a repetition.
+type noTexts struct{}
+
+func (noTexts) TokenBytes(uint32) ([]byte, bool) { return nil, false }
+
+// endRepeated ends the choice if the model says the same again and again. The text of an event is not told apart by its
+// tokens, so it ends with the event.
+func (p *conversationParser) endRepeated(g *generation, c *choice, event *backend.Event) {
+	due := false
+	for _, id := range event.SampledIDs {
+		due = p.repeats.Add(id) || due
+	}
+	watched := p.repeats.inText
+	if c.answer.Reasoning() {
+		watched = p.repeats.inReasoning
+	}
+	if !due || !p.sink.open || !p.repeats.Look() || !watched {
+		return
+	}
+	p.conclude(false)
+	c.finish = backend.Repeated
+	c.answer.End(translate.Repetition)
+	g.endEarly(c)
 }
 
 // takeText takes text or reasoning of an event. It reports whether the choice has ended early with it.

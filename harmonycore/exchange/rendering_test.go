@@ -313,3 +313,39 @@ func TestRenderEmptiesTooLong(t *testing.T) {
 		}
 	}
 }
+
+// TestRenderRepetitions: an answer whose ids repeat themselves ends where the operator wants it, and its client reads why.
+func TestRenderRepetitions(t *testing.T) {
+	loop := strings.Repeat(generated(" again and", "", 7, 8, 9), 60)
+	call := generated(`<tool_call>{"name": "f", "arguments": {"a": "`, "", 1, 2, 3, 4, 5)
+	const tools = `,"tools":[{"type":"function","function":{"name":"f"}}]`
+	for name, tt := range map[string]struct {
+		reasoning, text, answer string
+		repeated                bool
+	}{
+		"reasoning":           {"end", "off", generated("<think>Hm", "", 1, 2) + loop, true},
+		"reasoning, not seen": {"off", "end", generated("<think>Hm", "", 1, 2) + loop, false},
+		"text":                {"off", "end", generated("Hm", "", 1) + loop, true},
+		"text, not seen":      {"end", "off", generated("Hm", "", 1) + loop, false},
+		"a call":              {"off", "end", call + loop, true},
+		"off":                 {"off", "off", generated("Hm", "", 1) + loop, false},
+	} {
+		g := renderingGateway(func(c *contract.Config) {
+			c.Models[0].Speaks, c.Models[0].ContextLength = contract.SpeaksHermes, 1000
+			c.Models[0].Repetition = contract.Repetition{Reasoning: tt.reasoning, Text: tt.text, MaxPatternSize: 128, MinCount: 4,
+				MinTokens: 96}
+		})
+		for _, stream := range []string{"true", "false"} {
+			body := `{"model":"qwen","stream":` + stream + `,"messages":[{"role":"user","content":"Hi"}]` + tools + `}`
+			x, _ := beginRender(t, g, contract.ChatPath, body)
+			x.Rendered(RenderAnswer{Status: 200, Body: []byte(rendered3)}, renderHost())
+			got := takeAnswer(x, tt.answer+generated("", "stop", 258)+generatedEnd, 1000)
+			r := x.Report()
+			if strings.Contains(got, `"stop_reason":"repetition_detected"`) != tt.repeated || r.Repeated != tt.repeated ||
+				(r.EarlyEnd == EarlyRepetition) != tt.repeated || !strings.Contains(got, "again and") ||
+				tt.repeated && !strings.Contains(got, `"finish_reason":"length"`) {
+				t.Errorf("%s, stream %s: %+v\n%s", name, stream, r, got)
+			}
+		}
+	}
+}

@@ -34,7 +34,6 @@ var forPrompts = misplaced{
 	{"unsupported_content", "leave it out: images, files and sound go to the servers as they are"},
 	{"answers.strict", "leave it out"},
 	{"answers.harmony_messages", "leave it out"},
-	{"repetition_detection", "leave it out, and write the servers' own limits into extra_body"},
 	{"system", "leave it out: the servers' chat template writes the prompt; chat.template_kwargs has its arguments"},
 }
 
@@ -48,6 +47,7 @@ var forConversations = misplaced{
 var forRendered = misplaced{
 	{"control_tokens", "leave it out"},
 	{"control_spellings", "leave it out"},
+	{"repetition_detection", "leave it out, and write the servers' own limits into extra_body"},
 }
 
 // The settings about answers to Chat requests that mean nothing where these pass unchanged.
@@ -101,6 +101,10 @@ func (m *Model) fit(kind *contract.Kind) (path, reason string) {
 	if path, advice := forRendered.find(m); path != "" && !kind.Renders {
 		return path, "is for servers that take prompts or render, and those of the kind " + kind.Name +
 			" take conversations; " + advice + ", or use servers of the kind " + contract.VLLMRender
+	}
+	if m.Repetition.Reasoning == contract.RepetitionFinal {
+		return "repetition_detection.reasoning", "can only be final for gpt-oss, whose answer the gateway begins itself; write " +
+			contract.RepetitionEnd
 	}
 	if path, advice := forNewAnswers.find(m); path != "" && !kind.Renders && !m.RemakesChat() {
 		return path, "is for answers that the gateway makes, and answers of " + kind.Name + " servers to Chat requests " +

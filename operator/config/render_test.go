@@ -30,7 +30,12 @@ func TestRender(t *testing.T) {
 		{"models:\n- name: m\n  servers: [chat=http://h:1]\n  control_tokens: break\n", "", "vllm-render"},
 		{"models:\n- name: m\n  servers: [chat=http://h:1]\n  control_spellings: ['<|a|>']\n", "", "vllm-render"},
 		{"models:\n- name: m\n  servers: [vllm=http://h:1]\n  control_spellings: ['<|a|>']\n", "", "control_spellings"},
-		{text("", "vllm", "", "repetition_detection: {text: end}"), "", "repetition_detection"},
+		{text("", "vllm", "", "repetition_detection: {reasoning: end, text: end}"), "p", ""},
+		{text("", "vllm", "", "repetition_detection: {reasoning: final}"), "", "can only be final for gpt-oss"},
+		{"models:\n- name: m\n  servers: [chat=http://h:1]\n  repetition_detection: {text: end}\n", "",
+			"repetition_detection"},
+		{"models:\n- name: m\n  servers: [vllm-render=http://h:1]\n  overflow_model: n\n- name: n\n  servers: [vllm=http://h:2]\n",
+			"", "is not kept until its tokens are counted"},
 		{"mode: reduced\nmodels:\n- name: m\n  servers: [vllm-render=http://h:1]\n", "", "reduced"},
 		{"models:\n- name: m\n  servers: [vllm-render=http://h:1]\n", "m", ""},
 	} {

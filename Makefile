@@ -523,6 +523,12 @@ recall: build tool-envoy ## 100,000 REQUESTS to each host with a memory of prefi
 # The host of the demonstration: envoy, or wazero, which needs no Envoy.
 HOST ?= envoy
 
+.PHONY: ten-broken-things
+ten-broken-things: build ## What an operator sees when ten things are wrong, and the line that says what to do: docs/ten-broken-things.md
+	@mkdir -p build
+	@examples/ten-broken-things.sh >build/ten-broken-things.md
+	@mv build/ten-broken-things.md docs/ten-broken-things.md
+
 .PHONY: demo
 demo: build $(if $(filter envoy,$(HOST)),tool-envoy) tool-python ## Run the demonstration (HOST=wazero: without Envoy)
 	@$(E2E_ENV) HOST=$(HOST) examples/demo/run.sh

@@ -82,6 +82,9 @@ func TestCommandsOfPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, one := range pageCommands(string(text)) {
+			if one.text == "serve --config config.yaml" && filepath.Base(page) == "ten-broken-things.md" {
+				continue // it is one of the ten
+			}
 			checked++
 			if err := one.parse(root()); err != nil {
 				t.Errorf("%s: harmony %s: %v", filepath.Base(page), one.text, err)

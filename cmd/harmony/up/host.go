@@ -139,6 +139,7 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 		fmt.Fprintln(u.stderr, "warning: the servers are not watched:", watchErr)
 	}
 	defer u.tryServers(ctx)()
+	defer u.tryPools(ctx)()
 	select {
 	case <-following.done:
 		return following.err

@@ -46,6 +46,31 @@ func (u *up) tryServers(ctx context.Context) (end func()) {
 	}
 }
 
+// tryPools warns of servers of the pools that cannot be reached. It is for a host without a control plane, which would
+// log them. end stops it.
+func (u *up) tryPools(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var tries sync.WaitGroup
+	for _, p := range u.config.Pools {
+		for _, text := range p.Servers {
+			e, err := config.ParseURL(text)
+			if err != nil {
+				continue // Validate has reported it
+			}
+			tries.Go(func() {
+				if err := dial(ctx, e); err != nil && ctx.Err() == nil {
+					fmt.Fprintf(u.stderr, "warning: no connection to %s of the pool %s (%v); while none of its servers answers, "+
+						"requests get 503\n", e, p.Name, err)
+				}
+			})
+		}
+	}
+	return func() {
+		cancel()
+		tries.Wait()
+	}
+}
+
 // tryServer warns if a server cannot be reached, and tries again until the server lists its models. Then it prints what
 // the server is, and what is wrong with it.
 func (u *up) tryServer(ctx context.Context, m *config.Model, s config.Server) {

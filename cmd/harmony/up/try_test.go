@@ -213,3 +213,33 @@ func TestUpWarnsOfAnUnreachableServer(t *testing.T) {
 		t.Errorf("it says %q", out)
 	}
 }
+
+// TestTryPools: a server of a pool that is away is named, and one that listens is not.
+func TestTryPools(t *testing.T) {
+	here, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer here.Close()
+	away, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	away.Close()
+	var out lockedText
+	out.writer = &out.text
+	u := up{config: config.Default(), stderr: &out}
+	u.config.Pools = []config.Pool{{Name: "gpus",
+		Servers: []string{"http://" + here.Addr().String(), "http://" + away.Addr().String(), "nonsense://"}}}
+	end := u.tryPools(t.Context())
+	want := "warning: no connection to http://" + away.Addr().String() + " of the pool gpus ("
+	for until := time.Now().Add(10 * time.Second); !strings.Contains(out.String(), want); time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("it says %q", out.String())
+		}
+	}
+	end()
+	if strings.Count(out.String(), "warning") != 1 {
+		t.Errorf("it says %q", out.String())
+	}
+}

@@ -99,3 +99,11 @@ if ! wait "$client"; then
   cat "$logs/up.err" "$logs/sim.err" >&2
   die "the client failed; what the gateway and the server said stands above"
 fi
+
+cat <<EOT
+
+What to do next:
+  your server      $HARMONY_BIN up http://GPU:8000
+  in the terminal  $HARMONY_BIN chat, while that runs
+  settings         docs/configuration.md; many Envoys: docs/control-plane.md; all pages: docs/README.md
+EOT

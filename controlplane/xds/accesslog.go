@@ -4,6 +4,7 @@ import (
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	filelogv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/file/v3"
+	celformatv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/formatter/cel/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/picker/protocol"
@@ -36,6 +37,12 @@ func harmonyState(field string) string {
 	return "%FILTER_STATE(wasm." + contract.LogStatePrefix + field + ":PLAIN)%"
 }
 
+// harmonyNumber returns the format of a number that the filter has set as a property of the stream. Envoy would write
+// its text otherwise. Without the property it writes null.
+func harmonyNumber(field string) string {
+	return "%TYPED_CEL(int(filter_state['wasm." + contract.LogStatePrefix + field + "']))%"
+}
+
 // accessLog returns a log with one JSON object for each request, in the file that the configuration names. It returns
 // nil if the configuration names none.
 func (b *builder) accessLog() []*accesslogv3.AccessLog {
@@ -49,6 +56,9 @@ func (b *builder) accessLog() []*accesslogv3.AccessLog {
 	for _, field := range contract.LogFields() {
 		format.Fields[field] = structpb.NewStringValue(harmonyState(field))
 	}
+	for _, field := range contract.LogNumbers() {
+		format.Fields[field] = structpb.NewStringValue(harmonyNumber(field))
+	}
 	return []*accesslogv3.AccessLog{{
 		Name:   "envoy.access_loggers.file",
 		Filter: b.loggedRequests(),
@@ -56,6 +66,9 @@ func (b *builder) accessLog() []*accesslogv3.AccessLog {
 			Path: b.config.AccessLog,
 			AccessLogFormat: &filelogv3.FileAccessLog_LogFormat{LogFormat: &corev3.SubstitutionFormatString{
 				Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: format},
+				Formatters: []*corev3.TypedExtensionConfig{{
+					Name: "envoy.formatter.cel", TypedConfig: b.any(&celformatv3.Cel{}),
+				}},
 			}},
 		})},
 	}}

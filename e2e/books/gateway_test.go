@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -203,8 +202,8 @@ func (w *told) add(t *testing.T, line []byte) {
 		t.Fatalf("%s: %v", line, err)
 	}
 	number := func(name string) int64 {
-		n, _ := strconv.ParseInt(fmt.Sprint(fields[name]), 10, 64) // a field that is not set is null
-		return n
+		n, _ := fields[name].(float64) // a field that is not set is null
+		return int64(n)
 	}
 	upstream, _ := fields["upstream"].(string)
 	flags, _ := fields["flags"].(string)

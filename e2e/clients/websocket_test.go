@@ -39,7 +39,7 @@ func TestWebSocket(t *testing.T) {
 				"GET " + lab.ResponsesPath + " HTTP/1.1\r\nHost: x\r\n" + wsDial + "\r\n":                           426,
 				"GET " + lab.ResponsesPath + "?model=x HTTP/1.1\r\nHost: x\r\n" + wsDial + "\r\n":                   426,
 				"POST " + lab.ResponsesPath + " HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n" + wsDial + "\r\n{}":   426,
-				"GET " + lab.ResponsesPath + " HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n\r\n":                   404,
+				"GET " + lab.ResponsesPath + " HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n\r\n":                   405,
 				"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n": 200,
 				"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n":                              200,
 			} {

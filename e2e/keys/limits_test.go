@@ -223,8 +223,8 @@ func wantBooks(t *testing.T, path string) {
 	for line := range strings.Lines(string(data)) {
 		var r struct {
 			Client   string
-			Reserved *string `json:"reserved_tokens"`
-			Unused   *string `json:"unused_tokens"`
+			Reserved *int `json:"reserved_tokens"`
+			Unused   *int `json:"unused_tokens"`
 		}
 		if err := json.Unmarshal([]byte(line), &r); err != nil || r.Client != "a" || (r.Reserved == nil) != (r.Unused == nil) {
 			t.Errorf("%v: %s", err, line)

@@ -100,7 +100,7 @@ pools:
 		var l struct {
 			ID     string `json:"request_id"`
 			Reason string `json:"cache_reason"`
-			Missed int    `json:"missed_tokens,string"`
+			Missed int    `json:"missed_tokens"`
 		}
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
 			t.Fatalf("%v: %s", err, text)

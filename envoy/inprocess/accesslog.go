@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
@@ -109,6 +110,19 @@ func logValue(command string) (func(*wasmhost.Stream, *wasmhost.StreamInfo) any,
 		}
 		header := strings.ToLower(argument)
 		return func(s *wasmhost.Stream, _ *wasmhost.StreamInfo) any { return textOrNull(s.RequestHeader(header)) }, nil
+	case "TYPED_CEL":
+		property, isState := strings.CutPrefix(argument, "int(filter_state['wasm.")
+		property, isInt := strings.CutSuffix(property, "'])")
+		if !isState || !isInt {
+			return nil, unsupported
+		}
+		return func(s *wasmhost.Stream, _ *wasmhost.StreamInfo) any {
+			value, _ := s.State(property)
+			if _, err := strconv.ParseInt(string(value), 10, 64); err != nil {
+				return nil
+			}
+			return json.Number(value)
+		}, nil
 	case "FILTER_STATE":
 		property, isPlain := strings.CutSuffix(argument, ":PLAIN")
 		property, isFilters := strings.CutPrefix(property, "wasm.")

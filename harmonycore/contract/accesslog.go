@@ -51,6 +51,14 @@ const (
 	ErrorsAnthropic = "anthropic"
 )
 
+// LogNumbers returns the names of the fields that are whole numbers.
+func LogNumbers() []string {
+	return []string{
+		LogPromptTokens, LogReasoningTokens, LogPreambleTokens, LogFinalTokens, LogToolCallTokens, LogCompletionTokens,
+		LogFirstTokenMS, LogRecoveries, LogRenderMS, LogPrefillMS, LogReservedTokens, LogUnusedTokens, LogMissedTokens,
+	}
+}
+
 // LogFields returns the names of all fields.
 func LogFields() []string {
 	return []string{

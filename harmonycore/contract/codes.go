@@ -33,6 +33,7 @@ const (
 	CodeChoicesNotSupported      = "choices_not_supported"
 	CodeControlTokenInText       = "control_token_in_text"
 	CodeUnknownURL               = "unknown_url"
+	CodeMethodNotSupported       = "method_not_supported"
 	CodeInvalidAPIKey            = "invalid_api_key"
 	CodeWebSocketNotSupported    = "websocket_not_supported"
 )

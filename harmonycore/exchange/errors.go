@@ -37,6 +37,13 @@ func errBadPath() *openai.Error {
 	}
 }
 
+func errMethod(allow string) *openai.Error {
+	return &openai.Error{
+		Status: 405, Type: contract.InvalidRequestError, Code: contract.CodeMethodNotSupported,
+		Message: "This URL takes " + allow + " requests only.",
+	}
+}
+
 func errUpgrade() *openai.Error {
 	return &openai.Error{
 		Status: 426, Type: contract.InvalidRequestError, Code: contract.CodeWebSocketNotSupported,

@@ -23,17 +23,13 @@ func beginCountTokens(x *Exchange, _ string) endpoint {
 	}
 }
 
-// beginOtherMessages begins the exchange of a request to a path of Anthropic's API that the gateway does not have, or
-// not with this method. It leaves the request to another server, if there is one.
+// beginOtherMessages begins the exchange of a request to a path of Anthropic's API that the gateway does not have. It
+// leaves the request to another server, if there is one.
 func (g *Gateway) beginOtherMessages(method, path string) *Exchange {
 	if g.options.Passthrough || method == "OPTIONS" || errorFormOf(path) != anthropicForm {
 		return nil
 	}
-	failure := errNotMessages()
-	if path == contract.MessagesPath || path == contract.CountTokensPath {
-		failure = errMessagesMethod()
-	}
-	return g.beginRefusal(apiOther, anthropicForm, failure)
+	return g.beginRefusal(apiOther, anthropicForm, errNotMessages())
 }
 
 // errNotMessages is for a path of Anthropic's API that the gateway does not have.
@@ -42,12 +38,5 @@ func errNotMessages() *openai.Error {
 		Status: 404, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
 		Message: "Nothing is served at this URL. The API is POST " + contract.MessagesPath + " and POST " +
 			contract.CountTokensPath + ".",
-	}
-}
-
-func errMessagesMethod() *openai.Error {
-	return &openai.Error{
-		Status: 405, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
-		Message: "This URL takes POST requests only.",
 	}
 }

@@ -14,6 +14,8 @@ type refusal struct {
 	failure *openai.Error
 	// upgrade is the value of [Reply.Upgrade].
 	upgrade string
+	// allow is the method that the path takes, if the request has another one.
+	allow string
 }
 
 func (g *Gateway) beginRefusal(api string, form errorForm, failure *openai.Error) *Exchange {
@@ -28,6 +30,9 @@ func (r *refusal) head() RequestHead { return RequestHead{Reply: r.request(nil, 
 func (r *refusal) request([]byte, Host) RequestAction {
 	action := r.x.refuse(r.failure)
 	action.Reply.Upgrade = r.upgrade
+	if r.allow != "" {
+		action.Reply.Headers = append(action.Reply.Headers, Header{"allow", r.allow})
+	}
 	return action
 }
 
@@ -43,9 +48,11 @@ func (g *Gateway) BeginUpgrade(method, path, protocol string) *Exchange {
 		return nil
 	}
 	if x != nil {
-		switch x.endpoint.(type) {
+		switch e := x.endpoint.(type) {
 		case *refusal:
-			return x
+			if e.allow == "" {
+				return x
+			}
 		case *guarded:
 			if method != "GET" || !takesBody(path) {
 				return x

@@ -19,7 +19,7 @@ func TestBegin(t *testing.T) {
 	}{
 		{"POST", "/v1/chat/completions", true}, {"POST", "/v1/responses?x=1", true}, {"POST", "/v1/completions", true},
 		{"POST", "/generate", true}, {"POST", "/completion", true}, {"POST", "/inference/v1/generate", true},
-		{"GET", "/v1/responses", false}, {"HEAD", "/v1/chat/completions", false}, {"POST", "/v1/embeddings", false},
+		{"GET", "/v1/responses/", false}, {"OPTIONS", "/v1/chat/completions", false}, {"POST", "/v1/embeddings", false},
 		{"POST", "/v1/chat/completions/", true}, {"POST", "/v1/chat/completionsx", false}, {"POST", "", false},
 	} {
 		if taken := g.Begin(tt.method, tt.path) != nil; taken != tt.taken {

@@ -116,8 +116,36 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 		}
 		return x
 	}
+	if x := g.beginOtherMethod(method, path); x != nil {
+		return x
+	}
 	if x := g.beginOtherMessages(method, path); x != nil {
 		return x
 	}
 	return g.beginGuarded(path)
+}
+
+// beginOtherMethod begins the exchange of a request whose path the gateway has, but not with this method. It leaves the
+// request to another server, if there is one, and returns nil for other paths.
+func (g *Gateway) beginOtherMethod(method, path string) *Exchange {
+	allow := methodOf(path)
+	if allow == "" || allow == method || g.options.Passthrough || method == "OPTIONS" {
+		return nil
+	}
+	x := g.newExchange(apiOther)
+	x.form = errorFormOf(path)
+	x.endpoint = &refusal{x: x, failure: errMethod(allow), allow: allow}
+	return x
+}
+
+// methodOf returns the method of a path that takes only one, or "". What only a responses service has is left out: its
+// paths may not be served at all. So is PUT, which few servers know.
+func methodOf(path string) string {
+	for i := range routes {
+		r := &routes[i]
+		if r.path == path && path != contract.CompactPath && path != contract.ConversationsPath {
+			return r.method
+		}
+	}
+	return ""
 }

@@ -22,7 +22,7 @@ func TestRoutes(t *testing.T) {
 		{nil, "POST", "/v1/responses/input_tokens", "tokens", "count"},
 		{nil, "POST", "/tokenize", "tokens", "count"}, {nil, "POST", "/detokenize", "tokens", "count"},
 		{nil, "GET", "/tokenizer_info", "tokens", "*exchange.tokenizerInfo"},
-		{passthrough, "GET", "/tokenizer_info", "", ""}, {nil, "POST", "/tokenizer_info", "", ""},
+		{passthrough, "GET", "/tokenizer_info", "", ""}, {nil, "POST", "/tokenizer_info", "other", "refused"},
 		{nil, "GET", "/v1/models", "models", "models"}, {nil, "GET", "/v1/models/a%2Fb/c", "models", "model a/b/c"},
 		{nil, "GET", "/v1/models/", "", ""}, {passthrough, "GET", "/v1/models/a", "", ""},
 		{passthrough, "GET", "/v1/models/" + testModel, "models", "model " + testModel},

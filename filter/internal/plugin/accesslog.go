@@ -4,10 +4,26 @@ import (
 	"strconv"
 	"unsafe"
 
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+
 	"github.com/harmonyedge/harmonyedge/filter/internal/metrics"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
+
+// stringType is the type of a property that is a text, in a call of declare_property.
+const stringType = 1
+
+// declareNumbers tells the host that the numbers of the access log are texts. Envoy's CEL cannot read a number in bytes,
+// which properties are otherwise. A host without the function has no CEL either.
+func declareNumbers() {
+	for _, field := range contract.LogNumbers() {
+		name := contract.LogStatePrefix + field
+		// envoy.source.extensions.common.wasm.DeclarePropertyArguments: 1 is the name, 3 the type.
+		message := append([]byte{1<<3 | 2, byte(len(name))}, name...)
+		_, _ = proxywasm.CallForeignFunction("declare_property", append(message, 3<<3, stringType))
+	}
+}
 
 // describe writes the exchange's fields for the access log into the host's filter state, as wasm.harmony_NAME. A field
 // without a value is not set.

@@ -166,6 +166,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	p.vm.metrics.HeapLimit(c.MemoryLimit)
 	p.vm.metrics.Counted(c.Clients.Counted)
 	p.vm.metrics.Configured(p.vm.Version, p.configuration, c.Models)
+	declareNumbers()
 	if err := proxywasm.SetTickPeriodMilliSeconds(tickMS); err != nil {
 		proxywasm.LogWarn("harmony: no ticks, stalled servers and a full heap go unnoticed: " + err.Error())
 	}

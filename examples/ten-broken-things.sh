@@ -32,11 +32,17 @@ die() {
 
 harmony() { "$HARMONY_BIN" "$@"; }
 
+# background COMMAND…: starts a program of harmony. $! is then the program's own process, and not a shell's around it.
+background() {
+  shift
+  "$HARMONY_BIN" "$@" &
+}
+
 # stand_in NAME COMMAND…: starts a program whose output has its address, and sets the variable NAME to host:port.
 stand_in() {
   local name="$1" out="$work/$1.out" i
   shift
-  "$@" >"$out" 2>&1 &
+  background "$@" >"$out" 2>&1
   pids+=($!)
   for ((i = 0; i < PATIENCE * 20; i++)); do
     if grep -qE '127\.0\.0\.1:[1-9][0-9]*' "$out"; then
@@ -75,7 +81,7 @@ broken() {
 until_said() {
   local line="$1" out="$work/until.out" pid i
   shift
-  "$@" >"$out" 2>&1 &
+  background "$@" >"$out" 2>&1
   pid=$!
   for ((i = 0; i < PATIENCE * 20; i++)); do
     grep -qF -- "$line" "$out" && break

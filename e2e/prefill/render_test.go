@@ -61,12 +61,7 @@ func TestRendered(t *testing.T) {
 					asked++
 				}
 			}
-			var rendered, generated []sim.Request
-			for _, q := range renderer.Requests() {
-				if q.Path == contract.RenderPath {
-					rendered = append(rendered, q)
-				}
-			}
+			rendered, generated := renders(renderer), []sim.Request(nil)
 			for _, q := range writer.Requests() {
 				if q.Path == contract.InferenceGeneratePath {
 					generated = append(generated, q)
@@ -107,4 +102,46 @@ func TestRenderUnreachable(t *testing.T) {
 			t.Errorf("another engine gets %d requests", len(all))
 		}
 	})
+}
+
+// TestRenderChanges: a running Envoy whose control plane gets another render for a pool asks the new servers from then
+// on, and the pool's own when it has none.
+func TestRenderChanges(t *testing.T) {
+	o := sim.Options{Kind: contract.VLLMRender, Models: []string{lab.Model},
+		Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: lab.Tokens(lab.SixWords)})}
+	writer, url := lab.RunSim(t, o)
+	first, firstURL := lab.RunSim(t, o)
+	second, secondURL := lab.RunSim(t, o)
+	h := lab.RunEnvoyOverADS(t, rendering(url, firstURL))
+	for _, tt := range []struct {
+		renderers string
+		renders   *sim.Server
+	}{{firstURL, first}, {secondURL, second}, {"", writer}} {
+		if err := h.Update(lab.Resources(t, rendering(url, tt.renderers))); err != nil {
+			t.Fatal(err)
+		}
+		counts := map[*sim.Server]int{}
+		for _, s := range []*sim.Server{writer, first, second} {
+			counts[s] = len(renders(s))
+		}
+		if a := lab.Ask(lab.HTTP1(t), h.URL+lab.ChatPath, lab.ChatBody(lab.Model, "Hi")); a.Err != nil ||
+			a.Status != http.StatusOK || !strings.Contains(a.Body, "six") {
+			t.Fatalf("rendered by %q: %+v", tt.renderers, a)
+		}
+		for s, before := range counts {
+			if got := len(renders(s)) - before; got > 0 != (s == tt.renders) {
+				t.Errorf("rendered by %q: a server was asked to render %d times", tt.renderers, got)
+			}
+		}
+	}
+}
+
+// renders returns the requests that asked a server to render a conversation.
+func renders(s *sim.Server) (out []sim.Request) {
+	for _, q := range s.Requests() {
+		if q.Path == contract.RenderPath {
+			out = append(out, q)
+		}
+	}
+	return out
 }

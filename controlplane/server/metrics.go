@@ -34,6 +34,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	envoysDesc    = desc("envoys", "Envoys that are connected.")
+	expectedDesc  = desc("envoys_expected", "Envoys that should be connected, where the configuration says how many.")
 	currentDesc   = desc("envoys_current", "Envoys that have accepted all of the present resources.")
 	responsesDesc = desc("responses_total",
 		"Envoys' answers to responses, by the type of resource: accepted or refused.", "type", "result")
@@ -61,7 +62,7 @@ var (
 	rolloutDesc = desc("rollout_envoys", "Envoys that are connected while a rollout is watched, by the filter that they are "+
 		"to have.", "filter")
 	pushedDesc = desc("snapshot_pushed_timestamp_seconds", "When the resources that Envoys get were first pushed.")
-	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, vocabularyDesc,
+	allDescs   = []*prometheus.Desc{envoysDesc, expectedDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, vocabularyDesc,
 		refusingDesc, lostTagsDesc, shortDesc, serviceDesc, certificateDesc,
 		poolUpDesc, metricsDesc, loadDesc, cacheDesc, knownDesc, lightDesc, askedDesc,
 		validDesc, loadedDesc, filterDesc, infoDesc, rolloutDesc, pushedDesc}
@@ -182,6 +183,9 @@ func (m *metrics) collectEnvoys(to sender, status *Status) {
 		}
 	}
 	to.gauge(envoysDesc, float64(len(status.Envoys)))
+	if status.ExpectedEnvoys > 0 {
+		to.gauge(expectedDesc, float64(status.ExpectedEnvoys))
+	}
 	to.gauge(currentDesc, float64(current))
 	for _, t := range ads.Types() {
 		to.counter(responsesDesc, counts[t].Accepted, t, results[0])

@@ -230,15 +230,21 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"},{"id":"another-model"}`)
 	p, e := startWithEnvoy(t, oneModel(engine.URL))
 	eventually(t, "current", p.current)
+	if got := p.metric("harmony_controlplane_envoys_expected"); got != "" {
+		t.Errorf("%q Envoys are expected, without a number in the file", got)
+	}
 	before := p.metric("harmony_controlplane_push_to_accept_seconds_count")
 	p.write("config.yaml", strings.Replace(
-		oneModel(engine.URL), "models:", "models:\n- name: another-model\n  pool: p", 1))
+		oneModel(engine.URL), "models:", "envoy: { expect: 2 }\nmodels:\n- name: another-model\n  pool: p", 1))
 	eventually(t, "accepted", func() bool {
 		return p.current() && strings.Contains(e.text(t, resource.ExtensionConfigType, "harmony"), "another-model")
 	})
 	eventually(t, "measured", func() bool {
 		return p.metric("harmony_controlplane_push_to_accept_seconds_count") > before
 	})
+	if got := p.metric("harmony_controlplane_envoys_expected"); got != "2" {
+		t.Errorf("%q Envoys are expected, want 2", got)
+	}
 }
 
 func TestAMistakeKeepsWhatIsInForce(t *testing.T) {

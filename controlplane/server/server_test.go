@@ -553,7 +553,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine := newEngine(t, `{"id":"m"}`)
-	asked := oneModel(engine.URL) + "  load: {interval: 1s}\nresponses_service: {url: " + newEngine(t, "").URL + "}\n"
+	asked := "envoy: { expect: 1 }\n" + oneModel(engine.URL) + "  load: {interval: 1s}\nresponses_service: {url: " +
+		newEngine(t, "").URL + "}\n"
 	folder := folderWith(t, asked, "filter.wasm", string(stub.Filter("1")), "own.pem", certificateUntil(t, time.Hour))
 	p := start(t, folder, handsOut, func(o *testOptions) { o.Certificates = []string{filepath.Join(folder, "own.pem")} })
 	p.ready()

@@ -64,17 +64,18 @@ step() {
 }
 
 # shellcheck disable=SC2016 # backticks of Markdown
-show() { printf '\n%s\n\n```console\n$ %s\n%s\n```\n\n%s s.\n' "$1" "$2" "$3" "$(seconds "$4")"; }
+show() { printf '\n%s\n\n```console\n$ %s\n%s```\n\n%s s.\n' "$1" "$2" "${3:+$3$'\n'}" "$(seconds "$4")"; }
 
 # background TEXT SHOWN LINE COMMAND…: the same for a program that runs on. Its output until LINE is shown.
 background() {
   local text="$1" shown="$2" line="$3" out="$work/out.${#pids[@]}" began i
   shift 3
   began="$(now)"
+  : >"$out"
   "$@" >"$out" 2>&1 &
   pids+=($!)
   for ((i = 0; i < PATIENCE * 50; i++)); do
-    if grep -qF -- "$line" "$out"; then
+    if plain <"$out" | grep -F -- "$line" >/dev/null; then
       show "$text" "$shown &" "$(plain <"$out")" "$(($(now) - began))"
       return
     fi
@@ -121,8 +122,9 @@ step "Any client of OpenAI's API will do." \
 chat() { printf 'Who are you?\n' | "${clean[@]}" harmony chat "http://127.0.0.1:$gateway" --color never --effort low; }
 step "Or the terminal." "echo 'Who are you?' | harmony chat --effort low" "" chat
 printf '\n## Look at it\n'
-step "What runs here?" "harmony ps" "127.0.0.1:8080" "${clean[@]}" harmony ps
-step "Is all well?" "harmony status http://127.0.0.1:9901" "ready" "${clean[@]}" harmony status "http://127.0.0.1:$admin"
+step "What runs here?" "harmony ps" "gpt-oss-120b" "${clean[@]}" harmony ps
+step "Is all well?" "harmony status --address 127.0.0.1:9901" "ready" \
+  "${clean[@]}" harmony status --address "127.0.0.1:$admin"
 step "What can the server do?" "harmony probe http://127.0.0.1:8000" "vllm" \
   "${clean[@]}" harmony probe "http://127.0.0.1:$server"
 

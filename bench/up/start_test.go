@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestFirstToken: an answer that is no stream of events, or no answer, is asked for again.
+// TestFirstToken: a request is repeated until it is answered with a stream of events.
 func TestFirstToken(t *testing.T) {
 	asked := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -105,7 +105,7 @@ func (s *session) prompt(ctx context.Context, conversation func([]byte) []byte) 
 }
 
 // askSpellings returns the model's control tokens, if the server lists them and they are not too many. <think> and its
-// end are none of them: people may write about them.
+// end do not count: people may write about them.
 func (s *session) askSpellings(ctx context.Context) []string {
 	var info struct {
 		Added map[string]json.RawMessage `json:"added_tokens_decoder"`

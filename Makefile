@@ -91,6 +91,7 @@ tool-clients:
 
 tool-more-clients: tool-clients
 	@tools/install-python.sh llamaindex
+	@tools/install-python.sh haystack
 	@tools/install-more-clients.sh
 
 tool-mcp: tool-clients
@@ -367,7 +368,7 @@ test-clients: build tool-envoy tool-python tool-clients tool-mcp ## Real clients
 	@cat dist/clients.txt
 
 .PHONY: test-more-clients
-test-more-clients: build tool-envoy tool-more-clients ## LangChain4j, Spring AI, LangChain.js, LlamaIndex and Qwen Code on both hosts: text, streams, tools, and what each keeps
+test-more-clients: build tool-envoy tool-more-clients ## LangChain4j, Spring AI, LangChain.js, LlamaIndex, Haystack and Qwen Code on both hosts: text, streams, tools, and what each keeps
 	@$(E2E_ENV) go test -count=1 -timeout 30m -tags e2e,moreclients ./e2e/moreclients
 
 .PHONY: test-codex

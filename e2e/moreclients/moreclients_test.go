@@ -41,16 +41,21 @@ func clientsIn(t *testing.T, folder string) []client {
 	packages := lab.Tool(t, "HARMONY_MORE_CLIENTS")
 	java := []string{"java", "-cp", javaPath(t, packages, folder)}
 	node := filepath.Join(lab.Tool(t, "HARMONY_CLIENTS"), "node")
+	python := func(name string) []string { // a program has another name than the package that it imports
+		return []string{filepath.Join(lab.Tool(t, "HARMONY_VENVS"), name, "bin/python"),
+			filepath.Join(folder, name+"_client.py")}
+	}
 	return []client{
 		{"LangChain4j", append(java, "LangChain4j"),
 			[]task{{name: "chat stream"}, {name: "chat tools"}, {name: "chat tools, thinking", keeps: true}}},
 		{"Spring AI", append(slices.Clip(java), "SpringAI"), []task{{name: "chat stream"}, {name: "chat tools", keeps: true}}},
 		{"LangChain.js", []string{node, filepath.Join(folder, "langchain.mjs")}, []task{{name: "chat stream"},
 			{name: "chat tools"}, {name: "responses stream"}, {name: "responses tools", keeps: true}}},
-		{"LlamaIndex", []string{filepath.Join(lab.Tool(t, "HARMONY_VENVS"), "llamaindex/bin/python"),
-			filepath.Join(folder, "llamaindex.py")}, []task{{name: "chat stream", temperature: 0.1},
+		{"LlamaIndex", python("llamaindex"), []task{{name: "chat stream", temperature: 0.1},
 			{name: "chat tools", temperature: 0.1}, {name: "responses stream", temperature: 0.1},
 			{name: "responses tools", temperature: 0.1}}},
+		{"Haystack", python("haystack"), []task{{name: "chat stream"}, {name: "chat tools"}, {name: "responses stream"},
+			{name: "responses tools", keeps: true}}},
 		{"Qwen Code", []string{"bash", filepath.Join(folder, "qwen.sh"), node,
 			filepath.Join(packages, "node_modules/.bin/qwen")}, []task{{name: "chat stream"}, {name: "chat tools", keeps: true}}},
 	}

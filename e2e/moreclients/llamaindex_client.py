@@ -1,4 +1,4 @@
-"""LlamaIndex, in front of a gateway. usage: llamaindex.py BASE_URL MODEL TASK"""
+"""LlamaIndex, in front of a gateway. usage: llamaindex_client.py BASE_URL MODEL TASK"""
 
 import sys
 

@@ -51,15 +51,18 @@ func (v *variant) start(ctx context.Context, o *options, server string) (s sampl
 	if err := c.Start(); err != nil {
 		return s, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		_ = c.Wait() // a status other than 0 is in what the program has said; it may still have been starting
+		close(ended)
+	}()
 	err = firstToken(ctx, "http://"+listen, ended)
 	s.took = time.Since(begun)
 	if err == nil {
 		s.own, s.envoy = usedBy(c.Process.Pid)
 	}
 	_ = c.Process.Signal(syscall.SIGTERM) // it may have ended
-	<-ended                               // whatever its status: it may still have been starting
+	<-ended
 	if err != nil {
 		return s, fmt.Errorf("%w; it said:\n%s", err, log.String())
 	}
@@ -71,7 +74,7 @@ const pause = 2 * time.Millisecond
 var errEnded = errors.New("the program has ended before it answered")
 
 // firstToken asks until the first event of an answer has come.
-func firstToken(ctx context.Context, url string, ended chan error) error {
+func firstToken(ctx context.Context, url string, ended <-chan struct{}) error {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for {
 		err := ask(ctx, client, url)
@@ -79,9 +82,8 @@ func firstToken(ctx context.Context, url string, ended chan error) error {
 			return nil
 		}
 		select {
-		case cause := <-ended:
-			ended <- nil
-			return errors.Join(errEnded, cause)
+		case <-ended:
+			return errEnded
 		case <-ctx.Done():
 			return err
 		case <-time.After(pause):

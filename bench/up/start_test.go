@@ -23,19 +23,18 @@ func TestFirstToken(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	if err := firstToken(t.Context(), s.URL, make(chan error, 1)); err != nil || asked != 3 {
+	if err := firstToken(t.Context(), s.URL, make(chan struct{})); err != nil || asked != 3 {
 		t.Errorf("%v after %d requests", err, asked)
 	}
 }
 
 // TestEnded: a program that ends is not waited for.
 func TestEnded(t *testing.T) {
-	ended := make(chan error, 1)
-	ended <- nil
+	ended := make(chan struct{})
+	close(ended)
 	if err := firstToken(t.Context(), "http://127.0.0.1:1", ended); err == nil || !strings.Contains(err.Error(), "ended") {
 		t.Error(err)
 	}
-	<-ended // for the caller, which waits for the end as well
 }
 
 // TestUsed reads this process. The name of a program may have spaces and brackets, and its parent is known all the same.

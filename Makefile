@@ -294,7 +294,7 @@ suite-cuts: tool-python ## The servers' answers to all cases of the suite, cut a
 	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -timeout 40m -tags e2e -v -run 'AtEveryCut$$' ./e2e/suite
 
 .PHONY: e2e-long
-e2e-long: build tool-envoy tool-postgres ## The tests of e2e that take long and rarely fail, which make test leaves out; those of clients are in test-clients, and of floods in soak
+e2e-long: build tool-envoy tool-postgres ## Tests of e2e that take long and rarely fail, and that make test leaves out
 	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -timeout 20m -tags e2e -v \
 		-run '^Test(DrainEachPolicy|Bench|WeightsMoveRequests)$$' ./e2e/responses ./e2e/controlplane
 
@@ -368,7 +368,7 @@ test-clients: build tool-envoy tool-python tool-clients tool-mcp ## Real clients
 	@cat dist/clients.txt
 
 .PHONY: test-more-clients
-test-more-clients: build tool-envoy tool-more-clients ## LangChain4j, Spring AI, LangChain.js, LlamaIndex, Haystack and Qwen Code on both hosts: text, streams, tools, and what each keeps
+test-more-clients: build tool-envoy tool-more-clients ## Further clients on both hosts: the programs of e2e/moreclients
 	@$(E2E_ENV) go test -count=1 -timeout 30m -tags e2e,moreclients ./e2e/moreclients
 
 .PHONY: test-codex

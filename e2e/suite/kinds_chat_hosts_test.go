@@ -109,7 +109,7 @@ func init() {
 		"the server's own list of likely tokens": "chat_logprobs_half_rune chat_logprobs_markers chat_logprobs_stream " +
 			"chat_logprobs_whole chat_token_ids_logprobs_stream rust_logprobs_stream rust_logprobs_whole",
 		"control tokens, parts of characters or tools of the model's own in text": "chat_half_rune_at_end " +
-			"responses_own_whole typed_markers",
+			"chat_system_anywhere responses_own_whole typed_markers",
 		"a limit on reasoning, which has the marks before it": "chat_reasoning_cap_stream " +
 			"chat_reasoning_cap_whole chat_reasoning_within_cap_whole responses_reasoning_cap_stream " +
 			"responses_reasoning_cap_whole",

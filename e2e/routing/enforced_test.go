@@ -116,7 +116,12 @@ func enforced(t *testing.T, h *hosts.Host, gpu *sim.Server, kind string) {
 		"/v1/../metrics", "/v1/chat/completions/../../../metrics"} {
 		t.Run("GET "+path, func(t *testing.T) {
 			header := http.Header{"x-harmony-internal-pool": {"gpt-oss-120b"}}
-			lab.WantRefused(t, lab.Do(one, http.MethodGet, h.URL+path, header, nil), 404, "unknown_url")
+			a := lab.Do(one, http.MethodGet, h.URL+path, header, nil)
+			if path == lab.RawPath || path == lab.ChatPath {
+				lab.WantRefused(t, a, 405, contract.CodeMethodNotSupported)
+				return
+			}
+			lab.WantRefused(t, a, 404, "unknown_url")
 		})
 	}
 	for path, header := range map[string]http.Header{
@@ -124,11 +129,14 @@ func enforced(t *testing.T, h *hosts.Host, gpu *sim.Server, kind string) {
 		t.Run("PUT "+path, func(t *testing.T) {
 			// Some servers take prompts by PUT too.
 			a := lab.Do(one, http.MethodPut, h.URL+path, header, strings.NewReader(`{"model":"gpt-oss-120b","prompt":"x"}`))
-			if path == contract.KindNamed(kind).Path && kind != contract.Chat {
+			switch {
+			case path == lab.ChatPath:
+				lab.WantRefused(t, a, 405, contract.CodeMethodNotSupported)
+			case path == contract.KindNamed(kind).Path:
 				lab.WantRefused(t, a, 403, "raw_prompt_not_allowed")
-				return
+			default:
+				lab.WantRefused(t, a, 404, "unknown_url")
 			}
-			lab.WantRefused(t, a, 404, "unknown_url")
 		})
 	}
 	if seen := gpu.Requests(); len(seen) != 0 {

@@ -128,7 +128,7 @@ func TestIstioEdges(t *testing.T) {
 			raw := fmt.Sprintf(`{"model":%q,"prompt":"Hi"}`, lab.Model)
 			lab.WantRefused(t, lab.Do(client, "POST", h.URL+lab.RawPath, forged, strings.NewReader(raw)), 403,
 				"raw_prompt_not_allowed")
-			lab.WantRefused(t, lab.Do(client, "GET", h.URL+lab.RawPath, forged, nil), 404, "unknown_url")
+			lab.WantRefused(t, lab.Do(client, "OPTIONS", h.URL+lab.RawPath, forged, nil), 404, "unknown_url")
 			lab.WantRefused(t, lab.Do(client, "GET", h.URL+"/v1/..%2fmetrics", forged, nil), 404, "unknown_url")
 			if n := len(lab.Completions(gpu)); n != 0 {
 				t.Errorf("%d requests reached the server", n)

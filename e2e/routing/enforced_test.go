@@ -124,6 +124,12 @@ func enforced(t *testing.T, h *hosts.Host, gpu *sim.Server, kind string) {
 			lab.WantRefused(t, a, 404, "unknown_url")
 		})
 	}
+	for _, path := range []string{lab.RawPath, lab.ChatPath} { // harmony mesh check asks so
+		t.Run("OPTIONS "+path, func(t *testing.T) {
+			header := http.Header{"x-harmony-internal-pool": {"gpt-oss-120b"}}
+			lab.WantRefused(t, lab.Do(one, http.MethodOptions, h.URL+path, header, nil), 404, "unknown_url")
+		})
+	}
 	for path, header := range map[string]http.Header{
 		contract.KindNamed(kind).Path: {"x-harmony-internal-pool": {"gpt-oss-120b"}}, lab.ChatPath: nil, "/anything": nil} {
 		t.Run("PUT "+path, func(t *testing.T) {

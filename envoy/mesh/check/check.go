@@ -128,8 +128,8 @@ func (a *answer) String() string {
 	return text
 }
 
-// ask sends a request. body is empty for a GET.
-func (c *checker) ask(ctx context.Context, path, body string, header http.Header) (*answer, error) {
+// ask sends a request. An empty body is none.
+func (c *checker) ask(ctx context.Context, method, path, body string, header http.Header) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	a := &answer{}
@@ -138,10 +138,6 @@ func (c *checker) ask(ctx context.Context, path, body string, header http.Header
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		// Behind the body it comes too late to be of use.
 		Got100Continue: func() { got100.Store(!sent.begun.Load()) }})
-	method := http.MethodGet
-	if body != "" {
-		method = http.MethodPost
-	}
 	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.options.URL, "/")+path, http.NoBody)
 	if err != nil {
 		return nil, err
@@ -200,7 +196,7 @@ const twice = `{"model":"harmony-mesh-check","model":"harmony-mesh-check","messa
 // filter checks that the filter is there and is shown bodies.
 func (c *checker) filter(ctx context.Context) error {
 	const name = "the filter is there, and is shown bodies"
-	a, err := c.ask(ctx, contract.ChatPath, twice, nil)
+	a, err := c.ask(ctx, http.MethodPost, contract.ChatPath, twice, nil)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		c.add(Fail, name, "no answer to a request with a body in %s: the proxy keeps bodies to itself. "+
@@ -225,20 +221,21 @@ func (c *checker) filter(ctx context.Context) error {
 	return nil
 }
 
-// internalHeader checks that a client cannot choose a pool by the header of the filter. On a path that the filter does
-// not read, the route alone decides.
+// internalHeader checks that a client cannot choose a pool by the header of the filter. With a method that the filter
+// leaves to others, only the route decides.
 func (c *checker) internalHeader(ctx context.Context) {
 	const name = "clients' internal headers are removed"
 	c.listModels(ctx)
-	plain, err := c.ask(ctx, contract.CompletionsPath, "", nil)
+	plain, err := c.ask(ctx, http.MethodOptions, contract.CompletionsPath, "", nil)
 	for _, model := range c.pools() {
 		if err != nil {
 			break
 		}
 		var forged *answer
-		forged, err = c.ask(ctx, contract.CompletionsPath, "", http.Header{contract.PoolHeader: {model}})
+		forged, err = c.ask(ctx, http.MethodOptions, contract.CompletionsPath, "",
+			http.Header{contract.PoolHeader: {model}})
 		if err == nil && (forged.status != plain.status || string(forged.body) != string(plain.body)) {
-			c.add(Fail, name, "GET %s is %s with %s: %s, and %s without: servers are in reach of clients. Remove the prefix %s "+
+			c.add(Fail, name, "OPTIONS %s is %s with %s: %s, and %s without: servers are in reach of clients. Remove the prefix %s "+
 				"by an early header mutation", contract.CompletionsPath, forged, contract.PoolHeader, model, plain,
 				contract.InternalHeaderPrefix)
 			return
@@ -261,7 +258,7 @@ func (c *checker) pools() []string {
 
 func (c *checker) listModels(ctx context.Context) {
 	const name = "models are listed"
-	a, err := c.ask(ctx, contract.ModelsPath, "", nil)
+	a, err := c.ask(ctx, http.MethodGet, contract.ModelsPath, "", nil)
 	if err != nil {
 		c.add(Fail, name, "no answer: %v", err)
 		return
@@ -302,7 +299,7 @@ func (c *checker) model(ctx context.Context) {
 		return
 	}
 	name := model + " answers"
-	switch a, err := c.ask(ctx, contract.ChatPath, body, nil); {
+	switch a, err := c.ask(ctx, http.MethodPost, contract.ChatPath, body, nil); {
 	case err != nil:
 		c.add(Fail, name, "no answer: %v", err)
 	case a.status == http.StatusOK:
@@ -315,7 +312,7 @@ func (c *checker) model(ctx context.Context) {
 // expect checks that a client that waits for 100 before it sends a body gets it. No model answers the body.
 func (c *checker) expect(ctx context.Context) {
 	const name = "Expect: 100-continue gets its 100"
-	switch a, err := c.ask(ctx, contract.ChatPath, twice, http.Header{"Expect": {"100-continue"}}); {
+	switch a, err := c.ask(ctx, http.MethodPost, contract.ChatPath, twice, http.Header{"Expect": {"100-continue"}}); {
 	case err != nil:
 		c.add(Fail, name, "no answer: %v", err)
 	case a.got100:

@@ -31,8 +31,8 @@ func failure(status int, code, message string) http.HandlerFunc {
 // right returns a gateway with nothing wrong.
 func right() fake {
 	return fake{
-		"GET /v1/models":      reply(200, `{"data":[{"id":"gpt-oss-120b"}]}`),
-		"GET /v1/completions": failure(404, contract.CodeUnknownURL, ""),
+		"GET /v1/models":          reply(200, `{"data":[{"id":"gpt-oss-120b"}]}`),
+		"OPTIONS /v1/completions": failure(404, contract.CodeUnknownURL, ""),
 		"POST /v1/chat/completions": func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			if strings.Count(string(body), `"model"`) > 1 {
@@ -93,7 +93,7 @@ func TestGateway(t *testing.T) {
 			`"merge_slashes":true,"route_config":{"virtual_hosts":[{"name":"models"},{"name":"shop",`+
 				`"typed_per_filter_config":{"harmony":{"disabled":true}}}]}`, 1)), OK, ""},
 		{"no models", "GET /v1/models", reply(404, "{}"), Fail, "no list of models"},
-		{"an open pool", "GET /v1/completions", func(w http.ResponseWriter, r *http.Request) {
+		{"an open pool", "OPTIONS /v1/completions", func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get(contract.PoolHeader) == "gpt-oss-120b" {
 				reply(405, "")(w, r)
 				return

@@ -26,7 +26,7 @@ func (c *checker) otherPaths(ctx context.Context) {
 	}
 	var reached []string
 	for _, path := range otherPaths {
-		a, err := c.ask(ctx, path, string(body), nil)
+		a, err := c.ask(ctx, http.MethodPost, path, string(body), nil)
 		if err != nil {
 			c.add(Unknown, name, "no answer to POST %s: %v", path, err)
 			return

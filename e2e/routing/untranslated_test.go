@@ -242,7 +242,8 @@ func TestUntranslatedRoutes(t *testing.T) {
 					} {
 						for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodGet} {
 							a := lab.Do(client, method, h.URL+path, header, strings.NewReader(body))
-							if a.Err != nil || a.Status < 400 || a.Status > 405 {
+							wrongMethod := a.Status == http.StatusMethodNotAllowed && method != http.MethodPost
+							if a.Err != nil || a.Status < 400 || a.Status > 404 && !wrongMethod {
 								t.Errorf("%s %s: %+v", method, path, a)
 							}
 						}

@@ -21,6 +21,8 @@ import (
 type Options struct {
 	// Path is the path of the program (see [Find]).
 	Path string
+	// VersionChecked says that the caller has called [CheckVersion]. Otherwise Start does, which takes 0.1 s.
+	VersionChecked bool
 	// Bootstrap is the configuration (see [Bootstrap] and [DiscoveryBootstrap]). Ports may be 0.
 	Bootstrap []byte
 	// Concurrency is the number of worker threads. 0 means Envoy's default.
@@ -62,8 +64,10 @@ type Process struct {
 // log, and no process is left. When ctx ends, Start stops waiting. It does not end a process that serves:
 // [Process.Stop] does.
 func Start(ctx context.Context, o Options) (*Process, error) {
-	if _, err := CheckVersion(ctx, o.Path); err != nil {
-		return nil, err
+	if !o.VersionChecked {
+		if _, err := CheckVersion(ctx, o.Path); err != nil {
+			return nil, err
+		}
 	}
 	if o.LogLevel == "" {
 		o.LogLevel = "warning"

@@ -34,6 +34,11 @@ func (u *up) runEnvoy(ctx context.Context) error {
 			return err
 		}
 	}
+	checked := make(chan error, 1) // beside the start of the control plane, which takes as long
+	go func() {
+		_, err := envoy.CheckVersion(ctx, path)
+		checked <- err
+	}()
 	end := u.waitFor("the control plane in this program")
 	controlPlane, err := u.startControlPlane(ctx)
 	end()
@@ -42,7 +47,10 @@ func (u *up) runEnvoy(ctx context.Context) error {
 	}
 	defer controlPlane.stop()
 	end = u.waitFor("Envoy to start: " + path)
-	p, err := u.startEnvoy(ctx, path, controlPlane.socket)
+	var p *envoy.Process
+	if err = <-checked; err == nil {
+		p, err = u.startEnvoy(ctx, path, controlPlane.socket)
+	}
 	end()
 	if err != nil {
 		if ctx.Err() != nil {
@@ -118,8 +126,9 @@ func (u *up) startEnvoy(ctx context.Context, path string, controlPlane *privateS
 	if err != nil {
 		return nil, err
 	}
-	return envoy.Start(ctx, envoy.Options{Path: path, Bootstrap: bootstrap, Concurrency: u.config.Envoy.Concurrency,
-		LogLevel: u.logLevel, Environment: []string{contract.TapKeyVariable + "=" + u.sight.key}})
+	return envoy.Start(ctx, envoy.Options{Path: path, VersionChecked: true, Bootstrap: bootstrap,
+		Concurrency: u.config.Envoy.Concurrency, LogLevel: u.logLevel,
+		Environment: []string{contract.TapKeyVariable + "=" + u.sight.key}})
 }
 
 func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlane) error {

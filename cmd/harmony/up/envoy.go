@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
@@ -34,11 +35,10 @@ func (u *up) runEnvoy(ctx context.Context) error {
 			return err
 		}
 	}
-	checked := make(chan error, 1) // beside the start of the control plane, which takes as long
-	go func() {
-		_, err := envoy.CheckVersion(ctx, path)
-		checked <- err
-	}()
+	var unfit error // Envoy's version is asked beside the start of the control plane, which takes as long
+	checkVersion := sync.OnceFunc(func() { _, unfit = envoy.CheckVersion(ctx, path) })
+	go checkVersion()
+	defer checkVersion() // what asks has ended when the run returns
 	end := u.waitFor("the control plane in this program")
 	controlPlane, err := u.startControlPlane(ctx)
 	end()
@@ -48,7 +48,8 @@ func (u *up) runEnvoy(ctx context.Context) error {
 	defer controlPlane.stop()
 	end = u.waitFor("Envoy to start: " + path)
 	var p *envoy.Process
-	if err = <-checked; err == nil {
+	checkVersion()
+	if err = unfit; err == nil {
 		p, err = u.startEnvoy(ctx, path, controlPlane.socket)
 	}
 	end()

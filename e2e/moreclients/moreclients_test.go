@@ -22,7 +22,7 @@ type client struct {
 	name string
 	// command is what runs it, before the URL.
 	command []string
-	// tasks are what it is asked for: an API, and "stream" or "tools".
+	// tasks are what it is asked for: an API, and "text", "stream" or "tools".
 	tasks []task
 }
 
@@ -43,7 +43,10 @@ func clientsIn(t *testing.T, folder string) []client {
 	node := filepath.Join(lab.Tool(t, "HARMONY_CLIENTS"), "node")
 	python := func(name string) []string { // a program has another name than the package that it imports
 		return []string{filepath.Join(lab.Tool(t, "HARMONY_VENVS"), name, "bin/python"),
-			filepath.Join(folder, name+"_client.py")}
+			filepath.Join(folder, strings.ReplaceAll(name, "-", "_")+"_client.py")}
+	}
+	rust := func(name string) []string {
+		return []string{filepath.Join(lab.Tool(t, "HARMONY_MORE_CLIENTS_RUST"), "bin", name)}
 	}
 	return []client{
 		{"LangChain4j", append(java, "LangChain4j"),
@@ -58,6 +61,12 @@ func clientsIn(t *testing.T, folder string) []client {
 			{name: "responses tools", keeps: true}}},
 		{"Qwen Code", []string{"bash", filepath.Join(folder, "qwen.sh"), node,
 			filepath.Join(packages, "node_modules/.bin/qwen")}, []task{{name: "chat stream"}, {name: "chat tools", keeps: true}}},
+		{"Inspect", python("inspect"), []task{{name: "chat text"}, {name: "chat tools", keeps: true},
+			{name: "responses text"}, {name: "responses tools"}}},
+		{"async-openai", rust("async-openai"), []task{{name: "chat stream"}, {name: "chat tools"},
+			{name: "responses stream"}, {name: "responses tools", keeps: true}}},
+		{"rig", rust("rig"), []task{{name: "chat stream"}, {name: "chat tools", keeps: true},
+			{name: "responses stream"}, {name: "responses tools", keeps: true}}},
 	}
 }
 

@@ -34,14 +34,10 @@ func TestGallery(t *testing.T) {
 	addNumbers(f.history, now)
 	addRequests(t, f.recorder, now)
 	slow, url := lab.RunSim(t, sim.Options{HoldAfter: 180, TokensPerSecond: 400,
-		Script: sim.NewScript(sim.Line{Tokens: lab.Tokens(comparison)})})
+		Script: sim.NewScript(sim.Line{Tokens: lab.Tokens(comparison), Fault: &sim.Fault{Kind: sim.FaultReset, After: 181}})})
 	defer slow.Release()
 	f.gateway = lab.RunNative(t, lab.OneModel(url)).URL
 	b := open(t, f.serve(t), "/#/fleet")
-	widths, schemes := []int64{1280}, []string{"light"}
-	if *lab.Update {
-		widths, schemes = []int64{390, 1280, 1920}, []string{"light", "dark"}
-	}
 	for _, view := range []string{"fleet", "load", "requests", "requests/0198f3a1-forecast", "playground"} {
 		b.do(`location.hash = "#/` + view + `"`)
 		b.settled()
@@ -54,17 +50,31 @@ func TestGallery(t *testing.T) {
 			b.press("Send")
 			b.until(`document.querySelector('#view-playground [data-lane="answer"] .text').textContent.includes("goroutines")`)
 		}
-		for _, width := range widths {
-			for _, scheme := range schemes {
-				b.look(width, 900, scheme)
-				b.settled()
-				b.look(width, eval[int64](b, `document.documentElement.scrollHeight`), scheme)
-				b.settled()
-				b.picture(fmt.Sprintf("%s-%d-%s", filepath.Base(view), width, scheme))
-			}
-		}
+		b.pictures(filepath.Base(view))
 		if !*lab.Update {
 			return
+		}
+	}
+	b.allow = append(b.allow, "net::ERR")
+	slow.Release()
+	b.see("What came before is below")
+	b.pictures("playground-failed")
+}
+
+// pictures takes pictures of the view in each width and scheme, or one without -update.
+func (b *tab) pictures(view string) {
+	b.t.Helper()
+	widths, schemes := []int64{1280}, []string{"light"}
+	if *lab.Update {
+		widths, schemes = []int64{390, 1280, 1920}, []string{"light", "dark"}
+	}
+	for _, width := range widths {
+		for _, scheme := range schemes {
+			b.look(width, 900, scheme)
+			b.settled()
+			b.look(width, eval[int64](b, `document.documentElement.scrollHeight`), scheme)
+			b.settled()
+			b.picture(fmt.Sprintf("%s-%d-%s", view, width, scheme))
 		}
 	}
 }

@@ -210,6 +210,7 @@ func TestPlaygroundErrors(t *testing.T) {
 		b.allow = append(b.allow, "net::ERR")
 		server.Release()
 		b.see("What came before is below")
+		b.see("Fleet shows whether the servers are well.")
 		b.lane("analysis", "The user wants")
 	})
 	t.Run("refusal", func(t *testing.T) {

@@ -39,6 +39,7 @@ export HARMONY_PROMETHEUS := $(CURDIR)/.tools/prometheus
 export HARMONY_CLIENTS := $(CURDIR)/.tools/clients
 export HARMONY_CLIENTS_PYTHON := $(CURDIR)/.tools/venv/clients/bin/python
 export HARMONY_MORE_CLIENTS := $(CURDIR)/.tools/more-clients
+export HARMONY_CLINE := $(CURDIR)/.tools/cline
 export HARMONY_MORE_CLIENTS_RUST := $(CURDIR)/.tools/more-clients-rust
 export HARMONY_CHROMIUM := $(CURDIR)/.tools/chromium
 export HARMONY_MCP := $(CURDIR)/.tools/mcp
@@ -96,6 +97,7 @@ tool-more-clients: tool-clients
 	@tools/install-python.sh inspect
 	@tools/install-more-clients.sh
 	@tools/install-more-clients-rust.sh
+	@tools/install-cline.sh
 
 tool-mcp: tool-clients
 	@tools/install-python.sh mcp

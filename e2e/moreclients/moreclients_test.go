@@ -61,6 +61,8 @@ func clientsIn(t *testing.T, folder string) []client {
 			{name: "responses tools", keeps: true}}},
 		{"Qwen Code", []string{"bash", filepath.Join(folder, "qwen.sh"), node,
 			filepath.Join(packages, "node_modules/.bin/qwen")}, []task{{name: "chat stream"}, {name: "chat tools", keeps: true}}},
+		{"Cline", []string{"bash", filepath.Join(folder, "cline.sh"), filepath.Join(lab.Tool(t, "HARMONY_CLINE"), "cline")},
+			[]task{{name: "chat stream"}, {name: "chat tools", keeps: true}}},
 		{"Inspect", python("inspect"), []task{{name: "chat text"}, {name: "chat tools", keeps: true},
 			{name: "responses text"}, {name: "responses tools"}}},
 		{"async-openai", rust("async-openai"), []task{{name: "chat stream"}, {name: "chat tools"},

@@ -77,7 +77,8 @@ const meanings = {
 // meaningOf returns what an error of the gateway means and what to do, in two sentences.
 export function meaningOf(code, status) {
   if (meanings[code]) return meanings[code];
-  if (status >= 500 || status === 0) return ["The answer failed.", "Send it again. Fleet shows whether the servers are well."];
+  if (status >= 500 || status === 0)
+    return ["The answer failed.", "Send it again. Fleet shows whether the servers are well."];
   if (status === 404) return ["The gateway does not know this address.", "Is this gateway older than its page?"];
   if (status === 403)
     return ["The page's server refused the request.", "Open the page by the address that it is bound to."];

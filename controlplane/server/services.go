@@ -38,6 +38,8 @@ type ServiceStatus struct {
 	URL  string `json:"url"`
 	// Problem is why the service does not work. It is empty if it does, or has not been asked.
 	Problem string `json:"problem,omitempty"`
+	// ClearStore says that what the responses service stores is not encrypted.
+	ClearStore bool `json:"clear_store,omitempty"`
 	// Since is when Problem last began or ended. It is zero before the first answer.
 	Since time.Time `json:"since,omitzero"`
 }
@@ -136,10 +138,10 @@ func (s *Server) followServices(ctx context.Context) error {
 // askServices asks all services of a configuration. It reports whether one has failed that is to be asked again soon.
 func (s *Server) askServices(ctx context.Context, c *config.Resolved) (again bool) {
 	wanted := servicesOf(c)
-	problems := make([]string, len(wanted))
+	said := make([]serviceAnswer, len(wanted))
 	var asking sync.WaitGroup
 	for i, key := range wanted {
-		asking.Go(func() { problems[i] = askService(ctx, key, c.Config.CAFile) })
+		asking.Go(func() { said[i] = askService(ctx, key, c.Config.CAFile) })
 	}
 	asking.Wait()
 	if ctx.Err() != nil {
@@ -153,18 +155,22 @@ func (s *Server) askServices(ctx context.Context, c *config.Resolved) (again boo
 		}
 	}
 	for i, key := range wanted {
-		again = s.noteService(key, problems[i]) || again
+		again = s.noteService(key, said[i]) || again
 	}
 	return again
 }
 
 // noteService notes the answer of a service. It reports whether the service is to be asked again soon. The caller holds
 // the lock of s.beside.
-func (s *Server) noteService(key serviceKey, problem string) (again bool) {
+func (s *Server) noteService(key serviceKey, said serviceAnswer) (again bool) {
+	problem := said.problem
 	f := s.beside.known[key]
 	if f == nil {
 		f = &followed{ServiceStatus: ServiceStatus{Name: key.name, URL: key.endpoint.String()}}
 		s.beside.known[key] = f
+	}
+	if problem == "" {
+		f.ClearStore = said.clearStore
 	}
 	f.failures++
 	if problem == "" {
@@ -188,21 +194,29 @@ func (s *Server) noteService(key serviceKey, problem string) (again bool) {
 	return false
 }
 
-// askService returns why a service does not work, or "" if it does.
-func askService(ctx context.Context, key serviceKey, caFile string) string {
+// serviceAnswer is what a service has answered. problem is why it does not work, or "" if it does.
+type serviceAnswer struct {
+	problem    string
+	clearStore bool
+}
+
+// askService asks a service whether it works.
+func askService(ctx context.Context, key serviceKey, caFile string) (said serviceAnswer) {
 	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
 	defer cancel()
 	var secure *tls.Config
 	if key.endpoint.TLS {
 		var err error
 		if secure, err = trusting(key.endpoint.Host, caFile); err != nil {
-			return err.Error()
+			return serviceAnswer{problem: err.Error()}
 		}
 	}
 	if key.name == LimitsService {
-		return askLimits(ctx, key.endpoint, secure)
+		said.problem = askLimits(ctx, key.endpoint, secure)
+	} else {
+		said.problem, said.clearStore = askResponses(ctx, key.endpoint, secure)
 	}
-	return askResponses(ctx, key.endpoint, secure)
+	return said
 }
 
 // trusting returns the settings for TLS to a server of this name. Without a file the system's authorities count.
@@ -257,19 +271,19 @@ func dialError(ctx context.Context, e config.Endpoint) error {
 }
 
 // askResponses asks the responses service for its store. One that is older does not know the question.
-func askResponses(ctx context.Context, e config.Endpoint, secure *tls.Config) string {
+func askResponses(ctx context.Context, e config.Endpoint, secure *tls.Config) (problem string, clearStore bool) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.String()+contract.ServiceReadyPath, nil)
 	if err != nil {
-		return err.Error()
+		return err.Error(), false
 	}
 	transport := &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}
 	answer, err := transport.RoundTrip(request)
 	if err != nil {
-		return pools.Cause(err, "it does not answer")
+		return pools.Cause(err, "it does not answer"), false
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode == http.StatusServiceUnavailable {
-		return "its store does not answer"
+		return "its store does not answer", false
 	}
-	return ""
+	return "", answer.Header.Get(contract.StoreHeader) == contract.ClearStore
 }

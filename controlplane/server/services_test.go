@@ -7,10 +7,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/services/limits"
 	"github.com/harmonyedge/harmonyedge/services/limits/ledger"
 )
@@ -54,6 +56,7 @@ func TestServicesThatAreAway(t *testing.T) {
 		case asked <- r.Method + " " + r.URL.Path:
 		default:
 		}
+		w.Header().Set(contract.StoreHeader, contract.ClearStore)
 		w.WriteHeader(int(stored.Load()))
 	}))
 	t.Cleanup(responses.Close)
@@ -81,6 +84,9 @@ func TestServicesThatAreAway(t *testing.T) {
 	if got := <-asked; got != "GET /ready" {
 		t.Errorf("the responses service was asked for %s", got)
 	}
+	eventually(t, "a store in clear text", func() bool {
+		return slices.ContainsFunc(p.Status().Services, func(one ServiceStatus) bool { return one.ClearStore })
+	})
 	books.away.Store(true)
 	is(LimitsService, "its ledger does not answer")
 	books.away.Store(false)

@@ -63,6 +63,12 @@ const (
 	ServiceDeclined = "decline"
 )
 
+// StoreHeader is [ClearStore] in the answer at [ServiceReadyPath] of a responses service whose store is not encrypted.
+const (
+	StoreHeader = "x-harmony-store"
+	ClearStore  = "clear"
+)
+
 // RelayHeader is the header of a request of the responses service's own whose answer another server may have to finish
 // (package internal/handover). Only one that is sealed with the gateway's keys counts.
 const RelayHeader = "x-harmony-relay"

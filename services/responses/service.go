@@ -13,6 +13,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 	"github.com/harmonyedge/harmonyedge/services/responses/quota"
@@ -237,6 +238,9 @@ func (s *Service) ServeReady(w http.ResponseWriter, r *http.Request) {
 	if s.Ready(ctx) != nil {
 		http.Error(w, "the store does not answer", http.StatusServiceUnavailable)
 		return
+	}
+	if st, failure := s.stored(); failure == nil && !st.Encrypted() {
+		w.Header().Set(contract.StoreHeader, contract.ClearStore)
 	}
 	_, _ = io.WriteString(w, "ready\n") // the asker may have left
 }

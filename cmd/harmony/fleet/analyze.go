@@ -147,6 +147,12 @@ func analyzeFleet(s *server.Status, now time.Time) (all []finding) {
 			add("renew "+one.File, "the certificate in %s expires on %s", one.File, one.Expires.UTC().Format(time.DateTime))
 		}
 	}
+	for i := range s.Services {
+		if one := &s.Services[i]; one.ClearStore {
+			add("HARMONY_STORE_KEYS=a:$(openssl rand -base64 32) in its environment",
+				"the responses service at %s stores conversations as clear text", one.URL)
+		}
+	}
 	for i := range s.Pools {
 		analyzePool(&s.Pools[i], add)
 	}

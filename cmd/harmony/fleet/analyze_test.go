@@ -37,6 +37,9 @@ func TestAnalyzeFleet(t *testing.T) {
 		"expires on": func(s *server.Status) {
 			s.Certificates = []server.CertificateStatus{{File: "c.pem", Expires: now.Add(time.Hour)}}
 		},
+		"stores conversations as clear text": func(s *server.Status) {
+			s.Services = []server.ServiceStatus{{Name: server.ResponsesService, URL: "http://10.0.0.4:8081", ClearStore: true}}
+		},
 		`http://gpu:1 does not serve "a"`: func(s *server.Status) {
 			s.Pools[0].Servers[0].State, s.Pools[0].Servers[0].Reason = pools.NotReady, `does not serve "a"; it serves "b"`
 		},

@@ -24,6 +24,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/operator/follow"
+	"github.com/harmonyedge/harmonyedge/services/responses/store"
 )
 
 // patience is how long anything in these tests may take.
@@ -345,4 +346,25 @@ func TestServiceUnderCommands(t *testing.T) {
 	}
 	cancel()
 	asking.Wait()
+}
+
+// TestClearStore checks that the answer at /ready says whether what is stored is encrypted.
+func TestClearStore(t *testing.T) {
+	const key = "a:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+	for keys, want := range map[string]string{"": contract.ClearStore, key: ""} {
+		t.Setenv(store.KeysVariable, keys)
+		p := runPart(t, nil)
+		p.apply(p.with(""))
+		r, err := http.Get("http://" + p.listen + contract.ServiceReadyPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if got := r.Header.Get(contract.StoreHeader); got != want {
+			t.Errorf("keys %q: %q, want %q", keys, got, want)
+		}
+		if err := p.end(); err != nil {
+			t.Error(err)
+		}
+	}
 }

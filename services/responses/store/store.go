@@ -120,6 +120,9 @@ func (s *Store) queue(ctx context.Context) (leave func(), err error) {
 // Close closes the database.
 func (s *Store) Close() error { return s.db.Close() }
 
+// Encrypted reports whether the store has keys.
+func (s *Store) Encrypted() bool { return s.keys != nil }
+
 // Ping returns an error if the database does not answer.
 func (s *Store) Ping(ctx context.Context) error { return s.db.PingContext(ctx) }
 

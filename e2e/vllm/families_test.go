@@ -35,12 +35,7 @@ func TestFamilies(t *testing.T) {
 	table := "| family | equal conversations | whole forced calls |\n|---|---|---|\n"
 	for _, family := range engines.Families {
 		t.Run(family.Name, func(t *testing.T) {
-			folder := t.TempDir()
-			if err := family.WriteModel(folder, os.Getenv("HARMONY_PEERS")); err != nil {
-				t.Fatal(err)
-			}
-			v := servers.NewOf(t, folder, "--load-format", "dummy", "--enable-scale-out", "--enable-auto-tool-choice",
-				"--tool-call-parser", family.Parser, "--enable-prompt-tokens-details")
+			v := startFamily(t, &family)
 			c := config.Default()
 			c.Listen, c.Envoy.Concurrency, c.StallTimeout = "127.0.0.1:0", 1, patience
 			m := config.DefaultModel(lab.Model, contract.VLLMRender+"="+v.URL)
@@ -56,6 +51,35 @@ func TestFamilies(t *testing.T) {
 	t.Log("\n" + table)
 	if !t.Failed() {
 		lab.ComparePageTable(t, "docs/vllm-render.md", "make test-vllm ARGS='-run ^TestFamilies -update'", "families", table)
+	}
+}
+
+// startFamily starts a vLLM with a model of a family.
+func startFamily(t *testing.T, family *engines.Family) *engines.VLLM {
+	t.Helper()
+	folder := t.TempDir()
+	if err := family.WriteModel(folder, os.Getenv("HARMONY_PEERS")); err != nil {
+		t.Fatal(err)
+	}
+	return servers.NewOf(t, folder, "--load-format", "dummy", "--enable-scale-out", "--enable-auto-tool-choice",
+		"--tool-call-parser", family.Parser, "--enable-prompt-tokens-details")
+}
+
+// TestProbeFamilies has harmony probe find out the kind and the form of the calls of such models.
+func TestProbeFamilies(t *testing.T) {
+	for _, family := range engines.Families {
+		t.Run(family.Name, func(t *testing.T) {
+			c := lab.RunHarmony(t, nil, "probe", startFamily(t, &family).URL)
+			if !c.Ended(5 * lab.ReadyLimit) {
+				t.Fatal("harmony probe does not end")
+			}
+			said := c.Stdout.String()
+			for _, want := range []string{"kind: " + contract.VLLMRender, "speaks: " + family.Speaks} {
+				if !strings.Contains(said, want+"\n") {
+					t.Errorf("no %s in\n%s%s", want, said, &c.Stderr)
+				}
+			}
+		})
 	}
 }
 

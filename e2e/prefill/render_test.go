@@ -136,6 +136,30 @@ func TestRenderChanges(t *testing.T) {
 	}
 }
 
+// TestSpellingsChange: a running Envoy that gets other control_spellings for a model refuses the new ones, and lets
+// the earlier ones pass.
+func TestSpellingsChange(t *testing.T) {
+	_, url := lab.RunSim(t, sim.Options{Kind: contract.VLLMRender, Models: []string{lab.Model},
+		Script: sim.NewScript(sim.Line{Tokens: lab.Tokens(lab.SixWords)})})
+	spelling := func(text string) *config.Config {
+		c := rendering(url, "")
+		c.Models[0].ControlSpellings = []string{text}
+		return c
+	}
+	h := lab.RunEnvoyOverADS(t, spelling("<first>"))
+	for _, tt := range [][2]string{{"<first>", "<second>"}, {"<second>", "<first>"}} {
+		if err := h.Update(lab.Resources(t, spelling(tt[0]))); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []int{http.StatusBadRequest, http.StatusOK} {
+			a := lab.Ask(lab.HTTP1(t), h.URL+lab.ChatPath, lab.ChatBody(lab.Model, "Hi "+tt[i]))
+			if a.Err != nil || a.Status != want {
+				t.Errorf("control_spellings of %s, a text with %s: %+v", tt[0], tt[i], a)
+			}
+		}
+	}
+}
+
 // renders returns the requests that asked a server to render a conversation.
 func renders(s *sim.Server) (out []sim.Request) {
 	for _, q := range s.Requests() {

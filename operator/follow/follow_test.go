@@ -140,9 +140,15 @@ func (p *program) write(text string) {
 
 func (p *program) logs(text string) {
 	p.t.Helper()
-	for end := time.Now().Add(limit); !strings.Contains(p.log.String(), text); time.Sleep(time.Millisecond) {
+	p.logsTimes(text, 1)
+}
+
+// logsTimes waits until the log has a text that often.
+func (p *program) logsTimes(text string, n int) {
+	p.t.Helper()
+	for end := time.Now().Add(limit); strings.Count(p.log.String(), text) < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			p.t.Fatalf("%q is not logged:\n%s", text, p.log)
+			p.t.Fatalf("%q is not logged %d times:\n%s", text, n, p.log)
 		}
 	}
 }
@@ -290,6 +296,29 @@ func TestAFailedPart(t *testing.T) {
 	}
 }
 
+// TestTemplateOfAVersion: another response_template in the file of a model is in force, without a change of the
+// configuration's file. One that cannot be used is refused, and one that can be used mends it.
+func TestTemplateOfAVersion(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokenizer_config.json")
+	write := func(begin string) {
+		t.Helper()
+		text := `{"response_template":{"fields":{"tool_calls":{"open_pattern":"` + begin + `","content":"json"}}}}`
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("<tool_call>")
+	p := begin(t, "pools: [{name: p, kind: chat, servers: ['http://127.0.0.1:1']}]\n"+
+		"models: [{name: m, pool: p, response_template: "+file+"}]\n", nil, &part{name: "a"})
+	p.diary.has(t, "ready")
+	write(`\\[TOOL_CALLS\\](?P<name>\\w+)\\[ARGS\\]`)
+	p.logs("models[m].speaks")
+	write("<unknown>")
+	p.logs("tool_calls that begin with")
+	write("<tool_call>")
+	p.logsTimes("models[m].speaks", 2)
+}
+
 // TestFilesOfAVersion changes each kind of file that a version refers to, and one that the program does not need.
 func TestFilesOfAVersion(t *testing.T) {
 	folder := t.TempDir()
@@ -322,9 +351,5 @@ func TestFilesOfAVersion(t *testing.T) {
 		t.Errorf("a secret is logged:\n%s", log)
 	}
 	path("token", "three") // this file alone mends it
-	for end := time.Now().Add(limit); strings.Count(p.log.String(), "secrets[s]") != 2; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not mended:\n%s", p.log)
-		}
-	}
+	p.logsTimes("secrets[s]", 2)
 }

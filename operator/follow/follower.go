@@ -198,7 +198,7 @@ func (f *Follower) watch(next *Version, inForce bool) {
 	f.files.Set(slices.DeleteFunc(files, func(file string) bool { return file == "" }))
 }
 
-// filesOf returns the files of the secrets and of the keys that a version needs.
+// filesOf returns the files of the secrets, of the keys and of models' templates that a version needs.
 func (f *Follower) filesOf(v *Version) []string {
 	if v.Config == nil {
 		return nil
@@ -211,6 +211,9 @@ func (f *Follower) filesOf(v *Version) []string {
 		if s := &v.Config.Secrets[i]; f.needs(v, s) {
 			files = append(files, s.File, s.Certificate, s.Key)
 		}
+	}
+	for i := range v.Config.Models {
+		files = append(files, v.Config.Models[i].ResponseTemplate)
 	}
 	if f.o.Needs.Files != nil {
 		files = append(files, f.o.Needs.Files(v.Config)...)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -106,7 +107,13 @@ func syntaxError(name string, data []byte, err error) *Error {
 		if t := y.GetToken(); t != nil && t.Position != nil {
 			e.Line, e.Column = t.Position.Line, t.Position.Column
 		}
-		if twice := duplicateKey.FindStringSubmatch(y.GetMessage()); twice != nil {
+		misplaced := ""
+		if strings.HasPrefix(y.GetMessage(), "mapping ") { // a value where none may be, or a key twice
+			misplaced = e.indentReason(data)
+		}
+		if misplaced != "" {
+			e.Reason = misplaced
+		} else if twice := duplicateKey.FindStringSubmatch(y.GetMessage()); twice != nil {
 			e.Reason = plainReason(y.GetMessage())
 		} else {
 			e.Reason = SyntaxReason(y.GetMessage(), lineOf(data, e.Line))
@@ -141,8 +148,13 @@ func configError(name string, tree *ast.File, err error) *Error {
 	}
 	if y != nil {
 		e.quote(y.GetToken())
+		if t := y.GetToken(); t != nil && t.Type == token.MappingValueType && t.Prev != nil &&
+			entryWithoutSpace.MatchString(t.Prev.Value+":") { // the name before the colon
+			e.Column, e.Reason = t.Prev.Position.Column, strconv.Quote(t.Prev.Value)+" wants a space behind the dash, as in "+
+				"- name: value"
+		}
 	}
-	if strings.HasPrefix(e.Reason, "could not find alias") {
+	if strings.HasPrefix(e.Reason, "could not find alias") || strings.HasPrefix(e.Reason, "cannot find anchor by alias") {
 		e.Reason = SyntaxReason(e.Reason, "")
 	}
 	if unknown := unknownField.FindStringSubmatch(e.Reason); unknown != nil {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -46,6 +47,9 @@ func (f *placeFinder) Visit(node ast.Node) ast.Visitor {
 // the blocks that have a setting of this name.
 func suggestion(path string) string {
 	name := path[strings.LastIndexByte(path, '.')+1:]
+	if strings.HasPrefix(name, "-") {
+		return strconv.Quote(name) + " wants a space behind the dash, as in - name: value"
+	}
 	if meant := meantBy(path); meant != "" {
 		return name + " is not a setting; did you mean " + meant[strings.LastIndexByte(meant, '.')+1:] + "?"
 	}

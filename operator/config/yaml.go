@@ -12,9 +12,12 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
+// byteOrderMark begins files that some editors on Windows write. YAML allows it, and the library does not know it.
+const byteOrderMark = "\ufeff"
+
 // parseYAML parses a file.
 func parseYAML(data []byte) (*ast.File, error) {
-	return parser.Parse(joinURLs(lexer.Tokenize(string(data))), 0)
+	return parser.Parse(joinURLs(lexer.Tokenize(strings.TrimPrefix(string(data), byteOrderMark))), 0)
 }
 
 // joinURLs joins the parts of URLs with a port that stand in a list inside braces, such as {servers: [http://h:1]}. By
@@ -64,7 +67,7 @@ var syntaxErrors = []struct {
 	{regexp.MustCompile(`^unexpected key name|^non-map value is specified|value is not allowed in this context` +
 		`|map key definition includes an implicit line break|found an invalid key`),
 		"%s does not belong here; a setting is name: value, and is indented as those beside it"},
-	{regexp.MustCompile(`^could not find alias "(.*)"`),
+	{regexp.MustCompile(`^could not find alias "(.*)"|^cannot find anchor by alias`),
 		"there is no anchor of this name; put quotation marks around text that begins with *"},
 	{regexp.MustCompile(`unknown escape character`),
 		`%s has a backslash that means nothing in double quotation marks; write \\, or single ones`},
@@ -100,6 +103,29 @@ func excerpt(text string) string {
 	}
 	return strconv.Quote(text)
 }
+
+// indentReason returns what is wrong with the beginnings of lines where the YAML library names something else, or "". It
+// moves the place to that line.
+func (e *Error) indentReason(data []byte) string {
+	line := lineOf(data, e.Line)
+	if entryWithoutSpace.MatchString(line) {
+		e.Column = strings.Index(line, "-") + 1
+		return excerpt(line) + " wants a space behind the dash, as in - name: value"
+	}
+	if e.Column < 1 || e.Column > len(line) || strings.Contains(line[e.Column-1:], ": ") {
+		return ""
+	}
+	// The library takes a line that is indented further for the rest of the value above it.
+	next := lineOf(data, e.Line+1)
+	if trimmed := strings.TrimLeft(next, " "); strings.Contains(trimmed, ":") && trimmed[0] != '#' {
+		e.Line, e.Column = e.Line+1, len(next)-len(trimmed)+1
+		return excerpt(next) + " is indented further than the setting above it; indent both alike"
+	}
+	return ""
+}
+
+// entryWithoutSpace finds the entry of a list that has no space behind its dash. A line of dashes is not one.
+var entryWithoutSpace = regexp.MustCompile(`^ *-[A-Za-z_]+:`)
 
 // lineOf returns a line of a text, by its number from 1, or "".
 func lineOf(data []byte, number int) string {

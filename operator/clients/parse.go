@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -49,6 +50,7 @@ func Parse(name string, data []byte) (*File, error) {
 	if len(data) > maxFile {
 		return nil, &Error{File: name, Reason: "is larger than 8 MiB, which is the limit"}
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // a mark that some editors on Windows write
 	f := &File{}
 	if err := yaml.UnmarshalWithOptions(data, f, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
 		return nil, parseError(name, err)

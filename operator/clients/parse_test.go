@@ -16,7 +16,7 @@ import (
 var hashA, hashB = HashOf("a").String(), HashOf("b").String()
 
 func TestParse(t *testing.T) {
-	f, err := Parse("keys.yaml", []byte(`
+	f, err := Parse("keys.yaml", []byte("\ufeff"+`
 defaults: {requests_per_minute: 10}
 clients:
   - name: search

@@ -202,6 +202,9 @@ func addChatFlags(f *pflag.FlagSet, o *sim.Options) {
 
 // runSim serves until the context ends.
 func runSim(ctx context.Context, cmd *cobra.Command, o sim.Options, listen string) error {
+	if err := cli.PortFree(listen, "--listen"); err != nil {
+		return err
+	}
 	s := sim.New(o)
 	defer s.Close()
 	url, err := s.Start(listen)

@@ -1,12 +1,30 @@
 package look
 
 import (
+	"bytes"
+	"net"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
+
+// TestSimPort checks that a port that is taken is an error that says what to do.
+func TestSimPort(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	address := taken.Addr().String()
+	var out, failed bytes.Buffer
+	if code := run(t.Context(), []string{"sim", "--listen", address}, &out, &failed); code != cli.ExitFailed ||
+		!strings.Contains(failed.String(), address+" is in use; stop what listens there, or choose another address with --listen") {
+		t.Errorf("%d %s%s", code, &out, &failed)
+	}
+}
 
 // TestBatchFlags checks options of an engine that do not go together.
 func TestBatchFlags(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/harmonyedge/harmonyedge/internal/sse"
 )
@@ -47,6 +48,9 @@ func (a *api) request(ctx context.Context, method, path string, body any) (*http
 	var refusal struct{ Error apiError }
 	if json.Unmarshal(text, &refusal) != nil || refusal.Error.Message == "" {
 		return nil, fmt.Errorf("%s answers %s: is it a gateway?", a.base, resp.Status)
+	}
+	if strings.EqualFold(refusal.Error.Message, http.StatusText(http.StatusNotFound)) { // as inference servers say it
+		return nil, fmt.Errorf("%s has no %s: is it the gateway, and not the server behind it?", a.base, path)
 	}
 	return nil, fmt.Errorf("%d %w", resp.StatusCode, &refusal.Error)
 }

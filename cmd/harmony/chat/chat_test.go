@@ -175,6 +175,15 @@ func TestTalkFails(t *testing.T) {
 			t.Errorf("%v: %d %s", args, code, stderr)
 		}
 	}
+	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		io.WriteString(w, `{"error":{"message":"Not Found","type":"Not Found","param":null,"code":404}}`)
+	}))
+	t.Cleanup(engine.Close)
+	if code, stdout, _ := talkTo(t, "a\n", engine.URL, "--model", "m"); code != 1 || !strings.Contains(stdout,
+		"has no /v1/chat/completions: is it the gateway, and not the server behind it?") {
+		t.Errorf("%d %s", code, stdout)
+	}
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	if code, _, stderr := talkTo(t, "a\n", gone.URL); code != 1 || !strings.Contains(stderr, "is harmony up running?") {

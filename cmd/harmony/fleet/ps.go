@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,38 +57,51 @@ func psCommand() *cobra.Command {
 
 const (
 	psWidth = 100
-	// psTimeout is how long one program may take to answer.
+	// psTimeout is how long the programs may take to answer.
 	psTimeout = 2 * time.Second
 )
 
-// runningHere asks the programs at the addresses. Those that do not answer are left out.
+// runningHere asks the programs at the addresses, all at once. Those that do not answer are left out.
 func runningHere(ctx context.Context, addresses []string) []running {
+	ctx, cancel := context.WithTimeout(ctx, psTimeout)
+	defer cancel()
+	answers := make([]*running, len(addresses))
+	var asked sync.WaitGroup
+	for i, address := range addresses {
+		asked.Go(func() { answers[i] = runningAt(ctx, address) })
+	}
+	asked.Wait()
 	all := []running{}
-	for _, address := range addresses {
-		ctx, cancel := context.WithTimeout(ctx, psTimeout)
-		text, err := fetchStatus(ctx, address)
-		cancel()
-		var s server.Status
-		if err != nil || json.Unmarshal(text, &s) != nil {
-			continue
+	for _, one := range answers {
+		if one != nil {
+			all = append(all, *one)
 		}
-		one := running{Page: "http://" + address + "/", Program: "control plane", Version: s.Version, Started: s.Started,
-			Models: server.ModelsOf(s.Pools), Envoys: len(s.Envoys)}
-		if s.Host != "" {
-			one.Program = "up, " + s.Host
-		}
-		for i := range s.Pools {
-			for j := range s.Pools[i].Servers {
-				one.Servers++
-				if s.Pools[i].Servers[j].State == pools.Ready {
-					one.Ready++
-				}
-			}
-		}
-		all = append(all, one)
 	}
 	slices.SortFunc(all, func(a, b running) int { return cmp.Or(a.Started.Compare(b.Started), strings.Compare(a.Page, b.Page)) })
 	return all
+}
+
+// runningAt asks the program at an address. It returns nil if that does not answer.
+func runningAt(ctx context.Context, address string) *running {
+	text, err := fetchStatus(ctx, address)
+	var s server.Status
+	if err != nil || json.Unmarshal(text, &s) != nil {
+		return nil
+	}
+	one := &running{Page: "http://" + address + "/", Program: "control plane", Version: s.Version, Started: s.Started,
+		Models: server.ModelsOf(s.Pools), Envoys: len(s.Envoys)}
+	if s.Host != "" {
+		one.Program = "up, " + s.Host
+	}
+	for i := range s.Pools {
+		for j := range s.Pools[i].Servers {
+			one.Servers++
+			if s.Pools[i].Servers[j].State == pools.Ready {
+				one.Ready++
+			}
+		}
+	}
+	return one
 }
 
 func printRunning(to *screen, all []running, now time.Time) error {

@@ -2,10 +2,34 @@ package fleet
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/server"
 )
+
+// TestPsAsksAtOnce checks that a slow program delays no other: each page answers when both have been asked.
+func TestPsAsksAtOnce(t *testing.T) {
+	var both sync.WaitGroup
+	both.Add(2)
+	var pages []string
+	for range 2 {
+		page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			both.Done()
+			both.Wait()
+			server.WriteStatus(w, goodStatus())
+		}))
+		t.Cleanup(page.Close)
+		pages = append(pages, page.Listener.Addr().String())
+	}
+	if all := runningHere(t.Context(), pages); len(all) != 2 {
+		t.Errorf("got %+v", all)
+	}
+}
 
 // TestPs lists two runs of harmony up, of which one page does not answer.
 func TestPs(t *testing.T) {

@@ -70,6 +70,7 @@ func Command() *cobra.Command {
 	f.StringVar(&o.instructions, "instructions", "", "`TEXT` that tells the model how to behave")
 	f.StringVar(&o.tools, "tools", "", "`FILE` with an array of tools, as JSON")
 	o.layout.Add(f)
+	cli.CompleteWords(c, "effort", "low", "medium", "high")
 	return c
 }
 

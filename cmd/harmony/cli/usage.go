@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,6 +20,9 @@ func NoArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	if meant := ConfigMeant(args[0]); meant != "" && c.Flags().Lookup("config") != nil {
+		return Usage(fmt.Errorf("%q is not expected here; %ssee %s --help", args[0], DidYouMean(meant), c.CommandPath()))
+	}
 	var subcommands []string
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() {
@@ -32,8 +36,16 @@ func NoArgs(c *cobra.Command, args []string) error {
 	if elsewhere := meantBy(c.Root(), args[0]); elsewhere != "" && (meant == "" || !c.HasParent()) {
 		meant = elsewhere
 	}
-	return Usage(fmt.Errorf("%s has no command %q; %ssee %s --help", c.CommandPath(), args[0], didYouMean(meant),
+	return Usage(fmt.Errorf("%s has no command %q; %ssee %s --help", c.CommandPath(), args[0], DidYouMean(meant),
 		c.CommandPath()))
+}
+
+// ConfigMeant returns --config with an argument that is a configuration file by its name, else "".
+func ConfigMeant(arg string) string {
+	if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(arg)) {
+		return ""
+	}
+	return "--config " + arg
 }
 
 // meantBy returns the path of a command that has this name, or for which people from other programs write it, or "".
@@ -75,13 +87,15 @@ func flagError(c *cobra.Command, err error) error {
 		var known []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 		if name := nearest.Word(unknown.GetSpecifiedName(), known); name != "" {
-			hint = didYouMean("--" + name)
+			hint = DidYouMean("--" + name)
 		}
 	}
 	return Usage(fmt.Errorf("%w; %ssee %s --help", err, hint, c.CommandPath()))
 }
 
-func didYouMean(word string) string {
+// DidYouMean returns the part of an error that names what may have been meant, before a hint where to read on. "" is
+// nothing.
+func DidYouMean(word string) string {
 	if word == "" {
 		return ""
 	}

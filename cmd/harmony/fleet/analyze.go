@@ -22,13 +22,14 @@ the harmony up that runs here. Each finding has what to write instead. Wrong fil
 harmony controlplane validate.
 
   harmony analyze config.yaml
-  harmony analyze --address 127.0.0.1:18001
+  harmony analyze http://127.0.0.1:9901
 
 Exit status: 0 when nothing was found, 1 when something was, 2 when a file is wrong.`
 
 // analyzeFlags are the flags of harmony analyze.
 type analyzeFlags struct {
-	address string
+	address addressValue
+	files   []string
 	asJSON  bool
 }
 
@@ -45,19 +46,26 @@ type finding struct {
 func analyzeCommand() *cobra.Command {
 	var f analyzeFlags
 	c := &cobra.Command{
-		Use:        "analyze [FILE...]",
+		Use:        "analyze [FILE... | ADDRESS]",
 		Short:      "Find what is allowed and unwise, in a file or in what runs",
 		Long:       analyzeLong,
 		SuggestFor: []string{"doctor", "advise", "audit", "diagnose"},
 		RunE:       func(cmd *cobra.Command, files []string) error { return f.run(cmd, files) },
 	}
-	c.Flags().StringVar(&f.address, "address", defaultStatus, "`ADDRESS` of the control plane, its --status; or of the "+
-		"page of harmony up, its --admin")
+	f.address.addAddress(c, addressUsage)
+	addFiles(c, &f.files)
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print the findings as JSON, for scripts")
 	return c
 }
 
 func (f *analyzeFlags) run(cmd *cobra.Command, files []string) error {
+	if len(files) == 1 && strings.Contains(files[0], "://") {
+		if err := addressArgs(cmd, files); err != nil {
+			return err
+		}
+		files = nil
+	}
+	files = append(files, f.files...)
 	if len(files) > 0 && cmd.Flags().Changed("address") {
 		return cli.Usage(errors.New("--address is for what runs; leave FILE out"))
 	}
@@ -70,11 +78,11 @@ func (f *analyzeFlags) run(cmd *cobra.Command, files []string) error {
 		all = append(all, found...)
 	}
 	if len(files) == 0 {
-		text, err := askStatus(cmd, f.address)
+		text, err := askStatus(cmd, string(f.address))
 		if err != nil {
 			return err
 		}
-		s, err := readStatus(text, f.address)
+		s, err := readStatus(text, string(f.address))
 		if err != nil {
 			return err
 		}

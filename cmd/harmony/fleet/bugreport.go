@@ -36,22 +36,22 @@ it: it has the names of your machines, models and clients.
 
 // bugReportFlags are the flags of harmony bug-report.
 type bugReportFlags struct {
-	address, out, file string
-	logs               []string
+	address   addressValue
+	out, file string
+	logs      []string
 }
 
 func bugReportCommand() *cobra.Command {
 	var f bugReportFlags
 	c := &cobra.Command{
-		Use:        "bug-report",
+		Use:        "bug-report [ADDRESS]",
 		Short:      "Put what an issue needs into one archive, without secrets and prompts",
 		Long:       bugReportLong,
 		SuggestFor: []string{"bugreport", "support", "dump", "report"},
-		Args:       cli.NoArgs,
+		Args:       addressArgs,
 		RunE:       func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	c.Flags().StringVar(&f.address, "address", defaultStatus, "`ADDRESS` of the control plane, its --status; or of the "+
-		"page of harmony up, its --admin")
+	f.address.addAddress(c, addressUsage)
 	c.Flags().StringVar(&f.file, "config", "", "configuration `FILE` (default: the one that the status names)")
 	c.Flags().StringArrayVar(&f.logs, "log", nil, "log `FILE` whose end belongs to it (repeatable)")
 	c.Flags().StringVarP(&f.out, "output", "o", "", "`FILE` of the archive (default: harmony-bug-report-TIME.tar.gz)")
@@ -117,15 +117,15 @@ func versionsText(now time.Time) string {
 
 // state returns the status as JSON, and its address in f.
 func (f *bugReportFlags) state(cmd *cobra.Command) (text string, _ *server.Status, _ error) {
-	raw, err := fetchStatus(cmd.Context(), f.address)
+	raw, err := fetchStatus(cmd.Context(), string(f.address))
 	if pages := cli.RunningPages(); err != nil && !cmd.Flags().Changed("address") && len(pages) == 1 {
-		f.address = pages[0]
-		raw, err = fetchStatus(cmd.Context(), f.address)
+		f.address = addressValue(pages[0])
+		raw, err = fetchStatus(cmd.Context(), string(f.address))
 	}
 	if err != nil {
 		return "", nil, err
 	}
-	s, err := readStatus(raw, f.address)
+	s, err := readStatus(raw, string(f.address))
 	return string(raw), s, err
 }
 
@@ -140,7 +140,7 @@ func (f *bugReportFlags) metrics(ctx context.Context, s *server.Status) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.address+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.address.String()+path, nil)
 	if err != nil {
 		return "none\n"
 	}

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -41,10 +40,10 @@ func newKeyCommand() *cobra.Command {
 		Use:   "new NAME",
 		Short: "Make a key for a client",
 		Long:  newKeyLong,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(c *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:
-				return cli.Usage(errors.New("one NAME of a client is expected"))
+				return cli.Usage(fmt.Errorf("one NAME of a client is expected; see %s --help", c.CommandPath()))
 			case args[0] == clients.Anonymous || !contract.ValidClient(args[0]):
 				return cli.Usage(fmt.Errorf("%q is not a client's name; use at most %d letters, digits and . _ - @ : / +", args[0],
 					contract.MaxClientName))
@@ -89,7 +88,7 @@ func (k *checkedKeys) print(cmd *cobra.Command) error {
 	for _, text := range k.Notes {
 		fmt.Fprintln(cmd.ErrOrStderr(), "note:", text)
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %d clients, %d hashes\n", k.File, k.Clients, k.Hashes)
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: right; clients: %d, hashes: %d\n", k.File, k.Clients, k.Hashes)
 	return err
 }
 
@@ -102,9 +101,9 @@ func checkKeysCommand() *cobra.Command {
 		Long: "Checks a keys file as the gateway reads it. With --config it also finds models that the configuration does not " +
 			"have.\n\nIt warns of limits of tokens that a request without max_tokens can never meet.\n\n" +
 			"Exit status: 0 when the file is right, 2 when it is wrong.",
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return cli.Usage(errors.New("one FILE is expected"))
+				return cli.Usage(fmt.Errorf("one FILE is expected; see %s --help", c.CommandPath()))
 			}
 			return nil
 		},

@@ -32,7 +32,7 @@ func TestKeys(t *testing.T) {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	if code, out, problems := command(t, t.Context(), "keys", "check", file); code != 0 || problems != "" ||
-		out != file+": 3 clients, 3 hashes\n" {
+		out != file+": right; clients: 3, hashes: 3\n" {
 		t.Errorf("%d %q %q", code, out, problems)
 	}
 	for _, tt := range []struct {

@@ -48,9 +48,10 @@ const (
 
 // rolloutFlags are the flags of harmony rollout.
 type rolloutFlags struct {
-	address, socket, filter, share, rules string
-	plan                                  rollout.Plan
-	on, back, wait, asJSON                bool
+	address                      addressValue
+	socket, filter, share, rules string
+	plan                         rollout.Plan
+	on, back, wait, asJSON       bool
 }
 
 func rolloutCommand() *cobra.Command {
@@ -78,7 +79,7 @@ func rolloutCommand() *cobra.Command {
 	flags.BoolVar(&f.back, "back", false, "give all Envoys the old filter again")
 	flags.BoolVar(&f.wait, "wait", false, "wait for the end")
 	flags.BoolVar(&f.asJSON, "json", false, "print the rollout as JSON, for scripts; null if there has been none")
-	flags.StringVar(&f.address, "address", defaultStatus, "`ADDRESS` of the control plane, its --status")
+	f.address.addAddress(c, "`ADDRESS` of the control plane, its --status")
 	flags.StringVar(&f.socket, "socket", "", "`PATH` of its socket for commands (default: as its status says)")
 	return c
 }
@@ -194,11 +195,11 @@ func (f *rolloutFlags) read(stdin io.Reader) ([]byte, error) {
 }
 
 func (f *rolloutFlags) status(ctx context.Context) (*server.Status, error) {
-	text, err := fetchStatus(ctx, f.address)
+	text, err := fetchStatus(ctx, string(f.address))
 	if err != nil {
 		return nil, err
 	}
-	return readStatus(text, f.address)
+	return readStatus(text, string(f.address))
 }
 
 // command gives a command to the control plane.

@@ -28,7 +28,9 @@ const statusLong = `Prints the state of a control plane: its configuration, what
 the pools with their servers, and the services of rate limits and responses.
 
 Where no control plane answers at the default address, it prints the state of your harmony up on this machine. If
-several run, name the page of one with --address.
+several run, name the page of one, as harmony ps prints it:
+
+  harmony status http://127.0.0.1:9901
 
 Exit status: 0 when all of this holds, else 1, also when nothing answers:
 
@@ -44,7 +46,7 @@ const statusTimeout = 10 * time.Second
 
 // statusFlags are the flags of harmony status.
 type statusFlags struct {
-	address string
+	address addressValue
 	raw     bool
 	layout  cli.LayoutFlags
 	watch   time.Duration
@@ -53,20 +55,18 @@ type statusFlags struct {
 func statusCommand() *cobra.Command {
 	var f statusFlags
 	c := &cobra.Command{
-		Use:        "status",
+		Use:        "status [ADDRESS]",
 		Short:      "Print the state of a control plane, its Envoys and its servers",
 		Long:       statusLong,
 		SuggestFor: []string{"state", "health", "top"},
-		Args:       cli.NoArgs,
+		Args:       addressArgs,
 		RunE:       func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	c.Flags().StringVar(&f.address, "address", defaultStatus, "`ADDRESS` of the control plane, its --status; or of the "+
-		"page of harmony up, its --admin")
+	f.address.addAddress(c, addressUsage)
 	c.Flags().BoolVar(&f.raw, "json", false, "print the JSON of GET /status")
 	c.Flags().DurationVar(&f.watch, "watch", 0, "print it again each `TIME`, until an interrupt")
 	c.Flags().Lookup("watch").NoOptDefVal = watchInterval.String()
 	f.layout.Add(c.Flags())
-	cli.CompleteWords(c, "color", "auto", "always", "never")
 	return c
 }
 
@@ -118,7 +118,7 @@ func (f *statusFlags) run(cmd *cobra.Command) error {
 
 // once prints the state as it is now.
 func (f *statusFlags) once(cmd *cobra.Command, to *screen) error {
-	text, err := askStatus(cmd, f.address)
+	text, err := askStatus(cmd, string(f.address))
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (f *statusFlags) once(cmd *cobra.Command, to *screen) error {
 		_, err := to.Write(text)
 		return err
 	}
-	s, err := readStatus(text, f.address)
+	s, err := readStatus(text, string(f.address))
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func upStatus(ctx context.Context, none error) ([]byte, error) {
 		return fetchStatus(ctx, pages[0])
 	}
 	slices.Sort(pages)
-	return nil, cli.Usage(fmt.Errorf("harmony up runs %d times; name one with --address: %s", len(pages),
+	return nil, cli.Usage(fmt.Errorf("harmony up runs %d times; name the page of one: %s", len(pages),
 		strings.Join(pages, ", ")))
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -215,6 +216,18 @@ func TestStatusOfUp(t *testing.T) {
 		!strings.HasPrefix(out.String(), "harmony up") || !strings.Contains(out.String(), "without Envoy") ||
 		strings.Contains(out.String(), "none has connected yet") {
 		t.Errorf("status %d, %s\n%s", code, &failed, &out)
+	}
+	for _, args := range [][]string{{"status", first}, {"status", "http://" + first + "/"},
+		{"status", "--address", "http://" + first}, {"analyze", "http://" + first + "/"},
+		{"bug-report", "http://" + first + "/", "-o", filepath.Join(t.TempDir(), "r.tar.gz")}} {
+		var out, failed bytes.Buffer
+		code := run(t.Context(), args, &out, &failed)
+		if args[0] == "analyze" && code == cli.ExitFailed && strings.Contains(failed.String(), "finding") {
+			code = 0
+		}
+		if code != 0 || strings.Contains(failed.String(), "answers") {
+			t.Errorf("%v: %d, %s\n%s", args, code, &failed, &out)
+		}
 	}
 	second := startPage(t)
 	if _, err := upStatus(t.Context(), none); err == nil || !strings.Contains(err.Error(), first) ||

@@ -18,8 +18,8 @@ const validateLong = `Checks configuration files as harmony up and harmony contr
 files that they name. The filter's part is checked as the filter reads it. Nothing is started, and no server is asked.
 Every mistake is printed with its file, line, column and setting.
 
---json prints the same as JSON, for scripts. A note is not a mistake. Notes are about settings that only harmony up uses, and about programs, folders and secrets that
-the file names and this machine lacks.
+--json prints the same as JSON, for scripts. A note is not a mistake. Notes are about settings that only harmony up
+uses, and about programs, folders and secrets that the file names and this machine lacks.
 
 --explain needs no file. It prints every setting with its default, its range, its meaning, and whether a change takes
 effect at once or at the next start.
@@ -28,12 +28,14 @@ Exit status: 0 when all files are right, 2 when one is wrong.`
 
 func validateCommand() *cobra.Command {
 	var explain, asJSON bool
+	var more []string
 	c := &cobra.Command{
 		Use:        "validate FILE...",
 		SuggestFor: []string{"config", "check", "lint", "verify", "test"},
 		Short:      "Check configuration files, or explain their settings",
 		Long:       validateLong,
 		Args: func(c *cobra.Command, files []string) error {
+			files = slices.Concat(files, more)
 			switch {
 			case explain && len(files) > 0:
 				return cli.Usage(errors.New("--explain is about all files; leave FILE out"))
@@ -43,6 +45,7 @@ func validateCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, files []string) error {
+			files = slices.Concat(files, more)
 			switch {
 			case asJSON && explain:
 				return explainJSON(cmd.OutOrStdout())
@@ -52,9 +55,16 @@ func validateCommand() *cobra.Command {
 			return validateFiles(cmd, files, asJSON)
 		},
 	}
+	addFiles(c, &more)
 	c.Flags().BoolVar(&explain, "explain", false, "print a table of all settings")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result, or that table, as JSON")
 	return c
+}
+
+// addFiles adds --config to a command whose arguments are configuration files: every other command has that flag.
+func addFiles(c *cobra.Command, files *[]string) {
+	c.Flags().StringArrayVar(files, "config", nil, "`FILE` to read, as an argument is (repeatable)")
+	c.ValidArgsFunction = cli.CompleteYAML
 }
 
 // fileResult is what is found of a file, as JSON.

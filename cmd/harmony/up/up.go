@@ -95,6 +95,11 @@ func Command() *cobra.Command {
 	cli.CompleteWords(c, "host", hostAuto, cli.HostEnvoy, cli.HostWazero)
 	cli.CompleteWords(c, "mode", contract.ModeFull, contract.ModeReduced)
 	cli.CompleteWords(c, "log-level", logLevels...)
+	var kinds []string
+	for _, kind := range contract.ServerKinds() {
+		kinds = append(kinds, kind+"=http://")
+	}
+	cli.CompleteStarts(c, "backend", kinds...)
 	cli.CompleteWords(c, "date", contract.DateUTC, contract.DateOmit)
 	return c
 }

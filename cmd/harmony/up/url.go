@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -45,8 +46,7 @@ func (s *upURLs) add(flags *pflag.FlagSet) {
 func (s *upURLs) take(args []string, f *upFlags) error {
 	for _, arg := range args {
 		if !strings.Contains(arg, "://") {
-			return fmt.Errorf("%q is not expected here; the URL of a server is, such as http://127.0.0.1:8000: see harmony up "+
-				"--help", arg)
+			return unexpected(arg)
 		}
 	}
 	s.urls = args
@@ -75,6 +75,19 @@ func (s *upURLs) take(args []string, f *upFlags) error {
 		s.keyVariable = apiKeyVariable
 	}
 	return nil
+}
+
+// unexpected returns the error for an argument that is no URL, with what may have been meant.
+func unexpected(arg string) error {
+	meant := cli.ConfigMeant(arg)
+	if _, port, err := net.SplitHostPort(arg); err == nil && port != "" {
+		meant = "http://" + arg
+	}
+	if meant == "" {
+		return fmt.Errorf("%q is not expected here; the URL of a server is, such as http://127.0.0.1:8000: see harmony up "+
+			"--help", arg)
+	}
+	return fmt.Errorf("%q is not expected here; %ssee harmony up --help", arg, cli.DidYouMean(meant))
 }
 
 // ask asks the servers, and makes the configuration for them the base of the flags. It prints it.

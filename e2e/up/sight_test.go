@@ -29,6 +29,9 @@ const (
 	answeredWord = "zaunkoenig"
 )
 
+// sightedPool is the pool of the servers in these tests. Its name is not the model's.
+const sightedPool = "gpus"
+
 // sighted is a run of harmony up with its page.
 type sighted struct {
 	*lab.Program
@@ -51,8 +54,9 @@ func startSighted(t *testing.T, host string, holdAfter int, args ...string) *sig
 		Tokens: lab.Tokens("<|channel|>analysis<|message|>They ask of a " + answeredWord + ".<|end|><|start|>assistant" +
 			"<|channel|>final<|message|>It is a " + answeredWord + " that sings in the garden.<|return|>")})})
 	s := &sighted{host: host, server: server}
-	s.Program, s.url = lab.StartUp(t, append([]string{"--host", host, "--model", lab.Model, "--backend", "vllm=" + url},
-		args...)...)
+	file := lab.WriteConfig(t, fmt.Sprintf("models: [{name: %s, pool: %s}]\npools: [{name: %s, servers: [%s]}]\n", lab.Model,
+		sightedPool, sightedPool, url))
+	s.Program, s.url = lab.StartUp(t, append([]string{"--host", host, "--config", file}, args...)...)
 	s.page = s.Announced(t, `(?m)^page.*: (http://\S+)$`)
 	return s
 }
@@ -94,7 +98,7 @@ func TestRecord(t *testing.T) {
 		s.says(t, `\[2\] \d\d:\d\d:\d\d  404  chat`)
 		s.stop(t)
 		for _, want := range []string{
-			`\[1\] chat ` + lab.Model + ` to vllm in pool ` + lab.Model + ` with [0-9]+ tokens\n`,
+			`\[1\] chat ` + lab.Model + ` to vllm in pool ` + sightedPool + ` with [0-9]+ tokens\n`,
 			`\[1\] analysis\n\[1\]   \| They ask of a ` + answeredWord + `\.\n`,
 			`\[1\] final\n\[1\]   \| It is a ` + answeredWord + ` that sings in the garden\.\n`,
 			`\[1\] \d\d:\d\d:\d\d  200  chat +` + lab.Model + ` +[0-9]+ in +[0-9]+ out  first .*  stop\n`,
@@ -292,7 +296,7 @@ func TestPage(t *testing.T) {
 			{"GET", "/api/about", nil, 200, `"gateway":"` + s.url + `"`},
 			{"GET", "/api/about", nil, 200, `"models":["` + lab.Model + `"]`},
 			{"GET", "/api/about", rebound, 403, "unknown_host"},
-			{"GET", "/api/status", nil, 200, `"name":"` + lab.Model + `"`},
+			{"GET", "/api/status", nil, 200, `"name":"` + sightedPool + `"`},
 			{"GET", "/api/records", map[string]string{"Sec-Fetch-Site": "cross-site"}, 403, "cross_origin"},
 			{"POST", "/api/gateway" + lab.ChatPath, foreign, 403, "cross_origin"},
 			{"POST", "/api/gateway" + lab.ChatPath, rebound, 403, "unknown_host"},

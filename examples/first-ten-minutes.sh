@@ -29,8 +29,9 @@ die() {
 }
 
 # An empty environment: a home without a file, and no program but the system's.
-# It is a list and not a function, so that $! is the program's own process.
-clean=(env -i PATH="$work/venv/bin:/usr/local/bin:/usr/bin:/bin" HOME="$work" TERM=dumb LANG=C.UTF-8)
+# It is a list and not a function, so that $! is the program's own process. harmony ps lists what has a folder in TMPDIR.
+mkdir "$work/tmp"
+clean=(env -i PATH="$work/venv/bin:/usr/local/bin:/usr/bin:/bin" HOME="$work" TMPDIR="$work/tmp" TERM=dumb LANG=C.UTF-8)
 
 # free sets a variable to a free port of loopback.
 free() {
@@ -123,8 +124,8 @@ chat() { printf 'Who are you?\n' | "${clean[@]}" harmony chat "http://127.0.0.1:
 step "Or the terminal." "echo 'Who are you?' | harmony chat --effort low" "" chat
 printf '\n## Look at it\n'
 step "What runs here?" "harmony ps" "gpt-oss-120b" "${clean[@]}" harmony ps
-step "Is all well?" "harmony status --address 127.0.0.1:9901" "ready" \
-  "${clean[@]}" harmony status --address "127.0.0.1:$admin"
+step "Is all well?" "harmony status http://127.0.0.1:9901" "ready" \
+  "${clean[@]}" harmony status "http://127.0.0.1:$admin/"
 step "What can the server do?" "harmony probe http://127.0.0.1:8000" "vllm" \
   "${clean[@]}" harmony probe "http://127.0.0.1:$server"
 

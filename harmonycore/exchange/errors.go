@@ -54,7 +54,7 @@ func errUpgrade() *openai.Error {
 func errModelNotFound(model string) *openai.Error {
 	return &openai.Error{
 		Status: 404, Type: contract.InvalidRequestError, Code: contract.CodeModelNotFound, Param: "model",
-		Message: "The model '" + clip(model) + "' does not exist here.",
+		Message: "The model '" + clip(model) + "' does not exist here. GET /v1/models lists those that do.",
 	}
 }
 

@@ -23,7 +23,7 @@ func TestModelsByVersion(t *testing.T) {
 		{"/v1/models/gpt-oss-120b", 200, model},
 		{"/v1/models/claude-oss", 200, strings.ReplaceAll(model, "gpt-oss-120b", "claude-oss")},
 		{"/v1/models/none", 404, `{"type":"error","error":{"type":"not_found_error",` +
-			`"message":"The model 'none' does not exist here."},"request_id":"r1"}`},
+			`"message":"The model 'none' does not exist here. GET /v1/models lists those that do."},"request_id":"r1"}`},
 	} {
 		x := g.Begin("GET", tt.path)
 		x.Header("x-request-id", "r1")

@@ -64,7 +64,7 @@ func TestMessagesErrors(t *testing.T) {
 		{"no max_tokens", `{"model":"` + testModel + `","messages":[{"role":"user","content":"Hi"}]}`, nil, nil, 400,
 			`"message":"max_tokens: Field required"`},
 		{"another model", `{"model":"other","max_tokens":9,"messages":[]}`, nil, nil, 404,
-			`"type":"not_found_error","message":"The model 'other' does not exist here."`},
+			`"type":"not_found_error","message":"The model 'other' does not exist here. GET /v1/models lists those that do."`},
 		{"a large body", strings.Repeat(" ", 1<<20) + messagesBody(""), nil, nil, 413, `"type":"request_too_large"`},
 		{"a member twice", messagesBody(`,"messages":[]`), nil, nil, 400, `"message":"Duplicate key: 'messages'`},
 		{"no key", messagesBody(""), keyed, nil, 401, `"type":"authentication_error"`},

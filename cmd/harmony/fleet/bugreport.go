@@ -67,6 +67,7 @@ func (f *bugReportFlags) run(cmd *cobra.Command) error {
 	status, s, err := f.state(cmd)
 	if err != nil {
 		status = "none: " + err.Error() + "\n"
+		fmt.Fprintln(cmd.ErrOrStderr(), "note: the archive has no state and no metrics:", err)
 	}
 	parts = append(parts, part{"status.json", status})
 	if s != nil {
@@ -118,9 +119,11 @@ func versionsText(now time.Time) string {
 // state returns the status as JSON, and its address in f.
 func (f *bugReportFlags) state(cmd *cobra.Command) (text string, _ *server.Status, _ error) {
 	raw, err := fetchStatus(cmd.Context(), string(f.address))
-	if pages := cli.RunningPages(); err != nil && !cmd.Flags().Changed("address") && len(pages) == 1 {
-		f.address = addressValue(pages[0])
-		raw, err = fetchStatus(cmd.Context(), string(f.address))
+	if err != nil && !cmd.Flags().Changed("address") {
+		if pages := cli.RunningPages(); len(pages) == 1 {
+			f.address = addressValue(pages[0])
+		}
+		raw, err = upStatus(cmd.Context(), err)
 	}
 	if err != nil {
 		return "", nil, err

@@ -143,6 +143,15 @@ func TestBugReportOfAWrongFile(t *testing.T) {
 	if !strings.HasPrefix(all["status.json"], "none: ") {
 		t.Errorf("it has %s", all["status.json"])
 	}
+	if !strings.Contains(failed.String(), "note: the archive has no state and no metrics: no control plane answers at 127.0.0.1:1") {
+		t.Errorf("it prints %s", &failed)
+	}
+	first, second := startPage(t), startPage(t)
+	failed.Reset()
+	if code := run(t.Context(), []string{"bug-report", "-o", archive + "3"}, &out, &failed); code != 0 ||
+		!strings.Contains(failed.String(), first) || !strings.Contains(failed.String(), second) {
+		t.Errorf("two run: %d, %s", code, &failed)
+	}
 	if code := run(t.Context(), []string{"bug-report", "--log", "/no/such", "-o", archive + "2"}, &out, &failed); code !=
 		cli.ExitUsage {
 		t.Errorf("no log: %d", code)

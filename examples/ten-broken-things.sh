@@ -54,12 +54,12 @@ stand_in() {
   die "$name does not start: $(cat "$out")"
 }
 
-# plain makes the output the same in each run.
+# plain makes the output the same in each run. A slow machine has a note of what it waits for.
 plain() {
   sed -E -e "s#${server:-none}#127.0.0.1:8000#g; s#${sglang:-none}#127.0.0.1:8001#g" \
     -e "s#${gateway:-none}#127.0.0.1:8080#g; s#${keyed:-none}#127.0.0.1:8081#g" \
     -e "s#${nothing}\b#127.0.0.1:9000#g; s#$work/##g; s#$work#.#g" \
-    -e 's#http://127\.0\.0\.1:[0-9]{5}#http://127.0.0.1:PORT#g; s#^time=[^ ]+ ##; s/[[:space:]]+$//'
+    -e 's#http://127\.0\.0\.1:[0-9]{5}#http://127.0.0.1:PORT#g; s#^time=[^ ]+ ##; s/[[:space:]]+$//; /^note: waiting for /d'
 }
 
 number=0

@@ -20,7 +20,7 @@ func TestManPages(t *testing.T) {
 	for _, p := range cli.ManPages(root(), "1.2.3") {
 		pages[p.Name] = p.Text
 	}
-	request := regexp.MustCompile(`^\.(TH|SH|TP|PP|EX|EE|B|BR|br)( |$)`)
+	request := regexp.MustCompile(`^\.(TH|SH|TP|PP|IP|EX|EE|B|BR|br)( |$)`)
 	for name, text := range pages {
 		examples := 0
 		for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -39,6 +39,15 @@ func TestManPages(t *testing.T) {
 		}
 		if examples != 0 || !strings.Contains(text, ".SH NAME\n") || !strings.Contains(text, "Harmony Edge 1.2.3") {
 			t.Errorf("%s is not whole:\n%s", name, text)
+		}
+	}
+	for page, want := range map[string]string{
+		"harmony-status.1": ".IP \\(bu 2\nno server refuses all requests, passes structural tags over or has a smaller context than\n" +
+			"context_length says;\n.IP ",
+		"harmony-chat.1": ".SH EXAMPLES\n.EX\n  harmony chat\n",
+	} {
+		if !strings.Contains(pages[page], want) {
+			t.Errorf("%s has no\n%s in\n%s", page, want, pages[page])
 		}
 	}
 	seen := 0

@@ -99,6 +99,10 @@ func manPage(c *cobra.Command, version string) string {
 	}
 	manFlags(&b, "OPTIONS", c.LocalFlags())
 	manFlags(&b, "OPTIONS OF ALL COMMANDS", c.InheritedFlags())
+	if c.Example != "" {
+		b.WriteString(".SH EXAMPLES\n")
+		manText(&b, c.Example)
+	}
 	b.WriteString(".SH SEE ALSO\n")
 	if c.HasParent() {
 		fmt.Fprintf(&b, ".BR %s (1)\n.br\n", roff(manName(c.Parent())))
@@ -107,16 +111,23 @@ func manPage(c *cobra.Command, version string) string {
 	return b.String()
 }
 
-// manText writes paragraphs. Lines that begin with spaces, which are examples and lists, stay as they are.
+// manText writes paragraphs, and lists whose entries begin with a dash. Other lines that begin with spaces, which are
+// examples and tables, stay as they are.
 func manText(b *strings.Builder, text string) {
-	examples := false
+	examples, entry := false, false
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		if dashed, ok := strings.CutPrefix(line, "- "); ok && !examples {
+			entry, line = true, dashed
+			b.WriteString(".IP \\(bu 2\n")
+		} else if entry {
+			line = strings.TrimLeft(line, " ")
+		}
 		switch indented := strings.HasPrefix(line, " "); {
 		case line == "":
 			if examples {
 				b.WriteString(".EE\n")
 			}
-			examples = false
+			examples, entry = false, false
 			b.WriteString(".PP\n")
 			continue
 		case indented && !examples:

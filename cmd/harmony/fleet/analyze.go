@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -188,6 +189,18 @@ func analyzeEnvoys(s *server.Status, add func(write, text string, args ...any)) 
 	}
 }
 
+// servesOne finds the only model of a server in the reason for which it is not ready.
+var servesOne = regexp.MustCompile(`; it serves ("[^"…]+")$`)
+
+// nameThere returns what to write for a server that does not serve the model by this name.
+func nameThere(reason string) string {
+	name := "the name that it has there"
+	if found := servesOne.FindStringSubmatch(reason); found != nil {
+		name = found[1]
+	}
+	return "server_model: " + name + ", or start it with the model"
+}
+
 // analyzePool looks at a pool and its servers.
 func analyzePool(p *server.Pool, add func(write, text string, args ...any)) {
 	if len(p.Models) == 0 && p.Role == "" {
@@ -199,7 +212,7 @@ func analyzePool(p *server.Pool, add func(write, text string, args ...any)) {
 		one := &p.Servers[i]
 		switch {
 		case one.State == pools.NotReady && strings.Contains(one.Reason, "does not serve"):
-			add("server_model: the name that it has there, or start it with the model", "%s %s", one.URL, one.Reason)
+			add(nameThere(one.Reason), "%s %s", one.URL, one.Reason)
 		case one.State == pools.Ready:
 			ready++
 		}

@@ -63,6 +63,15 @@ func TestAnalyzeFleet(t *testing.T) {
 			t.Errorf("%q: got %+v", want, got)
 		}
 	}
+	for reason, want := range map[string]string{
+		`does not serve "a"; it serves "b/c"`:    `server_model: "b/c", or start`,
+		`does not serve "a"; it serves "b", "c"`: "server_model: the name that it has there, or start",
+		`does not serve "a"; it serves nothing`:  "server_model: the name that it has there, or start",
+	} {
+		if got := nameThere(reason); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got %s", reason, got)
+		}
+	}
 	s := soundStatus()
 	s.Host, s.Envoys, s.ExpectedEnvoys = cli.HostWazero, []ads.Envoy{}, 0
 	if got := analyzeFleet(&s, now); len(got) > 0 {

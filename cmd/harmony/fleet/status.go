@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
+	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
 const statusLong = `Prints the state of a control plane: its configuration, what each Envoy has accepted and refused,
@@ -94,7 +94,10 @@ func (f *statusFlags) run(cmd *cobra.Command) error {
 	for {
 		var text bytes.Buffer
 		if err := f.once(cmd, &screen{&text, layout.Width, layout.Color}); err != nil && ctx.Err() == nil {
-			fmt.Fprintln(&text, "\nerror:", err)
+			fmt.Fprintln(&text)
+			for _, line := range cli.Mistakes(err, (*config.Error).Error) {
+				fmt.Fprintln(&text, "error:", line)
+			}
 		}
 		if ctx.Err() != nil {
 			return nil
@@ -217,25 +220,22 @@ func printStatus(to *screen, s *server.Status, now time.Time) error {
 	warned = append(warned, printQueues(to, s.Pools)...)
 	away := printServices(to, s.Services, ago)
 	warned = append(warned, printCertificates(to, s.Certificates, now)...)
-	switch {
-	case s.Filter.Error != "":
-		return fmt.Errorf("the filter's file is not in force: %s", s.Filter.Error)
-	case s.Configuration.Error != "":
-		return fmt.Errorf("the configuration is not in force: %s", s.Configuration.Error)
-	case s.Configuration.Loaded.IsZero():
-		return errors.New("no configuration is in force yet")
-	case outdated > 0:
-		return fmt.Errorf("%d of %d Envoys have not accepted everything", outdated, len(s.Envoys))
-	case len(down) > 0:
-		return fmt.Errorf("no server is reachable and ready in %s", strings.Join(down, ", "))
-	case s.MissingEnvoys() > 0:
-		return errors.New(missingText(s))
-	case len(away) > 0:
-		return errors.New(away[0])
-	case len(warned) > 0:
-		return errors.New(warned[0])
+	var wrong cli.Lines
+	add := func(is bool, text string, args ...any) {
+		if is {
+			wrong = append(wrong, fmt.Sprintf(text, args...))
+		}
 	}
-	return nil
+	add(s.Filter.Error != "", "the filter's file is not in force: %s", s.Filter.Error)
+	add(s.Configuration.Error != "", "the configuration is not in force: %s", s.Configuration.Error)
+	add(s.Configuration.Error == "" && s.Configuration.Loaded.IsZero(), "no configuration is in force yet")
+	add(len(down) > 0, "no server is reachable and ready in %s", strings.Join(down, ", "))
+	add(outdated > 0, "%d of %d Envoys have not accepted everything", outdated, len(s.Envoys))
+	add(s.MissingEnvoys() > 0, "%s", missingText(s))
+	if wrong = append(append(wrong, away...), warned...); len(wrong) == 0 {
+		return nil
+	}
+	return wrong
 }
 
 // printProgram prints which program answers, and its configuration.

@@ -95,6 +95,10 @@ func TestStatus(t *testing.T) {
 			"gpu:1 10.0.1.1:1 unreachable 0s", "10.0.1.1:1: no Envoy reaches it; connection refused",
 			"DOWN for 0s: no server is reachable and ready; requests go to idle",
 		}},
+		"several faults": {func(s *server.Status) {
+			s.Pools[0].Down, s.Envoys[1].Current = time.Now(), false
+		}, cli.ExitFailed, []string{"error: no server is reachable and ready in h200",
+			"error: 1 of 2 Envoys have not accepted everything"}},
 		"a context that a server lacks": {func(s *server.Status) {
 			s.Pools[0].Warnings = []string{"context_length of a is 131072, and http://gpu:1 has a context of 4096 tokens"}
 			s.Pools[0].Contexts = map[string]int{"b": 4096}
@@ -147,7 +151,7 @@ func TestStatus(t *testing.T) {
 				t.Errorf("status %d, %s", code, &failed)
 			}
 			var lines []string
-			for line := range strings.Lines(out.String()) {
+			for line := range strings.Lines(out.String() + failed.String()) {
 				lines = append(lines, strings.Join(strings.Fields(line), " "))
 			}
 			for _, want := range tt.lines {

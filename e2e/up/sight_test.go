@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/sim"
@@ -334,6 +335,11 @@ func TestPage(t *testing.T) {
 				t.Errorf("%s %s %v: status %d, want %d with %q: %.300s", tt.method, tt.path, tt.header, a.Status, tt.status,
 					tt.want, a.Body)
 			}
+		}
+		var state server.Status
+		if status := lab.Do(lab.HTTP1(t), http.MethodGet, s.page+"/api/status", nil, nil); json.Unmarshal([]byte(status.Body),
+			&state) != nil || len(state.Pools) != 1 || state.Pools[0].Servers[0].Since.Before(state.Started) {
+			t.Errorf("a server is ready before the program has started: %s", status.Body)
 		}
 		if !strings.HasPrefix(s.page, "http://127.0.0.1:") {
 			t.Errorf("the page is at %s", s.page)

@@ -90,11 +90,11 @@ func (u *up) showEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlane
 // showWazero begins to show the filter in this program. watcher may be nil.
 func (u *up) showWazero(folder *runfolder.Folder, s *inprocess.Server, c *config.Resolved, watcher *pools.Watcher,
 ) error {
-	started, filter := time.Now(), u.module.About()
+	loaded, filter := time.Now(), u.module.About()
 	server.CountFailed(u.sight.past, c)
 	status := func() server.Status {
-		one := server.Status{Host: cli.HostWazero, Version: version.Current().Version, Started: started,
-			Configuration: server.Configuration{File: u.file, Loaded: started},
+		one := server.Status{Host: cli.HostWazero, Version: version.Current().Version, Started: u.started,
+			Configuration: server.Configuration{File: u.file, Loaded: loaded},
 			Filter:        filter,
 			Snapshot:      server.Snapshot{Versions: map[string]string{}}, Envoys: []ads.Envoy{}}
 		var states map[string]pools.PoolState

@@ -115,8 +115,8 @@ func (o *commandLine) run(cmd *cobra.Command, args []string) error {
 	if err := o.sight.check(o.printBootstrap); err != nil {
 		return cli.Usage(err)
 	}
-	u := up{file: o.flags.file, logLevel: o.logLevel, drainTime: time.Duration(o.drainTime), stdout: cmd.OutOrStdout(),
-		stderr: &lockedWriter{writer: cmd.ErrOrStderr()}}
+	u := up{started: time.Now(), file: o.flags.file, logLevel: o.logLevel, drainTime: time.Duration(o.drainTime),
+		stdout: cmd.OutOrStdout(), stderr: &lockedWriter{writer: cmd.ErrOrStderr()}}
 	u.events = hold(u.stderr, holdTime)
 	defer u.events.release()
 	err := o.configure(cmd, args, &u)
@@ -169,7 +169,8 @@ var logLevels = []string{"trace", "debug", "info", "warning", "error", "critical
 
 // up is one run of harmony up. When the run has returned, nothing that it has started is left.
 type up struct {
-	config *config.Config
+	started time.Time
+	config  *config.Config
 	// file is the path of the configuration, or "". adjust applies the flags to a configuration.
 	file      string
 	adjust    func(*config.Config) error

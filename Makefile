@@ -97,6 +97,8 @@ tool-more-clients: tool-clients
 	@tools/install-python.sh llamaindex
 	@tools/install-python.sh haystack
 	@tools/install-python.sh inspect
+	@tools/install-python.sh litellm-proxy
+	@tools/install-python.sh lm-eval
 	@tools/install-more-clients.sh
 	@tools/install-more-clients-rust.sh
 	@tools/install-cline.sh

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,8 +32,8 @@ type task struct {
 	name string
 	// keeps says that the reasoning that led to the first call is in the prompt with its result.
 	keeps bool
-	// temperature is what the client asks for without being told to, or 0.
-	temperature float64
+	// temperature is what the client asks for without being told to, or empty where that is nothing or 1.
+	temperature string
 }
 
 // clientsIn returns the clients, whose packages are in tools and whose programs are in folder.
@@ -54,9 +55,9 @@ func clientsIn(t *testing.T, folder string) []client {
 		{"Spring AI", append(slices.Clip(java), "SpringAI"), []task{{name: "chat stream"}, {name: "chat tools", keeps: true}}},
 		{"LangChain.js", []string{node, filepath.Join(folder, "langchain.mjs")}, []task{{name: "chat stream"},
 			{name: "chat tools"}, {name: "responses stream"}, {name: "responses tools", keeps: true}}},
-		{"LlamaIndex", python("llamaindex"), []task{{name: "chat stream", temperature: 0.1},
-			{name: "chat tools", temperature: 0.1}, {name: "responses stream", temperature: 0.1},
-			{name: "responses tools", temperature: 0.1}}},
+		{"LlamaIndex", python("llamaindex"), []task{{name: "chat stream", temperature: "0.1"},
+			{name: "chat tools", temperature: "0.1"}, {name: "responses stream", temperature: "0.1"},
+			{name: "responses tools", temperature: "0.1"}}},
 		{"Haystack", python("haystack"), []task{{name: "chat stream"}, {name: "chat tools"}, {name: "responses stream"},
 			{name: "responses tools", keeps: true}}},
 		{"Qwen Code", []string{"bash", filepath.Join(folder, "qwen.sh"), node,
@@ -69,6 +70,9 @@ func clientsIn(t *testing.T, folder string) []client {
 			{name: "responses stream"}, {name: "responses tools", keeps: true}}},
 		{"rig", rust("rig"), []task{{name: "chat stream"}, {name: "chat tools", keeps: true},
 			{name: "responses stream"}, {name: "responses tools", keeps: true}}},
+		{"litellm proxy", python("litellm-proxy"), []task{{name: "chat stream"}, {name: "chat tools", keeps: true},
+			{name: "chat tools, openai", keeps: true}, {name: "responses stream"}, {name: "responses tools", keeps: true}}},
+		{"lm-eval", python("lm-eval"), []task{{name: "chat text", temperature: "0"}}},
 	}
 }
 
@@ -137,12 +141,12 @@ func (c *client) run(t *testing.T, folder, gateway string, server *sim.Server, k
 	if err != nil || !slices.ContainsFunc(want, func(one string) bool { return strings.HasSuffix(read, one) }) {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	kept, results, temperature := false, 0, 0.0
+	kept, results, temperature := false, 0, ""
 	for _, q := range server.Requests()[before:] {
 		prompt := lab.Vocabulary.DecodeString(q.PromptIDs)
 		var asked struct{ Temperature *float64 }
 		if json.Unmarshal(q.Body, &asked) == nil && asked.Temperature != nil && *asked.Temperature != 1 {
-			temperature = *asked.Temperature
+			temperature = strconv.FormatFloat(*asked.Temperature, 'g', -1, 64)
 		}
 		if strings.Contains(prompt, "to=assistant<|channel|>commentary") {
 			results++
@@ -150,7 +154,7 @@ func (c *client) run(t *testing.T, folder, gateway string, server *sim.Server, k
 		}
 	}
 	if (results > 0) != tools || kept != k.keeps || temperature != k.temperature {
-		t.Errorf("%d prompts have results of tools, the reasoning is kept: %v, want %v; the temperature is %v, want %v",
+		t.Errorf("%d prompts have results of tools, the reasoning is kept: %v, want %v; the temperature is %q, want %q",
 			results, kept, k.keeps, temperature, k.temperature)
 	}
 	fmt.Printf("%-14s %-22s reasoning kept: %-5v temperature: %v\n", c.name, k.name, kept, temperature)

@@ -25,6 +25,8 @@ type heldWriter struct {
 // hold returns a writer that is released at the latest after a time.
 func hold(to io.Writer, atMost time.Duration) *heldWriter {
 	h := &heldWriter{to: to}
+	h.mu.Lock() // release waits until it knows the timer
+	defer h.mu.Unlock()
 	h.late = time.AfterFunc(atMost, h.release)
 	return h
 }

@@ -88,7 +88,7 @@ const shown = "Look it up.\nweather{\"city\":\"Paris\"}\ntime{}\nSunny,\nat noon
 // TestTalk talks by each API: the model thinks, calls two tools, gets their results, and answers. The next message has
 // all of that, and one of a new conversation nothing.
 func TestTalk(t *testing.T) {
-	t.Setenv(apiKeyVariable, "sk-1")
+	t.Setenv(cli.OpenAIKeyVariable, "sk-1")
 	tools := filepath.Join(t.TempDir(), "tools.json")
 	if err := os.WriteFile(tools, []byte(`[{"type":"function","name":"weather"},{"type":"function","function":{"name":"time"}}]`),
 		0o600); err != nil {
@@ -188,5 +188,42 @@ func TestTalkFails(t *testing.T) {
 	gone.Close()
 	if code, _, stderr := talkTo(t, "a\n", gone.URL); code != 1 || !strings.Contains(stderr, "is harmony up running?") {
 		t.Errorf("%d %s", code, stderr)
+	}
+}
+
+// TestGatewayThatRunsHere checks which gateway is asked when none is named.
+func TestGatewayThatRunsHere(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, name := range cli.OpenAIServerVariables {
+		t.Setenv(name, "")
+	}
+	wants := func(want string, failure string) {
+		t.Helper()
+		if got, err := gatewayOf(nil); got != want || (err == nil) != (failure == "") ||
+			err != nil && !strings.Contains(err.Error(), failure) {
+			t.Errorf("got %q, %v; want %q, %s", got, err, want, failure)
+		}
+	}
+	wants("http://127.0.0.1:8080", "")
+	t.Setenv("OPENAI_API_BASE", "http://engine/v1")
+	wants("http://engine/v1", "")
+	for i, want := range []string{"http://127.0.0.1:9001", ""} {
+		folder, err := cli.NewRunFolder()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(folder.Remove)
+		run := cli.Run{Page: "127.0.0.1:1", Gateway: fmt.Sprintf("http://127.0.0.1:900%d", i+1)}
+		if err := run.Announce(folder); err != nil {
+			t.Fatal(err)
+		}
+		failure := ""
+		if i == 1 {
+			failure = "2 gateways run here; name one: http://127.0.0.1:9001, http://127.0.0.1:9002"
+		}
+		wants(want, failure)
+	}
+	if got, err := gatewayOf([]string{"http://named"}); got != "http://named" || err != nil {
+		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,17 +27,13 @@ line that you write is a message. Without a terminal, each line of the standard 
   /help        show these lines
   /exit        end; so does the end of the input
 
+Without a URL it is the gateway that runs here, else the one that OPENAI_BASE_URL names.
+
 Ctrl-C ends an answer, and else the program. If the model calls a tool, you are asked for its result.
 
 Exit status: 0, 1 if the last answer failed or the gateway cannot be asked, 2 if the command line is wrong.`
 
 const defaultGateway = "http://127.0.0.1:8080"
-
-// These variables are those of OpenAI's clients.
-const (
-	baseURLVariable = "OPENAI_BASE_URL"
-	apiKeyVariable  = "OPENAI_API_KEY"
-)
 
 // options are the flags of the command.
 type options struct {
@@ -70,6 +67,9 @@ func Command() *cobra.Command {
 	f.StringVar(&o.instructions, "instructions", "", "`TEXT` that tells the model how to behave")
 	f.StringVar(&o.tools, "tools", "", "`FILE` with an array of tools, as JSON")
 	o.layout.Add(f)
+	c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return runningGateways(), cobra.ShellCompDirectiveNoFileComp
+	}
 	cli.CompleteWords(c, "effort", "low", "medium", "high")
 	return c
 }
@@ -79,7 +79,10 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return cli.Usage(err)
 	}
-	at := cmp.Or(append(args, os.Getenv(baseURLVariable), defaultGateway)...)
+	at, err := gatewayOf(args)
+	if err != nil {
+		return cli.Usage(err)
+	}
 	base, err := baseURL(at)
 	if err != nil {
 		return cli.Usage(err)
@@ -88,7 +91,7 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return cli.Usage(err)
 	}
-	a := api{base: base, key: os.Getenv(apiKeyVariable), model: o.model, effort: o.effort,
+	a := api{base: base, key: os.Getenv(cli.OpenAIKeyVariable), model: o.model, effort: o.effort,
 		instructions: o.instructions, tools: tools}
 	if a.model == "" {
 		if a.model, err = a.firstModel(cmd.Context()); err != nil {
@@ -104,6 +107,30 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 		t.out.note(fmt.Sprintf("%s at %s; /help shows what else there is", a.model, base))
 	}
 	return t.run(cmd.Context())
+}
+
+// gatewayOf returns the gateway to talk to: the one that is named, else the one that runs here, else the one that the
+// environment names for OpenAI's clients. That may be the server behind the one that runs here.
+func gatewayOf(args []string) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	running := runningGateways()
+	if len(running) > 1 {
+		return "", fmt.Errorf("%d gateways run here; name one: %s", len(running), strings.Join(running, ", "))
+	}
+	named, _ := cli.OpenAIServer()
+	return cmp.Or(append(running, named, defaultGateway)...), nil
+}
+
+func runningGateways() (urls []string) {
+	for _, r := range cli.Runs() {
+		if r.Gateway != "" {
+			urls = append(urls, r.Gateway)
+		}
+	}
+	slices.Sort(urls)
+	return urls
 }
 
 // baseURL returns a gateway's URL without /v1.

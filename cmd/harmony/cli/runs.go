@@ -13,7 +13,7 @@ import (
 const (
 	// RunFolders begins the names of the folders that runs of harmony up have.
 	RunFolders = "harmony-up-"
-	// pageFile is the file in such a folder with the address of the page.
+	// pageFile is the file in such a folder with the address of the page, and in its second line the gateway's URL.
 	pageFile = "page"
 	// AdminSocket is the name of the socket of Envoy's admin interface in such a folder.
 	AdminSocket = "admin.sock"
@@ -58,23 +58,41 @@ func RemoveDeadRuns() {
 	}
 }
 
-// RunningPages returns the addresses of the pages of this user's runs of harmony up.
-func RunningPages() []string {
-	var pages []string
+// Run is a run of harmony up on this machine.
+type Run struct {
+	// Page is the address of its page.
+	Page string
+	// Gateway is the URL at which this machine's clients reach it. It is empty if they cannot, as with TLS.
+	Gateway string
+}
+
+// Runs returns this user's runs of harmony up that serve.
+func Runs() []Run {
+	var runs []Run
 	for _, parent := range RunParents() {
 		for _, folder := range runfolder.Live(parent, RunFolders) {
 			if text, err := os.ReadFile(filepath.Join(folder, pageFile)); err == nil { // else it does not serve yet
-				pages = append(pages, strings.TrimSpace(string(text)))
+				page, gateway, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+				runs = append(runs, Run{Page: page, Gateway: gateway})
 			}
 		}
+	}
+	return runs
+}
+
+// RunningPages returns the addresses of the pages of [Runs].
+func RunningPages() []string {
+	var pages []string
+	for _, r := range Runs() {
+		pages = append(pages, r.Page)
 	}
 	return pages
 }
 
-// AnnouncePage writes where the page of a run is into its folder, for [RunningPages].
-func AnnouncePage(folder *runfolder.Folder, address string) error {
+// Announce writes a run into its folder, for [Runs].
+func (r Run) Announce(folder *runfolder.Folder) error {
 	hidden := folder.File("." + pageFile)
-	if err := os.WriteFile(hidden, []byte(address+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(hidden, []byte(r.Page+"\n"+r.Gateway+"\n"), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(hidden, folder.File(pageFile))

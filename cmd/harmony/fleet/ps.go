@@ -17,14 +17,16 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 )
 
-const psLong = `Lists what runs on this machine: your runs of harmony up, and the control plane at its usual address. Each
-has a page, whose address harmony status takes.
+const psLong = `Lists what runs on this machine: your runs of harmony up, and the control plane at its usual address. GATEWAY
+is the URL for clients. Each has a page, whose address harmony status takes.
 
 Exit status: 0, also when nothing runs.`
 
 // running is one program that runs here.
 type running struct {
-	Page    string    `json:"page"`
+	Page string `json:"page"`
+	// Gateway is the URL for clients, or empty: a control plane has none.
+	Gateway string    `json:"gateway,omitempty"`
 	Program string    `json:"program"`
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
@@ -44,7 +46,7 @@ func psCommand() *cobra.Command {
 		SuggestFor: []string{"list", "ls", "running"},
 		Args:       cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all := runningHere(cmd.Context(), append([]string{defaultStatus}, cli.RunningPages()...))
+			all := runningHere(cmd.Context(), append([]cli.Run{{Page: defaultStatus}}, cli.Runs()...))
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), all)
 			}
@@ -61,14 +63,14 @@ const (
 	psTimeout = 2 * time.Second
 )
 
-// runningHere asks the programs at the addresses, all at once. Those that do not answer are left out.
-func runningHere(ctx context.Context, addresses []string) []running {
+// runningHere asks the programs, all at once. Those that do not answer are left out.
+func runningHere(ctx context.Context, runs []cli.Run) []running {
 	ctx, cancel := context.WithTimeout(ctx, psTimeout)
 	defer cancel()
-	answers := make([]*running, len(addresses))
+	answers := make([]*running, len(runs))
 	var asked sync.WaitGroup
-	for i, address := range addresses {
-		asked.Go(func() { answers[i] = runningAt(ctx, address) })
+	for i, r := range runs {
+		asked.Go(func() { answers[i] = runningAt(ctx, r) })
 	}
 	asked.Wait()
 	all := []running{}
@@ -81,15 +83,15 @@ func runningHere(ctx context.Context, addresses []string) []running {
 	return all
 }
 
-// runningAt asks the program at an address. It returns nil if that does not answer.
-func runningAt(ctx context.Context, address string) *running {
-	text, err := fetchStatus(ctx, address)
+// runningAt asks a program by its page. It returns nil if that does not answer.
+func runningAt(ctx context.Context, r cli.Run) *running {
+	text, err := fetchStatus(ctx, r.Page)
 	var s server.Status
 	if err != nil || json.Unmarshal(text, &s) != nil {
 		return nil
 	}
-	one := &running{Page: "http://" + address + "/", Program: "control plane", Version: s.Version, Started: s.Started,
-		Models: server.ModelsOf(s.Pools), Envoys: len(s.Envoys)}
+	one := &running{Page: "http://" + r.Page + "/", Gateway: r.Gateway, Program: "control plane", Version: s.Version,
+		Started: s.Started, Models: server.ModelsOf(s.Pools), Envoys: len(s.Envoys)}
 	if s.Host != "" {
 		one.Program = "up, " + s.Host
 	}
@@ -109,14 +111,14 @@ func printRunning(to *screen, all []running, now time.Time) error {
 		_, err := fmt.Fprintln(to, "nothing runs here")
 		return err
 	}
-	rows := [][]cell{cells("PROGRAM", "PAGE", "UP", "ENVOYS", "READY", "MODELS")}
+	rows := [][]cell{cells("PROGRAM", "GATEWAY", "PAGE", "UP", "ENVOYS", "READY", "MODELS")}
 	for i := range all {
 		one := &all[i]
 		envoys := ""
 		if one.Envoys > 0 {
 			envoys = fmt.Sprint(one.Envoys)
 		}
-		rows = append(rows, cells(one.Program, one.Page, now.Sub(one.Started).Round(time.Second).String(), envoys,
+		rows = append(rows, cells(one.Program, cmp.Or(one.Gateway, "-"), one.Page, now.Sub(one.Started).Round(time.Second).String(), envoys,
 			fmt.Sprintf("%d of %d", one.Ready, one.Servers), strings.Join(one.Models, ", ")))
 	}
 	to.table(0, rows)

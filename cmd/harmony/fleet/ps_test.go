@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestPsAsksAtOnce(t *testing.T) {
 	var both sync.WaitGroup
 	both.Add(2)
-	var pages []string
+	var runs []cli.Run
 	for range 2 {
 		page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			both.Done()
@@ -24,9 +25,9 @@ func TestPsAsksAtOnce(t *testing.T) {
 			server.WriteStatus(w, goodStatus())
 		}))
 		t.Cleanup(page.Close)
-		pages = append(pages, page.Listener.Addr().String())
+		runs = append(runs, cli.Run{Page: page.Listener.Addr().String()})
 	}
-	if all := runningHere(t.Context(), pages); len(all) != 2 {
+	if all := runningHere(t.Context(), runs); len(all) != 2 {
 		t.Errorf("got %+v", all)
 	}
 }
@@ -35,7 +36,8 @@ func TestPsAsksAtOnce(t *testing.T) {
 func TestPs(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	first, second := startPage(t), startPage(t)
-	all := runningHere(t.Context(), []string{first, "127.0.0.1:1", second})
+	all := runningHere(t.Context(), []cli.Run{{Page: first, Gateway: "http://10.0.0.1:80"}, {Page: "127.0.0.1:1"},
+		{Page: second}})
 	if len(all) != 2 || all[0].Program != "up, wazero" || all[0].Ready != 1 || all[0].Servers != 2 ||
 		strings.Join(all[0].Models, " ") != "a b" {
 		t.Fatalf("got %+v", all)
@@ -44,7 +46,7 @@ func TestPs(t *testing.T) {
 	if err := printRunning(&screen{Writer: &out, width: psWidth}, all, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"PROGRAM", "http://" + first + "/", "http://" + second + "/", "1 of 2", "a, b"} {
+	for _, want := range []string{"PROGRAM", "  http://10.0.0.1:80  ", "  -  ", "http://" + first + "/", "http://" + second + "/", "1 of 2", "a, b"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %s in\n%s", want, &out)
 		}

@@ -195,7 +195,7 @@ func startPage(t *testing.T) (address string) {
 	}))
 	t.Cleanup(page.Close)
 	address = page.Listener.Addr().String()
-	if err := cli.AnnouncePage(folder, address); err != nil {
+	if err := (cli.Run{Page: address, Gateway: "http://127.0.0.1:8080"}).Announce(folder); err != nil {
 		t.Fatal(err)
 	}
 	return address

@@ -106,8 +106,8 @@ func TestPage(t *testing.T) {
 	}
 	defer s.page.Close()
 	address := l.Addr().String()
-	if pages := cli.RunningPages(); !slices.Equal(pages, []string{address}) {
-		t.Errorf("pages at %q", pages)
+	if runs := cli.Runs(); !slices.Equal(runs, []cli.Run{{Page: address}}) {
+		t.Errorf("runs: %q", runs)
 	}
 	for host, want := range map[string]int{address: http.StatusOK,
 		strings.Replace(address, "127.0.0.1", "localhost", 1): http.StatusOK, "evil.example": http.StatusForbidden} {

@@ -41,7 +41,7 @@ func (s *upSight) serve(folder *runfolder.Folder, gateway string, source page.So
 	source.Fallback = status
 	s.page = quietServer(page.Handler(source))
 	go func() { _ = s.page.Serve(s.listener) }() // it ends when the server is closed
-	return cli.AnnouncePage(folder, s.listener.Addr().String())
+	return cli.Run{Page: s.listener.Addr().String(), Gateway: source.Gateway}.Announce(folder)
 }
 
 // localAddress returns the address at which this machine reaches a listener.

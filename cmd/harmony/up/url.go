@@ -19,18 +19,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/operator/config"
 )
 
-// These variables name a server for OpenAI's clients and its key. Without a server on the command line, harmony up
-// takes them. OPENAI_API_KEY is sent to the server of baseURLVariables only.
-var baseURLVariables = []string{"OPENAI_BASE_URL", "OPENAI_API_BASE"}
-
-const apiKeyVariable = "OPENAI_API_KEY"
-
 // upURLs are the servers that the command line names by their URLs only. What else the gateway has to know is asked of
 // them (RATIONALE.md#279).
 type upURLs struct {
 	urls        []string
 	keyVariable string
-	// from is the variable that names the server, or "".
+	// from is the variable that names the server, or "". OPENAI_API_KEY is sent to that server only.
 	from string
 	// text is the configuration file for the servers, once they have answered.
 	text string
@@ -51,11 +45,8 @@ func (s *upURLs) take(args []string, f *upFlags) error {
 	}
 	s.urls = args
 	if len(args) == 0 && f.file == "" && len(f.backends) == 0 {
-		for _, name := range baseURLVariables {
-			if url := os.Getenv(name); url != "" {
-				s.urls, s.from = []string{url}, name
-				break
-			}
+		if url, from := cli.OpenAIServer(); url != "" {
+			s.urls, s.from = []string{url}, from
 		}
 	}
 	switch {
@@ -71,8 +62,8 @@ func (s *upURLs) take(args []string, f *upFlags) error {
 	case len(f.models) > 1:
 		return errors.New("servers that are named by URL have one model; write --backend MODEL=KIND=URL for several")
 	}
-	if key := os.Getenv(apiKeyVariable); s.from != "" && s.keyVariable == "" && key != "" && key != "EMPTY" {
-		s.keyVariable = apiKeyVariable
+	if key := os.Getenv(cli.OpenAIKeyVariable); s.from != "" && s.keyVariable == "" && key != "" && key != "EMPTY" {
+		s.keyVariable = cli.OpenAIKeyVariable
 	}
 	return nil
 }

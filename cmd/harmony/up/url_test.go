@@ -3,11 +3,13 @@ package up
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 
+	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/operator/config"
 	"github.com/harmonyedge/harmonyedge/sim"
@@ -51,7 +53,7 @@ func askURLs(t *testing.T, args ...string) (printed string, c *config.Config, er
 
 func noEnvironment(t *testing.T) {
 	t.Helper()
-	for _, name := range append(baseURLVariables, apiKeyVariable) {
+	for _, name := range append(slices.Clone(cli.OpenAIServerVariables), cli.OpenAIKeyVariable) {
 		t.Setenv(name, "")
 	}
 }

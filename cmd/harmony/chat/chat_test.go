@@ -85,6 +85,25 @@ var responsesAnswer = events(`{"type":"response.output_text.delta","delta":"Sunn
 
 const shown = "Look it up.\nweather{\"city\":\"Paris\"}\ntime{}\nSunny,\nat noon.\\x1b[2J\n"
 
+// TestSave checks that a file of another origin is not replaced, and that ~ is the user's home.
+func TestSave(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	notes := filepath.Join(home, "notes.txt")
+	if err := os.WriteFile(notes, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := startGateway(t, chatAnswer)
+	_, stdout, _ := talkTo(t, "/save "+notes+"\n/save ~/chat.json\na\n/save ~/chat.json\n", g.URL)
+	if text, err := os.ReadFile(notes); err != nil || string(text) != "precious" ||
+		!strings.Contains(stdout, notes+" exists; name another file") {
+		t.Errorf("%s, %v\n%s", text, err, stdout)
+	}
+	if text, err := os.ReadFile(filepath.Join(home, "chat.json")); err != nil || !strings.Contains(string(text), "Sunny") {
+		t.Errorf("%s, %v\n%s", text, err, stdout)
+	}
+}
+
 // TestTalk talks by each API: the model thinks, calls two tools, gets their results, and answers. The next message has
 // all of that, and one of a new conversation nothing.
 func TestTalk(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -163,7 +164,8 @@ type talk struct {
 	client client
 	in     *bufio.Reader
 	out    *printer
-	asks   bool // whether the input is a terminal
+	asks   bool            // whether the input is a terminal
+	saved  map[string]bool // the files that it has written
 }
 
 // maxLine is how long a message may be, in bytes.
@@ -250,19 +252,31 @@ func (t *talk) read(prompt string) (string, error) {
 	}
 }
 
-// save writes the conversation to a file that only the user can read.
+// save writes the conversation to a file that only the user can read. It replaces no file but its own.
 func (t *talk) save(file string) {
 	if file == "" {
 		t.out.note("write /save FILE")
 		return
 	}
+	path := file
+	if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(file, "~/") {
+		path = filepath.Join(home, file[2:])
+	}
+	if _, err := os.Lstat(path); err == nil && !t.saved[path] {
+		t.out.note(file + " exists; name another file")
+		return
+	}
 	text, err := indent(t.client.conversation())
 	if err == nil {
-		err = atomicfile.Write(file, text, 0o600)
+		err = atomicfile.Write(path, text, 0o600)
 	}
 	if err != nil {
 		t.out.fail(err)
 		return
 	}
+	if t.saved == nil {
+		t.saved = map[string]bool{}
+	}
+	t.saved[path] = true
 	t.out.note("saved in " + file)
 }

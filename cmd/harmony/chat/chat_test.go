@@ -94,10 +94,16 @@ func TestSave(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := startGateway(t, chatAnswer)
-	_, stdout, _ := talkTo(t, "/save "+notes+"\n/save ~/chat.json\na\n/save ~/chat.json\n", g.URL)
+	_, stdout, _ := talkTo(t, "/save ~/empty.json\na\n/save "+notes+"\n/save ~/chat.json\n/save ~/chat.json\n", g.URL)
 	if text, err := os.ReadFile(notes); err != nil || string(text) != "precious" ||
 		!strings.Contains(stdout, notes+" exists; name another file") {
 		t.Errorf("%s, %v\n%s", text, err, stdout)
+	}
+	if _, err := os.Stat(filepath.Join(home, "empty.json")); err == nil || !strings.Contains(stdout, "nothing has been said yet") {
+		t.Errorf("%v\n%s", err, stdout)
+	}
+	if strings.Count(stdout, "saved in ~/chat.json") != 2 {
+		t.Errorf("its own file: %s", stdout)
 	}
 	if text, err := os.ReadFile(filepath.Join(home, "chat.json")); err != nil || !strings.Contains(string(text), "Sunny") {
 		t.Errorf("%s, %v\n%s", text, err, stdout)

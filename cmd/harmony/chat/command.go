@@ -267,6 +267,10 @@ func (t *talk) save(file string) {
 		return
 	}
 	text, err := indent(t.client.conversation())
+	if string(text) == "null\n" || string(text) == "[]\n" {
+		t.out.note("nothing has been said yet")
+		return
+	}
 	if err == nil {
 		err = atomicfile.Write(path, text, 0o600)
 	}

@@ -168,7 +168,7 @@ build: binary wasm ## Build dist/harmony and dist/harmony-filter.wasm
 
 # The first build compiles some hundred packages, and prints nothing while it does.
 binary:
-	@[[ -e dist/harmony ]] || echo "==> the program (Go; a minute, and more for its modules on a fresh machine)"
+	@[[ -e dist/harmony ]] || echo "==> the program (Go; a minute or more the first time)"
 	@go build -trimpath -tags "$$(go run ./tools/version -tags)" -ldflags "$$(go run ./tools/version -linker)" -o dist/harmony ./cmd/harmony
 
 wasm: dist/harmony-filter.wasm ## Build dist/harmony-filter.wasm, the filter that ships
@@ -200,6 +200,7 @@ rationale: ## Write RATIONALE.md, the index of the entries in docs/rationale
 
 .PHONY: release
 release: tool-tinygo ## Make dist/release out of the last commit: programs, wheels, images, the Go module, the Helm chart; PLATFORMS=linux/amd64 for one program
+	@echo "==> what makes a release (Go)"
 	@go run ./cmd/harmony-release make $(if $(PLATFORMS),--platforms $(PLATFORMS))
 
 .PHONY: release-commit

@@ -12,8 +12,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/cmd/harmony/cli"
 )
 
-// addressValue is the address of a program's page and status, as host:port. The URL of the page is taken too, as harmony
-// ps and harmony up print it.
+// addressValue is the address of a program's page and status, as host:port. The URLs that harmony ps prints are taken
+// too: a page's, and that of a gateway which runs here.
 type addressValue string
 
 const addressUsage = "`ADDRESS` of the control plane, its --status; or of the page of harmony up, its --admin"
@@ -40,6 +40,11 @@ func (a *addressValue) Set(text string) error {
 	}
 	if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
 		return errors.New("it is not host:port")
+	}
+	for _, r := range cli.Runs() {
+		if r.Gateway == "http://"+address {
+			address = r.Page
+		}
 	}
 	*a = addressValue(address)
 	return nil

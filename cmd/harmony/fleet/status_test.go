@@ -222,7 +222,8 @@ func TestStatusOfUp(t *testing.T) {
 		t.Errorf("status %d, %s\n%s", code, &failed, &out)
 	}
 	for _, args := range [][]string{{"status", first}, {"status", "http://" + first + "/"},
-		{"status", "--address", "http://" + first}, {"analyze", "http://" + first + "/"},
+		{"status", "--address", "http://" + first},
+		{"status", "http://127.0.0.1:8080/"}, {"analyze", "http://" + first + "/"},
 		{"bug-report", "http://" + first + "/", "-o", filepath.Join(t.TempDir(), "r.tar.gz")}} {
 		var out, failed bytes.Buffer
 		code := run(t.Context(), args, &out, &failed)

@@ -19,7 +19,7 @@ public class SpringAI {
         ChatClient client = ChatClient.create(OpenAiChatModel.builder().options(options).build());
         if (task.equals("chat stream")) {
             System.out.println(client.prompt("What is an edge?").stream().content().toStream().collect(Collectors.joining()));
-            return;
+            System.exit(0); // the threads of its HTTP client would keep the program for a minute
         }
         System.out.println(client.prompt("Compare the weather in Paris and Rome.").tools(new Weather()).call().content());
     }

@@ -33,12 +33,18 @@ die() {
 mkdir "$work/tmp"
 clean=(env -i PATH="$work/venv/bin:/usr/local/bin:/usr/bin:/bin" HOME="$work" TMPDIR="$work/tmp" TERM=dumb LANG=C.UTF-8)
 
-# free sets a variable to a free port of loopback.
+# free sets a variable to a free port of loopback. It has as many digits as the one that the page shows, or columns of
+# tables would not stand below each other.
 free() {
-  printf -v "$1" '%s' "$(python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])')"
+  printf -v "$1" '%s' "$(python3 -c 'import random, socket
+for port in random.sample(range(2000, 8000), 6000):
+    s = socket.socket()
+    try:
+        s.bind(("127.0.0.1", port))
+    except OSError:
+        continue
+    print(port)
+    break')"
 }
 
 plain() {

@@ -118,7 +118,8 @@ func printRunning(to *screen, all []running, now time.Time) error {
 		if one.Envoys > 0 {
 			envoys = fmt.Sprint(one.Envoys)
 		}
-		rows = append(rows, cells(one.Program, cmp.Or(one.Gateway, "-"), one.Page, now.Sub(one.Started).Round(time.Second).String(), envoys,
+		up := now.Sub(one.Started).Round(time.Second).String()
+		rows = append(rows, cells(one.Program, cmp.Or(one.Gateway, "-"), one.Page, up, envoys,
 			fmt.Sprintf("%d of %d", one.Ready, one.Servers), strings.Join(one.Models, ", ")))
 	}
 	to.table(0, rows)

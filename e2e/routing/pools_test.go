@@ -147,8 +147,8 @@ func TestSessions(t *testing.T) {
 				homes[name] = turn(clients[name], name)
 				used[homes[name]] = true
 			}
-			if len(used) != 3 {
-				t.Errorf("12 sessions began on %d of 3 servers", len(used))
+			if len(used) == 1 { // one of the three is left out in 2 % of all runs
+				t.Error("12 sessions began on one of 3 servers")
 			}
 			for name, home := range homes {
 				for range 3 {

@@ -42,8 +42,8 @@ func TestManPages(t *testing.T) {
 		}
 	}
 	for page, want := range map[string]string{
-		"harmony-status.1": ".IP \\(bu 2\nno server refuses all requests, passes structural tags over or has a smaller context than\n" +
-			"context_length says;\n.IP ",
+		"harmony-status.1": ".IP \\(bu 2\nno server refuses all requests, passes structural tags over or has a " +
+			"smaller context than\ncontext_length says;\n.IP ",
 		"harmony-chat.1": ".SH EXAMPLES\n.EX\n  harmony chat\n",
 	} {
 		if !strings.Contains(pages[page], want) {
@@ -79,13 +79,16 @@ func TestManPages(t *testing.T) {
 func TestManCommand(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "man1")
 	var out, errors strings.Builder
-	if status := run(t.Context(), []string{"man", folder}, &out, &errors); status != 0 || !strings.Contains(out.String(), "pages") {
+	if status := run(t.Context(), []string{"man", folder}, &out, &errors); status != 0 ||
+		!strings.Contains(out.String(), "pages") {
 		t.Fatalf("status %d: %s%s", status, out.String(), errors.String())
 	}
-	if text, err := os.ReadFile(filepath.Join(folder, "harmony-up.1")); err != nil || !strings.Contains(string(text), `harmony up`) {
+	if text, err := os.ReadFile(filepath.Join(folder, "harmony-up.1")); err != nil ||
+		!strings.Contains(string(text), `harmony up`) {
 		t.Errorf("%v: %s", err, text)
 	}
-	if status := run(t.Context(), []string{"man"}, &out, &errors); status != 2 || !strings.Contains(errors.String(), "name one folder") {
+	if status := run(t.Context(), []string{"man"}, &out, &errors); status != 2 ||
+		!strings.Contains(errors.String(), "name one folder") {
 		t.Errorf("status %d: %s", status, errors.String())
 	}
 }

@@ -32,11 +32,12 @@ func TestUsageErrors(t *testing.T) {
 		"up -x":                       "unknown shorthand flag",
 		"up --colour red":             "unknown flag: --colour; see harmony up --help",
 		"up m":                        `"m" is not expected here`,
-		"up c.yaml":                   `"c.yaml" is not expected here; did you mean --config c.yaml? Or see harmony up --help`,
-		"up gpu:8000":                 `"gpu:8000" is not expected here; did you mean http://gpu:8000?`,
-		"controlplane c.yaml":         `"c.yaml" is not expected here; did you mean --config c.yaml?`,
-		"up":                          "no server is given",
-		"up --model m":                "no server is given",
+		"up c.yaml": `"c.yaml" is not expected here; did you mean --config c.yaml? ` +
+			"Or see harmony up --help",
+		"up gpu:8000":         `"gpu:8000" is not expected here; did you mean http://gpu:8000?`,
+		"controlplane c.yaml": `"c.yaml" is not expected here; did you mean --config c.yaml?`,
+		"up":                  "no server is given",
+		"up --model m":        "no server is given",
 		"up --model m --backend http://127.0.0.1:1":                       "--backend",
 		"up --model m --backend vllm=http://127.0.0.1:1 --host x":         "--host x is not known",
 		"up --config " + misspelt:                                         "did you mean servers?",
@@ -85,8 +86,8 @@ func TestUsageErrors(t *testing.T) {
 			t.Errorf("harmony %s: exit status %d, want %d\n%s%s\nwant %q", line, code, cli.ExitUsage, &out, &errOutput, want)
 		}
 	}
-	for _, line := range []string{"", "help", "help up", "help controlplane validate", "help inspect", "up --help", "--version", "inspect", "completion bash",
-		"__complete u"} {
+	for _, line := range []string{"", "help", "help up", "help controlplane validate", "help inspect", "up --help",
+		"--version", "inspect", "completion bash", "__complete u"} {
 		var out, errOutput bytes.Buffer
 		if code := run(t.Context(), strings.Fields(line), &out, &errOutput); code != 0 || out.Len() == 0 {
 			t.Errorf("harmony %s: exit status %d\n%s", line, code, &errOutput)
@@ -101,7 +102,8 @@ func TestHelp(t *testing.T) {
 		t.Fatal(&errOutput)
 	}
 	text := out.String()
-	if example := strings.Index(text, "  harmony up http://"); example < 0 || example > strings.Index(text, "Run a gateway:") {
+	if example := strings.Index(text, "  harmony up http://"); example < 0 ||
+		example > strings.Index(text, "Run a gateway:") {
 		t.Errorf("the example is not first:\n%s", text)
 	}
 	if strings.Contains(text, "Additional Commands") {

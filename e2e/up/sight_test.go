@@ -55,8 +55,8 @@ func startSighted(t *testing.T, host string, holdAfter int, args ...string) *sig
 		Tokens: lab.Tokens("<|channel|>analysis<|message|>They ask of a " + answeredWord + ".<|end|><|start|>assistant" +
 			"<|channel|>final<|message|>It is a " + answeredWord + " that sings in the garden.<|return|>")})})
 	s := &sighted{host: host, server: server}
-	file := lab.WriteConfig(t, fmt.Sprintf("models: [{name: %s, pool: %s}]\npools: [{name: %s, servers: [%s]}]\n", lab.Model,
-		sightedPool, sightedPool, url))
+	file := lab.WriteConfig(t, fmt.Sprintf("models: [{name: %s, pool: %s}]\npools: [{name: %s, servers: [%s]}]\n",
+		lab.Model, sightedPool, sightedPool, url))
 	s.Program, s.url = lab.StartUp(t, append([]string{"--host", host, "--config", file}, args...)...)
 	s.page = s.Announced(t, `(?m)^page.*: (http://\S+)$`)
 	return s

@@ -104,8 +104,8 @@ func excerpt(text string) string {
 	return strconv.Quote(text)
 }
 
-// indentReason returns what is wrong with the beginnings of lines where the YAML library names something else, or "". It
-// moves the place to that line.
+// indentReason returns what is wrong with the beginnings of lines where the YAML library names something else, or "".
+// It moves the place to that line.
 func (e *Error) indentReason(data []byte) string {
 	line := lineOf(data, e.Line)
 	if entryWithoutSpace.MatchString(line) {

@@ -25,15 +25,18 @@ func TestSyntax(t *testing.T) {
 			"indent both alike",
 		"models:\n  - name: m\n    pool: p\n      kind: k # x: y\n": `h.yaml:4:7: "kind: k # x: y" is indented further than`,
 		"models:\n  - name: m: n\n    pool: p\n":                    `h.yaml:2:11: "- name: m: n" has a colon too many`,
-		"models:\n  -name: m\n   pool: p\n":                         `h.yaml:2:3: "-name: m" wants a space behind the dash, as in - name: value`,
-		"models:\n-name: m\n-name: n\n":                             `h.yaml:3:1: "-name: n" wants a space behind the dash`,
-		"models:\n-name: m\n":                                       `wants a space behind the dash`,
-		"models:\n  -name: m\n":                                     `wants a space behind the dash`,
-		"models: {<<: *x}\n":                                        "there is no anchor of this name",
-		"\ufeffmodels:\n- nam: m\n":                                 "h.yaml:2:3: models[0].nam: nam is not a setting; did you mean name?",
-		"models:\n- name: m\n  pool: *x\n":                          "models[0].pool: there is no anchor of this name; put quotation marks around text that begins with *",
-		"listen: \"\\q\"\n":                                         `has a backslash that means nothing in double quotation marks`,
-		"listen: 1\nlisten: 2\n":                                    "h.yaml:2:1: listen is listed twice, first on line 1",
+		"models:\n  -name: m\n   pool: p\n": `h.yaml:2:3: "-name: m" wants a space behind the dash, ` +
+			"as in - name: value",
+		"models:\n-name: m\n-name: n\n": `h.yaml:3:1: "-name: n" wants a space behind the dash`,
+		"models:\n-name: m\n":           `wants a space behind the dash`,
+		"models:\n  -name: m\n":         `wants a space behind the dash`,
+		"models: {<<: *x}\n":            "there is no anchor of this name",
+		"\ufeffmodels:\n- nam: m\n": "h.yaml:2:3: models[0].nam: nam is not a setting; " +
+			"did you mean name?",
+		"models:\n- name: m\n  pool: *x\n": "models[0].pool: there is no anchor of this name; " +
+			"put quotation marks around text that begins with *",
+		"listen: \"\\q\"\n":      `has a backslash that means nothing in double quotation marks`,
+		"listen: 1\nlisten: 2\n": "h.yaml:2:1: listen is listed twice, first on line 1",
 		"listen:127.0.0.1:8080\n": `h.yaml:1:1: found "listen:127.0.0.1:8080" where a block of settings is expected; a ` +
 			"space belongs after the colon of a setting",
 		"envoy: {concurrency: many}": `h.yaml:1:22: envoy.concurrency: found "many" where a number is expected`,

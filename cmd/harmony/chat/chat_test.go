@@ -99,7 +99,8 @@ func TestSave(t *testing.T) {
 		!strings.Contains(stdout, notes+" exists; name another file") {
 		t.Errorf("%s, %v\n%s", text, err, stdout)
 	}
-	if _, err := os.Stat(filepath.Join(home, "empty.json")); err == nil || !strings.Contains(stdout, "nothing has been said yet") {
+	if _, err := os.Stat(filepath.Join(home, "empty.json")); err == nil ||
+		!strings.Contains(stdout, "nothing has been said yet") {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	if strings.Count(stdout, "saved in ~/chat.json") != 2 {

@@ -38,8 +38,8 @@ func CompleteYAML(*cobra.Command, []string, string) ([]string, cobra.ShellCompDi
 	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
-// completeFiles completes what flags of one name have in common, and the configuration files with the models in them, of
-// a command and of those below it. No file is offered where a command takes none.
+// completeFiles completes what flags of one name have in common, and the configuration files with the models in them,
+// of a command and of those below it. No file is offered where a command takes none.
 func completeFiles(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		completeFiles(sub)

@@ -143,7 +143,8 @@ func TestBugReportOfAWrongFile(t *testing.T) {
 	if !strings.HasPrefix(all["status.json"], "none: ") {
 		t.Errorf("it has %s", all["status.json"])
 	}
-	if !strings.Contains(failed.String(), "note: the archive has no state and no metrics: no control plane answers at 127.0.0.1:1") {
+	if !strings.Contains(failed.String(),
+		"note: the archive has no state and no metrics: no control plane answers at 127.0.0.1:1") {
 		t.Errorf("it prints %s", &failed)
 	}
 	first, second := startPage(t), startPage(t)

@@ -17,8 +17,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 )
 
-const psLong = `Lists what runs on this machine: your runs of harmony up, and the control plane at its usual address. GATEWAY
-is the URL for clients. Each has a page, whose address harmony status takes.
+const psLong = `Lists what runs on this machine: your runs of harmony up, and the control plane at its usual address.
+GATEWAY is the URL for clients. Each has a page, whose address harmony status takes.
 
 Exit status: 0, also when nothing runs.`
 

@@ -46,7 +46,8 @@ func TestPs(t *testing.T) {
 	if err := printRunning(&screen{Writer: &out, width: psWidth}, all, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"PROGRAM", "  http://10.0.0.1:80  ", "  -  ", "http://" + first + "/", "http://" + second + "/", "1 of 2", "a, b"} {
+	for _, want := range []string{"PROGRAM", "  http://10.0.0.1:80  ", "  -  ", "http://" + first + "/",
+		"http://" + second + "/", "1 of 2", "a, b"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %s in\n%s", want, &out)
 		}

@@ -21,7 +21,8 @@ func TestSimPort(t *testing.T) {
 	address := taken.Addr().String()
 	var out, failed bytes.Buffer
 	if code := run(t.Context(), []string{"sim", "--listen", address}, &out, &failed); code != cli.ExitFailed ||
-		!strings.Contains(failed.String(), address+" is in use; stop what listens there, or choose another address with --listen") {
+		!strings.Contains(failed.String(),
+			address+" is in use; stop what listens there, or choose another address with --listen") {
 		t.Errorf("%d %s%s", code, &out, &failed)
 	}
 }

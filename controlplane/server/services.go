@@ -169,12 +169,9 @@ func (s *Server) noteService(key serviceKey, said serviceAnswer) (again bool) {
 		f = &followed{ServiceStatus: ServiceStatus{Name: key.name, URL: key.endpoint.String()}}
 		s.beside.known[key] = f
 	}
-	if problem == "" {
-		f.ClearStore = said.clearStore
-	}
 	f.failures++
 	if problem == "" {
-		f.failures = 0
+		f.failures, f.ClearStore = 0, said.clearStore
 	} else if f.failures < serviceFailures && f.Problem == "" {
 		return true
 	}

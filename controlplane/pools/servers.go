@@ -1,7 +1,6 @@
 package pools
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
@@ -26,7 +25,7 @@ func ReadFile(path string) ([]config.Endpoint, error) {
 // A file that is empty, or has only comments, is an error. Programs that write a file in place empty it first, and the
 // pool must not lose its servers then. For no servers the operator writes [].
 func parseServers(path string, data []byte, before list) (list, error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	data = config.TrimMark(data)
 	if plain, ok := readPlain(data, before); ok {
 		return plain, nil
 	}

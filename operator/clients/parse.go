@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -50,7 +49,7 @@ func Parse(name string, data []byte) (*File, error) {
 	if len(data) > maxFile {
 		return nil, &Error{File: name, Reason: "is larger than 8 MiB, which is the limit"}
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff")) // a mark that some editors on Windows write
+	data = config.TrimMark(data)
 	f := &File{}
 	if err := yaml.UnmarshalWithOptions(data, f, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
 		return nil, parseError(name, err)

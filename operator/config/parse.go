@@ -150,8 +150,7 @@ func configError(name string, tree *ast.File, err error) *Error {
 		e.quote(y.GetToken())
 		if t := y.GetToken(); t != nil && t.Type == token.MappingValueType && t.Prev != nil &&
 			entryWithoutSpace.MatchString(t.Prev.Value+":") { // the name before the colon
-			e.Column, e.Reason = t.Prev.Position.Column, strconv.Quote(t.Prev.Value)+" wants a space behind the dash, as in "+
-				"- name: value"
+			e.Column, e.Reason = t.Prev.Position.Column, dashReason(strconv.Quote(t.Prev.Value))
 		}
 	}
 	if strings.HasPrefix(e.Reason, "could not find alias") || strings.HasPrefix(e.Reason, "cannot find anchor by alias") {

@@ -48,7 +48,7 @@ func (f *placeFinder) Visit(node ast.Node) ast.Visitor {
 func suggestion(path string) string {
 	name := path[strings.LastIndexByte(path, '.')+1:]
 	if strings.HasPrefix(name, "-") {
-		return strconv.Quote(name) + " wants a space behind the dash, as in - name: value"
+		return dashReason(strconv.Quote(name))
 	}
 	if meant := meantBy(path); meant != "" {
 		return name + " is not a setting; did you mean " + meant[strings.LastIndexByte(meant, '.')+1:] + "?"

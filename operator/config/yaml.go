@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -12,12 +13,13 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// byteOrderMark begins files that some editors on Windows write. YAML allows it, and the library does not know it.
-const byteOrderMark = "\ufeff"
+// TrimMark returns a text without the byte order mark that some editors on Windows write. YAML allows it, and the
+// library does not know it.
+func TrimMark(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\ufeff")) }
 
 // parseYAML parses a file.
 func parseYAML(data []byte) (*ast.File, error) {
-	return parser.Parse(joinURLs(lexer.Tokenize(strings.TrimPrefix(string(data), byteOrderMark))), 0)
+	return parser.Parse(joinURLs(lexer.Tokenize(string(TrimMark(data)))), 0)
 }
 
 // joinURLs joins the parts of URLs with a port that stand in a list inside braces, such as {servers: [http://h:1]}. By
@@ -110,7 +112,7 @@ func (e *Error) indentReason(data []byte) string {
 	line := lineOf(data, e.Line)
 	if entryWithoutSpace.MatchString(line) {
 		e.Column = strings.Index(line, "-") + 1
-		return excerpt(line) + " wants a space behind the dash, as in - name: value"
+		return dashReason(excerpt(line))
 	}
 	if e.Column < 1 || e.Column > len(line) || strings.Contains(line[e.Column-1:], ": ") {
 		return ""
@@ -122,6 +124,11 @@ func (e *Error) indentReason(data []byte) string {
 		return excerpt(next) + " is indented further than the setting above it; indent both alike"
 	}
 	return ""
+}
+
+// dashReason returns what is wrong with the entry of a list, in quotation marks, that has no space behind its dash.
+func dashReason(quoted string) string {
+	return quoted + " wants a space behind the dash, as in - name: value"
 }
 
 // entryWithoutSpace finds the entry of a list that has no space behind its dash. A line of dashes is not one.

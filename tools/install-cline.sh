@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Cline's program, at .tools/cline/cline, by tools/cline/package-lock.json. It has a folder of its own: a change of it installs no
-# other client anew.
+# Cline's program, at .tools/cline/cline, by tools/cline/package-lock.json. It has a folder of its own: a change of it
+# installs no other client anew.
 set -euo pipefail
 # shellcheck source=tools/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The clients in Rust that tools/more-clients-rust pins, built at .tools/more-clients-rust: its Cargo.lock has every crate by version
-# and checksum. The programs are beside their pins, because they are built here.
+# The clients in Rust that tools/more-clients-rust pins, built at .tools/more-clients-rust: its Cargo.lock has every crate
+# by version and checksum. The programs are beside their pins, because they are built here.
 set -euo pipefail
 # shellcheck source=tools/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

@@ -68,7 +68,7 @@ func (s *upURLs) take(args []string, f *upFlags) error {
 	return nil
 }
 
-// unexpected returns the error for an argument that is no URL. It names what may have been meant.
+// unexpected returns the error for an argument that is not a URL. It suggests --config FILE or http://HOST:PORT.
 func unexpected(arg string) error {
 	meant := cli.ConfigMeant(arg)
 	if _, port, err := net.SplitHostPort(arg); err == nil && port != "" {
